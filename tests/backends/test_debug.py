@@ -132,7 +132,7 @@ def test_retrieve_keeps_copies():
     assert wg.debug.retrieved["x"].tolist() == [0.0, 0.0]
     assert list(wg.debug.retrieved) == ["twice", "x"]
     assert "x" in wg.debug.retrieved
-    with pytest.raises(RegistryError, match="'z'; there is twice, x"):
+    with pytest.raises(RegistryError, match="'z'; existing names: twice, x"):
         wg.debug.retrieved["z"]
     wg.grad(lambda x: np.sum(wg.debug.retrieve(x * 3.0, "g", gradient=True)))(np.ones(2))
     assert wg.debug.retrieved["gradient of g"].tolist() == [1.0, 1.0]
@@ -207,17 +207,17 @@ def test_log_lines_of_threads_do_not_mix(tmp_path):
 @pytest.mark.parametrize(
     ("value", "options", "words"),
     [
-        ([1.0, np.nan], {}, "is nan at index 1; it has to be finite"),
+        ([1.0, np.nan], {}, "is nan at index 1; it must be finite"),
         (
             [[1.0, 2.0], [np.inf, np.inf]],
             {},
             "is inf at index (1, 0), the first of 2 such elements",
         ),
-        ([1.0, -2.0], {"low": 0.0}, "is -2.0 at index 1; it has to be at least 0.0"),
-        ([1, 7], {"high": 5}, "is 7 at index 1; it has to be at most 5"),
-        (np.inf, {}, "is inf; it has to be finite"),
+        ([1.0, -2.0], {"low": 0.0}, "is -2.0 at index 1; it must be at least 0.0"),
+        ([1, 7], {"high": 5}, "is 7 at index 1; it must be at most 5"),
+        (np.inf, {}, "is inf; it must be finite"),
         (np.inf, {"finite": False, "high": 1.0}, "at most 1.0"),
-        ([1.0 + 1j, np.nan * 1j], {}, "at index 1; it has to be finite"),
+        ([1.0 + 1j, np.nan * 1j], {}, "at index 1; it must be finite"),
     ],
 )
 def test_guard_says_what_where_and_which_line(value, options, words):

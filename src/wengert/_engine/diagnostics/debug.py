@@ -197,9 +197,8 @@ def guard(
     >>> wg.debug.guard(np.array([0.5, 2.0]), high=1.0, label="p")
     Traceback (most recent call last):
         ...
-    wengert.errors.GuardError: the guarded value p, float64[2], is 2.0 at index 1; it has to be at
-    most 1.0. Look at the nodes it is computed from (wengert.why, or more guards before this one)
-    (at ...).
+    wengert.errors.GuardError: the guarded value p, float64[2], is 2.0 at index 1; it must be at
+    most 1.0. Inspect the nodes it is computed from (wengert.why, or earlier guards) (at ...).
     """
     for word, bound in (("low", low), ("high", high)):
         if bound is not None and not isinstance(bound, int | float):

@@ -1,10 +1,10 @@
-"""Casts, and the adjoint pair of broadcasting.
+"""Casts; broadcasting and its adjoint.
 
-cast          another floating or complex dtype; the cotangent is cast back
-discretise    integers or booleans: the derivative is zero
-astype        the one of the two for a given dtype
-broadcast_to  elements repeated without copying
-sum_to        its transpose
+cast          to a floating or complex dtype; the cotangent is cast back
+discretise    to integers or booleans: the derivative is zero
+astype        whichever of the two applies to a dtype
+broadcast_to  repeat elements without copying
+sum_to        the transpose of broadcast_to
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ cast.casts = True
 
 
 def _converted(x: Operand, dtype: np.dtype[Any]) -> Any:
-    # A 0-d array remains an array, as in NumPy, because a scalar cannot be written to.
+    # A 0-d array remains an array, as in NumPy: scalars are immutable.
     return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]
 
 
@@ -64,12 +64,12 @@ class _Discretise(Operation):
     discrete = True
 
     def run(self, x: Operand, *, dtype: np.dtype[Any]) -> Any:
-        """x in that dtype."""
+        """x converted to `dtype`."""
         return _converted(x, dtype)
 
     @staticmethod
     def oracle(x: Array, *, dtype: Any) -> Any:
-        """Each number converted by itself."""
+        """Elements converted one by one."""
         return np.array([dtype.type(v) for v in np.ravel(x)], dtype).reshape(np.shape(x))
 
 
@@ -86,7 +86,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    """`x` in another dtype, as NumPy's method; no derivative for integers and booleans."""
+    """`x` in another dtype, like NumPy's method; no derivative for integers and booleans."""
     dtype = np.dtype(dtype)
     if not isinstance(x, Handle):
         return _converted(x, dtype)
@@ -114,7 +114,7 @@ def _broadcast_back(t: Array, x: Array, *, shape: tuple[Size, ...]) -> Any:
 
 
 @broadcast_to.batch
-def _broadcast_rows(
+def _broadcast_batch(
     args: list[Array], batched: list[bool], size: Size, *, shape: tuple[Size, ...]
 ) -> Any:
     return broadcast_to(deepened(args[0], len(shape)), shape=(size, *shape))
@@ -142,7 +142,7 @@ def sum_to(x: Array, *, shape: tuple[int, ...]) -> Any:
     axes = repeated_axes(x.shape, shape)
     if not axes:
         return x
-    dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")  # what NumPy takes here
+    dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")  # required by NumPy
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=True).reshape(shape)[()]
 
 
@@ -152,7 +152,9 @@ def _sum_back(t: Array, x: Array, *, shape: tuple[int, ...]) -> Any:
 
 
 @sum_to.batch
-def _sum_rows(args: list[Array], batched: list[bool], size: Size, *, shape: tuple[int, ...]) -> Any:
+def _sum_batch(
+    args: list[Array], batched: list[bool], size: Size, *, shape: tuple[int, ...]
+) -> Any:
     (x,) = args
     extra = ndim_of(x) - 1 - len(shape)
     out = sum_to(x, shape=(size, *((1,) * extra), *shape))

@@ -1,17 +1,17 @@
 """Cost model: the cost of a node, from its operation and the specs of its operands.
 
-The counts are estimates of the usual kind: one floating-point operation for each element of an
-elementwise node, two for each product of a contraction, the textbook terms of highest order for
-factorizations of matrices.  Moving or looking up elements counts none.  Unknown counts (of users'
-operations) are None, and reported as such.
+The counts are the usual estimates: one floating-point operation per element of an elementwise node,
+two per product of a contraction, the textbook leading terms for matrix factorizations, zero for
+moving elements.  Unknown counts (of users' operations) are None, and reported as such.
 
-    flops_of        floating-point operations of a node; flops_of_body of a step of a loop
+    flops_of        floating-point operations of a node
+    flops_of_body   floating-point operations of one loop step
     steps_of        the number of steps of a loop
     bytes_of        the memory of a value
-    shares_memory   whether the value of a node takes none of its own
+    shares_memory   whether the value of a node allocates no memory
 
-With symbolic sizes a count is an expression in them; that of a factorization is then not known.  A
-loop of known length counts all its steps, and a conditional the most expensive of its branches.
+With symbolic sizes a count is an expression in them; that of a factorization is then unknown.  A
+loop of known length counts all its steps, and a conditional its most expensive branch.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
     ----------
     node : Node
     operands : sequence of Spec
-        Specs of the operands, with names or with numbers for sizes.
+        Specs of the operands, with symbolic or concrete sizes.
     spec : Spec, or tuple of Spec
-        Of the result.
+        Spec of the result.
 
     Returns
     -------
     number, Dim or None
-        None if it cannot be known.
+        None if unknown.
     """
     op = node.op
     if node.params and bodies_of(node):
@@ -63,7 +63,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
 
 
 def flops_of_body(body: Body) -> Any:
-    """The sum over the nodes of a body, as far as known."""
+    """The sum over the nodes of a body; unknown counts are omitted."""
     total: Any = 0
     for node in body.nodes:
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
@@ -72,7 +72,7 @@ def flops_of_body(body: Body) -> Any:
 
 
 def steps_of(node: Node) -> Any:
-    """The number of steps of a loop: a number, an expression in sizes; None if it is a value."""
+    """The number of steps of a loop: an integer or an expression in sizes; None if computed."""
     length = node.params.get("length")
     is_while = node.op.name == "while" or node.params.get("loop") == "while"
     return None if is_while or is_open(length) else length
@@ -100,7 +100,7 @@ def _contraction(node: Node, operands: Sequence[Any]) -> Any:
         for letter, n in zip(word, s.shape, strict=True):
             if lengths.get(letter, 1) == 1:  # an axis of length one is broadcast
                 lengths[letter] = n
-    # More than two operands are multiplied in pairs, in an order found later: an upper bound.
+    # More than two operands are multiplied in pairs, in an order chosen later: an upper bound.
     return max(1, 2 * (len(words) - 1)) * prod(lengths.values())
 
 
@@ -112,7 +112,7 @@ def bytes_of(spec: Any) -> Any:
 
 
 def shares_memory(node: Node) -> bool:
-    """Whether the value of a node takes no memory of its own: a view, a part, an identity.
+    """Whether the value of a node allocates no memory: a view or an array of one value.
 
     An estimate: a reshape may have to copy.
     """

@@ -1,7 +1,7 @@
-"""Creation: arrays defined by their parameters: full, eye, arange.
+"""Operations that create arrays from parameters: full, eye, arange.
 
-For known sizes NumPy creates arrays.  These are nodes of a graph: for symbolic sizes, and so that a
-large array of one number is not stored.
+NumPy creates arrays of known sizes.  These operations create nodes of a graph instead, for symbolic
+sizes and to avoid storing large constant arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Creation(Operation):
-    """An operation without operands; made by the decorator `creation`."""
+    """An operation without operands; created by the decorator `creation`."""
 
     kind = "creation"
     discrete = True
@@ -45,22 +45,22 @@ class Creation(Operation):
 
 
 def creation(run: Callable[..., Any]) -> Creation:
-    """Register the function below it as an operation without operands (a decorator)."""
+    """Register a function as an operation without operands (a decorator)."""
     return register(Creation(run))
 
 
-# ---- what rules need, plain where sizes are numbers --------------------------------------------
+# ---- arrays for rules: NumPy arrays if sizes are known -----------------------------------------
 
 
 def zeros(shape: tuple[Any, ...], dtype: type[Any] | np.dtype[Any]) -> Any:
-    """Zeros; a node if a graph is being built, so that they are not stored as a constant."""
+    """Zeros; while a graph is built a node, which is not stored as a constant."""
     if is_symbolic(shape) or is_deriving():
         return full.record(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
     return np.zeros(shape, dtype)[()]
 
 
 def positions(length: Size) -> Any:
-    """0, 1, ... before `length`."""
+    """0, 1, ..., length - 1."""
     if isinstance(length, Dim):
         return arange.record(start=0, stop=length, step=1, dtype=np.dtype(np.intp))
     return np.arange(length)
@@ -82,8 +82,8 @@ def triangle_mask(rows: Any, columns: Any, offset: int = 0) -> Any:
 
 @creation
 def full(*, shape: tuple[int, ...], value: float | complex, dtype: np.dtype[Any]) -> Any:
-    """An array of one number."""
-    # With strides of zero it takes no memory.
+    """An array filled with `value`."""
+    # Strides of zero: no memory is allocated.
     return (
         np.broadcast_to(np.asarray(value, dtype), shape) if shape else np.dtype(dtype).type(value)
     )
@@ -105,7 +105,7 @@ def _(rng: np.random.Generator) -> Any:
 
 @creation
 def eye(*, rows: Any, columns: Any, offset: Any = 0, dtype: Any) -> Any:
-    """Ones on a diagonal, zeros elsewhere."""
+    """A matrix with ones on a diagonal and zeros elsewhere."""
     return np.eye(rows, columns, offset, dtype)
 
 
@@ -121,7 +121,7 @@ def _(rng: np.random.Generator) -> Any:
 
 @creation
 def arange(*, start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """Integers from start to before stop, by step."""
+    """Integers from start up to, not including, stop, in increments of step."""
     return np.arange(start, stop, step, dtype=dtype)
 
 

@@ -1,16 +1,16 @@
 """Cumulative operations: sums, products, extremes, and the linear recurrence behind them.
 
-    cumsum       y_i = x_0 + ... + x_i; linear, its transpose runs backwards
-    shift        moves elements along an axis by one, inserting zero
-    recurrence   s_i = b_i + a_i s_{i-1}: the linear recurrence, whose derivative is again one
+    cumsum       y_i = x_0 + ... + x_i; linear, its transpose sums from the end
+    shift        moves elements along an axis by one position and inserts a zero
+    recurrence   s_i = b_i + a_i s_{i-1}: its derivative is another linear recurrence
     cumprod      y_i = x_0 ... x_i; its derivative is a recurrence without division, so it is
                  correct with any number of zeros, to any order
     exclusive    the product of all other elements: prefix products times suffix products
     running      the running maximum or minimum, ties split evenly
 
-A recurrence takes O(n) work and O(log n) NumPy calls: pairs of steps are combined into one step,
-the problem of half the size is solved, and the steps between are filled in (G. E. Blelloch, "Prefix
-sums and their applications", CMU-CS-90-190, 1990).
+A recurrence takes O(n) work and O(log n) NumPy calls: pairs of steps are combined, the problem of
+half the size is solved, and the remaining steps are filled in (G. E. Blelloch, "Prefix sums and
+their applications", CMU-CS-90-190, 1990).
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def _slices(axis: int, ndim: int, part: slice) -> tuple[slice, ...]:
 
 
 @facts(flops=flops.pass_over_operand)
-@linear(oracle=lambda x, *, axis, reverse=False: _sum_by_hand(x, axis, reverse))
+@linear(oracle=lambda x, *, axis, reverse=False: _sum_oracle(x, axis, reverse))
 def cumsum(x: Array, *, axis: int, reverse: bool = False) -> Any:
-    """The running sum along an axis, from its end if `reverse`."""
+    """The cumulative sum along an axis, from its end if `reverse`."""
     if not reverse:
         return np.add.accumulate(x, axis=axis)
     back = _slices(axis, np.ndim(x), slice(None, None, -1))
     return np.ascontiguousarray(np.add.accumulate(x[back], axis=axis)[back])
 
 
-def _sum_by_hand(x: Any, axis: int, reverse: bool) -> Any:
+def _sum_oracle(x: Any, axis: int, reverse: bool) -> Any:
     n = x.shape[axis]
     triangle = np.tri(n).T if not reverse else np.tri(n)
     return np.moveaxis(np.moveaxis(x, axis, -1) @ triangle, -1, axis)
@@ -63,9 +63,9 @@ def _cumsum_back(t: Array, x: Array, *, axis: int, reverse: bool = False) -> Any
 
 
 @facts(zero_slope=SELECTS)
-@linear(oracle=lambda x, *, axis, by: _shift_by_hand(x, axis, by))
+@linear(oracle=lambda x, *, axis, by: _shift_oracle(x, axis, by))
 def shift(x: Array, *, axis: int, by: int) -> Any:
-    """Elements moved by one position (`by` is 1 or -1) along an axis; zero is inserted."""
+    """Elements moved by one position (`by` is 1 or -1) along an axis; a zero is inserted."""
     x = np.asarray(x)
     out = np.zeros_like(x)
     to, of = (slice(1, None), slice(None, -1)) if by == 1 else (slice(None, -1), slice(1, None))
@@ -73,7 +73,7 @@ def shift(x: Array, *, axis: int, by: int) -> Any:
     return out
 
 
-def _shift_by_hand(x: Any, axis: int, by: int) -> Any:
+def _shift_oracle(x: Any, axis: int, by: int) -> Any:
     moved = np.eye(x.shape[axis], k=by)
     return np.moveaxis(np.moveaxis(x, axis, -1) @ moved, -1, axis)
 
@@ -106,7 +106,7 @@ def _(rng: np.random.Generator) -> Any:
 # ---- the linear recurrence ---------------------------------------------------------------------
 
 
-def _recurrence_by_hand(a: Any, b: Any, *, axis: int, reverse: bool = False) -> Any:
+def _recurrence_oracle(a: Any, b: Any, *, axis: int, reverse: bool = False) -> Any:
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     steps = range(len(b))
     rows: dict[int, Any] = {}
@@ -117,16 +117,16 @@ def _recurrence_by_hand(a: Any, b: Any, *, axis: int, reverse: bool = False) -> 
 
 
 @facts(flops=flops.pass_over_operand)
-@opaque(trusted=True, oracle=_recurrence_by_hand)
+@opaque(trusted=True, oracle=_recurrence_oracle)
 def recurrence(a: Array, b: Array, *, axis: int, reverse: bool = False) -> Any:
-    """s_i = b_i + a_i s_{i-1} along an axis (s_{i+1} if `reverse`), from s = 0 outside.
+    """s_i = b_i + a_i s_{i-1} along an axis (s_{i+1} if `reverse`), with s = 0 before the first.
 
-    Both operands have the same shape. O(n) work in O(log n) steps.
+    The operands must have the same shape. O(n) work in O(log n) steps.
     """
     a, b = np.asarray(a), np.asarray(b)
-    turn = slice(None, None, -1 if reverse else 1)
-    a, b = np.moveaxis(a, axis, 0)[turn], np.moveaxis(b, axis, 0)[turn]
-    return np.ascontiguousarray(np.moveaxis(_solve(a, b)[turn], 0, axis))
+    order = slice(None, None, -1 if reverse else 1)
+    a, b = np.moveaxis(a, axis, 0)[order], np.moveaxis(b, axis, 0)[order]
+    return np.ascontiguousarray(np.moveaxis(_solve(a, b)[order], 0, axis))
 
 
 def _solve(a: Array, b: Any) -> Any:
@@ -184,21 +184,21 @@ def _conj(x: Array) -> Any:
 # ---- products ----------------------------------------------------------------------------------
 
 
-def _product_by_hand(x: Any, *, axis: int) -> Any:
+def _product_oracle(x: Any, *, axis: int) -> Any:
     n = x.shape[axis]
     parts = [np.prod(x.take(range(i + 1), axis), axis) for i in range(n)]
     return np.stack(parts, axis) if parts else x
 
 
 @facts(flops=flops.pass_over_operand, remedy=Remedy(overflow="Use np.cumsum of logarithms"))
-@opaque(trusted=True, oracle=_product_by_hand)
+@opaque(trusted=True, oracle=_product_oracle)
 def cumprod(x: Array, *, axis: int) -> Any:
     """The cumulative product along an axis; its derivative is correct with any number of zeros."""
     return np.multiply.accumulate(x, axis=axis)
 
 
 def _before(out: Array, axis: int) -> Any:
-    """The product of all earlier elements, 1 for the first, from the running product."""
+    """The product of all earlier elements, 1 for the first, from the cumulative product."""
     return shift(out, axis=axis, by=1) + _first(out, axis).astype(out.dtype)
 
 
@@ -217,7 +217,7 @@ def _cumprod_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
     bar = _conj(_before(out, axis)) * after
     if not possibly(np.logical_not(np.isfinite(value_of(out)))):
         return (bar,)
-    # A row with cotangent zero has derivative zero, whatever its products are.
+    # Where all cotangents are zero, the derivative is zero even if a product is NaN.
     unused = np.logical_and(
         np.all(value_of(t) == 0, axis=axis, keepdims=True), np.isnan(value_of(bar))
     )
@@ -242,9 +242,9 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def exclusive(x: Array, axis: Axis) -> Any:
-    """For each element the product of all the others that are reduced with it.
+    """For each element, the product of all other elements along the reduced axes.
 
-    Prefix products times suffix products: O(n), without division, so correct for zeros.
+    Prefix products times suffix products: O(n), and correct for zeros because nothing is divided.
     """
     shape = getattr(x, "shape", ())
     n = count_along(shape, axis)
@@ -255,7 +255,7 @@ def exclusive(x: Array, axis: Axis) -> Any:
         return _others(x, axes[0])
     order = (*[k for k in range(len(shape)) if k not in axes], *axes)
     moved = transpose(x, axes=order)
-    # n rather than -1, because another axis may be empty
+    # n rather than -1: another axis may be empty
     flat = reshape(moved, shape=(*moved.shape[: len(shape) - len(axes)], n))
     back = tuple(int(k) for k in np.argsort(order))
     return transpose(reshape(_others(flat, -1), shape=moved.shape), axes=back)
@@ -271,22 +271,21 @@ def _others(x: Array, axis: int) -> Any:
 # ---- running extremes --------------------------------------------------------------------------
 
 
-def _running_by_hand(x: Any, *, axis: int, largest: bool) -> Any:
+def _running_oracle(x: Any, *, axis: int, largest: bool) -> Any:
     pick = np.max if largest else np.min
     parts = [pick(x.take(range(i + 1), axis), axis) for i in range(x.shape[axis])]
     return np.stack(parts, axis)
 
 
 @facts(flops=flops.pass_over_operand)
-@opaque(trusted=True, oracle=_running_by_hand)
+@opaque(trusted=True, oracle=_running_oracle)
 def running(x: Array, *, axis: int, largest: bool) -> Any:
-    """The largest (or smallest) element so far; equal ones share the derivative evenly."""
+    """The running maximum or minimum; ties share the derivative evenly."""
     return (np.maximum if largest else np.minimum).accumulate(x, axis=axis)
 
 
-def _reign(out: Array, x: Array, axis: int) -> tuple[Any, Any, Any]:
-    """Whether an element is the extreme, whether the extreme is still the one before, and how
-    many elements have shared it so far."""  # noqa: D209, D205
+def _extreme_state(out: Array, x: Array, axis: int) -> tuple[Any, Any, Any]:
+    """Whether x attains the extreme, whether the extreme is unchanged, and the ties so far."""
     y, v = value_of(out), value_of(x)
     undefined = np.isnan(y)
     wins = (v == y) | (np.isnan(v) & undefined)
@@ -299,14 +298,14 @@ def _reign(out: Array, x: Array, axis: int) -> tuple[Any, Any, Any]:
 
 @running.define_vjp
 def _running_vjp(t: Array, out: Array, x: Array, *, axis: int, largest: bool) -> Any:
-    wins, stays, share = _reign(out, x, axis)
+    wins, stays, share = _extreme_state(out, x, axis)
     later = recurrence(shift(stays, axis=axis, by=-1), t / share, axis=axis, reverse=True)
     return (where(wins, later, 0.0),)
 
 
 @running.define_jvp
 def _running_jvp(dots: list[Array], out: Array, x: Array, *, axis: int, largest: bool) -> Any:
-    wins, stays, share = _reign(out, x, axis)
+    wins, stays, share = _extreme_state(out, x, axis)
     return recurrence(stays, where(wins, dots[0], 0.0), axis=axis) / share
 
 

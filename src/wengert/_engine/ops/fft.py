@@ -1,19 +1,19 @@
-"""Discrete Fourier transforms along one axis, of which all of numpy.fft is made.
+"""Discrete Fourier transforms along one axis, the building blocks of numpy.fft.
 
-    fft     y_k = s sum_j x_j exp(-+2 pi i j k / n)      complex to complex, `inverse` for the plus
-    rfft    the first n//2 + 1 frequencies of that, of real x  real to complex
-    irfft   real x of the first n//2 + 1 frequencies           complex to real
+    fft     y_k = s sum_j x_j exp(-+2 pi i j k / n)      complex to complex; plus if `inverse`
+    rfft    the first n//2 + 1 frequencies of real x     real to complex
+    irfft   real x from its first n//2 + 1 frequencies   complex to real
 
-The operand is cropped or zero-padded to the length n, as in NumPy, and the result to the length
-`keep`; so the transpose of each is another of the family, with the same `n` and with `keep` the
-operand's length, and derivatives of any order cost transforms of the same length.
+The operand is cropped or zero-padded to length n, as in NumPy, and the result to length `keep`.
+The transpose of each is then another of them with the same `n` and with `keep` the operand's
+length, so derivatives of any order cost transforms of the same length.
 
-The scale s is NumPy's `norm`: 1, 1/sqrt(n) or 1/n.  The transposes exchange the first and the last.
+The scale s is NumPy's `norm`: 1, 1/sqrt(n) or 1/n.  Transposition exchanges the first and the last.
 
-All frequencies of a real signal but the first (and the middle one, if n is even) represent two, so
-they count twice in the transpose of irfft, and half in that of rfft: `interior` is the factor of
-these frequencies, a power of two.  irfft ignores the imaginary parts of the first and the middle
-frequency; their gradient is exactly zero.
+Each frequency of a real signal except the first (and the middle one, if n is even) stands for a
+conjugate pair, so it counts twice in the transpose of irfft and half in that of rfft: `interior`,
+a power of two, is the factor of these frequencies.  irfft ignores the imaginary parts of the first
+and the middle frequency; their gradient is exactly zero.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.types import Array, Axes, Size
 
-# The transpose of a transform of that scale has this one.
+# The `norm` of the transpose of a transform.
 SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
@@ -80,7 +80,7 @@ def _rfft_oracle(
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_rfft_oracle)
 def rfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
-    """Frequencies 0 to n//2 of the transform of real numbers, inner ones times a factor."""
+    """Frequencies 0 to n//2 of the transform of a real signal, interior ones times `interior`."""
     return resized(_weighted(np.fft.rfft(x, n, axis, norm), n, axis, interior), keep, axis)
 
 
@@ -108,9 +108,9 @@ def _irfft_oracle(
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_irfft_oracle)
 def irfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
-    """The real numbers whose transform has these frequencies, inner ones times a factor."""
+    """The real signal with frequencies x, interior ones times `interior`."""
     frequencies = n // 2 + 1
-    if interior != 1.0 or not x.shape[axis]:  # NumPy reads one frequency even if there are none
+    if interior != 1.0 or not x.shape[axis]:  # NumPy needs at least one frequency
         x = _weighted(np.array(resized(x, frequencies, axis)), n, axis, interior)
     return resized(np.fft.irfft(x, n, axis, norm), keep, axis)
 
@@ -127,7 +127,7 @@ def _irfft_back(
 
 
 def resized(x: Array, length: int, axis: int) -> Any:
-    """`x` cropped or filled up with zeros at the end of an axis."""
+    """`x` cropped or zero-padded at the end of an axis."""
     n = x.shape[axis]
     if n == length:
         return x
@@ -140,16 +140,13 @@ def resized(x: Array, length: int, axis: int) -> Any:
 
 
 def _weighted(x: Any, n: int, axis: int, interior: float) -> Any:
-    """Frequencies of a real signal of length n, all but the first and a middle one times a factor.
-
-    `x` is overwritten, which is a result or a copy.
-    """
+    """Frequencies of a real signal of length n, interior ones times `interior`; overwrites `x`."""
     if interior != 1.0:
         x[(*(slice(None),) * (axis % x.ndim), slice(1, (n + 1) // 2))] *= interior
     return x
 
 
-# ---- the same by matrices, for the tests -------------------------------------------------------
+# ---- reference by matrices, for the tests ------------------------------------------------------
 
 
 def _waves(rows: Any, columns: Any, sign: Any) -> Any:
@@ -168,7 +165,7 @@ def _scale(n: Any, norm: Any, inverse: Any) -> Any:
 
 
 def _by_matrix(x: Any, waves: Any, axis: Any, scale: Any, keep: Any) -> Any:
-    """The matrix times the columns of x along the axis, with both lengths as they are wanted."""
+    """The matrix times x along the axis, with operand and result cropped or zero-padded."""
     columns, kept = min(x.shape[axis], waves.shape[1]), min(keep, len(waves))
     x = np.moveaxis(x, axis, 0)[:columns]
     out = np.zeros((keep, *x.shape[1:]), complex)
@@ -176,7 +173,7 @@ def _by_matrix(x: Any, waves: Any, axis: Any, scale: Any, keep: Any) -> Any:
     return np.moveaxis(out, 0, axis)
 
 
-# ---- specs, rows, examples ---------------------------------------------------------------------
+# ---- shape rules, batching, examples -----------------------------------------------------------
 
 
 def _spec(op: Operation, makes: Any) -> None:
@@ -184,7 +181,7 @@ def _spec(op: Operation, makes: Any) -> None:
     def rule(x: Spec, *, n: Size, axis: int, keep: Size, **_: Any) -> Spec:
         if not -x.ndim <= axis < x.ndim:
             raise np.exceptions.AxisError(axis, x.ndim)
-        require_at_least(n, 1, f"a Fourier transform of {n} numbers")
+        require_at_least(n, 1, f"Fourier transform of length {n}")
         k = axis % x.ndim
         one = makes(np.ones(1, x.dtype))
         return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), one.dtype)

@@ -1,10 +1,10 @@
 """Counts of floating-point operations, for `Cost.flops`.
 
-pass_over_operand    one for each element of the operand
-nothing              for operations that only move elements
+pass_over_operand    one per element of the operand
+nothing              zero, for operations that only move elements
 cubes                factorizations and solves of matrices
 transform            fast Fourier transforms
-convolution          two for each product
+convolution          two per product
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def pass_over_operand(node: Any, operands: Sequence[Any], spec: Any) -> Any:
-    """One for each element of the operand."""
+    """One per element of the operand."""
     return operands[0].size
 
 
 def nothing(node: Any, operands: Sequence[Any], spec: Any) -> Any:
-    """None: elements are only moved."""
+    """Zero: elements are only moved."""
     return 0
 
 
 def cubes(factor: float) -> Flops:
-    """A multiple of n**3 for a square matrix of n rows, and 2 n**2 for each right-hand side.
+    """`factor` n**3 for an n by n matrix, plus 2 n**2 for each right-hand side.
 
-    The factors are those of Golub and Van Loan, "Matrix Computations", 4th ed., tables of
+    The factors are from Golub and Van Loan, "Matrix Computations", 4th ed., tables of
     chapters 3, 4, 5, 7 and 8.
     """
 
@@ -54,7 +54,7 @@ def cubes(factor: float) -> Flops:
 
 
 def transform(factor: float) -> Flops:
-    """A multiple of n log2(n) for each row of n numbers: Cooley and Tukey's count."""
+    """`factor` n log2(n) for each sequence of length n: the count of Cooley and Tukey."""
 
     def count(node: Node, operands: Sequence[Any], spec: Spec) -> float | None:
         n, nodes = node.params["n"], spec.shape
@@ -70,20 +70,20 @@ def _products(w: Any, y: Array) -> Any:
 
 
 def convolution(node: Any, operands: Sequence[Any], spec: Any) -> Any:
-    """Two for each element of the result and of the kernel that makes it."""
+    """Two for each element of the result and each element of the kernel applied to it."""
     return _products(operands[1], spec)
 
 
 def convolution_input(node: Any, operands: Sequence[Any], spec: Any) -> Any:
-    """The same for the cotangent of the input."""
+    """As `convolution`, for the cotangent of the input."""
     return _products(operands[1], operands[0])
 
 
 def convolution_weight(node: Any, operands: Sequence[Any], spec: Any) -> Any:
-    """The same for the cotangent of the kernel."""
+    """As `convolution`, for the cotangent of the kernel."""
     return _products(spec, operands[1])
 
 
 def full_convolution(node: Node, operands: Sequence[Any], spec: Spec) -> Any:
-    """Two for each pair of elements."""
+    """Two per pair of elements."""
     return 2 * operands[0].size * operands[1].size

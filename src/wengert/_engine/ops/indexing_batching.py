@@ -1,15 +1,15 @@
 """The batching rules of indexing: getitem, setitem and scatter.
 
-With a leading batch axis NumPy may put the axes of index arrays at other positions than for one
-element, because it moves them to the front if slices are between them.  So a rule finds the index
-for the batch, and the order in which the axes of its result are read:
+NumPy moves the axes of index arrays to the front if slices separate them, so with a leading batch
+axis they may be at other positions than for one element.  A rule therefore returns the index for
+the batch and a permutation of the axes of its result:
 
     only the array is batched    x[:, index]            slices and arrays unchanged
-    an index array is batched    x[arange(n), index]    each element has its own
+    an index array is batched    x[arange(n), index]    one index per batch element
     the array is not batched     x[index]               the index arrays have the batch axis
 
-A batched mask selects different numbers of elements, so that the results are not an array; but
-writing through it is a selection, `where(mask, v, x)`.
+Reading with a batched mask is an error, because each batch element selects a different number of
+elements; writing with one is `where(mask, v, x)`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Axes = tuple[int, ...]
 class RowIndex(NamedTuple):
     """The axes of the result of an index of one element.
 
-    arrays : the number of axes from index arrays
-    position : of these axes
+    arrays : the number of axes that come from index arrays
+    position : the first of these axes
     ndim : the number of axes of the result
     """
 
@@ -65,11 +65,11 @@ def place_of(
     Parameters
     ----------
     parts : sequence
-        Of the template of one element's index.
+        Parts of the index template of one batch element.
     depths, masks : sequence
-        The number of axes of each of its operands, and whether it is a mask.
+        For each operand of the index, its number of axes and whether it is a mask.
     ndim : int
-        The number of axes of one element.
+        The number of axes of one batch element.
     """
     counts = [d if mask else 1 for d, mask in zip(depths, masks, strict=True)]
     plain = [p for p in parts if p is not None and p is not Ellipsis]
@@ -103,7 +103,7 @@ def index_of_rows(
     x_batched: bool,
     size: Size,
 ) -> tuple[BatchedIndex, RowIndex]:
-    """The index for a batch whose elements have `x_ndim` axes.
+    """The index for a batch of elements with `x_ndim` axes.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def index_of_rows(
     masks = [dtype_of(o).kind == "b" for o in operands]
     if any(m and b for m, b in zip(masks, batched, strict=True)):
         raise ShapeError(
-            "vmap: a mask that differs from row to row chooses another number of elements in each, "
-            "and no array holds rows of different lengths. Choose with np.where(mask, x, 0)"
-            f"{at(user_line())}."
+            "vmap: a mask that differs between batch elements selects a different number of "
+            "elements in each, so the results do not form an array. Select with "
+            f"np.where(mask, x, 0){at(user_line())}."
         )
     depths = row_ranks(operands, batched)
     place = place_of(parts, depths, masks, x_ndim)
@@ -124,7 +124,7 @@ def index_of_rows(
     deep = [deepened(o, k) if b else o for o, b in zip(operands, batched, strict=True)]
     if x_batched and not any(batched):
         order = None
-        if p == 0 and _is_apart(parts):
+        if p == 0 and _are_separated(parts):
             order = (k, *range(k), *range(k + 1, ndim + 1))
         return BatchedIndex((slice(None), *parts), deep, _unless_same(order)), place
     if x_batched:
@@ -137,15 +137,15 @@ def index_of_rows(
     return BatchedIndex(parts, deep, _unless_same(order)), place
 
 
-def _is_apart(parts: Sequence[Any]) -> bool:
-    """Whether there is a slice between the index arrays (and numbers)."""
+def _are_separated(parts: Sequence[Any]) -> bool:
+    """Whether there is a slice between the index arrays and integers."""
     if not any(isinstance(p, IndexSlot) for p in parts):
         return False
-    chosen = [i for i, p in enumerate(parts) if not _is_kept(p)]
+    chosen = [i for i, p in enumerate(parts) if not _keeps_axis(p)]
     return chosen[-1] - chosen[0] + 1 != len(chosen)
 
 
-def _is_kept(part: Any) -> bool:
+def _keeps_axis(part: Any) -> bool:
     return part is None or part is Ellipsis or isinstance(part, slice)
 
 
@@ -162,12 +162,12 @@ def _counted(size: Size) -> Any:
 def _read(x: Array, operands: Sequence[Any], index: tuple[Any, ...]) -> Any:
     args = (x, *operands)
     if any(isinstance(a, Handle) for a in args):
-        return apply(getitem, args, {"index": index})  # not linked: it is not written to
+        return apply(getitem, args, {"index": index})  # not linked as a view: never written to
     return getitem(*args, index=index)
 
 
 @getitem.batch
-def _getitem_rows(args: list[Array], batched: list[bool], size: Size, *, index: Any) -> Any:
+def _getitem_batch(args: list[Array], batched: list[bool], size: Size, *, index: Any) -> Any:
     x, *operands = args
     depth = ndim_of(x) - batched[0]
     rows, _ = index_of_rows(index, operands, batched[1:], depth, batched[0], size)
@@ -176,12 +176,12 @@ def _getitem_rows(args: list[Array], batched: list[bool], size: Size, *, index: 
 
 
 def _ordered(values: Any, rows: BatchedIndex) -> Any:
-    """Values with their axes in the order of the index for the batch."""
+    """Values with their axes permuted to match the index for the batch."""
     return values if rows.order is None else transpose(values, axes=inverse_order(rows.order))
 
 
 @scatter.batch
-def _scatter_rows(
+def _scatter_batch(
     args: list[Array], batched: list[bool], size: int, *, index: Any, shape: tuple[int, ...]
 ) -> Any:
     t, *operands = args
@@ -191,7 +191,7 @@ def _scatter_rows(
 
 
 @setitem.batch
-def _setitem_rows(args: list[Operand], batched: list[bool], size: Size, *, index: Any) -> Any:
+def _setitem_batch(args: list[Operand], batched: list[bool], size: Size, *, index: Any) -> Any:
     x, v, *operands = args
     x = fronted(x, batched[0], size)
     masks = [dtype_of(o).kind == "b" for o in operands]
@@ -216,9 +216,9 @@ def _chosen(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any
     depth = ndim_of(v) - v_batched
     if others or not (isinstance(index, IndexSlot) or index == (IndexSlot(0),)) or depth > inner:
         raise ShapeError(
-            "vmap: x[mask] = v with a mask that differs from row to row needs a v that is the same "
-            "for all elements of a row. Write np.where(mask, v, x), with a v of the shape of x"
-            f"{at(user_line())}."
+            "vmap: x[mask] = v with a mask that differs between batch elements requires a v that "
+            "is the same for all selected elements. Use np.where(mask, v, x) with a v of the shape "
+            f"of x{at(user_line())}."
         )
     mask = reshape(mask, shape=(*shape_of(mask), *((1,) * inner)))
     if v_batched:

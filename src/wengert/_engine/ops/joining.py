@@ -1,10 +1,10 @@
-"""Joining: several arrays into one.
+"""Joining several arrays into one.
 
     concatenate   along an existing axis
-    stack         along a new one
+    stack         along a new axis
+    stacked       converts nested lists of tensors, in one operation
 
-Both are linear in all operands together; the cotangent is split into pieces.  `stacked` makes an
-array of nested lists with tensors, in one operation however long the list.
+Both operations are jointly linear in their operands; the cotangent is split into pieces.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Join(Operation):
     promotes = True
     zero_slope = SELECTS
     oracle = "numpy"
-    places: Callable[..., list[Any]]  # for each operand the index of its piece in the result
+    places: Callable[..., list[Any]]  # for each operand, the index of its piece of the result
 
     def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The piece of the cotangent for each operand."""
@@ -49,7 +49,7 @@ class Join(Operation):
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], ctx: RuleContext
     ) -> Any:
-        """The joined tangents, with zeros for operands without."""
+        """The joined tangents, with zeros for operands without a tangent."""
         full = [
             zeros(shape_of(x), dtype_of(x)) if dot is None else dot
             for dot, x in zip(dots, inputs, strict=True)
@@ -58,14 +58,14 @@ class Join(Operation):
 
 
 class Concatenate(Join):
-    """Arrays joined along an axis that they have."""
+    """Arrays joined along an existing axis."""
 
     def run(self, *arrays: Any, axis: int) -> Any:
         """numpy.concatenate."""
         return np.concatenate(arrays, axis)
 
     def places(self, shapes: list[Any], *, axis: int) -> list[Any]:
-        """One slice after the other."""
+        """Consecutive slices."""
         before = (slice(None),) * (axis % len(shapes[0]))
         ends = list(itertools.accumulate(s[axis] for s in shapes))
         return [(*before, slice(start, end)) for start, end in zip([0, *ends], ends, strict=False)]
@@ -79,12 +79,12 @@ class Stack(Join):
         return np.stack(arrays, axis)
 
     def places(self, shapes: list[Any], *, axis: int) -> list[Any]:
-        """One position after the other."""
+        """Consecutive positions."""
         before = (slice(None),) * (axis % (len(shapes[0]) + 1))
         return [(*before, i) for i in range(len(shapes))]
 
 
-concatenate = register(Concatenate("concatenate", "Arrays joined along an axis that they have."))
+concatenate = register(Concatenate("concatenate", "Arrays joined along an existing axis."))
 stack = register(Stack("stack", "Arrays of one shape joined along a new axis."))
 
 
@@ -92,7 +92,7 @@ along(concatenate)
 
 
 @stack.batch
-def _stack_rows(args: list[Array], batched: list[bool], size: int, *, axis: int) -> Any:
+def _stack_batch(args: list[Array], batched: list[bool], size: int, *, axis: int) -> Any:
     rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
     return stack(*rows, axis=row_axis(axis, ndim_of(rows[0])))
 
@@ -111,10 +111,10 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def holds_handles(x: Operand | Sequence[Any]) -> bool:
-    """Whether a nested list or tuple has a handle in it."""
+    """Whether a nested list or tuple contains a handle."""
     if not isinstance(x, NESTED):
         return isinstance(x, Handle)
-    # By types, of which there are few, and not by items, of which there may be many.
+    # Check distinct types, which are few, rather than items, which may be many.
     types = set(map(type, x))
     for t in types:
         if issubclass(t, Handle):
@@ -126,12 +126,12 @@ def holds_handles(x: Operand | Sequence[Any]) -> bool:
 
 
 def stacked(x: Operand | Sequence[Any]) -> Any:
-    """A nested list with handles as one handle; anything else unchanged.
+    """A nested list that contains handles as one handle; anything else unchanged.
 
     Raises
     ------
     ValueError
-        NumPy's, if the nesting is ragged.
+        The nesting is ragged (NumPy's error).
     """
     if not isinstance(x, list | tuple) or not holds_handles(x):
         return x
@@ -139,7 +139,7 @@ def stacked(x: Operand | Sequence[Any]) -> Any:
     outer = _spread(x, leaves)
     shapes = {shape_of(a) for a in leaves}
     if outer is None or len(shapes) > 1:
-        # Not all numbers are at one depth: each entry is converted to an array first.
+        # Leaves are at different depths: convert each entry to an array first.
         return apply(stack, [_array(a) for a in x], {"axis": 0})
     whole = apply(stack, leaves, {"axis": 0})
     if len(outer) == 1:
@@ -153,7 +153,7 @@ def _array(x: Array | list[Operand]) -> Any:
 
 
 def _spread(x: Any, leaves: list[Any]) -> tuple[int, ...] | None:
-    """The lengths of a regular nesting, and its leaves; None if it is not regular."""
+    """Append the leaves to `leaves` and return the shape of the nesting; None if it is ragged."""
     if not isinstance(x, list | tuple):
         leaves.append(x)
         return ()

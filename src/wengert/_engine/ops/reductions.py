@@ -1,13 +1,13 @@
-"""Reductions: some axes become one number each.
+"""Reductions over one or more axes.
 
 Each entry has `run`, NumPy's function if there is one, and its partial derivative, a linear map
-`(t, out, x, axis) -> partial * t` in which `out` has the reduced axes with length one
+`(t, out, x, axis) -> partial * t` in which `out` keeps the reduced axes with length one
 (kinds/reduction.py).  Derivatives at ties, zeros and infinities:
 
-    max, min     ties share evenly; if the result is NaN, the NaN elements do
+    max, min     ties share evenly; if the result is NaN, the NaN elements share evenly
     prod         without division: correct with any number of zeros, to any order
     std, norms   0 where the value is 0
-    logsumexp    0 where all are -inf; elements of +inf share evenly
+    logsumexp    0 where all elements are -inf; elements of +inf share evenly
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _axes_examples(op: Operation) -> None:
-    """Examples over one axis, several, and all; also without elements to reduce over."""
+    """Define examples over one axis, several and all axes, with an empty array too."""
 
     @op.examples
     def _(rng: np.random.Generator) -> Any:
@@ -50,7 +50,7 @@ def _axes_examples(op: Operation) -> None:
 @facts(remedy=Remedy(overflow="Rescale first, or sum logarithms with logsumexp"))
 @reduction(oracle="numpy")
 def sum(x: Any, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
-    """The sum over axes, NumPy's pairwise one."""
+    """The sum over axes, by NumPy's pairwise summation."""
     return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -72,7 +72,7 @@ def _mean_partial(t: Array, out: Array, x: Array, axis: int | None) -> Any:
 
 @reduction(oracle="numpy")
 def var(x: Array, *, axis: Axes = None, ddof: int = 0, keepdims: bool = False) -> Any:
-    """The mean squared deviation from the mean, over n - ddof."""
+    """The variance: the sum of squared deviations from the mean, divided by n - ddof."""
     return np.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
@@ -109,7 +109,7 @@ def _std_partial(t: Array, out: Array, x: Array, axis: int | None, ddof: float =
 
 
 def _unless(zero: Array, bar: Array) -> Any:
-    """0 where `zero` holds, else `bar`."""
+    """`bar`, but 0 where `zero` is true."""
     return where(zero, 0.0, bar) if possibly(zero) else bar
 
 
@@ -149,13 +149,13 @@ def _(rng: np.random.Generator) -> Any:
 
 @reduction(oracle="numpy")
 def max(x: Any, *, axis: Any = None, keepdims: Any = False) -> Any:
-    """The largest element, NaN if there is a NaN; ties share the derivative evenly."""
+    """The largest element, NaN if any element is NaN; ties share the derivative evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(oracle="numpy")
 def min(x: Any, *, axis: Any = None, keepdims: Any = False) -> Any:
-    """The smallest element, NaN if there is a NaN; ties share the derivative evenly."""
+    """The smallest element, NaN if any element is NaN; ties share the derivative evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
@@ -174,7 +174,7 @@ def _extreme_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
 
 
 def _shared(t: Array, hits: Array, axis: Axes) -> Any:
-    """t divided evenly among the hits, 0 elsewhere."""
+    """t divided evenly among the elements where `hits` is true, 0 elsewhere."""
     count = sum(hits, axis=axis, keepdims=True)
     if possibly(np.greater(count, 1)):
         t = t / np.maximum(count, 1).astype(t.real.dtype)
@@ -206,19 +206,19 @@ for _op in (argmax, argmin):
 
 @reduction(discrete=True, oracle="numpy")
 def any(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """Whether some element is not zero."""
+    """Whether any element is nonzero."""
     return np.any(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
 def all(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """Whether no element is zero."""
+    """Whether all elements are nonzero."""
     return np.all(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
 def count_nonzero(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The number of elements that are not zero."""
+    """The number of nonzero elements."""
     return np.count_nonzero(x, axis=axis, keepdims=keepdims)
 
 
@@ -230,7 +230,7 @@ def count_nonzero(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any
 def logsumexp(x: Operand, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))), without overflow, and exact where one element dominates.
 
-    The largest elements are not part of the sum, which is the argument of log1p, as in SciPy.
+    The largest elements are excluded from the sum, whose log1p is taken, as in SciPy.
     """
     x = np.asarray(x)
     x = x.astype(float) if x.dtype.kind in "biu" else x
@@ -262,10 +262,10 @@ def _logsumexp_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
 
 
 def _shares(x: Array, out: Array, axis: Axes) -> Any:
-    """The softmax.
+    """The softmax, exp(x - out).
 
-    The rounding of a large `out` is a factor that all shares have in common; a narrow dtype has
-    few digits to lose to it (at 1e4 float32 would keep three), so there it is divided out.
+    The rounding error of a large `out` is a common factor of all shares.  Narrow dtypes cannot
+    afford it (at 1e4 float32 would keep three digits), so for them it is divided out.
     """
     e = np.exp(x - out)
     if e.dtype.itemsize >= 8 or e.dtype.kind == "c":
@@ -280,7 +280,7 @@ def _shares(x: Array, out: Array, axis: Axes) -> Any:
 @facts(zero_slope=AT_ORIGIN)
 @reduction(oracle=lambda x, **k: np.sqrt(np.sum(np.abs(x) ** 2, **k)))
 def norm2(x: Array, *, axis: Any = None, keepdims: Any = False) -> Any:
-    """The Euclidean length; its derivative is 0 at the zero vector."""
+    """The Euclidean norm; its derivative is 0 at the zero vector."""
     x = np.asarray(x)
     square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
     return np.sqrt(np.add.reduce(square, axis=axis, keepdims=keepdims))
@@ -298,7 +298,7 @@ def _norm2_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
 def norm_p(x: Any, *, p: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """(sum |x|**p)**(1/p); its derivative is 0 at the zero vector.
 
-    For p < 1 the derivative is also 0 by an element that is zero, where it has a cusp.
+    For p < 1 the derivative with respect to an element that is zero, a cusp, is also 0.
     """
     total = np.add.reduce(np.abs(x) ** p, axis=axis, keepdims=keepdims)
     return total ** (1 / p)

@@ -1,8 +1,8 @@
-"""Result shapes: the specs of views, joins, orders and matrices by rule, exact for all sizes.
+"""Shape rules of views, joins, sorting and matrices, exact for symbolic sizes.
 
-Elementwise operations, reductions and contractions have theirs from their kind.  What a rule needs
-of sizes that cannot be decided for all of them it demands (core/symbolic/constraints.py), and the
-graph refuses to run where it does not hold.  The shapes of indices are in indexing/shapes.py.
+The kinds define the rules of elementwise operations, reductions and contractions.  A condition that
+cannot be decided for all sizes becomes a requirement (core/symbolic/constraints.py): the graph
+raises an error for sizes that violate it.  Shapes of indexed arrays are in indexing/shapes.py.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _is_open(n: Size) -> bool:
 def _(x: Spec, *, axes: tuple[int, ...] | None = None) -> Any:
     order = range(x.ndim)[::-1] if axes is None else [_axis(a, x.ndim) for a in axes]
     if sorted(order) != list(range(x.ndim)):
-        raise ValueError(f"axes {axes} are not those of an array with {x.ndim}")
+        raise ValueError(f"axes must be a permutation of the {x.ndim} axes, got {axes}")
     return Spec(tuple(x.shape[a] for a in order), x.dtype)
 
 
@@ -105,7 +105,7 @@ def _(x: Spec, *, axis: tuple[int, ...] | None = None) -> Any:
     if axis is None:
         for n in x.shape:
             if isinstance(n, Dim):
-                require_at_least(n, 2, f"squeeze of {spelled(x.shape)}, which names no axis")
+                require_at_least(n, 2, f"squeeze of {spelled(x.shape)} without an axis")
         return Spec(tuple(n for n in x.shape if n != 1), x.dtype)
     gone = _axes(axis, x.ndim)
     for k in gone:
@@ -129,7 +129,7 @@ def _(x: Spec, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 def _smaller(a: Size, b: Size, what: str) -> Any:
-    """The smaller of two lengths; where that depends on the sizes, the second, on demand."""
+    """The smaller of two lengths; if it depends on the sizes, b, which is then required."""
     if a == b:
         return a
     low, high = bounds(a - b)
@@ -163,7 +163,7 @@ def _(x: Spec, *, shape: tuple[Size, ...]) -> Any:
 def _(*arrays: Any, axis: int) -> Any:
     first = arrays[0].shape
     if not first:
-        raise ValueError("arrays without axes cannot be concatenated")
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
     k = _axis(axis, len(first))
     for other in arrays[1:]:
         _alike(first, other.shape, "concatenate", leaving=k)
@@ -184,7 +184,7 @@ def _(*arrays: Any, axis: int) -> Any:
 def _alike(a: Shape, b: Shape, what: str, leaving: int = -1) -> None:
     reason = f"{what} of {spelled(a)} and {spelled(b)}"
     if len(a) != len(b):
-        raise ValueError(f"{reason}: they have different numbers of axes")
+        raise ValueError(f"{reason}: the numbers of axes differ")
     for k, (n, m) in enumerate(zip(a, b, strict=True)):
         if k != leaving:
             require_equal(n, m, reason)
@@ -213,7 +213,7 @@ def _positions_like(x: Spec, *_: Any, **__: Any) -> Spec:
 
 
 def _order_of(x: Spec, *_: Any, **__: Any) -> Spec:
-    return Spec(x.shape or (1,), np.dtype(np.intp))  # NumPy takes a number as a list of one
+    return Spec(x.shape or (1,), np.dtype(np.intp))  # NumPy treats a 0-d array as 1-d
 
 
 _op: Operation
@@ -255,14 +255,14 @@ def _(x: Spec, v: Spec) -> Any:
 
 def _square(a: Shape) -> Any:
     """The length of both axes of square matrices."""
-    require_equal(a[-2], a[-1], f"square matrices, not {spelled(a)}")
+    require_equal(a[-2], a[-1], f"square matrices required, got {spelled(a)}")
     return a[-1]
 
 
 def _solution(a: Shape, b: Shape, **_: Any) -> Shape:
     n = _square(a)
     rows = b[-1] if len(b) == 1 else b[-2]
-    require_equal(rows, n, f"a right-hand side {spelled(b)} for matrices {spelled(a)}")
+    require_equal(rows, n, f"right-hand side {spelled(b)} for matrices {spelled(a)}")
     if len(b) == 1:
         return (*a[:-2], n)
     return (*broadcast(a[:-2], b[:-2]), *b[-2:])
@@ -283,13 +283,13 @@ def _numbers(a: Shape, **_: Any) -> Shape:
 
 
 def _qr(a: Shape, **_: Any) -> list[Shape]:
-    k = _smaller(a[-2], a[-1], f"qr of {spelled(a)}, rows at least as many as columns")
+    k = _smaller(a[-2], a[-1], f"qr of {spelled(a)} with at least as many rows as columns")
     return [(*a[:-1], k), (*a[:-2], k, a[-1])]
 
 
 def _svd(a: Shape, *, full_matrices: bool = False) -> list[Shape]:
     *batch, m, n = a
-    k = _smaller(m, n, f"svd of {spelled(a)}, rows at least as many as columns")
+    k = _smaller(m, n, f"svd of {spelled(a)} with at least as many rows as columns")
     left, right = (m, n) if full_matrices else (k, k)
     return [(*batch, m, left), (*batch, k), (*batch, right, n)]
 
@@ -297,7 +297,7 @@ def _svd(a: Shape, *, full_matrices: bool = False) -> list[Shape]:
 def _completing(a: Shape) -> Shape:
     missing = a[-2] - a[-1]
     if isinstance(missing, Dim):
-        require_at_least(missing, 0, f"as many rows as columns, or more, in {spelled(a)}")
+        require_at_least(missing, 0, f"at least as many rows as columns required in {spelled(a)}")
     return (*a[:-1], missing if isinstance(missing, Dim) else max(missing, 0))
 
 

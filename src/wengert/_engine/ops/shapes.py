@@ -1,7 +1,7 @@
-"""Shapes: reshape, transpose, axes of length one, reversal, rotation, diagonals, copies.
+"""Shape operations: reshape, transpose, expand_dims, squeeze, flip, roll, diagonal, copy.
 
-All are linear and move elements without computing; where NumPy returns a view, so do these, and a
-handle on the result stays linked with its base (core/handle.py).
+All are linear and only move elements.  Where NumPy returns a view, so do these, and a handle of the
+result stays linked to its base (core/handle.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @linear(view=True, may_copy=True, oracle="numpy")
 def reshape(x: Any, *, shape: Any, order: Any = "C") -> Any:
-    """The same elements in another shape; one length may be -1."""
+    """x in another shape; one length may be -1."""
     return np.reshape(x, shape, order=order)
 
 
@@ -37,20 +37,20 @@ def _reshape_back(t: Array, x: Array, *, shape: tuple[Size, ...], order: str = "
 
 
 @reshape.batch
-def _reshape_rows(
+def _reshape_batch(
     args: list[Array], batched: list[bool], size: Size, *, shape: tuple[int, ...], order: str = "C"
 ) -> Any:
     (x,) = args
-    if order == "F":  # the C order of the axes reversed
-        turned = reshape(_rows_reversed(x), shape=(size, *reversed(shape)))
-        return _rows_reversed(turned)
-    if -1 in shape and size == 0:  # of nothing NumPy cannot say how much -1 is
+    if order == "F":  # C order of the reversed axes
+        return _axes_reversed(reshape(_axes_reversed(x), shape=(size, *reversed(shape))))
+    if -1 in shape and size == 0:  # NumPy cannot infer -1 for an empty array
         count = math.prod(shape_of(x)[1:]) // -math.prod(shape)
         shape = tuple(count if n == -1 else n for n in shape)
     return reshape(x, shape=(size, *shape))
 
 
-def _rows_reversed(x: Array) -> Any:
+def _axes_reversed(x: Array) -> Any:
+    """`x` with the axes after the batch axis reversed."""
     return transpose(x, axes=(0, *range(ndim_of(x) - 1, 0, -1)))
 
 
@@ -67,12 +67,12 @@ def _reshape_put(base: Array, view: Array, *, shape: tuple[int, ...], order: str
 
 @linear(view=True, oracle="numpy")
 def transpose(x: Any, *, axes: Any = None) -> Any:
-    """Axes in another order; reversed if None."""
+    """x with its axes permuted; reversed if None."""
     return np.transpose(x, axes)
 
 
 def inverse_order(axes: Sequence[int] | None) -> Any:
-    """The order of axes that undoes another; None undoes None, which reverses them."""
+    """The inverse of a permutation of axes; None, which reverses the axes, is its own inverse."""
     if axes is None:
         return None
     n = len(axes)
@@ -90,7 +90,7 @@ def _transpose_put(base: Array, view: Array, *, axes: tuple[int, ...] | None = N
 
 
 @transpose.batch
-def _transpose_rows(
+def _transpose_batch(
     args: list[Array], batched: list[bool], size: Size, *, axes: tuple[int, ...] | None = None
 ) -> Any:
     (x,) = args
@@ -108,12 +108,12 @@ def _(rng: np.random.Generator) -> Any:
 
 @linear(view=True, oracle="numpy")
 def expand_dims(x: Array, *, axis: int | tuple[int, ...]) -> Any:
-    """New axes of length one."""
+    """x with new axes of length one."""
     return np.expand_dims(x, axis)
 
 
 @expand_dims.batch
-def _expand_rows(
+def _expand_batch(
     args: list[Array], batched: list[bool], size: int, *, axis: tuple[int, ...]
 ) -> Any:
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -129,12 +129,12 @@ def _(rng: np.random.Generator) -> Any:
 
 @linear(view=True, oracle="numpy")
 def squeeze(x: Array, *, axis: tuple[int, ...] | None = None) -> Any:
-    """Without the axes of length one, or without the given ones."""
+    """x without its axes of length one, or without the given ones of these."""
     return np.squeeze(x, axis)
 
 
 @squeeze.batch
-def _squeeze_rows(
+def _squeeze_batch(
     args: Any, batched: Any, size: Size, *, axis: int | tuple[int, ...] | None = None
 ) -> Any:
     (x,) = args
@@ -167,7 +167,7 @@ for _op in (expand_dims, squeeze):
 
 @linear(view=True, oracle="numpy")
 def flip(x: Array, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """Elements in reverse order along some axes, or all."""
+    """x with its elements in reverse order along the given axes, or all."""
     return np.flip(x, axis)
 
 
@@ -182,7 +182,7 @@ def _flip_put(base: Any, view: Any, *, axis: int | tuple[int, ...] | None = None
 
 
 @flip.batch
-def _flip_rows(
+def _flip_batch(
     args: Any, batched: Any, size: Size, *, axis: int | tuple[int, ...] | None = None
 ) -> Any:
     ndim = ndim_of(args[0]) - 1
@@ -199,7 +199,7 @@ def _(rng: np.random.Generator) -> Any:
 
 @linear(oracle="numpy")
 def roll(x: Any, *, shift: Any, axis: Any = None) -> Any:
-    """Elements moved along axes, those pushed out at the end coming in at the front."""
+    """x with its elements shifted cyclically along axes."""
     return np.roll(x, shift, axis)
 
 
@@ -212,7 +212,7 @@ def _roll_back(
 
 
 @roll.batch
-def _roll_rows(
+def _roll_batch(
     args: Any, batched: Any, size: Size, *, shift: Any, axis: int | tuple[int, ...] | None = None
 ) -> Any:
     (x,) = args
@@ -233,8 +233,8 @@ def _(rng: np.random.Generator) -> Any:
 
 @linear(oracle="numpy")
 def copy(x: Any, *, order: Any = "K") -> Any:
-    """The same elements, in memory of their own as far as writing is concerned."""
-    # Values never change, so memory is shared where the layout is that of NumPy's copy.
+    """A copy of x: writing to either does not change the other."""
+    # Values are immutable, so memory is shared if the layout is that of NumPy's copy.
     return x if type(x) is not np.ndarray or is_compact(x, order) else x.copy(order)
 
 
@@ -254,7 +254,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def is_compact(x: np.ndarray[Any, Any], order: str = "K") -> bool:
-    """Whether a copy of the array in that order would be laid out as the array is."""
+    """Whether a copy of the array in that order would have the same memory layout."""
     if order == "C" or (order == "A" and not x.flags.f_contiguous):
         return x.flags.c_contiguous
     if order in ("F", "A"):
@@ -284,7 +284,7 @@ def _diagonal_back(t: Array, x: Array, *, offset: int = 0, axis1: int = 0, axis2
 
 
 @diagonal.batch
-def _diagonal_rows(
+def _diagonal_batch(
     args: list[Array],
     batched: list[bool],
     size: int,

@@ -1,16 +1,16 @@
-"""Effects: identities that do something on the way: print, keep, log, guard; and order.
+"""Side effects: identity operations that print, log, store or check a value; ordering.
 
-The value passes unchanged, and so does the derivative.  Eager, an effect acts at once.  In a graph
-it is a node that acts whenever the graph runs, in the order in which the nodes were written, even
-if nobody uses its value; no pass merges or drops it (``op.effects.side_effect``).
+Value and derivative pass unchanged.  An eager effect acts immediately.  In a graph it is a node
+that acts whenever the graph runs, in the order in which the nodes were recorded, even if its value
+is unused; passes neither merge nor remove it (``op.effects.side_effect``).
 
-    Effect                      the class of all of them: one function, `act(value, where,
-                                **params)`
-    show, log, guard, retrieve  what users know as wengert.debug
+    Effect                      the class of these operations, with one function
+                                `act(value, where, **params)`
+    show, log, guard, retrieve  the operations behind wengert.debug
     raise_if                    an exception on a condition: asserts, raises in branches
-    after                       one value, once others have been computed
+    after                       a value, once others have been computed
 
-With ``gradient=True`` the same happens to the cotangent when a derivative passes.
+With ``gradient=True`` the effect also acts on the cotangent in the backward pass.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ def _same(x: Operand, *others: Any, **params: Any) -> Any:
 
 
 class Effect(Operation):
-    """The identity, with something done on the way.
+    """The identity with a side effect.
 
     Parameters
     ----------
     name : str
     act : callable
-        ``act(value, where, *, label, ...)``: what is done, with a plain value and the user's line.
+        ``act(value, where, *, label, ...)``: the effect, given a plain value and the user's line.
 
     Attributes
     ----------
     is_users_exception : bool
-        Whether it raises exceptions of the user's program, which get no other class or message.
+        Whether it raises exceptions of the user's program, which are not converted or annotated.
     """
 
     effects = Effects(side_effect=True)
@@ -79,7 +79,7 @@ class Effect(Operation):
         return x
 
     def placed(self, node: Node) -> Callable[..., Any]:
-        """What runs at a node of a graph: `run` that knows the user's line."""
+        """`run` for a node of a graph, with the user's line of the node."""
 
         def run(x: Operand, **params: Any) -> Any:
             self._act(x, node.where or "", params)
@@ -91,26 +91,26 @@ class Effect(Operation):
         self.act(x, where, **{k: v for k, v in params.items() if k != "gradient"})
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Act at once; while a graph is built, write a node down that will."""
+        """Act immediately; while a graph is built, record a node instead."""
         opened = current_trace()
         if opened is None or not any(isinstance(a, Handle) for a in args):
             return super().__call__(*args, **params)
         out = apply(self, args, params, _same)
         if out.node.args:
             opened.effects.append(out.node)
-        else:  # of a constant: there will be no node
+        else:  # the operand is a constant, so there is no node
             self._act(out.node.value, user_line(), params)
         return out
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """That of the operand."""
+        """The spec of the operand."""
         return specs[0]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
-        """The cotangent itself; if asked for, with the same done to it."""
+        """The cotangent; with ``gradient=True``, after acting on it."""
         if not node.params.get("gradient"):
             return [t]
-        # An eager pass that finds NaN is repeated, guarded: a branch not taken (reverse.py).
+        # NaN may come from a branch not taken; the pass is then repeated, guarded (reverse.py).
         if not ctx.guarded and not is_traced(t) and np.any(np.isnan(value_of(t))):
             return [t]
         params = {**node.params, "gradient": False}
@@ -123,16 +123,16 @@ class Effect(Operation):
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
-        """The tangent itself."""
+        """The tangent."""
         return dots[0]
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """Once for all rows together."""
+        """Act once on the whole batch."""
         return self(args[0], **params)
 
 
 def effect(act: Act) -> Effect:
-    """Register the function below it as an identity that acts (a decorator)."""
+    """Register a function as an identity operation with that effect (a decorator)."""
     return register(Effect(f"debug_{act.__name__}", act))
 
 
@@ -145,11 +145,11 @@ class _After(Operation):
     run = staticmethod(_same)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """That of the first operand."""
+        """The spec of the first operand."""
         return specs[0]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
-        """The cotangent, to the first operand."""
+        """The cotangent, for the first operand only."""
         return [t, *[None] * (len(node.args) - 1)]
 
     def jvp(
@@ -183,7 +183,7 @@ def after(x: Operand, *others: Any) -> Any:
     ----------
     x : array_like or Tensor
     *others : array_like or Tensor
-        What has to be computed, and to have acted, before `x` is used.
+        Values that must be computed, including their side effects, before `x` is used.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def after(x: Operand, *others: Any) -> Any:
     return _after(x, *others)
 
 
-# ---- what is done ------------------------------------------------------------------------------
+# ---- the effects -------------------------------------------------------------------------------
 
 
 @effect
@@ -217,7 +217,7 @@ def show(
     if logger is not None:
         logger.info(line)
         return
-    # One write, so that lines of several threads do not mix.
+    # A single write, so that lines of concurrent threads do not interleave.
     (sys.stdout if file is None else file).write(line + "\n")
 
 
@@ -227,10 +227,10 @@ def _show_examples(rng: np.random.Generator) -> Iterator[Example]:
 
 
 class _NullFile:
-    """A file that forgets what is written to it."""
+    """A file that discards what is written to it."""
 
     def write(self, text: str) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 @effect
@@ -241,20 +241,20 @@ def log(
     write_line(to, entry(x, label, where, bins))
 
 
-# A graph from elsewhere must not choose files to write to.
+# A graph loaded from a file must not choose files to write to.
 log.effects = Effects(side_effect=True, serializable=False)
 
 
 @log.examples
 def _log_examples(rng: np.random.Generator) -> Iterator[Example]:
-    yield (rng.normal(size=(2, 3)),), {"to": _Silent(), "label": "x"}
+    yield (rng.normal(size=(2, 3)),), {"to": _NullLogger(), "label": "x"}
 
 
-class _Silent:
-    """A logger that forgets what is sent to it."""
+class _NullLogger:
+    """A logger that discards its messages."""
 
     def info(self, text: str) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 @effect
@@ -266,12 +266,12 @@ def raise_if(
     message: str,
     label: str | None = None,
 ) -> None:
-    """Raise an exception if a condition holds, in a batch for some element.
+    """Raise an exception if a condition holds; in a batch, if it holds for any element.
 
     Parameters
     ----------
     error : str or class
-        The name of an exception of Python, or the class of another one.
+        The name of a built-in exception, or an exception class.
     """
     if np.any(x):
         raise (getattr(builtins, error) if isinstance(error, str) else error)(message)
@@ -303,18 +303,18 @@ def guard(
             (f"at most {high}", high is not None and np.greater(x, high)),
         ):
             if np.any(is_bad):
-                raise GuardError(_complaint(np.asarray(x), np.asarray(is_bad), name, label, where))
+                raise GuardError(_message(np.asarray(x), np.asarray(is_bad), name, label, where))
 
 
-def _complaint(x: Any, is_bad: Any, wanted: str, label: Any, where: str) -> str:
+def _message(x: Any, is_bad: Any, wanted: str, label: Any, where: str) -> str:
     count = int(np.count_nonzero(is_bad))
     index = tuple(int(k) for k in np.unravel_index(int(np.argmax(is_bad)), x.shape))
     place = f" at index {index if len(index) > 1 else index[0]}" if index else ""
     more = f", the first of {count} such elements" if count > 1 else ""
     return (
-        f"the guarded value {label or 'here'!s}, {spec_of(x)}, is {x[index]}{place}{more}; it has "
-        f"to be {wanted}. Look at the nodes it is computed from (wengert.why, or more guards "
-        f"before this one){at(where)}."
+        f"the guarded value {label or 'here'!s}, {spec_of(x)}, is {x[index]}{place}{more}; it must "
+        f"be {wanted}. Inspect the nodes it is computed from (wengert.why, or earlier guards)"
+        f"{at(where)}."
     )
 
 
@@ -324,9 +324,9 @@ def _guard_examples(rng: np.random.Generator) -> Iterator[Example]:
 
 
 class Retrieved:
-    """The values that `retrieve` has kept, by name; see `wengert.debug.retrieved`.
+    """The values stored by `retrieve`, by name; see `wengert.debug.retrieved`.
 
-    Safe to use from several threads.  Beyond a thousand names the oldest is forgotten.
+    Thread-safe.  Beyond a thousand names the oldest is dropped.
     """
 
     __module__ = "wengert.debug"
@@ -338,7 +338,7 @@ class Retrieved:
         self._lock = lock()
 
     def put(self, name: str, value: Array, count: int = 1) -> None:
-        """Keep a value under a name, the last `count` of them."""
+        """Store a value under a name, keeping the last `count` values."""
         with self._lock:
             have = self._kept.pop(name, ())
             self._kept[name] = deque(have, maxlen=count)
@@ -350,20 +350,20 @@ class Retrieved:
         return self.history(name)[-1]
 
     def history(self, name: str) -> list[Any]:
-        """All values kept under a name, the newest last.
+        """All values stored under a name, the newest last.
 
         Raises
         ------
         RegistryError
-            There is none; the message lists the names there are.
+            The name does not exist; the message lists those that do.
         """
         with self._lock:
             if isinstance(name, str) and name in self._kept:
                 return list(self._kept[name])
-            known = ", ".join(self._kept) or "nothing yet"
+            known = ", ".join(self._kept) or "none"
         raise RegistryError(
-            f"no value has been retrieved under the name {name!r}; there is {known}. A value is "
-            f"kept when its node runs{at(user_line())}."
+            f"no value has been retrieved under the name {name!r}; existing names: {known}. A "
+            f"value is stored when its node runs{at(user_line())}."
         )
 
     def __contains__(self, name: object) -> bool:
@@ -378,7 +378,7 @@ class Retrieved:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all values."""
         with self._lock:
             self._kept.clear()
 
@@ -391,7 +391,7 @@ retrieved = Retrieved()
 
 @effect
 def retrieve(x: Array, where: str, *, label: str, keep: int = 1) -> None:
-    """Keep a copy of a value for reading after the run."""
+    """Store a copy of a value, to be read after the run."""
     retrieved.put(label, np.array(x)[()], keep)
 
 

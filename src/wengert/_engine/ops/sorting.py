@@ -1,13 +1,13 @@
-"""Order and counting: gathering along an axis, positions, bins; products of sequences.
+"""Sorting and counting: gathers along an axis, sort orders, bins; convolution of sequences.
 
-Sorting is a gather: the positions are integers without derivative, and the values are
-carried where they belong.  So `gather_along` and its transpose `scatter_along` are all that sort,
-partition, median and quantile need; `Whole` operations give the positions.
+Sorting is a gather at integer positions, which have no derivative.  Differentiating sort,
+partition, median and quantile therefore needs only `gather_along` and its transpose
+`scatter_along`; `IntegerResult` operations compute the positions.
 
-    gather_along    x read at an array of positions along one axis
+    gather_along    x at an array of positions along one axis
     scatter_along   zeros, with t added at such positions
-    Whole           an operation whose results are integers or booleans
-    slide           s_i = sum_k x_{i+k} v_k, and `convolve`, which is its transpose
+    IntegerResult   an operation whose results are integers or booleans
+    slide           s_i = sum_k x_{i+k} v_k; and its transpose, `convolve`
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @linear(oracle="numpy")
 def gather_along(x: Any, positions: Any, *, axis: Any, unique: bool = False) -> Any:
-    """numpy.take_along_axis; `unique` says that no position occurs twice in a node."""
+    """numpy.take_along_axis; `unique` promises that no position occurs twice."""
     return np.take_along_axis(x, positions, axis)
 
 
@@ -46,14 +46,14 @@ def _gather_back(t: Array, x: Array, positions: Array, *, axis: int, unique: boo
     return scatter_along(t, positions, axis=axis, length=x.shape[axis], unique=unique)
 
 
-def _scatter_by_hand(t: Array, positions: Any, *, axis: int, length: int, unique: bool) -> Any:
-    hot = np.moveaxis(np.eye(length)[positions], -1, 0)  # one axis of rows in front
+def _scatter_oracle(t: Array, positions: Any, *, axis: int, length: int, unique: bool) -> Any:
+    hot = np.moveaxis(np.eye(length)[positions], -1, 0)  # the one-hot axis first
     return np.stack([np.sum(row * t, axis) for row in hot], axis)
 
 
-@linear(oracle=_scatter_by_hand)
+@linear(oracle=_scatter_oracle)
 def scatter_along(t: Any, positions: Any, *, axis: Any, length: int, unique: bool = False) -> Any:
-    """Zeros of that length along an axis, with t added at the positions."""
+    """Zeros of length `length` along an axis, with t added at the positions."""
     t = np.asarray(t)
     axis = axis % t.ndim
     z = np.zeros([length if k == axis else n for k, n in enumerate(t.shape)], t.dtype)
@@ -96,8 +96,8 @@ def _(rng: np.random.Generator) -> Any:
 # ---- integers -----------------------------------------------------------------------------
 
 
-class Whole(Operation):
-    """An operation that gives integers or booleans: its derivative is zero."""
+class IntegerResult(Operation):
+    """An operation whose results are integers or booleans: its derivative is zero."""
 
     kind = "indexing"
     discrete = True
@@ -108,63 +108,63 @@ class Whole(Operation):
         self.run = run
 
 
-def whole(run: Callable[..., Any]) -> Whole:
-    """Register the function below it as an operation with integers (a decorator)."""
-    return register(Whole(run))
+def integer_result(run: Callable[..., Any]) -> IntegerResult:
+    """Register a function as an operation with integer or boolean results (a decorator)."""
+    return register(IntegerResult(run))
 
 
-@whole
+@integer_result
 def argsort(x: Array, *, axis: int = -1, kind: Any = None) -> Any:
     """The positions that sort x."""
     return np.argsort(x, axis=axis, kind=kind)
 
 
 @facts(host_callback=BY_NUMPY)
-@whole
+@integer_result
 def argpartition(x: Array, *, kth: int, axis: int = -1) -> Any:
-    """Positions with the kth element where sorting would put it, smaller ones before."""
+    """The positions that partition x around its kth smallest element."""
     return np.argpartition(x, kth, axis=axis)
 
 
-@whole
+@integer_result
 def lexsort(*keys: Any, axis: int = -1) -> Any:
-    """The positions that sort by the last key, then by the one before, ..."""
+    """The positions that sort by the last key, then by the second to last, ..."""
     return np.lexsort(keys, axis=axis)
 
 
-@whole
+@integer_result
 def nonzero(x: Array) -> Any:
-    """The positions of elements that are not zero, one array for each axis."""
+    """The positions of nonzero elements, one array for each axis."""
     return np.nonzero(x)
 
 
-@whole
+@integer_result
 def searchsorted(x: Any, v: Any, sorter: Any = None, *, side: Any = "left") -> Any:
-    """Where in the sorted x elements have to be put in."""
+    """The positions in the sorted x where elements of v would be inserted to keep it sorted."""
     return np.searchsorted(x, v, side, sorter)
 
 
-@whole
+@integer_result
 def digitize(x: Array, bins: Array, *, right: bool = False) -> Any:
-    """The number of the bin that each element lies in."""
+    """The index of the bin of each element."""
     return np.digitize(x, bins, right)
 
 
-@whole
+@integer_result
 def bincount(x: Array, *, minlength: int = 0) -> Any:
-    """How often each integer occurs."""
+    """The number of occurrences of each integer."""
     return np.bincount(x, minlength=minlength)
 
 
-@whole
+@integer_result
 def histogram_counts(x: Array, edges: Array) -> Any:
-    """How many elements lie in each bin."""
+    """The number of elements in each bin."""
     return np.histogram(x, edges)[0]
 
 
-@whole
+@integer_result
 def unique_positions(x: Array, *, axis: int | None = None, equal_nan: bool = True) -> Any:
-    """First positions of the distinct elements, the distinct element of each, and their number."""
+    """The first position, the inverse and the counts of the distinct elements."""
     return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
 
 
@@ -173,17 +173,17 @@ for _sort in (argsort, argpartition, lexsort):
 
 
 @searchsorted.batch
-def _searchsorted_rows(
+def _searchsorted_batch(
     args: list[Array], batched: list[bool], size: int, *, side: str = "left"
 ) -> Any:
     x, v, *sorter = args
     if batched[0] or any(batched[2:]):
-        return NotImplemented  # another sequence for each row: one by one
+        return NotImplemented  # a different sequence for each batch element: one by one
     return searchsorted(x, v, *sorter, side=side)
 
 
 @digitize.batch
-def _digitize_rows(args: Any, batched: Any, size: Size, *, right: Any = False) -> Any:
+def _digitize_batch(args: Any, batched: Any, size: Size, *, right: Any = False) -> Any:
     return NotImplemented if batched[1] else digitize(*args, right=right)
 
 
@@ -238,11 +238,11 @@ def _(rng: np.random.Generator) -> Any:
 @facts(flops=flops.nothing, zero_slope=SELECTS)
 @opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
 def slide(x: Array, v: Array) -> Any:
-    """s_i = sum_k x_{i+k} v_k, for all i where v fits; v no longer than x, nothing conjugated."""
-    return np.correlate(x, _conj(v), "valid")  # conj would make numbers of booleans
+    """s_i = sum_k x_{i+k} v_k for all i where v fits, without conjugation; v not longer than x."""
+    return np.correlate(x, _conj(v), "valid")  # NumPy conjugates v
 
 
-def _convolve_by_hand(x: Any, v: Any) -> Any:
+def _convolve_oracle(x: Any, v: Any) -> Any:
     out = np.zeros(len(x) + len(v) - 1, np.result_type(x, v))
     for k, factor in enumerate(v):
         out[k : k + len(x)] += factor * x
@@ -250,14 +250,14 @@ def _convolve_by_hand(x: Any, v: Any) -> Any:
 
 
 @facts(flops=flops.full_convolution)
-@opaque(trusted=True, oracle=_convolve_by_hand)
+@opaque(trusted=True, oracle=_convolve_oracle)
 def convolve(x: Array, v: Array) -> Any:
-    """c_i = sum_k x_{i-k} v_k, for all i where they meet."""
+    """c_i = sum_k x_{i-k} v_k for all i where x and v overlap."""
     return np.convolve(x, v)
 
 
 def _conj(x: Array) -> Any:
-    return x.conj() if x.dtype.kind == "c" else x
+    return x.conj() if x.dtype.kind == "c" else x  # conj would convert booleans to integers
 
 
 def _bilinear_jvp(op: Any) -> Any:
@@ -284,11 +284,11 @@ slide.define_jvp(_bilinear_jvp(slide))
 convolve.define_jvp(_bilinear_jvp(convolve))
 
 
-WINDOWS = 1 << 16  # numbers in the windows of one row, above which rows are better taken singly
+WINDOWS = 1 << 16  # elements of all windows of one sequence; above, one sequence at a time
 
 
 @slide.batch
-def _slide_rows(args: Sequence[Array], batched: list[bool], size: Size) -> Any:
+def _slide_batch(args: Sequence[Array], batched: list[bool], size: Size) -> Any:
     x, v = args
     n, k = shape_of(x)[-1], shape_of(v)[-1]
     if is_symbolic((n, k)) or n * k > WINDOWS:
@@ -300,7 +300,7 @@ def _slide_rows(args: Sequence[Array], batched: list[bool], size: Size) -> Any:
 
 
 @convolve.batch
-def _convolve_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
+def _convolve_batch(args: list[Array], batched: list[bool], size: Size) -> Any:
     x, v = args
     if is_symbolic((shape_of(x)[-1], shape_of(v)[-1])):
         return NotImplemented
@@ -311,7 +311,7 @@ def _convolve_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
     inside = (Ellipsis, slice(k - 1, k - 1 + n))
     padded = lookup("scatter")(x, index=inside, shape=(*lead, n + 2 * k - 2))
     turned = lookup("flip")(v, axis=ndim_of(v) - 1)
-    return _slide_rows([padded, turned], batched, size)
+    return _slide_batch([padded, turned], batched, size)
 
 
 @slide.examples

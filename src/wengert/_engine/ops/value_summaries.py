@@ -1,9 +1,9 @@
-"""Summaries: what a log says of a value, and how a line of it is written.
+"""Summaries of values in logs.
 
-summary     least, largest and mean finite element, how many are NaN or infinite
-histogram   how many finite elements lie in each of some bins
+summary     minimum, maximum and mean of the finite elements, counts of NaN and infinity
+histogram   counts of the finite elements in bins
 entry       a summary with label, spec, time and the user's line
-write_line  one line of JSON, appended in one piece to a file, or sent to a logger
+write_line  writes one line of JSON to a file, atomically, or to a logger
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def summary(x: Operand) -> dict[str, Any]:
-    """Numbers that describe an array; of complex elements their magnitude is described.
+    """Summary statistics of an array; for complex arrays, of the magnitudes.
 
     Returns
     -------
     dict
-        ``min``, ``max`` and ``mean`` of the finite elements (None if there are none), ``nan`` and
-        ``inf``: how many there are.
+        ``min``, ``max`` and ``mean`` of the finite elements (None if there are none); ``nan`` and
+        ``inf``, the counts of these.
     """
     array = _real(x)
     if array.dtype.kind in "biu":
@@ -52,7 +52,7 @@ def summary(x: Operand) -> dict[str, Any]:
 
 
 def _plain(x: Any) -> Any:
-    """A number as JSON knows it; beyond a double's range there is none."""
+    """A number as JSON can represent it; None if it is outside the range of float64."""
     number = x.item()
     if isinstance(number, int | float):
         return number
@@ -60,12 +60,12 @@ def _plain(x: Any) -> Any:
 
 
 def histogram(x: Any, bins: int) -> dict[str, list[float]]:
-    """How the finite elements are spread; of complex elements their magnitude.
+    """The histogram of the finite elements; for complex arrays, of the magnitudes.
 
     Returns
     -------
     dict
-        ``counts``, one for each bin, and ``edges``, one more; empty if there is no such element.
+        ``counts``, one for each bin, and ``edges``, one more; empty if no element is finite.
     """
     array = _real(x).astype(np.float64)
     fine = array[np.isfinite(array)]
@@ -84,7 +84,7 @@ def _real(x: Operand) -> Any:
 
 
 def entry(x: Operand, label: str | None, where: str, bins: int | None = None) -> dict[str, Any]:
-    """A line of a log about a value."""
+    """The log entry of a value."""
     spec = spec_of(x)
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -100,8 +100,8 @@ def entry(x: Operand, label: str | None, where: str, bins: int | None = None) ->
 def write_line(to: Any, line: dict[str, Any]) -> None:
     """Append a line to a file, given by its path, or send it to a logger.
 
-    A file is opened for appending and written to once, so that lines of several threads and
-    processes do not mix.
+    A file is opened in append mode and written once, so lines of concurrent threads and processes
+    do not interleave.
     """
     text = json.dumps(line, allow_nan=False)
     if hasattr(to, "info"):

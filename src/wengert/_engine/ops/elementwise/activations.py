@@ -1,13 +1,13 @@
 """Activation functions: x times a smooth step function of x, and softsign.
 
     silu            x sigmoid(x)
-    gelu            x Phi(x), Phi the distribution function of Gauss
+    gelu            x Phi(x), Phi the normal distribution function
     mish            x tanh(log(1 + e**x))
     softsign        x / (1 + |x|)
 
-Each is a primitive because the composition is NaN at an infinity (-inf times 0), or loses accuracy
-in a tail.  For large |x| the step is exactly 0 or 1, so x is clamped there (`_EXP_UNDERFLOWS`)
-before it is multiplied by a step of 0: the product and its derivative are 0.
+Each is a primitive because the composition is NaN at an infinity (-inf times 0) or loses accuracy
+in a tail.  For large |x| the step is exactly 0 or 1; x is clamped (`_EXP_UNDERFLOWS`) before it is
+multiplied by a step of 0, so that the product and its derivative are 0.
 
 Sources: D. Hendrycks and K. Gimpel, "Gaussian error linear units", arXiv:1606.08415; D. Misra,
 "Mish", arXiv:1908.08681.
@@ -46,7 +46,7 @@ def _held(x: Array) -> Any:
 @elementwise(oracle="x / (1 + exp(-x))")
 def silu(s: ScalarLanguage, x: Scalar) -> Any:
     """x sigmoid(x), also called swish; 0 at -inf."""
-    half = s.exp(-0.5 * s.abs(x))  # its square may underflow before the product with x does
+    half = s.exp(-0.5 * s.abs(x))  # exp(-|x|) may underflow before its product with x does
     e = half * half
     below = s.min(s.max(x, -_EXP_UNDERFLOWS), 0) * half * (half / (1.0 + e))
     return s.where(s.less(x, 0), below, x / (1.0 + e))
@@ -55,7 +55,7 @@ def silu(s: ScalarLanguage, x: Scalar) -> Any:
 silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _held(x) * sigmoid(-x))))
 
 
-# ---- Gauss's step ------------------------------------------------------------------------------
+# ---- the normal distribution function ----------------------------------------------------------
 
 
 @facts(zero_slope=SATURATES, cost=call(95.0), onnx="Gelu")
@@ -66,7 +66,7 @@ def gelu(s: ScalarLanguage, x: Scalar) -> Any:
     is_near = s.less(a, 0.7)
     near = x * (0.5 + 0.5 * erf_near_zero(_ROOT_HALF * s.where(is_near, x, 0.0)))
     far = s.where(is_near, 0.75, s.min(a, 40.0))
-    # exp(-far**2 / 2), split so that the rounding of the square does not reach the result.
+    # exp(-far**2 / 2), split so that the rounding error of the square does not affect the result.
     z = s.rint(far * 64.0) * (1.0 / 64.0)
     half = s.exp(-0.25 * z * z)
     tail = 0.5 * far * scaled_erfc(_ROOT_HALF * far)
@@ -118,7 +118,7 @@ mish.partials(lambda t, out, x: t * _mish_slope(x))
 @facts(onnx="Softsign")
 @elementwise(oracle="x / (1 + abs(x))")
 def softsign(s: ScalarLanguage, x: Scalar) -> Any:
-    """x / (1 + |x|), from -1 to 1, with these limits at the infinities."""
+    """x / (1 + |x|), in [-1, 1]; -1 and 1 at the infinities."""
     a = s.abs(x)
     return s.where(s.isinf(x), s.sign(x), x / (1.0 + s.where(s.isinf(x), 0.0, a)))
 

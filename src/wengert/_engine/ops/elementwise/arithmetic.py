@@ -1,17 +1,17 @@
 """Arithmetic and powers.
 
-Each entry states only the facts specific to the operation:
+Each entry states what is specific to the operation:
 
     body      the value of one element, in the scalar language `s` (core/scalar_language.py)
-    ufunc     NumPy's function, which computes on arrays
-    oracle    the same in mpmath's functions: an independent reference for the tests
+    ufunc     NumPy's function on arrays
+    oracle    an independent reference for the tests, in mpmath's functions
     partials  for each operand the map t -> partial * t, in wengert operations, so that it can be
               differentiated again; None for an operand without derivative
     domain    for each operand the open interval that tests draw from
-    kinks     points inside where it is continuous but not differentiable
+    kinks     points of the domain where the function is continuous but not differentiable
 
-Shape rule, dtype rule, both modes of derivative and the formula in the documentation come from
-the kind (kinds/elementwise.py).  Conventions at kinks and poles: docs/conventions.md.
+The kind (kinds/elementwise.py) derives shape rule, dtype rule, both modes of derivative and the
+formula in the documentation.  Conventions at kinks and poles: docs/conventions.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _may_vanish(node: Node) -> bool:
 
 
 def _may_be_steep(node: Node) -> bool:
-    """Whether the exponent of a node can give a power with infinite slope at zero."""
+    """Whether the derivative of a power may be infinite at zero, given its exponent."""
     exponent = _number(node.args[1])
     return exponent is None or not bool(exponent == 0 or np.real(exponent) >= 1)
 
@@ -107,18 +107,18 @@ multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
     singular=_may_vanish,
 )
 def divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """x / y, for y != 0; either sign of y, the tests draw y > 0."""
+    """x / y for y != 0; the tests draw y > 0."""
     return x / y
 
 
-# Not t * (out / y): a second derivative's t makes up for a y**2 out of range, x / y**2 does not.
-# And t / y is shared by both.
+# Not t * (out / y): in second derivatives t compensates a y**2 that is out of range, but x / y**2
+# does not.  Both partials share t / y.
 divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
 
 
 # ---- quotients of integers ----------------------------------------------------------------
 # floor(x / y) is not floor division: 1.0 // 0.1 is 9, because 0.1 is slightly more than a tenth,
-# although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod is used instead.
+# although 1.0 / 0.1 rounds to 10.  The exact remainder, by fmod, is used instead.
 
 
 def _wrapped(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
@@ -151,7 +151,7 @@ _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 def remainder(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y floor(x / y), with the sign of y.
 
-    It jumps where x / y is an integer; the derivative there is that of the piece to the right.
+    It jumps where x / y is an integer; the right-hand derivative is returned there.
     """
     r, wraps = _wrapped(s, x, y)
     zero = s.where(s.equal(y, 0.0), r, s.copysign(r, y))
@@ -171,12 +171,12 @@ remainder.partials(
     singular=_may_vanish,
 )
 def fmod(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
+    """x - y trunc(x / y), exact, with the sign of x, as C's fmod."""
     return s.fmod(x, y)
 
 
 def _whole_quotient(out: Array, x: Operand, y: Array) -> Any:
-    """The quotient of fmod: trunc(x / y) without the rounding of x / y."""
+    """The quotient of fmod: trunc(x / y), without the rounding error of x / y."""
     return np.rint((value_of(x) - value_of(out)) / value_of(y))
 
 
@@ -245,7 +245,7 @@ square.partials(lambda t, out, x: t * (x + x))
 )
 @elementwise(ufunc=np.sqrt, oracle="sqrt(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def sqrt(s: ScalarLanguage, x: Scalar) -> Any:
-    """The square root; derivative infinite at 0."""
+    """The square root; its derivative is infinite at 0."""
     return s.sqrt(x)
 
 
@@ -255,7 +255,7 @@ sqrt.partials(lambda t, out, x: t / (out + out))
 @facts(cost=call(48.0), remedy=Remedy(singular=GUARD))
 @elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0], singular=True)
 def cbrt(s: ScalarLanguage, x: Scalar) -> Any:
-    """The real cube root; derivative infinite at 0."""
+    """The real cube root; its derivative is infinite at 0."""
     return s.cbrt(x)
 
 
@@ -269,8 +269,8 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
 @facts(
     cost=call(95.0),
     remedy=Remedy(
-        singular=f"{GUARD}; a power below 1 has an infinite slope at 0, and a negative number no "
-        "real derivative in its exponent (make the exponent a plain number)",
+        singular=f"{GUARD}; a power below 1 has an infinite derivative at 0, and a negative base "
+        "has no real derivative with respect to the exponent (make the exponent a plain number)",
         overflow="Work with logarithms, or rescale first",
     ),
     onnx="Pow",

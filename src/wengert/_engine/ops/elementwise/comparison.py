@@ -1,8 +1,8 @@
 """Comparisons, logic, bitwise operations and predicates: their derivatives are zero.
 
-    less, equal, ...                       booleans of pairs
-    logical_and, isnan, signbit, ...       booleans of booleans and of single numbers
-    bitwise_and, gcd, left_shift, ...      integers only
+    less, equal, ...                       comparisons
+    logical_and, isnan, signbit, ...       logic and predicates
+    bitwise_and, gcd, left_shift, ...      operations on integers only
 
 The results are booleans or integers; values that depend only on them have no derivative.
 """
@@ -133,13 +133,13 @@ def _(rng: np.random.Generator) -> Any:
     yield (x > 0,), {}
 
 
-# ---- tests of single numbers -------------------------------------------------------------------
+# ---- predicates --------------------------------------------------------------------------------
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isnan, oracle="isnan(x)", discrete=True, complex_ok=True)
 def isnan(s: ScalarLanguage, x: Scalar) -> Any:
-    """Whether x is not a number."""
+    """Whether x is NaN."""
     return s.isnan(x)
 
 
@@ -165,7 +165,7 @@ def signbit(s: ScalarLanguage, x: Scalar) -> Any:
 
 
 class _IsClose(Operation):
-    """NumPy's isclose, with its tolerances as parameters."""
+    """NumPy's isclose, with the tolerances as parameters."""
 
     kind = "elementwise"
     discrete = True
@@ -197,7 +197,7 @@ def _(rng: np.random.Generator) -> Any:
 class IntegerOperation(Operation):
     """An operation on integers and booleans only.
 
-    The oracle is Python's own arithmetic of integers, element by element.
+    The oracle is Python's integer arithmetic, element by element.
     """
 
     kind = "elementwise"
@@ -214,7 +214,7 @@ class IntegerOperation(Operation):
         elementwise_batching(self)
 
     def oracle(self, *xs: Any) -> Any:
-        """Python's operator on Python's integers."""
+        """Python's operator on Python integers."""
         return np.vectorize(lambda *v: self.python(*map(int, v)), otypes=[np.int64])(*xs)
 
     def _whole_numbers(self, rng: np.random.Generator) -> Any:

@@ -1,7 +1,7 @@
-"""Real part, imaginary part, conjugate; the complex number of two parts.
+"""Real part, imaginary part, conjugate; complex numbers from two parts.
 
-None is holomorphic, all are linear over the real numbers.  Real and imaginary part are views, as in
-NumPy: writing to `z.imag` writes to z.  The definition of their cotangents: docs/conventions.md,
+They are not holomorphic but linear over the real numbers.  Real and imaginary part are views, as in
+NumPy: writing to `z.imag` writes to z.  Their cotangents are defined in docs/conventions.md,
 "complex numbers".
 """
 
@@ -27,7 +27,7 @@ def conjugate(s: ScalarLanguage, x: Scalar) -> Any:
     return s.conj(x)
 
 
-# The kind conjugates t before and after the rule, so this rule is correct in both modes.
+# The kind conjugates t before and after, so this rule is correct in both modes.
 conjugate.partials(lambda t, out, x: t.conj())
 
 

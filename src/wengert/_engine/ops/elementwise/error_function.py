@@ -1,16 +1,16 @@
-"""The error function and its complement, DLMF 7.2, written in the scalar language; their slope.
+"""The error function, its complement (DLMF 7.2) and their derivative, in the scalar language.
 
     |x| < 1/2    erf(x) = x P(x^2), P of degree 9
     beyond       erfc(x) = exp(-x^2) F(t) / (1 + 2 |x|), t = (|x| - 3.75) / (|x| + 3.75),
-                 F the sum of M. M. Shepherd and J. G. Laframboise, Math. Comp. 36 (1981) 249-253,
-                 valid on the whole half-line; its coefficients fall fast enough for powers
-                 of t to be as accurate as Chebyshev's polynomials, and half the work
+                 F the series of M. M. Shepherd and J. G. Laframboise, Math. Comp. 36 (1981)
+                 249-253, valid on the whole half-line; its coefficients decay fast enough for
+                 powers of t to be as accurate as Chebyshev polynomials, at half the cost
 
-The coefficients were computed for this file with mpmath, at 50 digits from Chebyshev nodes; the
-oracle in the tests is mpmath's own erf.  SciPy has both functions, but importing scipy.special
-costs twice the import of NumPy, and a body serves every target.
+The coefficients were computed with mpmath, at 50 digits from Chebyshev nodes; the oracle in the
+tests is mpmath's erf.  SciPy has both functions, but importing scipy.special takes twice as long as
+importing NumPy, and the bodies also serve compiled backends.
 
-The exponent is split so that the rounding of x^2 does not reach the result.
+The exponent is split so that the rounding error of x^2 does not affect the result.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _pieces(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any, Any]:
     a = s.abs(x)
     inner = s.where(s.less(a, 0.5), x, 0.0)
     small = erf_near_zero(inner)
-    # Written so that NaN stays NaN, and the tail ends where erfc is zero.
+    # NaN propagates, and the tail is cut off where erfc is zero.
     far = s.where(s.less(a, 0.5), 0.5, s.min(a, 28.0))
     z = s.rint(far * 64.0) * (1.0 / 64.0)  # its square is exact, in float32 too
     bell = s.exp(-z * z) * s.exp((z - far) * (z + far))
@@ -107,7 +107,7 @@ def _pieces(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any, Any]:
 @facts(cost=call(95.0), onnx="Erf", zero_slope=SATURATES, range=BOUNDED)
 @elementwise(oracle="erf(x)")
 def erf(s: ScalarLanguage, x: Scalar) -> Any:
-    """2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x."""
+    """The error function, 2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x."""
     a, small, tail = _pieces(s, x)
     return s.where(s.less(a, 0.5), small, s.copysign(1.0 - tail, x))
 
@@ -115,13 +115,13 @@ def erf(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(zero_slope=SATURATES, cost=call())
 @elementwise(oracle="exp(-x * x)")
 def bell(s: ScalarLanguage, x: Scalar) -> Any:
-    """exp(-x*x), to which the derivative of erf is proportional; accurate in its tails."""
+    """exp(-x*x), accurate in the tails; proportional to the derivative of erf."""
     a = s.min(s.abs(x), 40.0)  # beyond, it is zero
     return _bell(s, a)
 
 
 def _bell_by_x(t: Array, out: Array, x: Array) -> Any:
-    # Where it is zero all its derivatives are zero; inf * 0 would be NaN.
+    # Where bell is zero, so are its derivatives; inf * 0 would be NaN.
     inside = lookup("where")(np.abs(value_of(x)) > 40.0, 0.0, x)
     return -2.0 * t * (inside * out)
 

@@ -1,8 +1,8 @@
 """Exponential and logarithm: DLMF 4.2, derivatives 4.7; sigmoid and its integral.
 
-Each partial is written so that it keeps its relative accuracy in the tails: 1 - sigmoid(x) is
-sigmoid(-x), exp(x) is not expm1(x) + 1, and so on.  Where a function is a composition of others it
-is an operation only because the composition would overflow or lose accuracy.
+The partials are accurate to relative precision in the tails: sigmoid(-x) rather than
+1 - sigmoid(x), exp(x) rather than expm1(x) + 1, and so on.  Functions that could be compositions of
+others are operations because the composition would overflow or lose accuracy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LN10 = log_of_number(10.0)
 )
 @elementwise(ufunc=np.exp, oracle="exp(x)", complex_ok=True)
 def exp(s: ScalarLanguage, x: Scalar) -> Any:
-    """e**x; overflows to inf above 709.78 in float64."""
+    """e**x; inf above 709.78 in float64."""
     return s.exp(x)
 
 
@@ -73,7 +73,7 @@ exp2.partials(lambda t, out, x: t * (out * LN2))
 )
 @elementwise(ufunc=np.expm1, oracle="expm1(x)", complex_ok=True)
 def expm1(s: ScalarLanguage, x: Scalar) -> Any:
-    """e**x - 1, exact to rounding also for small x."""
+    """e**x - 1, accurate also for small x."""
     return s.expm1(x)
 
 
@@ -83,7 +83,7 @@ expm1.partials(lambda t, out, x: t * exp(x))
 @facts(
     cost=call(31.0),
     remedy=Remedy(
-        singular=f"{GUARD}; or np.log(x + eps); near 1 use np.log1p, of sums of exp use "
+        singular=f"{GUARD}; or np.log(x + eps); near 1 use np.log1p, for sums of exponentials "
         "np.logaddexp"
     ),
     onnx="Log",
@@ -124,7 +124,7 @@ log10.partials(lambda t, out, x: t / (x * LN10))
     ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True, singular=True
 )
 def log1p(s: ScalarLanguage, x: Scalar) -> Any:
-    """log(1 + x) for x > -1; exact to rounding even where 1 + x rounds to 1."""
+    """log(1 + x) for x > -1; accurate even where 1 + x rounds to 1."""
     return s.log1p(x)
 
 
@@ -171,8 +171,8 @@ log_sigmoid.partials(lambda t, out, x: t * sigmoid(-x))
 
 
 # ---- sums of exponentials ----------------------------------------------------------------------
-# The share of x in exp(x) + exp(y) is sigmoid(x - y): more accurate than exp(x - out), whose
-# exponent carries the rounding error of a large out.
+# The share of x in exp(x) + exp(y) is sigmoid(x - y), which is more accurate than exp(x - out):
+# there the exponent has the rounding error of a large out.
 
 
 def _share(x: Array, y: Operand) -> Any:

@@ -1,7 +1,7 @@
 """Hyperbolic functions and their inverses: DLMF 4.28 to 4.40.
 
-The derivatives keep their relative accuracy where the function is flat: 1 / cosh(x)**2 instead of
-1 - tanh(x)**2, which is exactly zero for x >= 19.
+The derivatives are accurate to relative precision where the function is flat: 1 / cosh(x)**2
+instead of 1 - tanh(x)**2, which is exactly zero for x >= 19.
 """
 
 from __future__ import annotations

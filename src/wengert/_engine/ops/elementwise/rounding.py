@@ -1,7 +1,7 @@
 """Rounding, sign, and the parts of a floating-point number.
 
-Step functions have derivative zero where they are differentiable: `sign`, `floor`, `rint`,
-`spacing`.  The fraction of `modf` and the mantissa of `frexp` have a nonzero derivative.
+The step functions `sign`, `floor`, `rint`, `spacing` ... have derivative zero.  The fraction of
+`modf` and the mantissa of `frexp` have nonzero derivatives.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ceil(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.trunc, oracle="sign(x) * floor(abs(x))", discrete=True)
 def trunc(s: ScalarLanguage, x: Scalar) -> Any:
-    """x without its fraction."""
+    """x rounded toward zero."""
     return s.trunc(x)
 
 
@@ -105,7 +105,7 @@ copysign.partials(
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.nextafter, oracle="x + (2.0**-1074 if y > x else -(2.0**-1074))")
 def nextafter(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The floating-point number next to x towards y; derivative 1 with respect to x, none to y."""
+    """The floating-point number next to x toward y; derivative 1 with respect to x, none to y."""
     return s.nextafter(x, y)
 
 
@@ -115,7 +115,7 @@ nextafter.partials(lambda t, out, x, y: t, None)
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
 def spacing(s: ScalarLanguage, x: Scalar) -> Any:
-    """The distance from x to the adjacent number of larger absolute value."""
+    """The distance from x to the adjacent floating-point number of larger absolute value."""
     away = s.nextafter(x, s.copysign(inf, x)) - x
     return s.where(s.equal(x, 0), s.abs(away), away)
 
@@ -146,7 +146,7 @@ ldexp.partials(lambda t, out, x, y: ldexp(t, y), None)
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: (x - np.trunc(x), np.trunc(x)))
 def modf(x: Operand) -> Any:
-    """The fractional and integral parts of x, both with its sign; derivatives 1 and 0."""
+    """The fractional and integral parts of x, with the sign of x; derivatives 1 and 0."""
     return np.modf(x)
 
 

@@ -1,7 +1,7 @@
-"""Kinks and selections: absolute value, maximum and minimum, where, clip, relu and the like.
+"""Functions with kinks, and selections: absolute value, maximum, minimum, where, clip, relu ...
 
 Selection is not multiplication by a mask: the cotangent of an operand that is not selected is zero,
-never 0 * inf.  Ties are split evenly (docs/conventions.md).
+never 0 * inf = NaN.  Ties are split evenly (docs/conventions.md).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _winner_takes(a_wins: Array, b_wins: Array, t: Array) -> Any:
 
 
 def _if_larger(a: Operand, b: Operand, t: Array) -> Any:
-    """t where a > b, half of it where neither is larger; Python's > rejects complex numbers."""
+    """t where a > b, t / 2 where neither is larger."""
     return _winner_takes(np.greater(a, b), np.less(a, b), t)
 
 
@@ -83,13 +83,13 @@ minimum.partials(
 )
 
 
-# fmax and fmin select the operand that is not NaN, by C's rule.
+# fmax and fmin select the operand that is not NaN, as in C.
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.fmax, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
 def fmax(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
+    """The larger of x and y, ignoring NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
 
 
@@ -111,7 +111,7 @@ fmax.partials(
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.fmin, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
 def fmin(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
+    """The smaller of x and y, ignoring NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.min(x, y)))
 
 
@@ -146,8 +146,8 @@ where.partials(
 def strong_zero(s: Any, t: Any, g: Any) -> Any:
     """g, but 0 where t is exactly 0 and g is NaN.
 
-    Used in graphs where a partial can be singular: g is partial * t, and 0 * inf counts as 0 for
-    elements that are not selected.
+    Used in graphs where a partial can be singular: g is partial * t, and 0 * inf is 0 for elements
+    that are not selected.
     """
     return s.where(s.logical_and(s.equal(t, 0), s.isnan(g)), 0 * t, g)
 
@@ -167,7 +167,7 @@ strong_zero.partials(
 def clip(s: ScalarLanguage, x: Scalar, low: Scalar, high: Scalar) -> Any:
     """x, but not below low and not above high: min(max(x, low), high).
 
-    The derivative is that of this composition, so ties split evenly here too.
+    The derivative is that of this composition, so ties are split evenly.
     """
     return s.min(s.max(x, low), high)
 
@@ -176,7 +176,7 @@ clip.run = np.clip  # its dtype differs from the composition's: Python numbers a
 
 
 def _below(t: Array, x: Operand, low: Operand, high: Operand) -> Any:
-    """The part of the cotangent that passes the upper bound."""
+    """The part of the cotangent where the upper bound is not active."""
     y = np.maximum(value_of(x), value_of(low))
     bound = value_of(high)
     return _if_larger(bound, y, t)
@@ -190,7 +190,7 @@ clip.partials(
 
 
 # ---- rectifiers --------------------------------------------------------------------------------
-# All have the derivative from the left at 0, like relu, whose derivative there is 0.
+# At 0 all have the left-hand derivative; for relu it is 0.
 
 
 @facts(onnx="Relu")

@@ -1,8 +1,8 @@
-"""Circular functions and their inverses: DLMF 4.14 to 4.26; angles and lengths.
+"""Trigonometric functions and their inverses: DLMF 4.14 to 4.26; angles and lengths.
 
-sin cos tan cot sinc             and arcsin arccos arctan
-arctan2 hypot                    angle and length of a pair
-deg2rad rad2deg ...              units
+sin cos tan cot sinc             and the inverses arcsin arccos arctan
+arctan2 hypot                    angle and length of a pair of coordinates
+deg2rad rad2deg ...              units of angles
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def arctan(s: ScalarLanguage, x: Scalar) -> Any:
 
 @elementwise(oracle="1 / (1 + x * x)")
 def lorentzian(s: ScalarLanguage, x: Scalar) -> Any:
-    """1 / (1 + x*x), the derivative of arctan; flat at infinity, to every order."""
+    """1 / (1 + x*x), the derivative of arctan; its derivatives at infinity are zero."""
     far = s.less(1e4, s.abs(x))  # where x * x could overflow: 1 / x**2 - 1 / x**4 + O(1 / x**6)
     near = s.where(far, 0.0, x)
     quotient = 1.0 / s.where(far, x, 1.0 + near * near)
@@ -179,8 +179,8 @@ hypot.partials(
 def arctan2(s: ScalarLanguage, y: Scalar, x: Scalar) -> Any:
     """The angle of the point (x, y), in [-pi, pi]; derivative 0 at the origin.
 
-    y comes first, as in NumPy.  It jumps by 2 pi across the negative x axis; the derivative there
-    is the common one of both sides.
+    y comes first, as in NumPy.  The value jumps by 2 pi across the negative x axis; the derivatives
+    of both sides agree there.
     """
     return s.arctan2(y, x)
 

@@ -7,7 +7,7 @@ shapes            shapes of indexed arrays, exact for symbolic sizes
 slice_ends        where a slice with traced ends starts and stops
 stored_lengths    lengths of stored values, and their cotangents
 template          an index as a static template and arrays
-traced_slices     slices with bounds that are computed in the step of a loop
+traced_slices     slices with bounds computed in a loop step
 windows           slices with traced ends
 window_access     reading and writing them
 window_operators  computing with them

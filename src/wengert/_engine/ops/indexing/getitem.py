@@ -1,15 +1,15 @@
 """Indexing: x[index] and x[index] = v, for all indices of NumPy; their transposes.
 
-`getitem` reads, `scatter` adds into zeros: each is the transpose of the other, so duplicate
-indices accumulate.  `setitem` returns the array with some elements replaced; where an index
-repeats, NumPy keeps one of the writes, and only that one has a derivative.
+`getitem` reads and `scatter` adds into zeros: each is the transpose of the other, so repeated
+indices accumulate.  `setitem` returns the array with some elements replaced; where an index is
+repeated, NumPy keeps one of the writes, and only that one has a derivative.
 
 Indices are represented as in indexing/template.py; shapes of indexed arrays are in
 indexing/shapes.py.
 
-In a first-order backward pass none of them allocates an array of the size of `x` for each node:
-they add to, or set to zero, a buffer owned by the pass (`vjp_into`), so a loop that reads or writes
-x[i] for every i is linear in its length.
+In a first-order backward pass they do not allocate an array of the size of `x` for each node but
+update a buffer owned by the pass (`vjp_into`), so a loop that reads or writes x[i] for every i
+takes linear time.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class GetItem(LinearMap):
             add_at(buffers.own(x), index, t)
 
     def jvp_into(self, node: Node, dots: list[Array], tangents: TangentBuffers) -> Any:
-        """The tangent at the index, as a copy: the array may be written to."""
+        """The tangent at the index, copied because the array may be written to."""
         index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
         return np.array(dots[0][index])[()]
 
@@ -155,7 +155,7 @@ def _scatter_oracle(t: Array, *operands: Any, index: Any, shape: Any) -> Any:
 @facts(zero_slope=SELECTS)
 @linear(oracle=_scatter_oracle)
 def scatter(t: Array, *operands: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """Zeros of that shape, with t added at the index; duplicates are summed."""
+    """Zeros of shape `shape`, with t added at the index; repeated indices accumulate."""
     t = np.asarray(t)
     z = np.zeros(shape, t.dtype)
     index = join_index(index, operands)
@@ -210,7 +210,7 @@ class SetItem(Operation):
         x, v, *operands = specs
         if not any(o.dtype.kind == "b" for o in operands):
             chosen = _chosen(x, operands, params["index"])
-            reason = f"a value of shape {spelled(v.shape)} assigned to shape {spelled(chosen)}"
+            reason = f"value of shape {spelled(v.shape)} assigned to shape {spelled(chosen)}"
             for n, m in length_pairs(v.shape, chosen):
                 if not is_one(n):
                     require_equal(n, m, reason)
@@ -234,7 +234,7 @@ class SetItem(Operation):
         return out
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
-        """For x zero at the index; for v the elements at the index whose writes were kept."""
+        """For x, zero at the index; for v, the elements at the index whose writes took effect."""
         _, v, *operands = inputs
         index = node.params["index"]
         zero = np.zeros((), t.dtype)[()]
@@ -252,7 +252,7 @@ class SetItem(Operation):
         return [x_bar, v_bar, *([None] * len(operands))]
 
     def _of_last_stores(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
-        """`of_last_stores`, as nodes of a graph where the index is not known."""
+        """`of_last_stores`; as nodes of a graph if the index is unknown."""
         if not any(map(is_traced, (v_bar, *operands))):
             return of_last_stores(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
         if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
@@ -264,7 +264,7 @@ class SetItem(Operation):
         return lookup("where")(won, v_bar, 0.0)
 
     def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
-        """The same in place: reuse the cotangent, and set the replaced elements to zero."""
+        """The vjp in place: reuse the cotangent, and set the replaced elements to zero."""
         x, v, *operands = node.args
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         if buffers.wants(v):
@@ -287,7 +287,7 @@ class SetItem(Operation):
         return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
 
     def jvp_into(self, node: Node, dots: list[Array | None], tangents: TangentBuffers) -> Any:
-        """The same, in the memory of the operand's tangent if that is not read any more."""
+        """The jvp, in the memory of the operand's tangent if that is no longer needed."""
         x, _, *operands = node.args
         spec = node.spec
         index = join_index(node.params["index"], [value_of(o) for o in operands])
@@ -302,7 +302,7 @@ class SetItem(Operation):
 
 
 def _real_if(v_dot: Array, spec: Spec) -> Any:
-    """The real part of a complex value that is written to a real array."""
+    """`v_dot`, without its imaginary part if it is written to a real array."""
     return v_dot.real if spec.dtype.kind != "c" and v_dot.dtype.kind == "c" else v_dot
 
 
@@ -318,13 +318,13 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def _as_deep(v_bar: Array, ndim: int) -> Any:
-    """With the number of axes of the value: assignment drops leading axes of length one."""
+    """`v_bar` with `ndim` axes: assignment drops leading axes of length one."""
     missing = ndim - v_bar.ndim
     return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
 
 
 def _is_one_place(operands: Sequence[Any]) -> bool:
-    """Whether index operands are single positions, so that no element is written twice."""
+    """Whether all index operands are single positions, so that no element is written twice."""
     return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
 
 
@@ -362,7 +362,7 @@ def _is_array(part: Handle, template: int | slice | tuple[Any, ...] | None) -> b
 
 
 def _part(x: Handle, params: dict[str, Any]) -> Any:
-    """A basic index of a handle, not linked."""
+    """A basic index of a handle, not linked as a view."""
     out = apply(getitem, (x,), params)
     part = out.node.value
     whole = x.node.value
@@ -374,7 +374,7 @@ def _part(x: Handle, params: dict[str, Any]) -> Any:
 
 
 def stands_already(x: Handle, index: Any, v: Handle) -> bool:
-    """Whether `v` is the view x[index], already written to: x[i] += 1 assigns it again."""
+    """Whether `v` is the view x[index], already modified: x[i] += 1 assigns it again."""
     if getattr(v, "_link", (None,))[0] is not x:
         return False
     node = v.node

@@ -3,10 +3,10 @@
 The number of elements that a mask selects must be known, since it is the length of the result:
 
     expanded     replaces a known mask by the positions where it is true
-    chosen       x[mask] = v for an unknown mask: a selection, `where(mask, v, x)`
+    chosen       x[mask] = v for an unknown mask: `where(mask, v, x)`
 
-A mask of the array's own shape reads a `Selection` (selection.py); any other unknown mask raises an
-error that states the remedy.
+Reading with an unknown mask of the shape of the array gives a `Selection` (selection.py); any other
+unknown mask is an error, whose message states the remedy.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
             raise _unknown(x, operand)
         mask = np.asarray(value_of(operand))
         if mask.ndim == 0:
-            # With a number in the index it is an index array, which moves the axes.
+            # With an integer in the index it counts as an index array, which moves the axes.
             if not (single and mask) or any(isinstance(p, int) for p in parts):
                 raise _unknown(x, operand)
             made.append(None)
@@ -75,7 +75,7 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
 
 def _unknown(x: Array, mask: Array) -> TraceError:
     return TraceError(
-        f"an array of shape {spelled(shape_of(x))} was read by a mask of shape "
+        f"indexing an array of shape {spelled(shape_of(x))} with a mask of shape "
         f"{spelled(shape_of(mask))}: the number of elements depends on values, which are not "
         "known while a graph is built. Select with np.where(mask, x, 0), which keeps the shape "
         "(for x[mask] += v: x = np.where(mask, x + v, x)), or read a fixed number of positions "
@@ -102,17 +102,17 @@ def _check(x: Any, mask: Any, axis: int) -> None:
     if mask.shape != shape_of(x)[axis : axis + mask.ndim]:
         raise ShapeError(
             f"a mask of shape {mask.shape} in an index of an array of shape {spelled(shape_of(x))}:"
-            f" its shape must match the axes that it indexes{at(user_line())}."
+            f" the mask must have the shape of the axes that it indexes{at(user_line())}."
         )
 
 
 def chosen(x: Any, v: Any, template: Any, operands: Any) -> Any:
-    """`x` after ``x[mask] = v`` for a mask that is not known yet.
+    """`x` after ``x[mask] = v`` for a mask of unknown values.
 
     Raises
     ------
     TraceError
-        The index has other parts, or `v` has an element for each selected one.
+        The index has other parts, or `v` has one element for each selected element.
     """
     alone = not isinstance(template, tuple) or len(template) == 1
     (mask, *more) = operands

@@ -1,16 +1,16 @@
-"""Selection: the elements that a mask selects, while the mask is not known.
+"""Selection: the elements that a traced mask selects.
 
-Their number is not known either, so they are not an array: a selection has the whole array, with
-ones in place of the elements that are not selected, and the mask.  It can be computed with, element
-by element, be written back by the same mask, and be summed:
+Their number is unknown, so they are not an array: a selection consists of the mask and the whole
+array, with ones in place of the elements that are not selected.  It supports elementwise
+operations, reductions, and assignment through the same mask:
 
     x[m] = x[m] ** p        x = where(m, where(m, x, 1) ** p, x)
     x[m] *= 3
     x[m].mean()             sum(where(m, x, 0)) / sum(m)
 
     Selection    the elements that a mask selects
-    selection    a selection, if the index is a mask alone
-    written_by   an array after a selection has been written to it
+    selection    the selection, if the index consists of a mask only
+    written_by   an array after a selection has been assigned to it
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wengert.errors import TraceError, at, user_line
 from ..casts import astype
 from ..elementwise.selection import where
 
-_DEPTH = 8  # of expressions that are compared
+_DEPTH = 8  # maximum depth of expressions that are compared
 Run = Callable[..., Any]
 
 
@@ -38,9 +38,9 @@ class Selection:
     Parameters
     ----------
     whole : Tensor
-        The array, whose other elements are any numbers.
+        The array; the values of elements that are not selected are arbitrary.
     mask : Tensor
-        Of the same shape.
+        A mask of the same shape.
     """
 
     __array_priority__ = 2000
@@ -63,7 +63,7 @@ class Selection:
     def _operand(self, x: Any) -> Any:
         if isinstance(x, Selection):
             if not _same(self.mask, x.mask):
-                raise self.refusal("an operation with a selection by another mask")
+                raise self.refusal("an operation with a selection by a different mask")
             return x.whole
         if shape_of(x) != ():
             raise self.refusal(f"an operation with an array of shape {shape_of(x)}")
@@ -74,7 +74,7 @@ class Selection:
         return Selection(astype(self.whole, np.dtype(dtype)), self.mask)
 
     def copy(self) -> Selection:
-        """The elements."""
+        """A copy of the elements."""
         return Selection(self.whole, self.mask)
 
     @property
@@ -98,7 +98,7 @@ class Selection:
         return lookup("prod")(where(self.mask, self.whole, np.ones((), self.dtype)[()]))
 
     def any(self) -> Any:
-        """Whether some element is true."""
+        """Whether any element is true."""
         return lookup("any")(lookup("logical_and")(self.mask, self.whole != 0))
 
     def all(self) -> Any:
@@ -150,10 +150,10 @@ class Selection:
     def refusal(self, what: str) -> TraceError:
         """The error for something that needs the number of elements."""
         return TraceError(
-            f"an array of shape {shape_of(self.whole)} was read by a mask of shape "
-            f"{shape_of(self.mask)}: how many elements that gives depends on values, which are not "
-            f"known while a graph is built, and {what} needs them. Choose with np.where(mask, x, "
-            "0), which keeps the shape, or read a fixed number of positions (np.argsort, np.take)"
+            f"indexing an array of shape {shape_of(self.whole)} with a mask of shape "
+            f"{shape_of(self.mask)}: the number of elements depends on values, which are not known "
+            f"while a graph is built, but {what} requires it. Select with np.where(mask, x, 0), "
+            "which keeps the shape, or read a fixed number of positions (np.argsort, np.take)"
             f"{at(user_line())}."
         )
 
@@ -184,7 +184,7 @@ Selection.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def selection(x: Any, template: object, operands: Sequence[Handle]) -> Selection | None:
-    """The elements of `x` that an index selects, if it is a traced mask of the shape of `x`."""
+    """The selection from `x` if the index is a traced mask of the shape of `x`, else None."""
     alone = not isinstance(template, tuple) or len(template) == 1
     if not alone or len(operands) != 1 or not is_traced(operands[0]):
         return None
@@ -200,10 +200,10 @@ def written_by(x: Handle, mask: Handle, v: Selection) -> Any:
     Raises
     ------
     TraceError
-        `v` was selected by another mask.
+        `v` was selected by a different mask.
     """
     if not _same(mask, v.mask):
-        raise v.refusal("assigning them by another mask")
+        raise v.refusal("assigning them through a different mask")
     whole = v.whole
     if dtype_of(whole) != dtype_of(x):
         whole = astype(whole, dtype_of(x))
@@ -211,7 +211,7 @@ def written_by(x: Handle, mask: Handle, v: Selection) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two masks are the same, or computed in the same way from the same values."""
+    """Whether two masks are identical, or computed in the same way from the same values."""
     return a is b or _equal(a.node, b.node, _DEPTH)
 
 

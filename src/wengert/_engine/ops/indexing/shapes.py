@@ -1,7 +1,7 @@
 """Shapes of indexed arrays, for lengths that are integers or symbolic sizes.
 
-NumPy clips a slice that extends beyond the end, so the length of the result would depend on the
-size.  For a symbolic size the rule requires that nothing is clipped
+NumPy clips slices that extend beyond the end, so the length of the result would depend on the size
+in a piecewise way.  For a symbolic size the rule requires that nothing is clipped
 (`core/symbolic/constraints.py`): x[2:5] of length n requires n >= 5, and the graph raises an error
 for other sizes.
 
@@ -38,9 +38,9 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
     Raises
     ------
     IndexError
-        As in NumPy, where the sizes are known.
+        As in NumPy, if the sizes are known.
     TraceError
-        The index has a mask, whose number of elements is not known.
+        The index has a mask, which selects an unknown number of elements.
     """
     lengths = iter(shape)
     out: list[Any] = []
@@ -71,9 +71,9 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
 
 
 def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
-    """The parts with slices after the ellipsis, one part for each axis.
+    """The parts with full slices added after the ellipsis, one part per axis.
 
-    The ellipsis stays, since it separates index arrays even if it covers no axes.
+    The ellipsis remains, because it separates index arrays even if it covers no axes.
     """
     for part in parts:
         if isinstance(part, Spec) and part.dtype.kind == "b":
@@ -100,7 +100,7 @@ def values_needed(name: str) -> Callable[..., Any]:
         raise TraceError(
             f"{name} of {', '.join(map(str, specs))}: the shape of the result depends on values, "
             "which are not known while a graph is built. Select with np.where, which keeps the "
-            f"shape, or compute it outside of the traced function{at(user_line())}."
+            f"shape, or compute it outside the traced function{at(user_line())}."
         )
 
     return rule
@@ -122,14 +122,14 @@ def _check_position(i: Any, length: Any) -> None:
                              f"{at(user_line())}.")  # fmt: skip
         return
     if _is_negative(i):
-        require_at_least(length, -i, f"the index {i} of an axis of length {length}")
+        require_at_least(length, -i, f"index {i} of an axis of length {length}")
     else:
-        require_at_least(i, 0, f"the index {i} of an axis of length {length}")
-        require_at_least(length, i + 1, f"the index {i} of an axis of length {length}")
+        require_at_least(i, 0, f"index {i} of an axis of length {length}")
+        require_at_least(length, i + 1, f"index {i} of an axis of length {length}")
 
 
 def _is_negative(i: Size) -> bool:
-    """Whether a position counts from the end; assumed not if the sign is unknown."""
+    """Whether a position counts from the end; False if the sign is unknown."""
     if not isinstance(i, Dim):
         return bool(i < 0)
     _, high = bounds(i)
@@ -141,14 +141,14 @@ def slice_length(part: slice, length: Size) -> Any:
     start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
     if isinstance(step, Dim):
         raise TraceError(
-            f"a slice with the step {step}, which is not known while a graph is built. Use an "
-            f"integer step{at(user_line())}."
+            f"the step {step} of a slice is not known while a graph is built. Use an integer step"
+            f"{at(user_line())}."
         )
     if not any(isinstance(n, Dim) for n in (start, stop, length)):
         return len(range(*part.indices(length)))
     if step == 0:
         raise ValueError("slice step cannot be zero")
-    reason = f"a slice {_spelled(part)} of an axis of length {length}"
+    reason = f"slice {_spelled(part)} of an axis of length {length}"
     resolve = _resolver(length, reason)
     if step > 0:
         first = resolve(start, 0, 0)
@@ -178,7 +178,7 @@ def position_of(i: Size, length: Size) -> Any:
 
 def _resolver(length: Size, reason: str) -> Callable[[Any, Any, int], Any]:
     def resolve(bound: Size | None, default: Size, inside: int) -> Any:
-        """A bound counted from the start, required to be in range."""
+        """A bound counted from the start, which is required to be in range."""
         if bound is None:
             return default
         if _is_negative(bound):

@@ -1,9 +1,10 @@
-"""Slice ends: where a slice with traced ends starts and stops along its axis.
+"""Start and stop of slices with traced bounds.
 
-SliceRange            the start and the stop of a slice, neither below 0 nor above the length
-forward_range    of a slice with step 1; backward_range of one with step -1
-range_within     of a slice of a slice
-position_in      a position in the axis, of an index of a slice
+SliceRange       start and stop of a slice, clipped to the axis
+forward_range    the range of a slice with step 1
+backward_range   the range of a slice with step -1
+range_within     the range of a slice of a slice
+position_in      the position in the axis for an index into a slice
 is_same          whether two integers are known to be equal
 """
 
@@ -28,13 +29,13 @@ from ..elementwise.selection import where
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand, Size
 
-_NODES_COMPARED = 12  # the depth of expressions that are compared
+_NODES_COMPARED = 12  # maximum depth of expressions that are compared
 
 
 class SliceRange(NamedTuple):
-    """Where a window begins and ends along its axis.
+    """Start and stop of a window along its axis.
 
-    start, stop : int, Dim or Tensor, not below 0 and not above the length of the axis.
+    start, stop : int, Dim or Tensor, from 0 to the length of the axis.
     """
 
     start: Any
@@ -42,14 +43,14 @@ class SliceRange(NamedTuple):
 
 
 def forward_range(part: slice, n: Size) -> SliceRange:
-    """The ends of a slice with step 1 of an axis of length `n`."""
+    """The range of a slice with step 1 of an axis of length `n`."""
     start = 0 if part.start is None else end_of(part.start, n)
     stop = n if part.stop is None else end_of(part.stop, n)
     return SliceRange(start, stop)
 
 
 def backward_range(part: slice, n: Size) -> SliceRange:
-    """The ends, as if the slice ran forward, of one with step -1."""
+    """The range of a slice with step -1, as that of the forward slice of the same elements."""
     first = as_value(n) - 1 if part.start is None else last_of(part.start, n)
     after = -1 if part.stop is None else last_of(part.stop, n)
     return SliceRange(after + 1, first + 1)
@@ -72,7 +73,7 @@ def last_of(end: Any, n: Size) -> Any:
 
 
 def end_of(end: Any, n: Size) -> Any:
-    """An end of a slice, counted from the start and not outside of the axis."""
+    """A bound of a slice, counted from the start and clipped to the axis."""
     if isinstance(end, Handle) and not is_traced(end):
         end = value_of(end).item()
     low, high = interval(end)
@@ -103,7 +104,7 @@ def clamped(end: Any, length: Operand) -> Any:
 
 
 def position_in(index: Any, r: SliceRange, length: Operand) -> Any:
-    """A position in the whole axis."""
+    """The position in the whole axis of an index into a slice."""
     low, high = interval(index)
     if low is not None and low >= 0:
         found = as_value(r.start) + as_value(index)
@@ -124,7 +125,7 @@ def span_of(r: SliceRange) -> Any:
 
 
 def reversed_range(whole: Any, axis: int, r: SliceRange) -> Any:
-    """The elements of a range in backward order, from the first position on."""
+    """The elements of a range in reverse order, moved to the start of the axis."""
     n = shape_of(whole)[axis]
     places = as_value(r.stop) - 1 - positions(n)
     return taken(whole, clipped(places, 0, as_value(n) - 1), axis=axis)
@@ -149,7 +150,7 @@ def is_number(x: object, number: int) -> bool:
 
 
 def is_same(a: object, b: object) -> bool:
-    """Whether two integers are the same: equal numbers, or computed in the same way."""
+    """Whether two integers are known to be equal: equal numbers, or the same expressions."""
     if a is b:
         return True
     if not isinstance(a, Handle) and not isinstance(b, Handle):

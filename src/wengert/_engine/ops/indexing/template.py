@@ -1,12 +1,12 @@
-"""Indices as data: a static template and arrays.
+"""Indices as a static template and arrays.
 
-The parts of an index that are arrays are operands of the operation (without derivative); integers,
-slices, ellipsis and None form the template, a parameter.
+The arrays of an index are operands of the operation (without derivative); integers, slices,
+ellipsis and None form the template, a static parameter.
 
     IndexSlot      the position of an operand in a template
     split_index    splits an index into template and operands; `join_index` is the inverse
     is_unique      whether no element can be selected twice
-    add_at         z[index] += t, with sums over duplicate indices
+    add_at         z[index] += t, accumulating repeated indices
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
         elif isinstance(part, np.generic):
             part = part.item()
         elif getattr(type(part), "is_window", False):
-            raise DynamicSlice("an index with a slice of a length that is not known")
+            raise DynamicSlice("an index with a slice of unknown length")
         template.append(part)
     return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
 
@@ -90,7 +90,7 @@ def _plain_int(bound: Any) -> Any:
 
 
 def _whole(part: Any) -> Any:
-    """The array of an index part, if it has integers or booleans; True is a 0-d array."""
+    """An index part as an array of integers or booleans; True is a 0-d array."""
     if isinstance(part, list | tuple):
         part = stacked(part)
     if not isinstance(part, Handle):
@@ -100,8 +100,8 @@ def _whole(part: Any) -> Any:
         if not isinstance(part, Handle) and part.size == 0:
             return part.astype(np.intp)
         raise DtypeError(
-            f"an index of dtype {dtype}: positions are integers, or a boolean mask. Cast it, "
-            f"index.astype(int){at(user_line())}."
+            f"index arrays must be integer or boolean, got {dtype}. Cast with index.astype(int)"
+            f"{at(user_line())}."
         )
     return part
 
@@ -116,17 +116,17 @@ def join_index(template: Any, operands: Sequence[Array | Spec]) -> Any:
 
 
 def is_unique(index: Operand | slice | tuple[Any, ...]) -> bool:
-    """Whether no element can be selected twice: no integer arrays in the index."""
+    """Whether no element can be selected twice, as the index has no integer arrays."""
     parts = index if isinstance(index, tuple) else (index,)
     return not any(isinstance(p, np.ndarray) and p.dtype != bool for p in parts)
 
 
 def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
-    """``z[index] += t``, with sums over duplicate indices."""
+    """``z[index] += t``, accumulating repeated indices."""
     if type(index) is int or is_unique(index):
         z[index] += t
     elif z.ndim > 1 and z.flags.c_contiguous and np.size(t) * 8 > z.size:
-        # NumPy's ufunc.at is several times faster along one axis than along more.
+        # NumPy's ufunc.at is several times faster along one axis than along several.
         positions = np.arange(z.size).reshape(z.shape)[index]
         np.add.at(z.reshape(-1), positions.ravel(), np.broadcast_to(t, positions.shape).ravel())
     else:
@@ -134,10 +134,10 @@ def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
 
 
 def detached(part: np.ndarray[Any, Any]) -> Any:
-    """A copy of a small view, so that it does not keep the memory of the large array alive.
+    """A copy of a small view, which would keep the memory of a large array alive.
 
-    Strides determine which operations return views; arrays of more than one axis that are not
-    contiguous are therefore not copied.
+    Strides determine which operations return views, so noncontiguous arrays of more than one axis
+    are not copied.
     """
     if part.flags.c_contiguous:
         return part.copy()

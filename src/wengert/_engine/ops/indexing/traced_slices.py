@@ -1,15 +1,15 @@
-"""Slices with bounds that are computed in the step of a loop: ``A[i, :j]``, ``x[i + 1:]``.
+"""Slices with bounds computed in a loop step: ``A[i, :j]``, ``x[i + 1:]``.
 
-Inside one step such a slice has a length of its own.  The length and the first position become
-symbolic sizes, which are named in the session that traces the step (`Session.lengths`); the code
-that uses them becomes a node with these sizes as operands (control_flow/sized.py).  Bounds are
-clipped as by NumPy, unless the ranges of the counters show that they need not be.
+The length of such a slice differs between steps.  The length and the first position become symbolic
+sizes, defined in the session that traces the step (`Session.lengths`); the code that uses them
+becomes a node with these sizes as operands (control_flow/sized.py).  Bounds are clipped as in
+NumPy, unless the ranges of the counters show that this is unnecessary.
 
-    note_range      the range of a loop's counter
-    named_slice     a slice with sizes for bounds that are computed
+    note_range      records the range of a loop counter
+    named_slice     a slice with symbolic sizes for computed bounds
     has_local       whether an index has such a slice
-    DynamicSlice    raised for a slice outside of a loop
-    split_local     an index as one of fixed length, and slices of what it chooses
+    DynamicSlice    raised for such a slice outside of a loop
+    split_local     an index as one of fixed length, followed by slices of its result
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _numbers = itertools.count(1)
 
 
 def note_range(counter: Any, lower: object, upper: object) -> None:
-    """Note that a counter runs from `lower` up to, not including, `upper`."""
+    """Record that a counter runs from `lower` up to, not including, `upper`."""
     _ranges[counter.node] = (lower, upper)
 
 
@@ -50,13 +50,14 @@ def note_range(counter: Any, lower: object, upper: object) -> None:
 
 
 class Linear:
-    """A sum of traced integers with coefficients, and a size.
+    """A linear combination of traced integers, plus a size.
 
     Attributes
     ----------
     terms : dict
         The coefficient of each traced integer, by a key that is equal for equal expressions.
     rest : int or Dim
+        The constant term.
     nodes : dict
         The node of each key.
     """
@@ -68,7 +69,7 @@ class Linear:
         self.rest, self.nodes = rest, nodes
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
-        """The sum of this and a multiple of another."""
+        """The sum of this form and `factor` times another."""
         terms = dict(self.terms)
         for k, c in other.terms.items():
             terms[k] = terms.get(k, 0) + factor * c
@@ -76,11 +77,11 @@ class Linear:
 
     @property
     def key(self) -> Any:
-        """Equal for equal sums."""
+        """A key that is equal for equal linear forms."""
         return frozenset(self.terms.items()), self.rest
 
     def is_at_least_zero(self) -> bool:
-        """Whether that holds for all values of the counters in it."""
+        """Whether it is nonnegative for all values of its counters."""
         form = self
         while form.terms:
             key = max(form.terms, key=lambda k: form.nodes[k].serial)
@@ -124,7 +125,7 @@ def linear(x: Any) -> Linear:
 
 
 def _of_local(length: Dim) -> Linear:
-    """A length of a slice, in terms of what it was computed from."""
+    """The length of a slice, in terms of the values that it was computed from."""
     form = linear(0)
     for product, factor in length._terms.items():
         node = _sized.get(product[0][0]) if len(product) == 1 and product[0][1] == 1 else None
@@ -134,7 +135,7 @@ def _of_local(length: Dim) -> Linear:
 
 
 def _key(node: Node) -> Any:
-    """A key that is equal for nodes that compute the same."""
+    """A key that is equal for nodes that compute the same value."""
     if isinstance(node.op, LeafOp):
         return ("value", frozen(node.value)) if node.op is CONSTANT else node
     if node.op.effects.side_effect or not node.inputs:
@@ -146,24 +147,24 @@ def _key(node: Node) -> Any:
 
 
 def named_slice(part: slice, length: Size) -> slice:
-    """A slice with sizes for bounds that are computed.
+    """A slice with symbolic sizes for computed bounds.
 
     Parameters
     ----------
     part : slice
     length : int or Dim
-        Of its axis.
+        The length of the axis.
 
     Returns
     -------
     slice
-        Its bounds are not negative and not clipped; of a negative step they are positions in the
-        reversed axis (`split_local`).
+        Its bounds are nonnegative and within the axis; for a negative step they are positions in
+        the reversed axis (`split_local`).
 
     Raises
     ------
     TraceError
-        It is not in a loop, or its step is computed.
+        The slice is not in a loop, or its step is computed.
     """
     session = current_trace()
     step = 1 if part.step is None else part.step
@@ -184,7 +185,7 @@ def named_slice(part: slice, length: Size) -> slice:
 
 
 def _position(bound: object, length: Size, forward: bool) -> Linear | None:
-    """A bound as a position from 0 to the length, counted along the direction of the slice."""
+    """A bound as a position from 0 to the length, counted in the direction of the slice."""
     if bound is None:
         return None
     form = linear(bound)
@@ -226,7 +227,7 @@ def _value(form: Linear) -> Any:
 
 
 def _size(session: Session, key: Any, form: Linear) -> Any:
-    """A number that is known in each step, at least zero, as a size."""
+    """A nonnegative integer that is known in each step, as a symbolic size."""
     if not form.terms:
         return form.rest
     assert session.lengths is not None
@@ -242,15 +243,15 @@ def _size(session: Session, key: Any, form: Linear) -> Any:
 
 
 class DynamicSlice(TraceError):
-    """An index with a slice whose length is not known, or with a `Window` (windows.py)."""
+    """An index with a slice of unknown length, or with a `Window` (windows.py)."""
 
 
 def unknown_length() -> DynamicSlice:
     """The error for a slice outside of a loop."""
     return DynamicSlice(
-        "a slice with a bound that is computed from the inputs: how many elements it gives is not "
-        "known while a graph is built. Choose with np.where and np.arange, which keeps the shape, "
-        f"or take a fixed number of elements from a position, x[i + np.arange(n)]{at(user_line())}."
+        "the bound of a slice is computed from the inputs, so the number of elements is not known "
+        "while a graph is built. Select with np.where and np.arange, which keeps the shape, or "
+        f"take a fixed number of elements from a position, x[i + np.arange(n)]{at(user_line())}."
     )
 
 
@@ -258,7 +259,7 @@ def unknown_length() -> DynamicSlice:
 
 
 def axis_length(x: Any, parts: Sequence[Any], place: int) -> Any:
-    """The length of the axis that part number `place` of an index belongs to."""
+    """The length of the axis to which part number `place` of an index applies."""
     shape = shape_of(x)
     ellipsis = [k for k, p in enumerate(parts) if p is Ellipsis]
     if ellipsis and place > ellipsis[0]:
@@ -274,7 +275,7 @@ def axis_length(x: Any, parts: Sequence[Any], place: int) -> Any:
 
 
 def is_computed(part: slice) -> bool:
-    """Whether a bound of a slice is a traced value, and not a symbolic size."""
+    """Whether a bound of a slice is a traced value other than a symbolic size."""
     return any(
         isinstance(b, Handle) and is_traced(b) and "size" not in b.node.params
         for b in (part.start, part.stop, part.step)
@@ -282,7 +283,7 @@ def is_computed(part: slice) -> bool:
 
 
 def has_local(template: object) -> bool:
-    """Whether an index has a slice whose length is known in a step only."""
+    """Whether an index has a slice whose length is known only within a step."""
     parts = template if isinstance(template, tuple) else (template,)
     return any(map(_is_local, parts))
 
@@ -292,19 +293,19 @@ def _is_local(part: object) -> bool:
 
 
 def split_local(template: object, operands: Sequence[Any]) -> tuple[Any, Any]:
-    """An index as one of fixed length, and slices of what it chooses.
+    """An index as one of fixed length, followed by slices of its result.
 
-    ``A[i, :j]`` reads ``A[i][:j]``, so that only a row takes part in what has computed sizes.
+    ``A[i, :j]`` reads ``A[i][:j]``, so that only a row has computed sizes.
 
     Returns
     -------
     fixed, slices
-        `fixed` is None if it would choose everything.
+        `fixed` is None if it would select everything.
     """
     parts = template if isinstance(template, tuple) else (template,)
     if any(shape_of(x) for x in operands):
         raise TraceError(
-            "a slice with a bound that is computed in the step of a loop, beside an index array. "
+            "a slice with a bound computed in a loop step cannot be combined with an index array. "
             f"Apply one index after the other, x[rows][:, :j]{at(user_line())}."
         )
     fixed: list[Any] = []

@@ -1,9 +1,9 @@
-"""Access by windows: reading and writing slices with ends that are not known.
+"""Reading and writing slices with traced bounds.
 
 read_window    x[index] for an index with such a slice, or with a window of positions
-write_window   x[index] = v
-write_into     x[index] = v for an index of known lengths, and a window as value
-is_stored      whether x[index] = v changes nothing
+write_window   x[index] = v for such an index
+write_into     x[index] = v for an index of known lengths and a window as value
+is_stored      whether x[index] = v has no effect
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .windows import Window, index_parts, is_dynamic
 
 
 def read_window(x: Any, index: object) -> Any:
-    """``x[index]`` for an index with a slice whose ends are traced, or with a window.
+    """``x[index]`` for an index with a slice whose bounds are traced, or with a window.
 
     Raises
     ------
     TraceError
-        The slice has a step other than 1 and -1; the index has arrays beside it.
+        The slice has a step other than 1 and -1, or the index also has arrays.
     """
     if isinstance(x, Window):
         return x[index]
@@ -52,7 +52,7 @@ def read_window(x: Any, index: object) -> Any:
 def _static(
     x: Any, parts: Sequence[Any]
 ) -> tuple[list[Any], dict[int, SliceRange], dict[int, SliceRange]]:
-    """An index with whole axes, and for the axes of the result the ranges."""
+    """The index with full slices for traced ones, and the ranges along axes of the result."""
     made: list[Any] = []
     ranges: dict[int, SliceRange] = {}
     flips: dict[int, SliceRange] = {}
@@ -72,7 +72,7 @@ def _static(
                     ranges[out] = forward_range(part, n)
                 else:
                     raise TraceError(
-                        f"a slice with traced ends and the step {part.step}. Use a step of 1 or -1"
+                        f"the step of a slice with traced bounds must be 1 or -1, got {part.step}"
                         f"{at(user_line())}."
                     )
                 made.append(slice(None))
@@ -82,8 +82,8 @@ def _static(
         else:
             if shape_of(part) != ():
                 raise TraceError(
-                    f"an index with an array beside a slice with traced ends{at(user_line())}. "
-                    "Take one after the other."
+                    "a slice with traced bounds cannot be combined with an index array. Apply one "
+                    f"index after the other{at(user_line())}."
                 )
             made.append(part)
         axis += 1
@@ -101,12 +101,12 @@ def _gathered(x: Any, parts: Sequence[Any]) -> Any:
             not (isinstance(p, slice) and p == slice(None)) for j, p in enumerate(parts) if j != k
         )
     ):
-        raise w.refusal("this index")
+        raise w.refusal("this kind of index")
     return Window(taken(x, w.filled(0), axis=k), {k: w.ranges[0]})
 
 
 def write_window(x: Any, index: object, v: Any) -> tuple[Any, Any]:
-    """``x[index] = v`` as a store to whole axes: the index, and the value.
+    """``x[index] = v`` as a store to whole axes: the index and the value.
 
     Raises
     ------
@@ -116,12 +116,12 @@ def write_window(x: Any, index: object, v: Any) -> tuple[Any, Any]:
     parts = [p for p in index_parts(index, len(shape_of(x))) if p is not None]
     if any(isinstance(p, Window) for p in parts):
         raise TraceError(
-            "a store to positions given by a slice with traced ends: how many there are is not "
+            "cannot assign to positions given by a slice with traced bounds: their number is not "
             f"known while a graph is built. Write a loop over the positions{at(user_line())}."
         )
     made, ranges, flips = _static(x, parts)
     if flips:
-        raise TraceError(f"a store to a reversed slice with traced ends{at(user_line())}.")
+        raise TraceError(f"cannot assign to a reversed slice with traced bounds{at(user_line())}.")
     target = Window(x[tuple(made)], ranges)
     return tuple(made), stored(target, v)
 

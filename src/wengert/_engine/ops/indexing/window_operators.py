@@ -7,7 +7,7 @@ positions, their elements are moved to the first positions of the axis.
     product        the matrix product
     applied        a function of NumPy
     stored         the whole array of a window after its elements have been assigned
-    length_check   raises, when the graph runs, if two lengths differ
+    length_check   raises an error when the graph runs if two lengths differ
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal",
 }  # fmt: skip
-# Operations without poles: what is outside of a window cannot make NaN of finite numbers.
+# Operations without poles: elements outside of a window cannot produce NaN.
 _TOTAL = frozenset(("add", "subtract", "negative", "multiply", "conjugate", "conj", "positive"))
 
 
@@ -219,7 +219,9 @@ def applied(name: str, args: Sequence[Any], kwargs: Any) -> Any:
     """A function of NumPy with windows among its arguments."""
     first = next((a for a in args if isinstance(a, Window)), None)
     if first is None:
-        raise TraceError(f"np.{name} of a list of slices with traced ends{at(user_line())}.")
+        raise TraceError(
+            f"np.{name} does not support a list of slices with traced bounds{at(user_line())}."
+        )
     if name in ("sum", "prod", "any", "all", "mean", "max", "min", "amax", "amin"):
         axis = args[1] if len(args) > 1 else kwargs.get("axis")
         if len(args) <= 2 and not kwargs.keys() - {"axis"}:
@@ -300,7 +302,7 @@ def _setitem(self: Window, index: object, v: Any) -> None:
 
 
 def place_of(x: Window, axis: int, part: Any) -> Any:
-    """A part of an index of a window as a part of an index of the whole array."""
+    """A part of an index into a window as a part of an index into the whole array."""
     if isinstance(part, slice) or axis not in x.ranges:
         return part
     return position_in(part, x.ranges[axis], x.length(axis))

@@ -1,15 +1,15 @@
-"""Windows: slices with ends that are not known while a graph is built, as x[:k] of a counter k.
+"""Windows: slices with bounds that are unknown while a graph is built, as x[:k] for a counter k.
 
-The length of such a slice is not known, so it is not an array of the graph.  A window has the whole
-axis, and where the slice starts and stops in it; what is outside of it takes part in no result:
+The length of such a slice is unknown, so it is not an array of the graph.  A window stores the
+array with its whole axis, and the start and stop of the slice; elements outside affect no result:
 
     x[a:b].sum()            sum(where((a <= p) & (p < b), x, 0)),  p = arange(n)
     A[i, :j] @ A[j, :j]     sum(where(p < j, A[i] * A[j], 0))
     x[a:b] = v              x = where((a <= p) & (p < b), v, x)
 
-    Window    such a slice, or what was computed from some
+    Window    such a slice, or an array computed from such slices
 
-Its operators are in window_operators.py.
+Operators are in window_operators.py.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 
 class Window:
-    """A slice whose ends are not known, or an array computed from such slices.
+    """A slice with unknown bounds, or an array computed from such slices.
 
     Parameters
     ----------
     whole : Tensor
-        The array with the whole axes. Elements outside of the ranges have no meaning.
+        The array with the whole axes. Elements outside of the ranges are arbitrary.
     ranges : dict of int to SliceRange
-        For each axis that is sliced.
+        The range along each sliced axis.
     """
 
     __array_priority__ = 2000
@@ -62,7 +62,7 @@ class Window:
     def __init__(self, whole: Any, ranges: dict[int, SliceRange]) -> None:
         self.whole, self.ranges = whole, ranges
 
-    # ---- what is known -------------------------------------------------------------------------
+    # ---- attributes ----------------------------------------------------------------------------
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -98,7 +98,7 @@ class Window:
         return span_of(self.ranges[axis])
 
     def mask(self, axes: Sequence[int] | None = None) -> Any:
-        """Where the elements are, in an array that broadcasts with `whole`."""
+        """A mask that is true inside the ranges and broadcasts with `whole`."""
         found: Any = None
         for axis in self.ranges if axes is None else axes:
             r = self.ranges[axis]
@@ -117,7 +117,7 @@ class Window:
         return found
 
     def filled(self, value: float, axes: Sequence[int] | None = None) -> Any:
-        """The whole array, with a number outside of the slice."""
+        """The whole array, with `value` outside of the ranges."""
         mask = self.mask(axes)
         number = np.asarray(value, self.dtype)[()]
         return self.whole if mask is None else where(mask, self.whole, number)
@@ -129,7 +129,7 @@ class Window:
         return Window(astype(self.whole, np.dtype(dtype)), self.ranges)
 
     def copy(self) -> Window:
-        """The elements, apart from the memory of the array."""
+        """A copy of the elements."""
         return Window(lookup("copy")(self.whole), self.ranges)
 
     @property
@@ -164,7 +164,7 @@ class Window:
         return self._reduced("prod", 1, axis)
 
     def any(self, axis: Axes = None) -> Any:
-        """Whether some element is true."""
+        """Whether any element is true."""
         return Window(self.whole != 0, self.ranges)._reduced("any", False, axis)
 
     def all(self, axis: Axes = None) -> Any:
@@ -178,11 +178,11 @@ class Window:
         return self.sum(axis) / math.prod([lengths[k] for k in axes])
 
     def max(self, axis: Axes = None) -> Any:
-        """The greatest element."""
+        """The largest element."""
         return self._extreme("max", _least(self.dtype), axis)
 
     def min(self, axis: Axes = None) -> Any:
-        """The least element."""
+        """The smallest element."""
         return self._extreme("min", _greatest(self.dtype), axis)
 
     def _extreme(self, name: str, neutral: float, axis: Axes) -> Any:
@@ -266,8 +266,8 @@ class Window:
     def refusal(self, what: str) -> TraceError:
         """The error for something that needs the number of elements."""
         return TraceError(
-            f"a slice with a bound that is computed from the inputs: how many elements it gives is "
-            f"not known while a graph is built, and {what} needs that. Choose with np.where and "
+            "the bound of a slice is computed from the inputs, so the number of elements is not "
+            f"known while a graph is built, but {what} requires it. Select with np.where and "
             "np.arange, which keeps the shape, or take a fixed number of elements from a position, "
             f"x[i + np.arange(n)]{at(user_line())}."
         )
@@ -289,7 +289,7 @@ def is_dynamic(part: object) -> bool:
 
 
 def index_parts(index: object, ndim: int) -> list[Any]:
-    """The parts of an index, one for each axis and each new one."""
+    """The parts of an index, one for each axis and each new axis."""
     parts = list(index) if type(index) is tuple else [index]
     used = sum(p is not None and p is not Ellipsis for p in parts)
     missing = [slice(None)] * (ndim - used)

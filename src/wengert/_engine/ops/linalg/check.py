@@ -1,10 +1,8 @@
-"""Checked values: a value if a condition holds, else an error.
+"""The operation `accepted`: a value if a condition holds, else an error.
 
-    accepted    the operation
-
-Compositions of operations (`Op.compose`) use it where the composed operation raises an error: for
+Decompositions of operations (`Op.compose`) use it where the original operation raises an error: for
 two singular values that are zero, or a rank-deficient matrix.  A compiled function then falls back
-to the operation itself, whose error message describes the problem.
+to the original operation, whose error message describes the problem.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     oracle=lambda x, holds, why="": x,
 )
 def accepted(x: Array, holds: Any, *, why: Any = "a condition does not hold") -> Any:
-    """x if all of `holds` is true; else an error with the reason `why`."""
+    """x if all elements of `holds` are true; else an error with the reason `why`."""
     if not np.all(holds):
         raise LinAlgError(why)
     return np.array(x)

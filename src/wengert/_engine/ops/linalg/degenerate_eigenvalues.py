@@ -2,9 +2,9 @@
 
   quotients    x / d, and its limit where d is zero
 
-The rules of eigh and svd divide cotangents x by differences d.  A function that does not depend on
-the basis of an eigenspace (the logarithm of a matrix, a projector) has x = 0 where d = 0, and x / d
-has a limit there: by l'Hospital's rule the quotient of the derivatives of x and d as the
+The rules of eigh and svd divide cotangents x by differences d.  For a function that does not depend
+on the basis of an eigenspace (the logarithm of a matrix, a projector), x = 0 where d = 0, and x / d
+has a limit there: by l'Hospital's rule, the quotient of the derivatives of x and d as the
 eigenvalues separate with fixed eigenvectors.  The dependence of x on the eigenvalues is known only
 if the pass is recorded; otherwise the pass is repeated with recording (autodiff/reverse.py) when
 such a quotient occurs.  The next term of the Taylor series gives the next derivative:
@@ -12,7 +12,7 @@ such a quotient occurs.  The next term of the Taylor series gives the next deriv
     x / d = x' / d' - d x'' / (2 d'**2) + ...
 
 A function that depends on the basis has no derivative there, and an error is raised; likewise for
-third derivatives, which would need a further term.  In a graph, where values are not known, the
+third derivatives, which would need a further term.  In a graph, where values are unknown, the
 quotient is NaN.
 """
 
@@ -50,9 +50,9 @@ def quotients(
     triples : sequence of (x, d, slope)
         Numerators, divisors, and the derivatives of the divisors as the values separate.
     out : tuple
-        The outputs of the operation; number `place` are the eigenvalues or singular values.
+        The outputs of the operation; ``out[place]`` are the eigenvalues or singular values.
     speeds : array
-        The direction in which the values separate: distinct for each value.
+        The rates at which the values separate, all distinct.
     scale : array
         The magnitude of the values, for each matrix.
     size : array
@@ -85,7 +85,7 @@ def quotients(
 
 
 def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Array) -> list[Any]:
-    """The derivatives of numbers as the values separate with fixed vectors."""
+    """The derivatives of xs as the values separate with fixed vectors."""
     moving = [wrap(constant(speeds)) if i == place else None for i in range(outputs)]
     found = ForwardMode.pushforward([x.node for x in xs], {node: tuple(moving)})
     zeros = [wrap(constant(np.zeros(x.shape, x.dtype))) for x in xs]
@@ -122,12 +122,12 @@ def _settled(
 def _refusal(finite: bool) -> DerivativeError:
     if not finite:
         return DerivativeError(
-            "A third derivative of eigenvectors or singular vectors whose values are equal was "
-            "needed: only the first two are known there. Use a function of the matrix (expm, logm, "
-            f"sqrtm, polar), which has them all{at(user_line())}."
+            "A third derivative of eigenvectors or singular vectors with equal values was "
+            "requested, but only the first two are available. Use a function of the matrix (expm, "
+            f"logm, sqrtm, polar), which has derivatives of every order{at(user_line())}."
         )
     return DerivativeError(
-        "The derivative of eigenvectors or singular vectors whose values are equal was needed, "
-        "by a function that depends on their basis: it does not exist. Use a function of "
-        f"the values, or one that does not depend on the basis{at(user_line())}."
+        "The derivative of eigenvectors or singular vectors with equal values was requested by a "
+        "function that depends on their basis; it does not exist. Use a function of the values, or "
+        f"one that does not depend on the basis{at(user_line())}."
     )

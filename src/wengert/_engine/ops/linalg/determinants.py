@@ -5,8 +5,8 @@
     det_derivative    `cofactors` in graphs, and its derivatives
 
 The derivative of det(a) is det(a) inv(a).T where `a` is regular; for singular or nearly singular
-matrices a form is selected by the singular values.  In a graph the selection is made by an
-operation at run time.
+matrices the formula is selected by the singular values.  In a graph an operation selects it at run
+time.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 @facts(flops=flops.cubes(2 / 3))
-@matrices("The determinant is that of square matrices", oracle="numpy")
+@matrices("Determinants require square matrices", oracle="numpy")
 def det(a: Array) -> Any:
-    """The determinant; its derivatives of every order are correct for singular matrices too."""
+    """The determinant; derivatives of every order are correct for singular matrices too."""
     return np.linalg.det(a)
 
 
@@ -69,9 +69,9 @@ def _(rng: np.random.Generator) -> Any:
 def cofactors(a: Array, d: Array) -> Any:
     """The cofactor matrices, the derivatives of the determinants `d`.
 
-    det(a) inv(a).T where that is accurate, else by the singular value decomposition.  When the
-    derivative is being recorded, so that it may be differentiated again, a smooth form is used for
-    a singular or nearly singular matrix (`_smooth`).
+    det(a) inv(a).T where that is accurate, else computed from the singular value decomposition.
+    While the derivative is recorded, and may be differentiated again, a smooth form (`_smooth`) is
+    used for singular or nearly singular matrices.
     """
     x = value_of(a)
     recorded = isinstance(a, Handle)
@@ -155,13 +155,13 @@ def _adjugate(z: Array) -> tuple[Any, Any]:
 
 
 @facts(host_callback=BY_NUMPY)  # of second and higher derivatives
-@matrices("The determinant is that of square matrices")
+@matrices("Determinants require square matrices")
 def det_derivative(a: Any, *directions: Any) -> Any:
-    """The derivative with respect to `a` of the derivative of det(a) along each of the directions.
+    """The gradient with respect to `a` of the derivative of det(a) along all of the directions.
 
-    Without directions, the cofactor matrices. Used in graphs, where the matrix is not known: the
-    form for singular matrices is selected at run time. Linear in each direction and symmetric in
-    them, so its derivatives are calls of the same operation.
+    Without directions, the cofactor matrices. Used in graphs, where the matrix is unknown: the
+    form for singular matrices is selected at run time. It is linear in each direction and symmetric
+    in them, so its derivatives are calls of the same operation.
     """
     if directions:
         shape = np.broadcast_shapes(np.shape(a), *map(np.shape, directions))
@@ -197,8 +197,8 @@ def _det_derivative_jvp(dots: list[Array], out: Array, a: Array, *directions: An
     return total
 
 
-def _mixed_by_hand(a: Array, *directions: Any) -> Any:
-    """The result by the linearity of the determinant in each column."""
+def _mixed_oracle(a: Array, *directions: Any) -> Any:
+    """`det_derivative` from the linearity of the determinant in each column."""
     n = a.shape[-1]
     out = np.zeros(a.shape, a.dtype)
     for i, j in np.ndindex(n, n):
@@ -212,7 +212,7 @@ def _mixed_by_hand(a: Array, *directions: Any) -> Any:
     return out
 
 
-det_derivative.oracle = _mixed_by_hand
+det_derivative.oracle = _mixed_oracle
 
 
 on_last_axes(det_derivative, 2)
@@ -227,7 +227,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @facts(flops=flops.cubes(2 / 3))
-@matrices("The determinant is that of square matrices", oracle="numpy")
+@matrices("Determinants require square matrices", oracle="numpy")
 def slogdet(a: Array) -> Any:
     """The sign of the determinant (a phase if complex), and the logarithm of its modulus."""
     return tuple(np.linalg.slogdet(a))
@@ -238,9 +238,9 @@ def _inverse(a: Array, logarithm: Array, unused: Operand = False) -> Any:
     value = value_of(logarithm)
     if not isinstance(value, Handle) and np.any((value == -np.inf) & ~np.asarray(unused)):
         raise MatrixError(
-            f"The derivative of slogdet of {spec_of(value_of(a))} was needed, and a matrix is "
-            "singular: the logarithm is -inf there, with infinite derivative. Use det, whose "
-            f"derivative exists, or add a multiple of the identity{at(user_line())}."
+            f"The derivative of slogdet of {spec_of(value_of(a))} is infinite, because a matrix is "
+            "singular and the logarithm is -inf. Use det, whose derivative exists, or add a "
+            f"multiple of the identity{at(user_line())}."
         )
     return inv(a)
 

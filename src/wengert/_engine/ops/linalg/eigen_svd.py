@@ -6,9 +6,9 @@ Eigenvectors are determined up to a factor, so only functions that do not depend
 have a derivative: for complex eigh and svd the rules use the direction in which the factor is fixed
 (diag(adjoint(v) @ v_dot) = 0); eig uses LAPACK's normalization (largest component real).
 
-Where two eigenvalues are equal, eigenvectors have no derivative; functions that do not depend on
-the basis of the eigenspace have one, which is computed as a limit
-(ops/linalg/degenerate_eigenvalues.py).  The same holds for singular values, also if they are zero.
+Where two eigenvalues are equal, eigenvectors have no derivative, but functions that do not depend
+on the basis of the eigenspace do; it is computed as a limit
+(ops/linalg/degenerate_eigenvalues.py).  The same holds for singular values, including zeros.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from .linear_solve import adjoint, finite, hermitian, inv, matrices, real_dtype,
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Outputs, Scalar, ScalarLanguage
 
-CONVERGE = "Look for NaN or infinity in it"
+CONVERGE = "Check it for NaN and infinity"
 
 
 def quotient(x: Array, d: Array) -> Any:
-    """x / d; where d is 0 it is NaN, but 0 where x is a constant zero."""
+    """x / d; where d is 0, 0 if x is a constant zero and NaN otherwise."""
     if is_traced(x) or is_traced(d):
         return spared_quotient(x, d)
     divisor = value_of(d)
@@ -57,9 +57,9 @@ def quotient(x: Array, d: Array) -> Any:
 @facts(remedy=Remedy(singular=GUARD))
 @elementwise(oracle="x / d", domain=[REAL, POSITIVE], complex_ok=True, singular=True)
 def spared_quotient(s: ScalarLanguage, x: Scalar, d: Scalar) -> Any:
-    """x / d; where d is 0 it is 0 if x is too, and NaN if not; its derivative there is NaN.
+    """x / d; where d is 0, 0 if x is 0 and NaN otherwise, with derivative NaN.
 
-    The form of `quotient` in graphs, where values are not known.
+    The form of `quotient` in graphs, where values are unknown.
     """
     pole = s.equal(d, 0)
     spared = s.logical_and(pole, s.equal(x, 0))
@@ -108,8 +108,8 @@ def _differences(w: Array) -> Any:
 @facts(
     flops=flops.cubes(9.0),
     remedy=Remedy(
-        singular="Equal eigenvalues: their vectors are not unique. Use functions of the matrix "
-        "that do not depend on their basis, or break the tie"
+        singular="Equal eigenvalues: the eigenvectors are not unique. Use functions of the matrix "
+        "that do not depend on their basis, or perturb the matrix"
     ),
 )
 @matrices(CONVERGE, oracle="numpy", prepare=lambda a: (hermitian(a),))
@@ -151,7 +151,7 @@ def _largest_in(x: Array) -> Any:
 
 
 def _speeds(values: Array) -> Any:
-    """A direction in which the values separate: 1, 2, ..., in each matrix."""
+    """Rates at which the values separate: 1, 2, ... for each matrix."""
     n = values.shape[-1]
     rising = positions(n) + 1.0
     return np.broadcast_to(rising.astype(values.dtype), values.shape)
@@ -179,12 +179,13 @@ def _(rng: np.random.Generator) -> Any:
 @facts(
     flops=flops.cubes(25.0),
     remedy=Remedy(
-        singular="Equal eigenvalues: their vectors are not unique. Break the tie, or use eigh"
+        singular="Equal eigenvalues: the eigenvectors are not unique. Perturb the matrix, or use "
+        "eigh"
     ),
 )
 @matrices(CONVERGE, oracle="numpy")
 def eig(a: Array) -> Any:
-    """Eigenvalues and eigenvectors of length one, always complex."""
+    """Eigenvalues and normalized eigenvectors, always complex."""
     w, v = np.linalg.eig(a)
     dtype = np.result_type(w.dtype, np.complex64)
     return w.astype(dtype), v.astype(dtype)
@@ -206,9 +207,9 @@ eig.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 def _independent(v: Array) -> Any:
-    """Eigenvectors to divide by; an error where they are dependent, or NaN in a graph.
+    """Eigenvectors to divide by; where they are dependent, an error, or NaN in a graph.
 
-    A defective matrix has too few of them, and its eigenvalues have infinite derivatives.
+    A defective matrix has too few eigenvectors, and its eigenvalues have infinite derivatives.
     """
     kept = value_of(v)
     with np.errstate(all="ignore"):
@@ -221,14 +222,14 @@ def _independent(v: Array) -> Any:
         return where(spread(dependent), nan, v)
     if np.any(dependent):
         raise MatrixError(
-            "The derivative of eig was needed of a matrix that is defective, or nearly so: it has "
-            "too few eigenvectors. Functions of the matrix (logm, sqrtm, matrix_power, det, trace) "
-            f"have a derivative there; eigenvalues have none{at(user_line())}."
+            "The derivative of eig does not exist for a matrix that is defective, or nearly so: it "
+            "has too few independent eigenvectors. Use functions of the matrix (logm, sqrtm, "
+            f"matrix_power, det, trace), which are differentiable there{at(user_line())}."
         )
     return v
 
 
-DEFECT = 4.0  # times the square root of the rounding unit: half of the digits are lost
+DEFECT = 4.0  # times the square root of the unit roundoff: half of the digits are lost
 
 
 def _one_norm(x: Array) -> Any:
@@ -272,7 +273,7 @@ on_last_axes(eig, 2)
 
 @eig.examples
 def _(rng: np.random.Generator) -> Any:
-    # fixed: LAPACK's sign may change between two points of a difference
+    # Fixed: LAPACK may change a sign between two points of a finite difference.
     yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
     yield (np.array([[1.0, 2.0], [-3.0, 0.5]]),), {}
 
@@ -283,8 +284,8 @@ def _(rng: np.random.Generator) -> Any:
 @facts(
     flops=flops.cubes(21.0),
     remedy=Remedy(
-        singular="Equal or zero singular values: their vectors are not unique. Break the tie, or "
-        "use functions of the singular values"
+        singular="Equal or zero singular values: the singular vectors are not unique. Perturb the "
+        "matrix, or use functions of the singular values"
     ),
 )
 @matrices(CONVERGE, oracle="numpy")
@@ -378,7 +379,7 @@ def _completed_dot(x: Array, x1: Array, dot: Array) -> Any:
 
 
 def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
-    """x / d; where d is nearly 0 it is NaN, but 0 where x is a constant zero."""
+    """x / d; where d is nearly 0, 0 if x is a constant zero and NaN otherwise."""
     part = 16.0 * float(np.finfo(scale.dtype).eps)
     if not is_traced(d):
         part = part**0.5  # then the pass is repeated
@@ -387,7 +388,7 @@ def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
 
 
 def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
-    """The part of the cotangent outside the range, with that of the completing vectors."""
+    """The part of the cotangent outside the range, including that of the completing columns."""
     rest = t_u1 - u1 @ inside
     k = u1.shape[-1]
     if u.shape[-1] != k:

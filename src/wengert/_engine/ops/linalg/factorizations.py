@@ -16,7 +16,7 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # scipy.linalg is loaded when it is first used
+import scipy  # scipy.linalg is loaded at first use
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.handle import is_traced, value_of
@@ -40,16 +40,16 @@ TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
 @facts(flops=flops.cubes(0.0))
-@matrices("Check how the triangle is computed, or use lstsq")
+@matrices("Check how the triangular matrix is computed, or use lstsq")
 def solve_triangular(
     a: Array, b: Array, *, lower: bool = False, trans: int | str = 0, unit_diagonal: bool = False
 ) -> Any:
-    """x with op(a) @ x = b, reading one triangle of `a`; op: none, transpose, adjoint (0, 1, 2)."""
+    """x with op(a) @ x = b, reading one triangle of `a`; op: identity, transpose, adjoint (0-2)."""
     a, b = np.asarray(a), np.asarray(b)
     columns = b[:, None] if b.ndim == 1 else b
     batch = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
     if a.shape[-1] != a.shape[-2] or a.shape[-1] != columns.shape[-2]:
-        raise ValueError(f"a triangle of shape {a.shape} and a right-hand side of {b.shape}")
+        raise ValueError(f"incompatible shapes: matrix {a.shape}, right-hand side {b.shape}")
     dtype = np.result_type(a.dtype, b.dtype, np.float32)
     if dtype.char not in _TRTRS:
         raise TypeError(f"array type {dtype} is unsupported in linalg")
@@ -72,11 +72,11 @@ def _solve_one(a: Any, b: Array, lower: bool, trans: int, unit_diagonal: bool) -
     run = getattr(scipy.linalg.lapack, _TRTRS[a.dtype.char])
     if trans == 2 and a.dtype.kind == "f":
         trans = 1
-    if trans < 2 and a.flags.c_contiguous:  # what LAPACK sees in it is the transpose: no copy
+    if trans < 2 and a.flags.c_contiguous:  # in LAPACK's order it is the transpose: no copy
         a, lower, trans = a.T, not lower, 1 - trans
     x, info = run(a, b, lower=lower, trans=trans, unitdiag=unit_diagonal)
     if info:
-        raise LinAlgError(f"Singular triangle: element {info - 1} of its diagonal is zero")
+        raise LinAlgError(f"Singular triangular matrix: diagonal element {info - 1} is zero")
     return x
 
 
@@ -222,17 +222,17 @@ def _(rng: np.random.Generator) -> Any:
     yield (a @ adjoint(a) + np.eye(3),), {}
 
 
-BLOCK = 64  # rows of a block
+BLOCK = 64  # block size
 
 
-@matrices("The factor must be regular")
+@matrices("The factor must be nonsingular")
 def cholesky_cotangent(low: Array, t: Array) -> Any:
     """The cotangent of a Hermitian matrix from that of its lower Cholesky factor.
 
-    With S the Hermitian part of the lower triangle of adjoint(low) @ t, its diagonal halved:
-    adjoint(inv(low)) @ S @ inv(low).  Lower triangles of `low` and `t` are read.  Large matrices
-    are processed by blocks from the last one, with twice the operations of the factorization
-    (after Murray, section 4.2).
+    adjoint(inv(low)) @ S @ inv(low), with S the Hermitian part of the lower triangle of
+    adjoint(low) @ t with its diagonal halved.  Only the lower triangles of `low` and `t` are read.
+    Large matrices are processed by blocks, starting from the last, with twice the operations of the
+    factorization (after Murray, section 4.2).
     """
     low, t = np.asarray(low), np.asarray(t)
     shape = np.broadcast_shapes(low.shape, t.shape)
@@ -251,7 +251,7 @@ def _small_cotangent(low: Array, t: Array) -> Any:
 
 
 def _many_cotangents(low: Array, t: Array) -> Any:
-    """The result by single rows, for all matrices at once."""
+    """`cholesky_cotangent` row by row, for all matrices at once."""
     n = low.shape[-1]
     low, t = np.broadcast_arrays(low, t)
     out = np.empty(low.shape, np.result_type(low.dtype, t.dtype, np.float32))
@@ -349,9 +349,9 @@ def qr(a: Array) -> Any:
 
 
 def _divisor(r: Array, rows: Size) -> Any:
-    """R to divide by; an error where columns are dependent, or NaN in a graph.
+    """R to divide by; where columns are dependent, an error, or NaN in a graph.
 
-    A diagonal element is then zero up to rounding, and a derivative would be rounding error only.
+    A diagonal element is then zero up to rounding, and the derivative would be rounding error.
     """
     columns = r.shape[-1]
     size: Any = np.abs(np.diagonal(value_of(r), axis1=-2, axis2=-1))
@@ -363,9 +363,9 @@ def _divisor(r: Array, rows: Size) -> Any:
         return where(dependent[..., None], nan, r)
     if np.any(dependent):
         raise MatrixError(
-            f"The derivative of qr of a matrix with {columns} columns was needed, which are "
-            "dependent, or nearly so: Q is not continuous there. Use svd or pinv, or omit a column"
-            f"{at(user_line())}."
+            f"The derivative of qr does not exist for a matrix with {columns} columns that are "
+            "linearly dependent, or nearly so: Q is not continuous there. Use svd or pinv, or omit "
+            f"a column{at(user_line())}."
         )
     return r
 
@@ -420,7 +420,7 @@ def _scipy_completing(a: Array) -> Any:
     return np.stack(found).reshape((*a.shape[:-1], -1)).astype(a.dtype)
 
 
-@matrices("Look for NaN or infinity in it", oracle=_scipy_completing, discrete=True)
+@matrices("Check it for NaN and infinity", oracle=_scipy_completing, discrete=True)
 def completing_columns(a: Array) -> Any:
     """The columns that complete the orthonormal Q of a tall matrix to a basis, as in LAPACK."""
     return np.linalg.qr(a, mode="complete")[0][..., np.shape(a)[-1] :]

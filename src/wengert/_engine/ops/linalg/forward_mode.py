@@ -1,7 +1,7 @@
 """Forward mode for the rules of linear algebra.
 
-The rules of determinants and of equal eigenvalues differentiate functions; autodiff, a higher
-layer, registers the functions that do this.
+The rules of determinants and of equal eigenvalues differentiate functions, with functions that
+autodiff, a higher layer, registers here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class ForwardMode:
     jvp : callable
         `autodiff.jvp_vjp.jvp`: value and tangent of a function.
     pushforward : callable
-        Tangents of nodes from those of others (`autodiff/forward.py`).
+        Tangents of nodes from those of other nodes (`autodiff/forward.py`).
     """
 
     jvp: Callable[..., Any]

@@ -1,13 +1,13 @@
-"""Linear algebra: solving, inverse, pseudoinverse.
+"""Linear algebra: linear systems, inverse, pseudoinverse.
 
-    matrices    the decorator that registers such an operation, and converts errors of LAPACK
+    matrices    the decorator that registers a matrix operation, and converts errors of LAPACK
     adjoint     conjugate transpose
     solve, inv, pinv, matrix_rank
 
 Determinants are in ops/linalg/determinants.py, factorizations in ops/linalg/factorizations.py,
 eigenvalues and singular values in ops/linalg/eigen_svd.py.  Matrices are in the last two axes.
-Rules are written with the operations themselves, so derivatives of every order exist; for complex
-matrices they give the direction of steepest ascent.  Most rules are from M. B. Giles, "Collected
+Rules are composed of these operations, so derivatives of every order exist; for complex matrices
+the gradient is the direction of steepest ascent.  Most rules are from M. B. Giles, "Collected
 matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
 """
 
@@ -41,14 +41,14 @@ class MatrixOperation(Opaque):
     Attributes
     ----------
     prepare : callable or None
-        Converts arbitrary operands to valid ones: Hermitian ones, for an operation that reads one
-        triangle only.  The tests differentiate the composition.
+        Converts arbitrary operands to valid ones, for example Hermitian ones for an operation that
+        reads one triangle.  The tests differentiate the composition.
     """
 
     prepare: Callable[..., Any] | None = None
 
     def example(self, spec: Spec) -> Any:
-        """An identity matrix, which is valid for all operations."""
+        """An identity matrix, which is a valid operand of all these operations."""
         x = example_of(spec)
         return x * np.eye(*x.shape[-2:], dtype=x.dtype) if np.ndim(x) > 1 else x
 
@@ -71,7 +71,7 @@ def matrices(
         def checked(*args: Any, **params: Any) -> Any:
             try:
                 return run(*args, **params)
-            except ValueError as error:  # SciPy's for nonfinite input; also LinAlgError
+            except ValueError as error:  # LinAlgError, or SciPy's error for nonfinite input
                 if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
                     raise
                 given = ", ".join(str(spec_of(np.asarray(x))) for x in args)
@@ -91,7 +91,7 @@ def _are_not_finite(args: Any) -> bool:
 
 
 def finite(a: Array) -> Any:
-    """The matrices, if they are finite: LAPACK's iterations may not terminate otherwise.
+    """The matrices, checked to be finite: otherwise LAPACK's iterations may not terminate.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def trace_of(x: Any, y: Any) -> Any:
 
 
 def spread(x: Any) -> Any:
-    """One number for each matrix, with two further axes of length one."""
+    """x, one number for each matrix, with two trailing axes of length one."""
     return x[..., None, None]
 
 
@@ -147,7 +147,7 @@ def solving(op: Any) -> Any:
 
 
 def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: int, **params: Any) -> Any:
-    """A matrix that is not batched is factorized once: batch elements become columns of b."""
+    """Solve with one matrix that is not batched: batch elements become columns of b."""
     if vector:
         return op(a, b.mT, **params).mT
     _, n, columns = b.shape
@@ -156,7 +156,7 @@ def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: int, **params:
     return transpose(out, axes=(1, 0, 2))
 
 
-# ---- solving -----------------------------------------------------------------------------------
+# ---- linear systems ----------------------------------------------------------------------------
 
 
 @facts(
@@ -242,7 +242,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @facts(flops=flops.cubes(21.0))
-@matrices("Look for NaN or infinity in it", oracle="numpy")
+@matrices("Check it for NaN and infinity", oracle="numpy")
 def pinv(a: Any, *, rtol: Any = None, hermitian: Any = False) -> Any:
     """The pseudoinverse; differentiable among matrices of the same rank.
 
@@ -294,15 +294,15 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @facts(flops=flops.cubes(4 / 3))
-@matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
+@matrices("Check it for NaN and infinity", oracle="numpy", discrete=True)
 def matrix_rank(a: Any, *, tol: Any = None, hermitian: Any = False, rtol: Any = None) -> Any:
     """The number of singular values larger than the tolerance."""
     return np.linalg.matrix_rank(finite(a), tol, hermitian, rtol=rtol)
 
 
 @matrix_rank.batch
-def _matrix_rank_rows(args: Any, batched: Any, size: Size, **params: Any) -> Any:
-    # A vector also has a rank; a batch of vectors would be taken for a matrix.
+def _matrix_rank_batch(args: Any, batched: Any, size: Size, **params: Any) -> Any:
+    # A vector also has a rank, and a batch of vectors would be mistaken for a matrix.
     return matrix_rank(args[0], **params) if ndim_of(args[0]) > 2 else NotImplemented
 
 

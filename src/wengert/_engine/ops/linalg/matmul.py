@@ -1,4 +1,4 @@
-"""Products: matmul of all ranks, dot, and the general contraction einsum.
+"""Products: matmul, dot, and the general contraction einsum.
 
 Each is defined by its subscripts (kinds/contraction.py); outer, inner, tensordot, kron and the
 other products of NumPy call these three (numpy/matmul_einsum.py).
@@ -28,18 +28,18 @@ def _matmul_letters(m: int, n: int) -> Any:
 
 @contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy", strict=True)
 def matmul(x: Array, y: Array) -> Any:
-    """The matrix product over the last two axes, earlier ones broadcast."""
+    """The matrix product over the last two axes; earlier axes broadcast."""
 
 
 @matmul.batch
-def _matmul_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
+def _matmul_batch(args: list[Array], batched: list[bool], size: Size) -> Any:
     m, n = row_ranks(args, batched)
-    fits = m == n >= 2 if all(batched) else _is_stack_of_rows(m, n, batched)
+    fits = m == n >= 2 if all(batched) else _is_one_product(m, n, batched)
     return matmul(*args) if fits else NotImplemented
 
 
-def _is_stack_of_rows(m: int, n: int, batched: list[bool]) -> Any:
-    """Whether batched vectors on the left form a matrix, so that one product suffices."""
+def _is_one_product(m: int, n: int, batched: list[bool]) -> Any:
+    """Whether the batch of vectors on the left forms a matrix, so that one product suffices."""
     return batched[0] and m == 1 and n in (1, 2)
 
 
@@ -64,14 +64,14 @@ def _dot_letters(m: int, n: int) -> Any:
 
 @contraction(_dot_letters, oracle="numpy", strict=True)
 def dot(x: Array, y: Operand) -> Any:
-    """``numpy.dot``: contract the last axis of x with the second to last of y."""
+    """``numpy.dot``: contract the last axis of x with the second to last axis of y."""
     return np.dot(x, y)
 
 
 @dot.batch
-def _dot_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
+def _dot_batch(args: list[Array], batched: list[bool], size: Size) -> Any:
     m, n = row_ranks(args, batched)
-    fits = m == n == 2 if all(batched) else _is_stack_of_rows(m, n, batched)
+    fits = m == n == 2 if all(batched) else _is_one_product(m, n, batched)
     return matmul(*args) if fits else NotImplemented
 
 
@@ -89,7 +89,7 @@ def _by_loops(*operands: Any, letters: Any) -> Any:
 
 @contraction(lambda *ndims, letters: letters, oracle=_by_loops)
 def einsum(*operands: Any, letters: tuple[str, ...]) -> Any:
-    """The contraction with one string of subscripts for each operand and one for the result."""
+    """The contraction with subscripts `letters`, one string per operand and one for the result."""
     return contract(*operands, letters=letters)
 
 
@@ -97,8 +97,8 @@ def einsum(*operands: Any, letters: tuple[str, ...]) -> Any:
 def strong_einsum(t: Array, *others: Any, letters: tuple[str, ...]) -> Any:
     """`einsum` in which a zero of the first operand times infinity or NaN is zero.
 
-    Used in graphs as the derivative of a contraction whose cotangent can be zero because an element
-    was not selected.
+    Used in graphs for the derivative of a contraction whose cotangent may be zero because an
+    element was not selected.
     """
     plain = contract(t, *others, letters=letters)
     return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, letters)

@@ -1,6 +1,6 @@
 """The exponential of a square matrix.
 
-    expm    by SciPy; its directional derivative is a block of a larger exponential
+    expm    SciPy's; its directional derivative is a block of a larger exponential
 
 C. Van Loan, "Computing integrals involving the matrix exponential", IEEE Transactions on Automatic
 Control 23 (1978), 395-404.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # scipy.linalg is loaded when it is first used
+import scipy  # scipy.linalg is loaded at first use
 
 from wengert._engine.core.op_facts import UNDERFLOW, facts
 from wengert._engine.kinds.batching import on_last_axes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @facts(flops=flops.cubes(20.0), zero_slope=UNDERFLOW)
-@matrices("Look for NaN or infinity in it", oracle=lambda a: _expm_series(a))
+@matrices("Check it for NaN and infinity", oracle=lambda a: _expm_series(a))
 def expm(a: Array) -> Any:
     """The exponential of a square matrix."""
     return scipy.linalg.expm(a)

@@ -1,12 +1,12 @@
-"""Packed factors: a linear solve in two nodes, of which a loop repeats only the second.
+"""A linear solve as two operations, of which a loop repeats only the second.
 
   lu_packed          LAPACK's LU factors of square matrices, and the pivots
   solve_packed       x with op(a) @ x = b, from these factors
 
-`solve` does both; a rewrite splits it where the matrix is the same in each step of a loop
-(rewrite/loops/hoist_factorizations.py), which is the only use of these operations.  The result of
-getrf is L below its unit diagonal, and U; it is stored transposed, which is its order in memory, so
-that nothing is copied.  A singular matrix also has factors: the error is raised by the solve.
+`solve` does both; a rewrite splits it where the matrix is loop-invariant
+(rewrite/loops/hoist_factorizations.py), the only use of these operations.  getrf returns L below
+its unit diagonal, and U; the result is stored transposed, its order in memory, to avoid a copy.
+Singular matrices have factors too; the solve raises the error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def lu_packed(a: Array) -> Any:
     """The LU factors of square matrices, transposed, and LAPACK's pivots, counted from 1."""
     a = np.asarray(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.dtype.char not in _FLOATS:
-        raise LinAlgError(f"lu needs square matrices of floats, not {a.shape} {a.dtype}")
+        raise LinAlgError(f"lu: expected square floating-point matrices, got {a.shape} {a.dtype}")
     packed, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
     for i in np.ndindex(*a.shape[:-2]):
         if a.size:
@@ -91,7 +91,7 @@ def _order_oracle(pivots: Any) -> Any:
 
 
 @matrices(
-    "Its operand must be pivots",
+    "The operand must be pivots",
     name="rows_exchanged",
     discrete=True,
     oracle=lambda pivots: _order_oracle(pivots),
@@ -160,12 +160,12 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2)),), {}
 
 
-# ---- solving -----------------------------------------------------------------------------------
+# ---- substitution ------------------------------------------------------------------------------
 
 
 @matrices(_HINT, oracle=lambda *args, **how: _solve_oracle(*args, **how))
 def solve_packed(packed: Array, pivots: Array, b: Array, *, trans: int = 0) -> Any:
-    """x with op(a) @ x = b for matrices b; op: none, transpose, adjoint (0, 1, 2)."""
+    """x with op(a) @ x = b for matrices b; op: identity, transpose, adjoint (0, 1, 2)."""
     packed, pivots, b = np.asarray(packed), np.asarray(pivots), np.asarray(b)
     if np.any(np.diagonal(packed, axis1=-2, axis2=-1) == 0):
         raise LinAlgError("Singular matrix")
@@ -231,7 +231,7 @@ def _solve_packed_jvp(
 
 
 @solve_packed.batch
-def _solve_packed_rows(args: Any, batched: Any, size: Size, *, trans: Any = 0) -> Any:
+def _solve_packed_batch(args: Any, batched: Any, size: Size, *, trans: Any = 0) -> Any:
     packed, pivots, b = args
     if batched[0] or batched[1] or packed.ndim > 2 or b.ndim != 3:
         return NotImplemented

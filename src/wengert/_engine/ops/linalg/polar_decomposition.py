@@ -1,13 +1,13 @@
-"""The unitary factor of a matrix, and the sum of its singular values.
+"""The unitary polar factor of a matrix, and the nuclear norm.
 
     lyapunov        x with p @ x + x @ p = q, p Hermitian
     polar_factor    U @ adjoint(V) of the singular value decomposition
     nuclear_norm    the sum of the singular values
 
-Their rules divide by sums of singular values and never by differences, so they are correct where
-singular values are equal, to every order (N. J. Higham,
-Functions of Matrices, 2008, chapter 8; G. A. Watson, "Characterization of the subdifferential of
-some matrix norms", Linear Algebra Appl. 170 (1992), 33-45).
+The rules divide by sums of singular values, never by differences, so they are correct to every
+order where singular values are equal (N. J. Higham, Functions of Matrices, 2008, chapter 8; G. A.
+Watson, "Characterization of the subdifferential of some matrix norms", Linear Algebra Appl. 170
+(1992), 33-45).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RANK = "The unitary factor of a rank-deficient matrix has no derivative"
 
 
-# ---- a symmetric equation ----------------------------------------------------------------------
+# ---- the Lyapunov equation ---------------------------------------------------------------------
 
 
 def _by_kronecker(p: Any, q: Any) -> Any:
@@ -96,7 +96,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def _by_newton(a: Array) -> Any:
-    """Newton's iteration (Higham): the mean of a matrix and the adjoint of its inverse."""
+    """The polar factor by Newton's iteration (Higham): x <- (x + adjoint(inv(x))) / 2."""
     if a.shape[-1] > a.shape[-2]:
         return adjoint(_by_newton(adjoint(a)))
     q, u = np.linalg.qr(a)
@@ -159,14 +159,12 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 2, 2)),), {}
 
 
-@matrices(
-    "Look for NaN or infinity in it", oracle=lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1))
-)
+@matrices("Check it for NaN and infinity", oracle=lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)))
 def nuclear_norm(a: Array) -> Any:
     """The sum of the singular values.
 
-    The derivative is the unitary factor; where singular values are zero, the subgradient of least
-    norm, which omits their vectors.
+    The derivative is the unitary factor; where singular values are zero, the minimum-norm
+    subgradient, which omits their vectors.
     """
     return np.sum(np.linalg.svd(finite(a), compute_uv=False), axis=-1)
 

@@ -6,16 +6,16 @@ ops/neural/sliding_windows.py,
 
     form = sum  y[n, o, i]  w[o, c, j]  x[n, group(o) C/groups + c, i stride + j dilation - low]
 
-    convolution          y from x and w: the cross-correlation called convolution in deep learning
+    convolution          y from x and w: cross-correlation, called convolution in deep learning
     convolution_input    x from y and w: the adjoint with respect to x, the transposed convolution
     convolution_weight   w from x and y: the adjoint with respect to w
 
-The family is closed: each is linear in both operands, and its derivative with respect to one of
-them is another of the three.  It is closed under batching, too: a batch axis of two of the arrays
-is merged into another axis, a batch axis of all three into the groups.
+Each is linear in both operands, and its derivative with respect to one of them is another of the
+three.  The three are also closed under batching: a batch axis of two of the arrays is merged into
+another axis, a batch axis of all three into the groups.
 
-With NumPy the windows of several samples are copied to a matrix (im2col) and multiplied.
-The formula: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
+On NumPy arrays the windows of several samples are copied to a matrix (im2col) and multiplied.
+Formula: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
 arXiv:1603.07285.
 """
 
@@ -48,7 +48,7 @@ from .sliding_windows import (
 if TYPE_CHECKING:
     from wengert._engine.kinds.opaque import Opaque
 
-_AT_ONCE = 1 << 22  # limit of the bytes of windows that are copied at once
+_AT_ONCE = 1 << 22  # maximum number of bytes of windows that are copied at once
 
 
 def frame_of(
@@ -66,7 +66,7 @@ def _conj(x: Array) -> Any:
 
 
 def _blocks(count: int, size: int) -> Any:
-    """Blocks of samples of at most `_AT_ONCE` bytes, with `size` bytes for each sample."""
+    """Slices of samples of at most `_AT_ONCE` bytes, at `size` bytes per sample."""
     step = max(1, _AT_ONCE // max(size, 1))
     return [slice(k, min(k + step, count)) for k in range(0, count, step)]
 
@@ -86,8 +86,10 @@ def _columns(x: Array, frame: WindowGeometry, groups: int) -> Array:
 # ---- the value ---------------------------------------------------------------------------------
 
 
-def _plainly(x: Array, w: Any, *, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
-    """One output at a time."""
+def _convolution_oracle(
+    x: Array, w: Any, *, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Any:
+    """The convolution, one output element at a time."""
     x, w = np.asarray(x), np.asarray(w)
     frame = frame_of(w.shape[2:], stride, padding, dilation)
     counts = counts_of(x.shape[2:], frame, "input")
@@ -105,7 +107,7 @@ def _plainly(x: Array, w: Any, *, stride: Any, padding: Any, dilation: Any, grou
 
 
 @facts(flops=flops.convolution)
-@opaque(trusted=True, oracle=_plainly)
+@opaque(trusted=True, oracle=_convolution_oracle)
 def convolution(
     x: Array,
     w: Array,
@@ -140,10 +142,10 @@ def _convolution_vjp(t: Array, out: Array, x: Array, w: Array, **params: Any) ->
 # ---- its adjoints ------------------------------------------------------------------------------
 
 
-def _input_plainly(
+def _input_oracle(
     y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
-    """Scatter each element of y to the elements of x in its window."""
+    """The adjoint, by adding each element of y to the elements of x in its window."""
     y, w = np.asarray(y), np.asarray(w)
     each, outputs = w.shape[1], w.shape[0] // groups
     x = np.zeros((y.shape[0], each * groups, *size), np.result_type(y, w))
@@ -159,7 +161,7 @@ def _input_plainly(
 
 
 @facts(flops=flops.convolution_input)
-@opaque(trusted=True, oracle=_input_plainly)
+@opaque(trusted=True, oracle=_input_oracle)
 def convolution_input(
     y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
@@ -193,10 +195,10 @@ def _convolution_input_vjp(
     )
 
 
-def _weight_plainly(
+def _weight_oracle(
     x: Array, y: Array, *, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
-    """Each weight is the sum of products of x and y over the positions of windows."""
+    """The adjoint, each weight a sum of products of x and y over window positions."""
     x, y = np.asarray(x), np.asarray(y)
     each, outputs = x.shape[1] // groups, y.shape[1] // groups
     w = np.zeros((y.shape[1], each, *kernel), np.result_type(x, y))
@@ -212,7 +214,7 @@ def _weight_plainly(
 
 
 @facts(flops=flops.convolution_weight)
-@opaque(trusted=True, oracle=_weight_plainly)
+@opaque(trusted=True, oracle=_weight_oracle)
 def convolution_weight(
     x: Array,
     y: Array,
@@ -260,15 +262,15 @@ def _check_counts(lengths: Sequence[Any], frame: WindowGeometry, counts: Sequenc
         require_equal(
             have,
             want,
-            f"places {spelled(tuple(counts))} where windows of {spelled(frame.window)} on axes "
-            f"{spelled(tuple(lengths))} have {spelled(expected)}",
+            f"windows of {spelled(frame.window)} on axes {spelled(tuple(lengths))} have "
+            f"{spelled(expected)} positions, not {spelled(tuple(counts))}",
         )
 
 
 def _check_channels(channels: int, outputs: int, each: int, groups: int) -> None:
-    require_equal(channels, each * groups, f"channels of the input, in {groups} groups")
+    require_equal(channels, each * groups, f"input channels in {groups} groups")
     if isinstance(outputs, int) and outputs % groups:
-        raise ValueError(f"{outputs} output channels cannot be {groups} groups of one size")
+        raise ValueError(f"{outputs} output channels are not divisible into {groups} groups")
 
 
 @convolution.spec
@@ -296,7 +298,7 @@ def _(x: Spec, y: Spec, *, kernel: tuple[int, ...], groups: int, **params: Any) 
 
 
 def _bilinear(op: Opaque, roles: str) -> None:
-    """Define the forward derivative of an operation, its batching, and its examples.
+    """Define the jvp and the batching rule of an operation.
 
     `roles` states which of x, w and y the two operands and the result are.
     """
@@ -308,14 +310,14 @@ def _bilinear(op: Opaque, roles: str) -> None:
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     @op.batch
-    def rows(
+    def batch(
         args: list[Array], batched: list[bool], count: int, /, *, groups: int, **params: Any
     ) -> Any:
         return _batched(op, roles, args, batched, count, groups, params)
 
 
-# For the arrays that have rows: the axis that the rows become part of, and whether that is so in
-# each group of channels.
+# For the arrays that are batched: the axis that the batch is merged into, and whether it is merged
+# into each group of channels separately.
 _MERGED = {
     "xy": {"x": (0, False), "y": (0, False)},
     "wy": {"w": (0, True), "y": (1, True)},
@@ -334,8 +336,8 @@ def _batched(
     params: dict[str, Any],
 ) -> Any:
     """Merge the batch into samples, output channels, input channels, or groups."""
-    with_rows = {r for r, b in zip(roles, batched, strict=False) if b} | {roles[2]}
-    axes = _MERGED["".join(r for r in "xwy" if r in with_rows)]
+    with_batch = {r for r, b in zip(roles, batched, strict=False) if b} | {roles[2]}
+    axes = _MERGED["".join(r for r in "xwy" if r in with_batch)]
     if size == 0 or (len(axes) == 3 and not isinstance(size, int)):
         return NotImplemented
     taken = []

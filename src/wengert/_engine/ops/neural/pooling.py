@@ -1,16 +1,17 @@
 """Pooling: the sum or maximum of sliding windows.
 
     sum_pool           sums over windows of the last axes; its transpose is `sum_pool_adjoint`
-    max_pool           the largest elements of windows
-    max_pool_indices   their positions: the first of equal ones, in C order
+    max_pool           maxima of windows
+    max_pool_indices   their positions: the first of equal elements, in C order
     max_pool_tangent   the elements of one array at the positions of the maxima of another
     max_pool_adjoint   its transpose
 
-The derivative of a maximum selects the position found in the primal: the first of equal elements
-receives the whole cotangent, as in PyTorch; a NaN counts as largest.  So the last two are linear,
-and transposes of each other.  An average is a sum times a constant (nn/functional/pooling.py).
+The derivative of a maximum selects the position found in the forward pass: the first of equal
+elements receives the whole cotangent, as in PyTorch; NaN counts as largest.  The last two are
+therefore linear, and transposes of each other.  An average is a sum times a constant
+(nn/functional/pooling.py).
 
-The axes before the spatial axes, whose number is that of the window's axes, are batch axes.
+The last axes, as many as the window has, are spatial axes; the axes before them are batch axes.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ def _framed(
 # ---- sums --------------------------------------------------------------------------------------
 
 
-def _sum_plainly(x: Array, *, window: Any, stride: Any, padding: Any) -> Any:
+def _sum_oracle(x: Array, *, window: Any, stride: Any, padding: Any) -> Any:
     frame = _framed(window, stride, padding)
     x, k = padded(np.asarray(x), frame.padding), len(window)
     return windows_of(x, frame).sum(axis=tuple(range(-k, 0)))
 
 
-@linear(oracle=_sum_plainly)
+@linear(oracle=_sum_oracle)
 def sum_pool(
     x: Array, *, window: tuple[int, ...], stride: tuple[int, ...], padding: tuple[Any, ...]
 ) -> Any:
@@ -65,7 +66,7 @@ def sum_pool(
     return out
 
 
-def _sum_adjoint_plainly(y: Any, *, size: Any, window: Any, stride: Any, padding: Any) -> Any:
+def _sum_adjoint_oracle(y: Any, *, size: Any, window: Any, stride: Any, padding: Any) -> Any:
     y = np.asarray(y)
     k = len(size)
     x: Any = np.zeros((*y.shape[: y.ndim - k], *size), y.dtype)
@@ -78,7 +79,7 @@ def _sum_adjoint_plainly(y: Any, *, size: Any, window: Any, stride: Any, padding
     return x
 
 
-@linear(oracle=_sum_adjoint_plainly)
+@linear(oracle=_sum_adjoint_oracle)
 def sum_pool_adjoint(
     y: Array,
     *,
@@ -128,7 +129,7 @@ def _largest(x: Array, frame: WindowGeometry) -> tuple[Array, Array]:
         if some_nan:
             better |= np.isnan(new) & ~np.isnan(best)
         np.maximum(best, new, out=best)
-        np.maximum(which, better * which.dtype.type(number), out=which)  # the numbers rise
+        np.maximum(which, better * which.dtype.type(number), out=which)  # `number` increases
     return best, which
 
 
@@ -148,11 +149,11 @@ def _positions(x: Array, frame: WindowGeometry) -> Array:
 
 
 def _inside(x: Array, frame: WindowGeometry) -> Array:
-    """The numbers of the first largest taps outside of the padding."""
+    """The indices of the first largest taps, excluding the padding."""
     best, which = _largest(x, frame)
     if not any(map(any, frame.padding)) or not best.size:
         return which
-    # Where all are -inf, equal to the padding, the first tap inside is used.
+    # Where all elements are -inf, equal to the padding, use the first tap inside.
     k = len(frame.window)
     counts = best.shape[-k:]
     inside = padded(np.ones(x.shape[-k:], bool), frame.padding, False)
@@ -162,14 +163,14 @@ def _inside(x: Array, frame: WindowGeometry) -> Array:
     return np.where(best == _lowest(x.dtype), first, which)
 
 
-def _max_plainly(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+def _max_oracle(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     frame = _framed(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
     x = padded(x, frame.padding, _lowest(x.dtype))
     return windows_of(x, frame).max(axis=tuple(range(-k, 0)))
 
 
-@opaque(trusted=True, oracle=_max_plainly)
+@opaque(trusted=True, oracle=_max_oracle)
 def max_pool(
     x: Array,
     *,
@@ -178,7 +179,7 @@ def max_pool(
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
 ) -> Any:
-    """The largest elements of windows of the last axes; padding is never selected."""
+    """Maxima of windows over the last axes; padding is never selected."""
     frame = _framed(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
     counts = counts_of(x.shape[-k:], frame, "input")
@@ -190,7 +191,7 @@ def max_pool(
     return out
 
 
-def _indices_plainly(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+def _indices_oracle(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     x, k = np.asarray(x), len(window)
     frame = _framed(window, stride, padding, dilation)
     lengths = x.shape[x.ndim - k :]
@@ -207,7 +208,7 @@ def _indices_plainly(x: Array, *, window: Any, stride: Any, padding: Any, dilati
 
 
 @facts(host_callback=BY_NUMPY)
-@opaque(trusted=True, discrete=True, oracle=_indices_plainly)
+@opaque(trusted=True, discrete=True, oracle=_indices_oracle)
 def max_pool_indices(
     x: Array,
     *,
@@ -230,7 +231,7 @@ def _max_pool_jvp(dots: list[Array], out: Array, x: Array, **params: Any) -> Any
     return max_pool_tangent(dots[0], x, **params)
 
 
-def _tangent_plainly(
+def _tangent_oracle(
     v: Array, x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any
 ) -> Any:
     v, k = np.asarray(v), len(window)
@@ -242,7 +243,7 @@ def _tangent_plainly(
     return out
 
 
-@linear(oracle=_tangent_plainly)
+@linear(oracle=_tangent_oracle)
 def max_pool_tangent(
     v: Array,
     x: Array,
@@ -263,7 +264,7 @@ def max_pool_tangent(
     return out
 
 
-def _adjoint_plainly(
+def _adjoint_oracle(
     t: Array, x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any
 ) -> Any:
     t, x, k = np.asarray(t), np.asarray(x), len(window)
@@ -275,7 +276,7 @@ def _adjoint_plainly(
     return out
 
 
-@linear(oracle=_adjoint_plainly)
+@linear(oracle=_adjoint_oracle)
 def max_pool_adjoint(
     t: Array,
     x: Array,
@@ -307,7 +308,7 @@ def _(t: Array, y: Array, x: Array, **params: Any) -> Any:
     return max_pool_tangent(t, x, **params)
 
 
-# ---- shapes, rows, examples --------------------------------------------------------------------
+# ---- shapes, batching, examples ----------------------------------------------------------------
 
 
 def _pooled(
@@ -357,11 +358,11 @@ def _(t: Spec, x: Spec, **params: Any) -> Spec:
     return Spec(x.shape, t.dtype)
 
 
-def _of_lines(op: Operation) -> None:
-    """Define the batching rule: leading axes are batch axes, so a batch is one more axis."""
+def _batching(op: Operation) -> None:
+    """Define the batching rule: leading axes are batch axes already, so a batch is one more."""
 
     @op.batch
-    def rows(args: list[Array], batched: list[bool], count: int, /, **params: Any) -> Any:
+    def batch(args: list[Array], batched: list[bool], count: int, /, **params: Any) -> Any:
         return op(*[fronted(a, b, count) for a, b in zip(args, batched, strict=True)], **params)
 
 
@@ -373,7 +374,7 @@ for _op in (
     max_pool_tangent,
     max_pool_adjoint,
 ):
-    _of_lines(_op)
+    _batching(_op)
 _SUMS: dict[str, Any] = {"window": (2, 3), "stride": (1, 2), "padding": ((1, 0), (0, 1))}
 _MAX_POOL_PARAMS: dict[str, Any] = {**_SUMS, "dilation": (2, 1)}
 _SMALL_POOL_PARAMS: dict[str, Any] = {

@@ -1,12 +1,12 @@
-"""Sliding windows: the positions of the kernel of a convolution, or the window of a pooling.
+"""Sliding windows of convolutions and poolings: their geometry, and access to their elements.
 
 Along an axis of n elements, padded by `low` elements before and `high` after them, a window of k
 elements with dilation d and stride s has
 
     count = (n + low + high - d (k - 1) - 1) // s + 1
 
-positions, and its tap j at position i is element  i s + j d - low.  This file has the common parts
-of convolutions (ops/neural/convolution.py) and poolings (ops/neural/pooling.py).
+positions, and its tap j at position i is element  i s + j d - low.  Shared by convolutions
+(ops/neural/convolution.py) and poolings (ops/neural/pooling.py).
 
     WindowGeometry  size, stride, padding and dilation of windows along all axes
     counts_of       the number of positions
@@ -36,8 +36,8 @@ Pairs = tuple[tuple[int, int], ...]
 class WindowGeometry(NamedTuple):
     """Size, stride, padding and dilation of windows; one entry for each spatial axis.
 
-    window : their lengths.
-    stride : the distance of adjacent windows.
+    window : the lengths of the windows.
+    stride : the distance between adjacent windows.
     padding : the number of elements added before and after.
     dilation : the distance between neighboring elements of a window.
     """
@@ -49,7 +49,7 @@ class WindowGeometry(NamedTuple):
 
     @property
     def spans(self) -> tuple[Any, ...]:
-        """From the first to the last element of a window."""
+        """The extent of a window, from its first to its last element, including dilation."""
         return tuple([d * (k - 1) + 1 for k, d in zip(self.window, self.dilation, strict=True)])
 
     def taps(self) -> list[tuple[int, ...]]:
@@ -57,7 +57,7 @@ class WindowGeometry(NamedTuple):
         return list(product(*map(range, self.window)))
 
     def part(self, tap: Sequence[int], counts: Sequence[int]) -> Any:
-        """The slices of a padded array with one tap of all windows."""
+        """The slices of a padded array that select one tap of all windows."""
         return (
             ...,
             *[
@@ -73,7 +73,7 @@ def counts_of(lengths: Sequence[Any], frame: WindowGeometry, what: str) -> tuple
     Raises
     ------
     ValueError
-        An axis with its padding is shorter than a window.
+        A padded axis is shorter than a window.
     """
     found = []
     for n, span, s, (low, high) in zip(
@@ -120,7 +120,7 @@ def cut(x: Array, padding: Pairs) -> Array:
 
 
 def windows_of(x: Array, frame: WindowGeometry) -> Array:
-    """All windows of a padded array, with the last axes replaced by positions, then taps."""
+    """A view of all windows of a padded array: position axes, then tap axes, replace the last."""
     k = len(frame.window)
     counts = counts_of(x.shape[-k:], frame._replace(padding=((0, 0),) * k), "windows")
     steps = x.strides[-k:]
@@ -152,7 +152,7 @@ def added_windows(
     return cut(out, frame.padding)
 
 
-# ---- rows of vmap ------------------------------------------------------------------------------
+# ---- batch axes --------------------------------------------------------------------------------
 
 
 def merged(x: Array, axis: int, inner: int = 1) -> Any:
@@ -178,7 +178,7 @@ def split(x: Array, rows: int, axis: int, inner: int = 1) -> Any:
 
 
 def _quotient(n: Any, rows: Any) -> Any:
-    """n / rows, an exact quotient; 0 if there are no rows."""
+    """The exact quotient n / rows; 0 if `rows` is 0."""
     if isinstance(rows, Dim) or isinstance(n, Dim):
         return n // rows
     return n // rows if rows else 0

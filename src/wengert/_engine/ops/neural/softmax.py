@@ -1,10 +1,10 @@
 """Softmax and its logarithm, as single operations for accuracy and speed.
 
-The largest element is subtracted before the exponential.  The rules use the result, so a cross
-entropy of logits has the gradient softmax - onehot, and a backend that implements the operation
+The largest element is subtracted before the exponential.  The rules use the result, so the gradient
+of a cross entropy of logits is softmax - onehot, and a backend that implements the operation
 (lowering/softmax.py) reads each element once.
 
-The axis is an int or a tuple.
+`axis` is an int or a tuple.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert._engine.kinds.shape_rules import of_elements
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-# ---- the logarithm -----------------------------------------------------------------------------
+# ---- log_softmax -------------------------------------------------------------------------------
 
 
 def _log_softmax_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
@@ -31,13 +31,13 @@ def _log_softmax_jvp(dots: list[Array], out: Array, x: Array, *, axis: int) -> A
     return dots[0] - np.sum(np.exp(out) * dots[0], axis=axis, keepdims=True)
 
 
-def _log_softmax_plainly(x: Array, *, axis: int) -> Any:
+def _log_softmax_oracle(x: Array, *, axis: int) -> Any:
     return x - np.logaddexp.reduce(x, axis=axis, keepdims=True)
 
 
-@opaque(vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, oracle=_log_softmax_plainly, trusted=True)
+@opaque(vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, oracle=_log_softmax_oracle, trusted=True)
 def log_softmax(x: Array, *, axis: int) -> Any:
-    """The logarithms of the softmax along an axis, without overflow or log(0)."""
+    """The logarithm of the softmax along an axis, without overflow or log(0)."""
     x = np.asarray(x)
     if x.dtype.kind != "f":
         x = x.astype(float)
@@ -53,7 +53,7 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=5),), {"axis": 0}
 
 
-# ---- the shares --------------------------------------------------------------------------------
+# ---- softmax -----------------------------------------------------------------------------------
 
 
 def _softmax_vjp(t: Array, out: Array, x: Array, *, axis: int | tuple[int, ...]) -> Any:
@@ -64,11 +64,11 @@ def _softmax_jvp(dots: list[Array], out: Array, x: Array, *, axis: int | tuple[i
     return _softmax_vjp(dots[0], out, x, axis=axis)[0]  # its Jacobian is symmetric
 
 
-def _softmax_plainly(x: Array, *, axis: int | tuple[int, ...]) -> Any:
+def _softmax_oracle(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     return np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
 
 
-@opaque(vjp=_softmax_vjp, jvp=_softmax_jvp, oracle=_softmax_plainly, trusted=True)
+@opaque(vjp=_softmax_vjp, jvp=_softmax_jvp, oracle=_softmax_oracle, trusted=True)
 def softmax(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     """e**x divided by its sum along an axis, without overflow."""
     x = np.asarray(x)

@@ -1,12 +1,12 @@
 """Random numbers as operations: a pure function of a state and a position.
 
-The state is an array of words (uint64): a key of two words, and a position, which is 0 if there are
-only two words; an array of states has the words along its last axis, and gives numbers for each.
-The numbers depend only on the key and the position (ops/random/philox.py), so a node gives the same
-numbers for the same state, may be recomputed or merged with an equal node, and has no order.
+The state is an array of uint64 words: a key of two words, and a position, which is 0 if omitted.
+An array of states has the words along its last axis; numbers are drawn for each state.  The numbers
+depend only on key and position (ops/random/philox.py), so nodes are deterministic: they may be
+recomputed, reordered, or merged with equal nodes.
 
     random_uniform, random_normal, random_integers    as NumPy's generator
-    random_bits                                       the words, or halves of words
+    random_bits                                       64-bit words, or their 32-bit halves
     random_tail     a signed tail probability, for symmetric distributions
     normal_of_tail  the normal quantile of a signed tail probability
 
@@ -43,7 +43,7 @@ def generator_at(state: Any, number: int) -> np.random.Generator:
 
 
 class Draw(Operation):
-    """Random numbers of a state.
+    """Random numbers drawn from a state.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Draw(Operation):
     def __init__(self, name: str, draw: Callable[..., Any], doc: str) -> None:
         super().__init__(name, doc)
         self.draw = draw
-        self.oracle = self._the_long_way
+        self.oracle = self._by_advancing
 
     def run(
         self,
@@ -69,7 +69,7 @@ class Draw(Operation):
         dtype: np.dtype[Any],
         **options: Any,
     ) -> Any:
-        """The numbers at the position of the state, and `number` further."""
+        """The numbers at the position of the state plus `number`."""
         shape, dtype = tuple(shape), np.dtype(dtype)
         if state.ndim == 1:
             out = self.draw(generator_at(state, number), shape, dtype, **options)
@@ -79,22 +79,24 @@ class Draw(Operation):
             out[i] = self.draw(generator_at(state[i], number), shape, dtype, **options)
         return out
 
-    def _the_long_way(
+    def _by_advancing(
         self, state: Any, *, number: int, shape: tuple[int, ...], dtype: np.dtype[Any], **more: Any
     ) -> Any:
-        """The same numbers, by a generator that is advanced to the position."""
+        """The same numbers, from a generator that is advanced to the position."""
         if state.ndim > 1:
             more = {"number": number, "shape": shape, "dtype": dtype, **more}
-            return np.array([self._the_long_way(s, **more) for s in state])
+            return np.array([self._by_advancing(s, **more) for s in state])
         low, high, position = (*map(int, state), 0)[:3]
         bits = np.random.Philox(key=low | high << 64).advance((position + number) << 64)
         return np.asarray(self.draw(np.random.Generator(bits), shape, np.dtype(dtype), **more))
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The requested shape and dtype, once for each state."""
+        """The requested shape and dtype, for each state."""
         (state,) = specs
         if not state.shape or state.shape[-1] not in (2, 3) or state.dtype != WORD:
-            raise ValueError(f"a key is uint64[2], the state of a stream uint64[3], not {state}")
+            raise ValueError(
+                f"expected a key uint64[2] or the state of a stream uint64[3], got {state}"
+            )
         return Spec((*state.shape[:-1], *params["shape"]), np.dtype(params["dtype"]))
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
@@ -122,7 +124,7 @@ integers = register(
 
 
 def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Words, or their halves, the lower half first."""
+    """64-bit words, or their 32-bit halves, the lower half first."""
     count = int(np.prod(shape))
     if dtype.itemsize == 8:
         return generator.bit_generator.random_raw(count).reshape(shape)
@@ -143,7 +145,7 @@ tail = register(
     Draw(
         "random_tail",
         _tails,
-        "Uniform in (-1/2, 1/2) without 0, and as fine around 0 as numbers of the dtype go.",
+        "Uniform in (-1/2, 1/2) without 0, with the full relative precision of the dtype near 0.",
     )
 )
 
@@ -153,7 +155,7 @@ tail = register(
     domain=[(2.0**-65, 0.5)], singular=True, half=False, oracle="sqrt(2) * erfinv(1 - 2 * v)"
 )
 def normal_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
-    """The normal quantile with tail probability |v|, on the side of the sign of v."""
+    """The normal quantile with tail probability |v| and the sign of v."""
     return s.copysign(s.special("ndtri", s.abs(v)), v)
 
 

@@ -1,11 +1,11 @@
-"""Keys of random numbers as operations: splitting a key, and folding in a number.
+"""Operations on keys of random numbers: splitting a key, folding in an integer.
 
     random_split    keys from a key: blocks 1, 2, ... of the counter space SPLIT
     random_fold     a key from a key and integers: one block for each, in the counter space FOLD
 
-A key is two words (uint64), the first two of a block of Philox; the counter spaces are divided in
-ops/random/philox.py, so no block is used for two keys or numbers.  Keys of different ancestry are
-equal with the probability of equal random 128-bit numbers.
+A key is the first two words (uint64) of a Philox block.  The counter spaces (ops/random/philox.py)
+are disjoint, so no block is used for two keys or numbers.  Keys derived in different ways collide
+with the probability of equal random 128-bit numbers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ WORD = np.dtype(np.uint64)
 
 
 def expect_key(spec: Spec) -> None:
-    """Raise ValueError unless a spec is that of a key."""
+    """Raise ValueError unless the spec is that of a key."""
     if not spec.shape or spec.shape[-1] != 2 or spec.dtype != WORD:
-        raise ValueError(f"a key is uint64[2], not {spec}")
+        raise ValueError(f"expected a key uint64[2], got {spec}")
 
 
 class SplitKeys(Operation):
@@ -42,7 +42,7 @@ class SplitKeys(Operation):
     discrete = True
 
     def run(self, key: Array, *, shape: tuple[int, ...]) -> Any:
-        """Keys of a shape, for each key along the last axis of `key`."""
+        """An array of keys of the given shape, for each key in `key`."""
         shape = tuple(shape)
         if key.ndim == 1:
             found = raw(key, 4 * prod(shape), space=SPLIT).reshape(-1, 4)[:, :2]
@@ -52,7 +52,7 @@ class SplitKeys(Operation):
         return np.stack(words[:2], -1).reshape(*key.shape[:-1], *shape, 2)
 
     def oracle(self, key: Any, *, shape: Any) -> Any:
-        """The same, block by block."""
+        """The same keys, block by block."""
         shape = tuple(shape)
         found = np.empty((*key.shape[:-1], prod(shape), 2), WORD)
         for *outer, i in np.ndindex(*found.shape[:-1]):
@@ -71,19 +71,19 @@ class SplitKeys(Operation):
 
 
 class Fold(Operation):
-    """The key of a key and numbers."""
+    """A key from a key and an integer."""
 
     discrete = True
 
     def run(self, key: Array, data: Array) -> Any:
-        """One key for each number and key; their leading axes broadcast."""
+        """One key for each key and integer; their leading axes broadcast."""
         number = np.asarray(data).astype(WORD)
         if key.ndim == 1 and number.ndim == 0:
             return raw(key, 2, int(number), FOLD)
         return np.stack(blocks((1, number, 0, FOLD), key)[:2], -1)
 
     def oracle(self, key: Any, data: Any) -> Any:
-        """The same, one by one, by NumPy's generator."""
+        """The same keys, one by one, from NumPy's generator."""
         number = np.asarray(data).astype(WORD)
         shape = np.broadcast_shapes(key.shape[:-1], number.shape)
         keys, numbers = np.broadcast_to(key, (*shape, 2)), np.broadcast_to(number, shape)
@@ -93,15 +93,15 @@ class Fold(Operation):
         return found
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """A key for each number."""
+        """A key for each integer."""
         key, data = specs
         expect_key(key)
         if data.dtype.kind not in "iu":
-            raise TypeError(f"only an integer can be folded into a key, not {data}")
+            raise TypeError(f"the number folded into a key must be an integer, got {data}")
         return Spec((*broadcast(key.shape[:-1], data.shape), 2), WORD)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """A batch of keys, of numbers, or both."""
+        """A batch of keys, of integers, or both."""
         key, data = args
         if np.ndim(data) - batched[1] or len(key.shape) - batched[0] > 1:
             return NotImplemented

@@ -1,21 +1,21 @@
 """Philox 4x64 on NumPy arrays: the words of a block as a function of its counter and a key.
 
 The generator is that of J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random
-numbers: as easy as 1, 2, 3", SC11 (2011), with ten rounds: a bijection of counters of four words
-for every key of two words, so different counters never give the same block.  NumPy has it as
-`numpy.random.Philox`, in C and for one key; `blocks` is vectorized over keys.
+numbers: as easy as 1, 2, 3", SC11 (2011), with ten rounds: for every key of two words a bijection
+of counters of four words, so different counters never give the same block.  `numpy.random.Philox`
+implements it in C for one key; `blocks` is vectorized over keys.
 
-The counter is divided by purpose, so that no block is ever used twice with the same key:
+The words of a counter, which ensure that no block is used twice with the same key:
 
     word 0    the number of the block, from 1 as in NumPy
     word 1    the position of a stream; the integer folded in; the trial of a rejection sampler
     word 2    zero
     word 3    the purpose: DRAWS, SPLIT, FOLD, TRIALS
 
-    rounds, round_keys    the generator itself, for NumPy arrays and for LLVM values
+    rounds, round_keys    the generator, for NumPy arrays and LLVM values
                           (backends/llvm/kernels/random/philox.py)
-    blocks                the four words of blocks, any counters and keys
-    raw                   the words of the blocks from 1 on, for one key, by NumPy's generator
+    blocks                the four words of blocks, for any counters and keys
+    raw                   the words of blocks 1, 2, ... of one key, from NumPy's generator
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 def products(x: Any, factor: int) -> tuple[Any, Any]:
-    """The high and low words of products, from half words with explicit carries.
+    """The high and low words of products, computed from half words with explicit carries.
 
-    x is an array, or another value with these operators (vectors of the native kernel).
+    x is an array, or another value with the same operators (vectors of the native kernel).
     """
     low_factor, high_factor = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
     low, high = x & _LOW, x >> _HALF
@@ -50,8 +50,8 @@ def products(x: Any, factor: int) -> tuple[Any, Any]:
 def round_keys(key: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """The two words of the key in each round."""
     first, second = key
-    for turn in range(_ROUNDS):
-        if turn:
+    for number in range(_ROUNDS):
+        if number:
             first, second = first + np.uint64(_STEPS[0]), second + np.uint64(_STEPS[1])
         yield first, second
 
@@ -95,11 +95,11 @@ def blocks(counter: Any, key: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def bit_generator(key: Any, position: int = 0, space: int = DRAWS) -> np.random.Philox:
-    """NumPy's generator before block 1 of a key; positions are 2**64 blocks apart."""
+    """NumPy's generator, positioned before block 1 of a key; positions are 2**64 blocks apart."""
     counter = np.array([0, position, 0, space], np.uint64)
     return np.random.Philox(key=np.asarray(key, np.uint64), counter=counter)
 
 
 def raw(key: Any, count: int, position: int = 0, space: int = DRAWS) -> Any:
-    """The first `count` words of a key, from block 1 on."""
+    """The first `count` words of the blocks of a key, from block 1."""
     return bit_generator(key, position, space).random_raw(count)
