@@ -98,7 +98,7 @@ class Effect(Operation):
         out = apply(self, args, params, _same)
         if out.node.args:
             opened.effects.append(out.node)
-        else:  # the operand is a constant, so there is no node
+        else:  # the operand is a constant: no node is recorded
             self._act(out.node.value, user_line(), params)
         return out
 

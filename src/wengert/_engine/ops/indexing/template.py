@@ -100,7 +100,7 @@ def _whole(part: Any) -> Any:
         if not isinstance(part, Handle) and part.size == 0:
             return part.astype(np.intp)
         raise DtypeError(
-            f"index arrays must be integer or boolean, got {dtype}. Cast with index.astype(int)"
+            f"index arrays must have integers or booleans, got {dtype}. Cast with index.astype(int)"
             f"{at(user_line())}."
         )
     return part
