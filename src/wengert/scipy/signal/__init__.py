@@ -1,11 +1,11 @@
-"""scipy.signal, for arrays and tensors.
+"""The functions of scipy.signal, for arrays and tensors.
 
 convolution             convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d
 recursive_filters       lfilter, lfilter_zi, lfiltic, deconvolve
 sosfilt_filtfilt        sosfilt, sosfilt_zi, filtfilt, sosfiltfilt
-iir_design              butter, cheby1, cheby2 and conversions of filters
+iir_design              butter, cheby1, cheby2 and frequency transformations of filters
 frequency_response      freqz, sosfreqz
-state_space_response    freqs, freqz_zpk, group_delay and responses of other filter forms
+freqs_group_delay       freqs, freqz_zpk, freqz_sos, group_delay
 median_wiener           medfilt, medfilt2d, wiener
 detrend_savgol_hilbert  detrend, savgol_filter, hilbert, hilbert2
 resampling              resample, resample_poly, upfirdn, decimate
@@ -13,7 +13,8 @@ spectral_estimation     csd, welch, periodogram, coherence, stft, spectrogram
 waveforms               chirp, sawtooth, square, gausspulse; vectorstrength
 windows                 scipy.signal.windows
 
-Filters are differentiable with respect to coefficients, signals and states, in O(n) in both modes.
+Filters are differentiable with respect to coefficients, signals and states.  In forward and
+reverse mode this takes O(n) operations for a signal of n samples.
 """
 
 # ruff: noqa: F403  (the `__all__` of each module says what is exported)
@@ -23,6 +24,7 @@ from wengert._engine.core.lazy_import import exported, public_dir
 from . import windows as windows
 from .convolution import *
 from .detrend_savgol_hilbert import *
+from .freqs_group_delay import *
 from .frequency_response import *
 from .iir_design import *
 from .median_wiener import *
@@ -30,13 +32,12 @@ from .recursive_filters import *
 from .resampling import *
 from .sosfilt_filtfilt import *
 from .spectral_estimation import *
-from .state_space_response import *
 from .waveforms import *
 from .windows import get_window as get_window
 
 _MODULES = """
     convolution detrend_savgol_hilbert frequency_response iir_design median_wiener
-    recursive_filters resampling sosfilt_filtfilt spectral_estimation state_space_response
+    recursive_filters resampling sosfilt_filtfilt spectral_estimation freqs_group_delay
     waveforms
 """
 globals()["__all__"] = sorted([*exported(__name__, _MODULES), *["get_window", "windows"]])

@@ -1,10 +1,10 @@
-"""Local filters: medians and the Wiener filter.
+"""Median filters and the Wiener filter.
 
-    medfilt medfilt2d    the median of a window about each element
-    wiener               the mean of a window, and as much of the rest as is more than noise
+    medfilt medfilt2d    the median of the window around each element
+    wiener               local mean plus the deviation from it, scaled by the estimated signal power
 
-Beyond the ends there are zeros, as in SciPy.  The median chooses an element, and its derivative is
-that of the choice (docs/conventions.md, 2.4).
+Inputs are padded with zeros, as in SciPy.  The derivative of a median is that of the selected
+element (docs/conventions.md, 2.4).
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from ..dispatch import counterpart, floating
 __all__ = ["medfilt", "medfilt2d", "wiener"]
 
 
-def _windows(x: Any, size: Any, what: str) -> tuple[Any, tuple[int, ...]]:
-    """The neighbors of each element along a new first axis, and the lengths of a window."""
-    count = len(shape_of(x))
+def _windows(x: Any, size: Any, name: str) -> tuple[Any, tuple[int, ...]]:
+    """The elements of each window along a new first axis, and the lengths of a window."""
+    ndim = len(shape_of(x))
     size = 3 if size is None else size
-    lengths = (int(size),) * count if np.ndim(size) == 0 else tuple(int(n) for n in size)
-    if len(lengths) != count or any(n < 1 or n % 2 == 0 for n in lengths):
+    lengths = (int(size),) * ndim if np.ndim(size) == 0 else tuple(int(n) for n in size)
+    if len(lengths) != ndim or any(n < 1 or n % 2 == 0 for n in lengths):
         raise ArgumentError(
-            f"{what} with a window of {size}: it has an odd length for each of {count} axes"
-            f"{at(user_line())}."
+            f"{name} with a window of size {size}: give an odd length for each of {ndim} axes, or "
+            f"one for all{at(user_line())}."
         )
-    wide = pad(x, [(n // 2, n // 2) for n in lengths])
-    moved = [
-        wide[tuple(slice(i, i + m) for i, m in zip(start, shape_of(x), strict=True))]
+    padded = pad(x, [(n // 2, n // 2) for n in lengths])
+    shifted = [
+        padded[tuple(slice(i, i + m) for i, m in zip(start, shape_of(x), strict=True))]
         for start in product(*map(range, lengths))
     ]
-    return np.stack(moved), lengths
+    return np.stack(shifted), lengths
 
 
 @counterpart(scipy.signal.medfilt)
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
-    """The median of a window about each element, as ``scipy.signal.medfilt``.
+    """Apply a median filter, as ``scipy.signal.medfilt``.
 
     Parameters
     ----------
     volume : array or Tensor
     kernel_size : int or sequence of int, optional
-        Odd lengths; 3 by default.
+        The lengths of the window, which must be odd; 3 by default.
 
     Returns
     -------
@@ -61,11 +61,11 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     Raises
     ------
     ArgumentError
-        A length is even, or there are not as many as axes.
+        A length is even, or the number of lengths is not that of the axes.
 
     Notes
     -----
-    Cost: the number of elements times that of a window, in time and memory.
+    *Cost.* Time and memory are proportional to the size of `volume` times that of the window.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
 
 @counterpart(scipy.signal.medfilt2d)
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
-    """The median of a window about each element of a matrix, as ``scipy.signal.medfilt2d``.
+    """Apply a median filter to a matrix, as ``scipy.signal.medfilt2d``.
 
     Parameters
     ----------
     input : array or Tensor
-        (m, n).
+        Shape (m, n).
     kernel_size : int or sequence of int
-        Odd lengths.
+        The lengths of the window, which must be odd.
 
     Returns
     -------
@@ -105,15 +105,15 @@ def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
 
 @counterpart(scipy.signal.wiener)
 def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
-    """Wiener's filter of local means and variances, as ``scipy.signal.wiener``.
+    """Apply a Wiener filter, as ``scipy.signal.wiener``.
 
     Parameters
     ----------
     im : array or Tensor
     mysize : int or sequence of int, optional
-        Odd lengths of the window; 3 by default.
+        The lengths of the window, which must be odd; 3 by default.
     noise : float or Tensor, optional
-        The variance of noise; by default the mean of local variances.
+        The variance of the noise; by default the mean of the local variances.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
     Notes
     -----
     J. S. Lim, Two-Dimensional Signal and Image Processing (1990), 548. Where the local variance is
-    below the noise the result is the local mean: a choice.
+    less than `noise`, the result is the local mean; the derivative is that of the selected branch.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
     count = prod(lengths)
     mean = np.sum(windows, axis=0) / count
     variance = np.sum(windows * windows, axis=0) / count - mean * mean
-    level = np.mean(variance) if noise is None else noise
-    calm = value_of(variance) < value_of(level)
-    some = choose(calm, 1.0, choose(value_of(variance) == 0, 1.0, variance))
-    return choose(calm, mean, mean + (im - mean) * (1.0 - level / some))
+    noise = np.mean(variance) if noise is None else noise
+    only_noise = value_of(variance) < value_of(noise)
+    divisor = choose(only_noise, 1.0, choose(value_of(variance) == 0, 1.0, variance))
+    return choose(only_noise, mean, mean + (im - mean) * (1.0 - noise / divisor))

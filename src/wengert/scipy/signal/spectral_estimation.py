@@ -1,8 +1,8 @@
 """Spectral estimation: periodogram, welch, csd, coherence, spectrogram, stft.
 
-A signal is cut into segments that may overlap, each is detrended, multiplied with a window and
-transformed, and the powers are averaged.  So all are compositions, of order two in the signal;
-the window may be a tensor, or made from one (windows.py).
+A signal is divided into overlapping segments, each of which is detrended, multiplied by a window
+and Fourier transform.  All are compositions of differentiable operations, with respect to the
+signal and to the window, which may be a tensor or have tensors as parameters (windows.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.numpy import fft
 
 from ..dispatch import counterpart, floating, known_length
-from .detrend_savgol_hilbert import detrend as without_trend
+from .detrend_savgol_hilbert import detrend as subtract_trend
 from .windows import get_window
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 
-class _Segmentation:
-    """How signals of one length are cut into segments and transformed."""
+class _SegmentPlan:
+    """The segments of signals of length n, their window and their Fourier transforms."""
 
     def __init__(self, n: int, window: Any, nperseg: Any, noverlap: Any, nfft: Any) -> None:
         if isinstance(window, str | tuple):
@@ -46,46 +46,48 @@ class _Segmentation:
             self.length = known_length(self.window.shape[0], "a window")
             if nperseg not in (None, self.length) or self.length > n:
                 raise ShapeError(
-                    f"a window of {self.length} numbers for segments of {nperseg} of a signal of "
-                    f"{n}: give one number for each, at most as many as samples{at(user_line())}."
+                    f"a window of length {self.length} with nperseg={nperseg} and {n} samples: the "
+                    f"length of the window must be nperseg, and at most that of the signal"
+                    f"{at(user_line())}."
                 )
         self.overlap = self.length // 2 if noverlap is None else operator.index(noverlap)
         self.points = self.length if nfft is None else operator.index(nfft)
         if not 0 <= self.overlap < self.length <= self.points:
             raise ArgumentError(
-                f"segments of {self.length} that overlap by {self.overlap}, transformed at "
-                f"{self.points} points: 0 <= noverlap < nperseg <= nfft{at(user_line())}."
+                f"segments with nperseg={self.length}, noverlap={self.overlap} and "
+                f"nfft={self.points}: 0 <= noverlap < nperseg <= nfft must hold{at(user_line())}."
             )
         self.step = self.length - self.overlap
 
     def scale(self, fs: Any, scaling: str) -> Any:
-        """The factor of powers."""
+        """The factor by which squared magnitudes are multiplied."""
         if scaling == "density":
             return 1.0 / (fs * np.sum(self.window * self.window))
         if scaling == "spectrum":
             return 1.0 / np.sum(self.window) ** 2
         raise ArgumentError(
-            f"a spectrum with scaling={scaling!r}: it is 'density' or 'spectrum'{at(user_line())}."
+            f"a spectrum with scaling={scaling!r}: it must be 'density' or 'spectrum'"
+            f"{at(user_line())}."
         )
 
-    def transformed(self, lines: Any, detrend: Any, onesided: bool) -> Any:
-        """Of lines of a signal the transforms of all segments, in the last two axes."""
-        n = lines.shape[-1]
+    def transform(self, signals: Any, detrend: Any, onesided: bool) -> Any:
+        """The Fourier transforms of all segments of the last axis; shape (..., segments, bins)."""
+        n = signals.shape[-1]
         starts = np.arange(0, n - self.length + 1, self.step)
-        segments = as_tensor(lines)[..., starts[:, None] + np.arange(self.length)]
+        segments = as_tensor(signals)[..., starts[:, None] + np.arange(self.length)]
         if callable(detrend):
             segments = detrend(segments)
         elif detrend:
-            segments = without_trend(segments, type=detrend)
-        run = fft.rfft if onesided else fft.fft
+            segments = subtract_trend(segments, type=detrend)
+        dft = fft.rfft if onesided else fft.fft
         window = self.window
-        single = lines.dtype in (np.float32, np.complex64)
+        single = signals.dtype in (np.float32, np.complex64)
         if single and window.dtype == np.float64:
             window = casts.astype(window, np.float32)
-        return run(segments * window, self.points)
+        return dft(segments * window, self.points)
 
-    def doubled(self, powers: Any) -> Any:
-        """Powers of a half spectrum with those of the other half added."""
+    def double_one_sided(self, powers: Any) -> Any:
+        """Add the powers at negative frequencies to those of a one-sided spectrum."""
         factors = np.full(self.points // 2 + 1, 2.0, np.finfo(powers.dtype).dtype)
         factors[0] = 1.0
         if self.points % 2 == 0:
@@ -93,25 +95,27 @@ class _Segmentation:
         return powers * factors
 
     def frequencies(self, fs: Any, onesided: bool) -> Any:
-        """Of each line."""
+        """The frequencies of the bins."""
         return (fft.rfftfreq if onesided else fft.fftfreq)(self.points, 1.0 / fs)
 
 
-def _line(x: Any, axis: int) -> Any:
+def _move_time_last(x: Any, axis: int) -> Any:
+    """The signals, with the axis of time last; errors if there are no samples."""
     x = floating(x)
     if not -x.ndim <= axis < x.ndim:
         raise np.exceptions.AxisError(axis, x.ndim)
     known_length(x.shape[axis], "a spectrum")
     if x.shape[axis] == 0:
         raise ShapeError(
-            f"a spectrum of an array of shape {x.shape}: it has no samples{at(user_line())}."
+            f"a spectrum of an array of shape {x.shape} along axis {axis}: it has no samples"
+            f"{at(user_line())}."
         )
     return np.moveaxis(x, axis, -1)
 
 
-def _like(powers: Any, lines: Any) -> Any:
-    """Powers in the precision of the signal."""
-    real = np.finfo(np.result_type(lines.dtype, np.complex64)).dtype
+def _to_precision_of(signals: Any, powers: Any) -> Any:
+    """Cast powers, or transforms, to the precision of the signals."""
+    real = np.finfo(np.result_type(signals.dtype, np.complex64)).dtype
     wanted = np.result_type(real, np.complex64) if powers.dtype.kind == "c" else real
     return powers if powers.dtype == wanted else casts.astype(powers, wanted)
 
@@ -131,22 +135,27 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> Any:
-    """The cross spectral density of two signals by Welch's method, as ``scipy.signal.csd``.
+    """Estimate the cross power spectral density by Welch's method, as ``scipy.signal.csd``.
 
     Parameters
     ----------
     x, y : array_like
-        Signals; the shorter one is filled up with zeros.
+        Signals; the shorter one is padded with zeros.
     fs : float or Tensor, default 1.0
-        The rate of samples.
+        The sampling frequency.
     window : str, tuple or array_like
+        The name of a window, a name with parameters (see `get_window`), or its values.
     nperseg, noverlap, nfft : int, optional
-        Lengths of a segment, of its overlap with the next, and of the transform.
+        The lengths of a segment, of the overlap of two segments, and of the Fourier transform.
     detrend : str, callable or False
+        The type passed to `detrend`, a function of the segments, or no detrending.
     return_onesided : bool, default True
+        Whether to return the nonnegative frequencies only, of real signals.
     scaling : {"density", "spectrum"}
+        Power per frequency, or power.
     axis : int, default -1
     average : {"mean", "median"}
+        How the segments are averaged.
 
     Returns
     -------
@@ -157,35 +166,37 @@ def csd(
     P. D. Welch, IEEE Trans. Audio Electroacoust. 15 (1967), 70-73.
     """
     same = x is y
-    x = _line(x, axis)
-    y = x if same else _line(y, axis)
+    x = _move_time_last(x, axis)
+    y = x if same else _move_time_last(y, axis)
     n = max(x.shape[-1], y.shape[-1])
-    x, y = (_filled(v, n) for v in (x, y))
-    plan = _Segmentation(n, window, nperseg, noverlap, nfft)
+    x, y = (_pad_to(v, n) for v in (x, y))
+    plan = _SegmentPlan(n, window, nperseg, noverlap, nfft)
     onesided = return_onesided and x.dtype.kind != "c" and y.dtype.kind != "c"
-    first = plan.transformed(x, detrend, onesided)
-    second = first if same else plan.transformed(y, detrend, onesided)
+    first = plan.transform(x, detrend, onesided)
+    second = first if same else plan.transform(y, detrend, onesided)
     powers = np.conjugate(first) * second
     powers = (powers.real if same else powers) * plan.scale(fs, scaling)
     if onesided:
-        powers = plan.doubled(powers)
-    found = np.moveaxis(_like(_averaged(powers, average), x), -1, axis)
+        powers = plan.double_one_sided(powers)
+    found = np.moveaxis(_to_precision_of(x, _average_segments(powers, average)), -1, axis)
     return plan.frequencies(fs, onesided), found
 
 
-def _filled(lines: Any, n: int) -> Any:
-    missing = n - lines.shape[-1]
+def _pad_to(signals: Any, n: int) -> Any:
+    """Pad the last axis with zeros to length n."""
+    missing = n - signals.shape[-1]
     if missing == 0:
-        return lines
-    return np.pad(as_tensor(lines), [(0, 0)] * (lines.ndim - 1) + [(0, missing)])
+        return signals
+    return np.pad(as_tensor(signals), [(0, 0)] * (signals.ndim - 1) + [(0, missing)])
 
 
-def _averaged(powers: Any, average: str) -> Any:
+def _average_segments(powers: Any, average: str) -> Any:
+    """The mean, or the median corrected for its bias, of all segments (the last axis but one)."""
     if average == "mean":
         return np.mean(powers, axis=-2)
     if average != "median":
         raise ArgumentError(
-            f"a spectrum with average={average!r}: it is 'mean' or 'median'{at(user_line())}."
+            f"a spectrum with average={average!r}: it must be 'mean' or 'median'{at(user_line())}."
         )
     even = 2.0 * np.arange(1.0, (powers.shape[-2] - 1) // 2 + 1)
     bias = 1.0 + np.sum(1.0 / (even + 1.0) - 1.0 / even)
@@ -197,7 +208,7 @@ def _averaged(powers: Any, average: str) -> Any:
 
 @counterpart(scipy.signal.welch)
 def welch(x: Any, fs: Any = 1.0, window: Any = "hann_periodic", *args: Any, **named: Any) -> Any:
-    """The power spectral density by Welch's method, as ``scipy.signal.welch``.
+    """Estimate the power spectral density by Welch's method, as ``scipy.signal.welch``.
 
     Parameters
     ----------
@@ -227,7 +238,7 @@ def periodogram(
     scaling: str = "density",
     axis: int = -1,
 ) -> Any:
-    """The power spectral density of a whole signal, as ``scipy.signal.periodogram``; see `csd`."""
+    """Estimate the power spectral density, as ``scipy.signal.periodogram``; see `csd`."""
     x = as_tensor(x)
     n = known_length(x.shape[axis], "periodogram")
     if nfft is not None and nfft < n:
@@ -249,16 +260,16 @@ def coherence(
     detrend: Any = "constant",
     axis: int = -1,
 ) -> Any:
-    """How much of one signal the other explains, as ``scipy.signal.coherence``; see `csd`."""
+    """Estimate the magnitude squared coherence, as ``scipy.signal.coherence``; see `csd`."""
     options = (fs, window, nperseg, noverlap, nfft, detrend)
     x, y = as_tensor(x), as_tensor(y)
-    frequencies, of_x = csd(x, x, *options, axis=axis)
-    of_y = csd(y, y, *options, axis=axis)[1]
-    across = csd(x, y, *options, axis=axis)[1]
-    return frequencies, (across.real**2 + across.imag**2) / of_x / of_y
+    frequencies, p_xx = csd(x, x, *options, axis=axis)
+    p_yy = csd(y, y, *options, axis=axis)[1]
+    p_xy = csd(x, y, *options, axis=axis)[1]
+    return frequencies, (p_xy.real**2 + p_xy.imag**2) / p_xx / p_yy
 
 
-# ---- over time ---------------------------------------------------------------------------------
+# ---- time-frequency ----------------------------------------------------------------------------
 
 
 @counterpart(scipy.signal.stft)
@@ -276,60 +287,61 @@ def stft(
     axis: int = -1,
     scaling: str = "spectrum",
 ) -> Any:
-    """The transforms of all segments, as ``scipy.signal.stft``.
+    """The short-time Fourier transform, as ``scipy.signal.stft``.
 
     Parameters
     ----------
     x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis
         See `csd`.
     boundary : {"zeros", "even", "odd", "constant", None}
-        What is beyond the ends.
+        How the signal is extended at both ends by half a segment.
     padded : bool, default True
-        Whether zeros fill the last segment.
+        Whether to pad the signal with zeros to an integer number of segments.
     scaling : {"spectrum", "psd"}
 
     Returns
     -------
     frequencies, times, transforms
-        The times along the last axis.
+        The last axis of the transforms is that of the times.
     """
     density = {"spectrum": "spectrum", "psd": "density"}.get(scaling)
     if density is None:
         raise ArgumentError(
-            f"stft with scaling={scaling!r}: it is 'spectrum' or 'psd'{at(user_line())}."
+            f"stft with scaling={scaling!r}: it must be 'spectrum' or 'psd'{at(user_line())}."
         )
-    lines = _line(x, axis)
-    plan = _Segmentation(lines.shape[-1], window, nperseg, noverlap, nfft)
+    signals = _move_time_last(x, axis)
+    plan = _SegmentPlan(signals.shape[-1], window, nperseg, noverlap, nfft)
     half = plan.length // 2 if boundary is not None else 0
-    lines = _beyond(lines, half, boundary)
+    signals = _extend_ends(signals, half, boundary)
     if padded:
-        missing = (-(lines.shape[-1] - plan.length) % plan.step) % plan.length
-        lines = _filled(lines, lines.shape[-1] + missing)
-    onesided = return_onesided and lines.dtype.kind != "c"
-    found = plan.transformed(lines, detrend, onesided) * np.sqrt(plan.scale(fs, density))
+        missing = (-(signals.shape[-1] - plan.length) % plan.step) % plan.length
+        signals = _pad_to(signals, signals.shape[-1] + missing)
+    onesided = return_onesided and signals.dtype.kind != "c"
+    found = plan.transform(signals, detrend, onesided) * np.sqrt(plan.scale(fs, density))
     times = np.arange(found.shape[-2]) * plan.step + plan.length / 2 - half
-    return plan.frequencies(fs, onesided), times / fs, _over_time(_like(found, lines), axis)
+    found = _move_times_last(_to_precision_of(signals, found), axis)
+    return plan.frequencies(fs, onesided), times / fs, found
 
 
-def _over_time(found: Any, axis: int) -> Any:
-    """Frequencies where the samples were, times in the last axis."""
-    found = np.swapaxes(found, -1, -2)
-    return np.moveaxis(found, -2, axis - 1 if axis < 0 else axis)
+def _move_times_last(transforms: Any, axis: int) -> Any:
+    """From (..., times, frequencies): frequencies to the axis of the samples, times to the last."""
+    transforms = np.swapaxes(transforms, -1, -2)
+    return np.moveaxis(transforms, -2, axis - 1 if axis < 0 else axis)
 
 
-def _beyond(lines: Any, edge: int, boundary: Any) -> Any:
+def _extend_ends(signals: Any, edge: int, boundary: Any) -> Any:
     modes = {"zeros": "constant", "constant": "edge", "even": "reflect", "odd": "reflect"}
     if boundary is None or edge == 0:
-        return lines
+        return signals
     if boundary not in modes:
         raise ArgumentError(
-            f"stft with boundary={boundary!r}: it is {', '.join(map(repr, modes))} or None"
+            f"stft with boundary={boundary!r}: it must be {', '.join(map(repr, modes))} or None"
             f"{at(user_line())}."
         )
     options: dict[str, Any] = {"reflect_type": "odd"} if boundary == "odd" else {}
-    widths = [(0, 0)] * (lines.ndim - 1) + [(edge, edge)]
+    widths = [(0, 0)] * (signals.ndim - 1) + [(edge, edge)]
     pad: Callable[..., Any] = np.pad
-    return pad(as_tensor(lines), widths, modes[boundary], **options)
+    return pad(as_tensor(signals), widths, modes[boundary], **options)
 
 
 @counterpart(scipy.signal.spectrogram)
@@ -346,24 +358,24 @@ def spectrogram(
     axis: int = -1,
     mode: str = "psd",
 ) -> Any:
-    """Powers, or transforms, of all segments, as ``scipy.signal.spectrogram``.
+    """Power spectra, or transforms, of all segments, as ``scipy.signal.spectrogram``.
 
     Parameters
     ----------
     x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
-        See `csd`; segments overlap by an eighth.
+        See `csd`. By default segments overlap by an eighth of their length.
     mode : {"psd", "complex", "magnitude", "angle", "phase"}
     """
-    lines = _line(x, axis)
-    plan = _Segmentation(lines.shape[-1], window, nperseg, 0, nfft)
+    signals = _move_time_last(x, axis)
+    plan = _SegmentPlan(signals.shape[-1], window, nperseg, 0, nfft)
     noverlap = plan.length // 8 if noverlap is None else noverlap
-    plan = _Segmentation(lines.shape[-1], plan.window, plan.length, noverlap, nfft)
-    onesided = return_onesided and lines.dtype.kind != "c"
-    found = plan.transformed(lines, detrend, onesided)
+    plan = _SegmentPlan(signals.shape[-1], plan.window, plan.length, noverlap, nfft)
+    onesided = return_onesided and signals.dtype.kind != "c"
+    found = plan.transform(signals, detrend, onesided)
     scale = plan.scale(fs, scaling)
     if mode == "psd":
         found = (found.real**2 + found.imag**2) * scale
-        found = plan.doubled(found) if onesided else found
+        found = plan.double_one_sided(found) if onesided else found
     else:
         parts: dict[str, Any] = {
             "complex": lambda z: z,
@@ -373,12 +385,13 @@ def spectrogram(
         }
         if mode not in parts:
             raise ArgumentError(
-                f"spectrogram with mode={mode!r}: it is 'psd', {', '.join(map(repr, parts))}"
-                f"{at(user_line())}."
+                f"spectrogram with mode={mode!r}: the mode must be one of 'psd', "
+                f"{', '.join(map(repr, parts))}{at(user_line())}."
             )
         found = parts[mode](found * np.sqrt(scale))
     times = (np.arange(found.shape[-2]) * plan.step + plan.length / 2) / fs
-    return plan.frequencies(fs, onesided), times, _over_time(_like(found, lines), axis)
+    found = _move_times_last(_to_precision_of(signals, found), axis)
+    return plan.frequencies(fs, onesided), times, found
 
 
 def _phase(z: Any) -> Any:

@@ -1,9 +1,10 @@
-"""Waveforms, differentiable in time, frequencies and other parameters; vector strength.
+"""Waveforms, and the vector strength of events.
 
-    chirp sawtooth square gausspulse     as in SciPy, differentiable in all that is real
-    vectorstrength                       how well events keep to a period
+    chirp sawtooth square gausspulse     differentiable with respect to all real parameters
+    vectorstrength                       synchronization of events with a period
 
-At a jump the derivative is that of the piece that is evaluated (docs/conventions.md, 5.2).
+At a discontinuity, the derivative is that of the piece that is evaluated (docs/conventions.md,
+5.2).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..special.relative_quotients import log1prel_of
 
 __all__ = ["chirp", "gausspulse", "sawtooth", "square", "vectorstrength"]
 
-_TURN = 2.0 * np.pi
+_TWO_PI = 2.0 * np.pi
 
 
 @counterpart(scipy.signal.chirp)
@@ -38,22 +39,21 @@ def chirp(
     *,
     complex: bool = False,
 ) -> Any:
-    """A cosine of rising frequency, as ``scipy.signal.chirp``.
+    """Frequency-swept cosine, as ``scipy.signal.chirp``.
 
     Parameters
     ----------
     t : array or Tensor
         Times.
     f0, t1, f1 : float or Tensor
-        The frequency at time 0, another time, and the frequency there.
-    method : str
-        "linear", "quadratic", "logarithmic" or "hyperbolic".
+        The frequency at time 0, a time, and the frequency at that time.
+    method : {"linear", "quadratic", "logarithmic", "hyperbolic"}
     phi : float or Tensor
-        A phase in degrees.
+        Phase offset in degrees.
     vertex_zero : bool
-        Of "quadratic": whether the frequency is flat at time 0 or at t1.
+        For "quadratic": whether the vertex of the frequency parabola is at time 0 or at t1.
     complex : bool
-        Whether exp(i phase) is meant.
+        Whether to return exp(i phase) instead of its real part.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def chirp(
     Raises
     ------
     ArgumentError
-        The method is none of these.
+        The method is unknown.
 
     Examples
     --------
@@ -73,27 +73,30 @@ def chirp(
     """
     t = floating(t)
     if method in ("linear", "lin", "li"):
-        phase = _TURN * (f0 * t + 0.5 * ((f1 - f0) / t1) * t * t)
+        phase = _TWO_PI * (f0 * t + 0.5 * ((f1 - f0) / t1) * t * t)
     elif method in ("quadratic", "quad", "q"):
         rate = (f1 - f0) / t1**2
         if vertex_zero:
-            phase = _TURN * (f0 * t + rate * t**3 / 3.0)
+            phase = _TWO_PI * (f0 * t + rate * t**3 / 3.0)
         else:
-            phase = _TURN * (f1 * t + rate * ((t1 - t) ** 3 - t1**3) / 3.0)
+            phase = _TWO_PI * (f1 * t + rate * ((t1 - t) ** 3 - t1**3) / 3.0)
     elif method in ("logarithmic", "log", "lo"):
         growth = np.log(f1 / f0) * (t / t1)
-        phase = _TURN * f0 * t * exprel(growth)  # smooth where both frequencies are equal
+        phase = _TWO_PI * f0 * t * exprel(growth)  # no 0 / 0 where f0 == f1
     elif method in ("hyperbolic", "hyp"):
-        fall = (f0 - f1) / (f1 * t1) * t
-        before = value_of(fall) > -1.0  # of the time at which the frequency is infinite
-        rest = choose(before, 1.0, fall)
-        past = np.log(np.abs(1.0 + rest)) / rest
-        share = choose(before, log1prel_of(choose(before, fall, 0.0), n=0), past)
-        phase = _TURN * f0 * t * share
+        x = (f0 - f1) / (f1 * t1) * t
+        before_pole = value_of(x) > -1.0  # the frequency is infinite at x = -1
+        past = choose(before_pole, 1.0, x)
+        share = choose(
+            before_pole,
+            log1prel_of(choose(before_pole, x, 0.0), n=0),
+            np.log(np.abs(1.0 + past)) / past,
+        )
+        phase = _TWO_PI * f0 * t * share
     else:
         raise ArgumentError(
-            f"chirp with method={method!r}: it is 'linear', 'quadratic', 'logarithmic' or "
-            f"'hyperbolic'{at(user_line())}."
+            f"chirp with method={method!r}: the method must be 'linear', 'quadratic', "
+            f"'logarithmic' or 'hyperbolic'{at(user_line())}."
         )
     phase = phase + phi * (np.pi / 180.0)
     return np.exp(1j * phase) if complex else np.cos(phase)
@@ -101,14 +104,14 @@ def chirp(
 
 @counterpart(scipy.signal.sawtooth)
 def sawtooth(t: Any, width: Any = 1) -> Any:
-    """A wave that rises for the share `width` of its period and falls for the rest, from -1 to 1.
+    """Sawtooth or triangle wave of period 2 pi, as ``scipy.signal.sawtooth``.
 
     Parameters
     ----------
     t : array or Tensor
-        Phases in radians.
+        Times; one period is 2 pi.
     width : float or Tensor
-        0 to 1.
+        The fraction of the period in which the wave rises from -1 to 1; it falls in the rest.
 
     Returns
     -------
@@ -123,30 +126,30 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     """
     t = floating(t)
     width = width + 0.0 * t
-    phase = np.mod(t, _TURN)
-    rising = value_of(phase) < value_of(width) * _TURN
+    phase = np.mod(t, _TWO_PI)
+    rising = value_of(phase) < value_of(width) * _TWO_PI
     up = phase / (np.pi * choose(rising, width, 1.0)) - 1.0
-    rest = choose(rising, 0.5, 1.0 - width)
-    down = (np.pi * (choose(rising, 0.5, width) + 1.0) - phase) / (np.pi * rest)
+    fall = choose(rising, 0.5, 1.0 - width)
+    down = (np.pi * (choose(rising, 0.5, width) + 1.0) - phase) / (np.pi * fall)
     valid = np.logical_and(value_of(width) >= 0, value_of(width) <= 1)
     return choose(valid, choose(rising, up, down), np.nan)
 
 
 @counterpart(scipy.signal.square)
 def square(t: Any, duty: Any = 0.5) -> Any:
-    """A wave of 1 for the share `duty` of its period, and -1 for the rest: a step of both.
+    """Square wave of period 2 pi, as ``scipy.signal.square``.
 
     Parameters
     ----------
     t : array or Tensor
-        Phases in radians.
+        Times; one period is 2 pi.
     duty : float or Tensor
-        0 to 1.
+        The fraction of the period in which the wave is 1; it is -1 in the rest.
 
     Returns
     -------
     array or Tensor
-        Its derivative is 0.
+        Piecewise constant: all derivatives are 0.
 
     Examples
     --------
@@ -156,9 +159,9 @@ def square(t: Any, duty: Any = 0.5) -> Any:
     0.0
     """
     t = floating(t)
-    share = value_of(duty) + 0.0 * value_of(t)
-    high = np.mod(value_of(t), _TURN) < share * _TURN
-    valid = np.logical_and(share >= 0, share <= 1)
+    duty = value_of(duty) + 0.0 * value_of(t)
+    high = np.mod(value_of(t), _TWO_PI) < duty * _TWO_PI
+    valid = np.logical_and(duty >= 0, duty <= 1)
     return choose(valid, choose(high, 1.0, -1.0), np.nan) + 0.0 * t
 
 
@@ -172,18 +175,19 @@ def gausspulse(
     retquad: bool = False,
     retenv: bool = False,
 ) -> Any:
-    """A cosine in a Gaussian envelope, as ``scipy.signal.gausspulse``.
+    """Gaussian modulated sinusoid, as ``scipy.signal.gausspulse``.
 
     Parameters
     ----------
     t : array or Tensor
         Times.
     fc, bw, bwr : float or Tensor
-        The frequency, the width as a share of it, and at how many decibels that is measured.
+        The center frequency, the bandwidth as a fraction of it, and the level in decibels at which
+        the bandwidth is measured.
     tpr
-        Of SciPy's, for the cut-off time, which is not for tensors.
+        Ignored: a parameter of SciPy's cutoff time, which is not supported for tensors.
     retquad, retenv : bool
-        Whether the sine, and the envelope, are returned too.
+        Whether to return the quadrature signal, and the envelope, too.
 
     Returns
     -------
@@ -199,24 +203,26 @@ def gausspulse(
     t = floating(t)
     a = -((np.pi * fc * bw) ** 2) / (4.0 * np.log(10.0 ** (bwr / 20.0)))
     envelope = np.exp(-a * t * t)
-    found = [envelope * np.cos(_TURN * fc * t)]
+    signals = [envelope * np.cos(_TWO_PI * fc * t)]
     if retquad:
-        found.append(envelope * np.sin(_TURN * fc * t))
+        signals.append(envelope * np.sin(_TWO_PI * fc * t))
     if retenv:
-        found.append(envelope)
-    return found[0] if len(found) == 1 else tuple(found)
+        signals.append(envelope)
+    return signals[0] if len(signals) == 1 else tuple(signals)
 
 
 @counterpart(scipy.signal.vectorstrength)
 def vectorstrength(events: Any, period: Any) -> Any:
-    """How well events keep to a period, and the phase they have in it, as SciPy's.
+    """Strength and phase of the synchronization of events with a period.
+
+    As ``scipy.signal.vectorstrength``.
 
     Parameters
     ----------
     events : array or Tensor
-        (n,), times.
+        Times, of shape (n,).
     period : float, array or Tensor
-        One, or several along a line.
+        One period, or a one-dimensional array of them.
 
     Returns
     -------
@@ -231,6 +237,6 @@ def vectorstrength(events: Any, period: Any) -> Any:
     1.0
     """
     events, period = floating(events), floating(period)
-    angles = _TURN * events / (period[..., None] if period.ndim else period)
+    angles = _TWO_PI * events / (period[..., None] if period.ndim else period)
     sin, cos = np.mean(np.sin(angles), axis=-1), np.mean(np.cos(angles), axis=-1)
     return np.hypot(sin, cos), np.arctan2(sin, cos)

@@ -1,11 +1,12 @@
-"""Frequency responses of analog and zero-pole-gain filters, and group delays.
+"""Frequency responses of analog, zero-pole-gain and second-order-section filters; group delay.
 
-    freqs          of an analog filter, by its coefficients
-    freqz_zpk      of a digital one, by zeros, poles and gain
-    freqz_sos      of sections: sosfreqz by another name
-    group_delay    how many samples a packet of waves is late
+    freqs          frequency response of an analog filter, from its coefficients
+    freqz_zpk      frequency response of a digital filter, from zeros, poles and gain
+    freqz_sos      another name of sosfreqz
+    group_delay    group delay of a digital filter, in samples
 
-All are differentiable in the description of the filter and in the frequencies.
+All are differentiable with respect to the coefficients, zeros, poles and gain of the filter and the
+frequencies.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import counterpart, floating
-from .frequency_response import angles, sosfreqz
+from .frequency_response import angular_frequencies, sosfreqz
 
 __all__ = ["freqs", "freqz_sos", "freqz_zpk", "group_delay"]
 
 
 def _horner(c: Any, s: Any) -> Any:
-    """A polynomial, the highest coefficient first."""
+    """Evaluate a polynomial at s; the highest coefficient comes first."""
     total: Any = 0.0 * s
     for k in range(int(shape_of(c)[0])):
         total = total * s + c[k]
@@ -35,16 +36,16 @@ def _horner(c: Any, s: Any) -> Any:
 
 @counterpart(scipy.signal.freqs)
 def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
-    """The response of an analog filter at angular frequencies, as ``scipy.signal.freqs``.
+    """The frequency response of an analog filter, as ``scipy.signal.freqs``.
 
     Parameters
     ----------
     b, a : array or Tensor
-        Coefficients, the highest first.
+        Coefficients of numerator and denominator, highest first.
     worN : array or Tensor
-        Which frequencies: of tensors they are given.
+        Angular frequencies. For tensors, they must be given.
     plot : None
-        Of plain arrays only.
+        Not supported for tensors.
 
     Returns
     -------
@@ -53,7 +54,7 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
     Raises
     ------
     ArgumentError
-        The frequencies are not given.
+        `worN` is not an array, or `plot` is given.
 
     Examples
     --------
@@ -66,8 +67,8 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
     w = as_array(worN)
     if len(shape_of(w)) == 0 or plot is not None:
         raise ArgumentError(
-            "freqs of tensors takes an array of frequencies and does not plot. Pass worN as an "
-            f"array{at(user_line())}."
+            "freqs of tensors needs an array of frequencies and does not plot. Pass worN as an "
+            f"array, and no plot{at(user_line())}."
         )
     w = floating(w)
     b, a = (np.reshape(floating(as_array(c)), (-1,)) for c in (b, a))
@@ -78,7 +79,7 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
 def freqz_zpk(
     z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * np.pi
 ) -> Any:
-    """The response of a filter by zeros, poles and gain, as ``scipy.signal.freqz_zpk``.
+    """The frequency response of a filter in zero-pole-gain form, as ``scipy.signal.freqz_zpk``.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def freqz_zpk(
     k : float or Tensor
         The gain.
     worN, whole, fs
-        As of `freqz`.
+        See `freqz`.
 
     Returns
     -------
@@ -101,22 +102,22 @@ def freqz_zpk(
     >>> float(wg.grad(gain)(0.5).round(6))  # of 1 / (1 - p)
     4.0
     """
-    w = angles(worN, whole, fs, False)
-    turned = np.exp(1j * w)[..., None]
+    w = angular_frequencies(worN, whole, fs, False)
+    exp_iw = np.exp(1j * w)[..., None]
     z, p = (np.reshape(floating(as_array(r)), (-1,)) for r in (z, p))
-    h = k * np.prod(turned - z, axis=-1) / np.prod(turned - p, axis=-1)
+    h = k * np.prod(exp_iw - z, axis=-1) / np.prod(exp_iw - p, axis=-1)
     return w * (fs / (2.0 * np.pi)), h
 
 
 def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * np.pi) -> Any:
-    """The response of sections of order two, as ``scipy.signal.freqz_sos``.
+    """The frequency response of second-order sections, as ``scipy.signal.freqz_sos``.
 
     Parameters
     ----------
     sos : array or Tensor
-        (n, 6).
+        Shape (n, 6), see `sosfilt`.
     worN, whole, fs
-        As of `freqz`.
+        See `freqz`.
 
     Returns
     -------
@@ -135,15 +136,16 @@ def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * np.p
 
 @counterpart(scipy.signal.group_delay)
 def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * np.pi) -> Any:
-    """The delay of a filter (b, a) in samples, as ``scipy.signal.group_delay``.
+    """The group delay of a digital filter in samples, as ``scipy.signal.group_delay``.
 
     Parameters
     ----------
     system : tuple
-        Coefficients b and a.
+        The coefficients (b, a).
     w : int, array or Tensor
+        The number of frequencies, or the frequencies.
     whole, fs
-        As of `freqz`.
+        See `freqz`.
 
     Returns
     -------
@@ -151,8 +153,8 @@ def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * np
 
     Notes
     -----
-    The real part of a quotient of two polynomials: J. O. Smith, Introduction to Digital Filters.
-    Where the filter lets nothing through, it is what the quotient gives, inf or NaN.
+    Computed as the real part of a quotient of two polynomials: J. O. Smith, Introduction to Digital
+    Filters. Where the frequency response is 0, the result is inf or NaN.
 
     Examples
     --------
@@ -162,10 +164,10 @@ def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * np
     >>> wg.grad(delay)(np.array([1.0, 1.0]))
     array([-0.25,  0.25])
     """
-    at_angles = angles(w, whole, fs, False)
+    omega = angular_frequencies(w, whole, fs, False)
     b, a = (np.reshape(floating(as_array(c)), (-1,)) for c in system)
     c = np.convolve(b, np.conj(a)[::-1])
     powers = np.arange(float(shape_of(c)[0]))
-    turned = np.exp(-1j * at_angles[..., None] * powers)
-    delay = np.real((turned @ (c * powers)) / (turned @ c)) - (shape_of(a)[0] - 1)
-    return at_angles * (fs / (2.0 * np.pi)), delay
+    exp_minus_iw = np.exp(-1j * omega[..., None] * powers)
+    delay = np.real((exp_minus_iw @ (c * powers)) / (exp_minus_iw @ c)) - (shape_of(a)[0] - 1)
+    return omega * (fs / (2.0 * np.pi)), delay
