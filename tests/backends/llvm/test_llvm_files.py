@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 import wengert
-from wengert._engine.backends.llvm.abi import capture_guard_codegen, cpython_layout, dispatch
+from wengert._engine.backends.llvm.abi import (
+    capture_guard_codegen,
+    cpython_layout,
+    dispatch,
+    written_arguments,
+)
 from wengert._engine.backends.llvm.ir import execution_engine, half_precision, llvm_files
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.backends.llvm.profile import timers
@@ -37,6 +42,7 @@ TEXTS = {
     "abi/dispatch.ll": lambda: with_heading(
         llvm_files.read(dispatch.__file__, head=4, layout=dispatch.LAYOUT, **cpython_layout.OFFSETS)
     ),
+    "abi/written_arguments.ll": lambda: with_heading(written_arguments.text()),
     "ir/half_precision.ll": lambda: half_precision.text(execution_engine.heading()),
     "profile/timers.ll": of_timers,
     "runtime/allocator.ll": runtime_library.text,

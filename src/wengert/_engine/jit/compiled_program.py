@@ -35,7 +35,7 @@ from wengert._engine.graphs.pytree_signature import restored
 from wengert.errors import TraceError, at, user_line
 
 from .compiled_operation import GraphOperation, closed, extras_of, with_inlined_calls
-from .native_call import entry_of, run_of
+from .native_call import Written, entry_of, run_of, writing_entry_of
 
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
@@ -87,7 +87,8 @@ class CompiledProgram:
             for n in graph.nodes
         )
         self._extras = extras_of(graph)
-        self._has_side_effects = bool(graph.updates or graph.effects or grads or written)
+        self._has_other_effects = bool(graph.updates or graph.effects or grads)
+        self._has_side_effects = self._has_other_effects or bool(written)
         self.is_plain = not self._extras
         self.executed = graph
         if self.is_inline:
@@ -131,9 +132,17 @@ class CompiledProgram:
             or self.assumes_inequalities
             or self._guards
             or not self.is_plain
-            or self._has_side_effects
+            or self._has_other_effects
         ):
             return None
+        if self._written:
+            results = self.graph.structure[1]
+            returns_none = results.structure.is_leaf() and not results.live[0]
+            if not (flat or self.is_single or self._is_tuple or returns_none):
+                return None
+            is_tuple = not self.is_single and (flat or self._is_tuple)
+            written = Written(self._written, self._count, is_tuple)
+            return writing_entry_of(self._executable, otherwise, written, fed)
         nested = not (flat or self.is_single or self._is_tuple)
         return entry_of(self._executable, self._returns_one, otherwise, nested, fed=fed)
 

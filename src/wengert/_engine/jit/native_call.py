@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from wengert._engine.backends import Executable
 from wengert._engine.backends.variable_updates import (
@@ -58,6 +60,47 @@ def entry_of(
     if fed:
         options["fed"] = fed
     return make(executable.graph, **options)  # type: ignore[no-any-return]
+
+
+class Written(NamedTuple):
+    """The arguments that a function modifies in place.
+
+    positions : among the inputs; their new values are the last outputs of the graph.
+    results : the number of outputs before these.
+    is_tuple : whether these are returned as a tuple; otherwise the only one, or None.
+    """
+
+    positions: tuple[int, ...]
+    results: int
+    is_tuple: bool
+
+
+def writing_entry_of(
+    executable: Executable, otherwise: Callable[..., Any], written: Written, fed: Sequence[Any]
+) -> Callable[..., Any] | None:
+    """The native entry of a graph whose last outputs are new values of some of its inputs.
+
+    Returns
+    -------
+    callable or None
+        None if the backend makes no entries, or a modified input is not a C-contiguous array.
+    """
+    graph, make = executable.graph, getattr(executable.backend, "writing_entry", None)
+    if make is None:
+        return None
+    news = graph.outputs[written.results :]
+    for k, new in zip(written.positions, news, strict=True):
+        old = graph.inputs[k].spec
+        if not old.shape or (old.shape, old.dtype) != (new.spec.shape, new.spec.dtype):
+            return None
+        if fed and not (type(fed[k]) is np.ndarray and fed[k].flags.carray):
+            return None
+    target = entry_of(executable, False, _missed, fed=fed)
+    if target is None:
+        return None
+    itemsizes = [n.spec.dtype.itemsize if n.spec.shape else 0 for n in graph.inputs]
+    entry: Callable[..., Any] = make(target, otherwise, _MISSED, itemsizes, *written)
+    return entry
 
 
 def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Run:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wengert._engine.profiling.record import Timing
 
     from . import program as programs
-    from .abi import c_pointers
+    from .abi import c_pointers, written_arguments
     from .profile import profile_runner, program_summary
     from .profile.program_summary import Summary
     from .program import Program
@@ -41,6 +41,7 @@ else:
     profile_runner = LazyModule("wengert._engine.backends.llvm.profile.profile_runner")
     program_summary = LazyModule("wengert._engine.backends.llvm.profile.program_summary")
     c_pointers = LazyModule("wengert._engine.backends.llvm.abi.c_pointers")
+    written_arguments = LazyModule("wengert._engine.backends.llvm.abi.written_arguments")
 
 _IN_PLACE = "in place"  # among the layouts
 
@@ -198,6 +199,10 @@ class Native(Backend):
             return special
         made: Callable[..., Any] = make(miss=LayoutDispatch(specs, make, otherwise))
         return made
+
+    def writing_entry(self, *parts: Any) -> Callable[..., Any]:
+        """An entry for functions that modify arguments; see `written_arguments.writing_entry`."""
+        return written_arguments.writing_entry(*parts)
 
     def timed(
         self,

@@ -12,6 +12,7 @@ result_objects         result arrays and numbers, their containers, their releas
 capture_guards         entry points that compare captured values and feed captured arrays
 capture_guard_codegen  the functions that compare them, compiled once per process
 cpython_layout         offsets in CPython's and NumPy's objects, verified before use
+written_arguments      entry points of functions that modify their array arguments
 dispatch               one entry point before several, chosen by types, dtypes, ranks and layouts
 python_function        the function object: `make_entry(program, code, miss, failed)`
 shared_routines        functions that all entry points call, compiled once per process

@@ -26,11 +26,11 @@ DATA, NDIM, DIMENSIONS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # of an 
 BYTE_ORDER, NUMBER = 26, 28  # of a dtype
 ITEMS = tuple.__basicsize__  # of a tuple: where its items begin
 
-C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED = 0x1, 0x2, 0x100
+C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
 # What files of LLVM text take (ir/llvm_files.py).
 OFFSETS = {
     **{"type": TYPE, "data": DATA, "ndim": NDIM, "descr": DESCR, "flags": FLAGS},
-    **{"number": NUMBER, "items": ITEMS},
+    **{"number": NUMBER, "items": ITEMS, "dimensions": DIMENSIONS, "strides": STRIDES},
 }
 
 # ---- functions --------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def _arrays_are_known() -> bool:
         and _read(a, NDIM, ctypes.c_int) == (3,)
         and (lengths, strides) == (a.shape, a.strides)
         and _word(a, DESCR) == id(a.dtype)
-        and flags & (C_CONTIGUOUS | ALIGNED) == ALIGNED
+        and flags & (C_CONTIGUOUS | ALIGNED | WRITEABLE) == ALIGNED | WRITEABLE
         and _read(single, NUMBER, ctypes.c_int) == (single.num,)
         and _read(single, BYTE_ORDER, ctypes.c_char) == (b"=",)
         and _read(swapped, BYTE_ORDER, ctypes.c_char) == (b">",)

@@ -195,8 +195,10 @@ def bytes_of(port: Port) -> Any:
 def is_single(graph: BaseGraph) -> bool:
     """Whether a call of the graph returns its only output, and no container of it."""
     results = graph.structure[1]
+    if graph.updates or not all(getattr(results, "live", (True,))):
+        return False
     structure = getattr(results, "structure", results)
-    return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
+    return len(graph.outputs) == 1 and structure.is_leaf() is True
 
 
 def nesting_of(graph: BaseGraph) -> Any:
