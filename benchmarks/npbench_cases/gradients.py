@@ -1,0 +1,179 @@
+"""Gradients of NPBench's programs with respect to all real arguments, beside JAX.
+
+The function that is differentiated is the sum of those results that NPBench's version for JAX
+returns.  JAX compiles that version with its integers as static arguments, so that loops of known
+length can be differentiated in reverse mode.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+from .interleaved import Contestant, medians
+from .one_program import in_process
+from .program import Program, difference, listed, names, program, results
+from .values import jax_kernel
+
+TITLE = "Gradients"
+TEXT = (
+    "Median time of the gradient of the sum of the results with respect to all real arguments, "
+    "beside the value compiled by wengert. *first*: the first call of the gradient in a fresh "
+    "process, imports excluded, without files of earlier runs, and with them (*again*)."
+)
+TARGET = (
+    "gradient at most 4 values; ahead of JAX everywhere, 20 times in programs with loops; first "
+    "call at most 1 s, 0.2 s with files"
+)
+PEERS = ["JAX"]
+
+
+def real_arguments(given: Program) -> tuple[int, ...]:
+    """Positions of the arguments that a gradient is taken with respect to."""
+    kinds = [isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in given.arguments.values()]
+    return tuple(i for i, real in enumerate(kinds) if real)
+
+
+def chosen_results(given: Program, fun: Any) -> list[int]:
+    """Which of NumPy's results the version for JAX returns; all real ones if there is none."""
+    wanted = results(fun, given.copied())
+    real = [i for i, x in enumerate(wanted) if np.asarray(x).dtype.kind == "f"]
+    try:
+        kernel, arguments = jax_kernel(given)
+        out = [np.asarray(x) for x in listed(kernel(*arguments()))]
+    except Exception:
+        return real
+    places = [next((i for i in real if difference(x, wanted[i]) < 1e-6), None) for x in out]
+    return [i for i in places if i is not None] or real
+
+
+def objective(given: Program, fun: Any, places: list[int]) -> Any:
+    """The sum of some results of a program, as a function of its arguments."""
+
+    def total(*args: Any) -> Any:
+        values = list(args)
+        out = listed(fun(*values)) + [a for a in values if hasattr(a, "dtype")]
+        numbers = [x for x in out if hasattr(x, "dtype") or isinstance(x, int | float | complex)]
+        s: Any = 0.0
+        for i in places:
+            s = s + np.sum(numbers[i])
+        return s
+
+    return total
+
+
+def jax_objective(given: Program) -> Any:
+    """The same for NPBench's version for JAX, its integers static."""
+    import jax.numpy as jnp
+
+    kernel, _ = jax_kernel(given)
+    kernel = getattr(kernel, "__wrapped__", kernel)
+
+    def total(*args: Any) -> Any:
+        s: Any = 0.0
+        for x in listed(kernel(*args)):
+            if jnp.issubdtype(jnp.asarray(x).dtype, jnp.floating):
+                s = s + jnp.sum(x)
+        return s
+
+    return total
+
+
+def jax_gradient(given: Program, where: tuple[int, ...]) -> Any:
+    """The compiled gradient by JAX, of the arrays among the arguments."""
+    import jax
+
+    total = jax_objective(given)
+    arrays = [i for i, a in enumerate(given.arguments.values()) if isinstance(a, np.ndarray)]
+    fixed = list(given.arguments.values())
+
+    def of_arrays(*given_arrays: Any) -> Any:
+        args = list(fixed)
+        for i, a in zip(arrays, given_arrays, strict=True):
+            args[i] = a
+        return total(*args)
+
+    return jax.jit(jax.grad(of_arrays, argnums=tuple(arrays.index(i) for i in where)))
+
+
+def first_call(name: str, size: str) -> dict[str, float]:
+    """Seconds of the first gradient call in this process."""
+    import wengert as wg
+
+    given = program(name, size)
+    where = real_arguments(given)
+    places = [int(i) for i in os.environ["NPBENCH_RESULTS"].split(",")]
+    gradient = wg.jit(wg.grad(objective(given, given.implementation("numpy"), places), where))
+    arguments = given.copied()
+    start = time.perf_counter()
+    gradient(*arguments)
+    return {"seconds": time.perf_counter() - start}
+
+
+def one(name: str, size: str, seconds: str) -> dict[str, Any]:
+    """Measure one program in this process."""
+    if seconds == "first":
+        return first_call(name, size)
+    import wengert as wg
+
+    given = program(name, size)
+    where = real_arguments(given)
+    if not where:
+        return {"case": name, "none": True, "contestants": {}}
+    fun = given.implementation("numpy")
+    places = chosen_results(given, fun)
+    value = wg.jit(objective(given, fun, places))
+    gradient = wg.jit(wg.grad(objective(given, fun, places), where))
+    mine = [np.asarray(g) for g in gradient(*given.copied())]
+    contestants = {
+        "wengert": Contestant(gradient, given.copied),
+        "value": Contestant(value, given.copied),
+    }
+    found: dict[str, dict[str, Any]] = {}
+    if given.has("jax"):
+        try:
+            import jax
+            import jax.numpy as jnp
+
+            theirs = jax_gradient(given, where)
+
+            def arrays() -> list[Any]:
+                return [jnp.array(a) for a in given.copied() if isinstance(a, np.ndarray)]
+
+            error = max(
+                difference(a, np.asarray(b)) for a, b in zip(mine, theirs(*arrays()), strict=True)
+            )
+            found["JAX"] = {"difference": error}
+            contestants["JAX"] = Contestant(theirs, arrays, jax.block_until_ready)
+        except Exception as error:
+            found["JAX"] = {"cannot": str(error).strip().splitlines()[0][:150]}
+    for label, median in medians(contestants, float(seconds)).items():
+        found.setdefault(label, {})["median"] = median
+    return {"case": name, "results": places, "contestants": found}
+
+
+def measure(quick: bool, threads: int) -> list[dict[str, Any]]:
+    """Measure all programs, each in a process of its own, and first calls in two more."""
+    size = "tiny" if quick else os.environ.get("NPBENCH_SIZE", "S")
+    seconds = os.environ["BENCHMARK_SECONDS"]
+    cases = []
+    for name in names():
+        row = in_process("gradients", name, size, seconds)
+        if "failed" in row:
+            row = {"case": name, "contestants": {"wengert": row}}
+        elif "none" not in row:
+            with tempfile.TemporaryDirectory() as folder:
+                variables = os.environ | {
+                    "WENGERT_CACHE": folder,
+                    "NPBENCH_RESULTS": ",".join(map(str, row["results"])),
+                }
+                for label in ("first", "again"):
+                    call = in_process("gradients", name, size, "first", environment=variables)
+                    row[label] = call.get("seconds")
+        cases.append(row)
+        print(f"  {name}", flush=True)
+    return cases

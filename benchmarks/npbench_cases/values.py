@@ -1,0 +1,115 @@
+"""Values of NPBench's programs: compiled by wengert, by NumPy, by numba and by JAX.
+
+numba and JAX run NPBench's own versions of the programs, of numba the fastest of those in nopython
+mode; JAX compiles them as they are decorated there.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .interleaved import Contestant, medians
+from .one_program import in_process
+from .program import Program, difference, listed, names, program, results
+
+TITLE = "Values"
+TEXT = (
+    "Median time of a call, of programs whose source is NPBench's; numba and JAX run NPBench's own "
+    "versions for them (numba: the fastest of its versions in nopython mode)."
+)
+TARGET = "at most 1.5 times numba's time in the geometric mean, no program slower than NumPy"
+PEERS = ["numba"]
+NUMBA = ("numba_n", "numba_np", "numba_npr")
+
+
+def right(found: list[Any], wanted: list[Any]) -> float:
+    """The largest difference between results."""
+    if len(found) != len(wanted):
+        return float("inf")
+    return max((difference(a, b) for a, b in zip(found, wanted, strict=True)), default=0.0)
+
+
+def jax_kernel(given: Program) -> tuple[Any, Any]:
+    """NPBench's version for JAX, and what makes its arguments."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def arguments() -> list[Any]:
+        return [jnp.array(a) if isinstance(a, np.ndarray) else a for a in given.copied()]
+
+    return given.implementation("jax"), arguments
+
+
+def agrees_with_jax(out: Any, wanted: list[Any]) -> bool:
+    """Whether each result of a JAX function is one of NumPy's results."""
+    found = [np.asarray(x) for x in listed(out)]
+    return bool(found) and all(any(difference(x, w) < 1e-6 for w in wanted) for x in found)
+
+
+def one(name: str, size: str, seconds: str) -> dict[str, Any]:
+    """Measure one program in this process."""
+    import wengert as wg
+
+    given = program(name, size)
+    fun = given.implementation("numpy")
+    wanted = results(fun, given.copied())
+    found: dict[str, dict[str, Any]] = {}
+    contestants = {}
+
+    def compete(label: str, call: Any, error: float, **more: Any) -> None:
+        if error < 1e-6:
+            contestants[label] = Contestant(call, **{"arguments": given.copied} | more)
+        else:
+            found[label] = {"wrong": error}
+
+    compiled = wg.jit(fun)
+    compete("wengert", compiled, right(results(compiled, given.copied()), wanted))
+    compete("NumPy", fun, 0.0)
+    for suffix in NUMBA:
+        if given.has(suffix):
+            try:
+                kernel = given.implementation(suffix)
+                compete(suffix, kernel, right(results(kernel, given.copied()), wanted))
+            except Exception as error:
+                found[suffix] = {"failed": str(error).strip().splitlines()[0][:150]}
+    if given.has("jax"):
+        try:
+            kernel, arguments = jax_kernel(given)
+            import jax
+
+            same = agrees_with_jax(kernel(*arguments()), wanted)
+            compete("JAX", kernel, 0.0 if same else float("inf"), arguments=arguments,
+                    wait=jax.block_until_ready)  # fmt: skip
+        except Exception as error:
+            found["JAX"] = {"failed": str(error).strip().splitlines()[0][:150]}
+    for label, median in medians(contestants, float(seconds)).items():
+        found[label] = {"median": median}
+    return {"case": name, "contestants": merged(found)}
+
+
+def merged(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """With the fastest version for numba in the place of all of them."""
+    times = {n: c["median"] for n, c in found.items() if n in NUMBA and "median" in c}
+    others = {n: c for n, c in found.items() if n not in NUMBA}
+    if times:
+        best = min(times, key=lambda n: times[n])
+        return others | {"numba": {"median": times[best], "version": best}}
+    failed = [c for n, c in found.items() if n in NUMBA]
+    return others | ({"numba": failed[0]} if failed else {})
+
+
+def measure(quick: bool, threads: int) -> list[dict[str, Any]]:
+    """Measure all programs, each in a process of its own."""
+    size = "tiny" if quick else os.environ.get("NPBENCH_SIZE", "S")
+    seconds = os.environ["BENCHMARK_SECONDS"]
+    cases = []
+    for name in names():
+        row = in_process("values", name, size, seconds)
+        cases.append(row if "case" in row else {"case": name, "contestants": {"wengert": row}})
+        print(f"  {name}", flush=True)
+    return cases
