@@ -112,6 +112,41 @@ def test_a_long_kernel_is_compiled_apart_and_gives_the_same():
     assert [quick for _, quick in short.modules] == [False]
 
 
+def defined(text):
+    return {line.split("@")[1].split("(")[0] for line in text.split("\n") if "define" in line}
+
+
+def chained(x, k):
+    for _ in range(k):
+        x = x * 0.5 + x / (x + 2.0)
+    return x
+
+
+@pytest.mark.usefixtures("unconverted")
+def test_long_code_that_runs_once_is_compiled_quickly():
+    def f(x, xs):
+        return chained(x, 200), np.sum(np.exp(xs) * xs)
+
+    program = Program(wg.trace(f)(0.5, np.ones(1000)))
+    (hot, quick), (cold, is_cold) = program.modules
+    assert (quick, is_cold) == (False, True)
+    (once,) = {name for name in defined(cold) if name.startswith("nest")}
+    assert once not in defined(hot)
+    assert any(name.startswith("nest") for name in defined(hot))  # the loop over 1,000 elements
+    short = Program(wg.trace(lambda x: chained(x, 20))(0.5))
+    assert [quick for _, quick in short.modules] == [False]
+
+
+@pytest.mark.usefixtures("unconverted")
+def test_long_code_in_a_loop_is_compiled_for_speed():
+    def f(x):
+        return wg.fori_loop(0, 1000, lambda i, x: np.sum(chained(x, 100)) + x, x)
+
+    program = Program(wg.trace(f)(np.ones(5)))
+    cold = [text for text, quick in program.modules if quick]
+    assert not any(name.startswith("nest") for text in cold for name in defined(text))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [10_000, 50_000])
 def test_long_programs_compile(lines):

@@ -105,6 +105,8 @@ class Program(FunctionCodegen):
     plan : Schedule
     """
 
+    runs_once = True
+
     def __init__(
         self,
         graph: BaseGraph,
@@ -141,6 +143,7 @@ class Program(FunctionCodegen):
         self.overwritten = overwritten(self.plan, graph) if overwrites else {}
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
+        self._once: set[str] = set()  # nests that a run goes through once
         self._bodies: dict[tuple[Body, int, int], LoopBody] = {}
         self._count = 0  # of bodies, those that are being written among them
         self._callback_slot = -1
@@ -178,9 +181,10 @@ class Program(FunctionCodegen):
         """The texts that are compiled, each with whether to use few optimization passes.
 
         A long kernel only passes addresses to nests and calls; optimizing it takes time that grows
-        faster than its length, without effect.  Where calls return tuples in tuples, the entry that
-        returns a flat one is for the slow path only.  An entry runs once a call: with dozens of
-        arguments, optimizing it takes longer than all its calls will.
+        faster than its length, without effect.  Long code without loops, of an unrolled program,
+        takes more time to optimize than thousands of runs do.  Where calls return tuples in tuples,
+        the entry that returns a flat one is for the slow path only.  An entry runs once a call:
+        with dozens of arguments, optimizing it takes longer than all its calls will.
         """
         lines = {name: text.count("\n") for name, text in self.module.parts.items()}
         quick = ["kernel"] * (lines["kernel"] > thresholds.quick_kernel_lines and not self._bodies)
@@ -188,6 +192,8 @@ class Program(FunctionCodegen):
             lines["entry"] > thresholds.quick_entry_lines or self.nesting is not None
         )
         quick += ["nested"] * (lines.get("nested", 0) > thresholds.quick_entry_lines)
+        if sum(lines[name] for name in self._once) > thresholds.quick_nest_lines:
+            quick += sorted(self._once)
         if quick or sum(lines[name] for name in self.module.cold) > thresholds.quick_kernel_lines:
             quick += self.module.cold
         if not quick:
@@ -286,12 +292,16 @@ class Program(FunctionCodegen):
             self._callback_slot = self._slot()
         return self._callback_slot
 
-    def nest_name(self, text: str) -> str:
+    def nest_name(self, text: str, once: bool = False) -> str:
         """The name of a nest's function, emitted if there is no identical one."""
         name = self._nest_names.get(text)
         if name is None:
             name = self._nest_names[text] = f"nest{len(self._nest_names)}"
             self.module.parts[name] = named(text, name)
+            if once:
+                self._once.add(name)
+        elif not once:
+            self._once.discard(name)
         return name
 
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:

@@ -174,6 +174,10 @@ class Thresholds:
     quick_kernel_lines: int = _of(
         400, "lines of LLVM", "longer kernels without loops are compiled with fewer passes", GROWTH
     )
+    quick_nest_lines: int = _of(
+        400, "lines of LLVM", "so is code without loops, if there is more of it", GROWTH
+    )
+    once_steps: int = _of(8, "steps", "loops of up to it count as code without loops", GROWTH)
     quick_entry_lines: int = _of(1000, "lines of LLVM", "so are longer entry points", GROWTH)
     cached_constant_bytes: int = _of(
         1 << 20, "bytes", "programs with more constants are not kept on disk", GROWTH

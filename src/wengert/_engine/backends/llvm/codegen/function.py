@@ -31,7 +31,7 @@ from ..schedule.workspace import arranged
 from ..tuning import thresholds
 from .host_callbacks import lengths_of
 from .kernel_dedup import EmittedNest, KernelDedup
-from .loop_nests import LoopNest
+from .loop_nests import LoopNest, steps_of
 from .parallel_loops import LoopCalls
 from .program_context import ProgramContext
 
@@ -69,6 +69,7 @@ class FunctionCodegen:
     module: ModuleBuilder
     language: Language
     threads: int | None
+    runs_once = False  # in a run of the program
 
     def __init__(self, context: ProgramContext, plan: Schedule) -> None:
         self.context, self.plan = context, plan
@@ -313,7 +314,8 @@ class FunctionCodegen:
     def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
         nest = LoopNest(self.language, fused, self._stored, execution_engine.vector_bytes())
         self.language.home = self._head
-        return nest, self.context.nest_name(nest.text("nest"))
+        once = self.runs_once and steps_of(nest) <= thresholds.once_steps
+        return nest, self.context.nest_name(nest.text("nest"), once)
 
     def table(self, body: Section, nest: HasTable, instead: Mapping[Any, str]) -> str:
         """The table of a nest: addresses and sizes; `instead` replaces some addresses."""

@@ -11,6 +11,7 @@ compiled once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -413,3 +414,18 @@ def extent_of(nest: Any) -> Length:
     if nest.space.strips:
         return nest.space.axes[nest.space.vector].length
     return nest.space.axes[0].length if nest.space.axes else 1
+
+
+def steps_of(nest: LoopNest) -> float:
+    """How often a call of a nest runs its innermost code; infinity if sizes decide that."""
+    most = 0.0
+    for group, space in zip(nest.fused.groups, nest.spaces, strict=True):
+        lengths = [*group.space[: nest.fused.rows], *[axis.length for axis in space.axes]]
+        if any(type(n) is not int for n in lengths):
+            return math.inf
+        steps = math.prod(lengths)
+        if space.vector is not None:
+            length: Any = space.axes[space.vector].length
+            steps = steps // max(length, 1) * -(-length // space.width)
+        most = max(most, steps)
+    return most

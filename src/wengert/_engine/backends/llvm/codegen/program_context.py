@@ -43,8 +43,11 @@ class ProgramContext(Protocol):
     def callback_slot(self) -> int:
         """The slot of the frame that holds the entry of host callbacks."""
 
-    def nest_name(self, text: str) -> str:
-        """The name of the loop nest with this code; equal ones are written once."""
+    def nest_name(self, text: str, once: bool = False) -> str:
+        """The name of the loop nest with this code; equal ones are written once.
+
+        `once` says that a run of the program goes through this nest once, in a few steps.
+        """
 
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Any:
         """The function of a loop body or branch, written at its first use."""
