@@ -82,14 +82,14 @@ def test_lion():
     np.testing.assert_allclose(path(MAKERS["lion, all options"]), want, rtol=1e-14)
 
 
-def test_equal_gradients_do_not_make_a_negative_variance():
+def test_equal_gradients_give_no_negative_variance():
     steps = path(lambda p: optim.RMSprop(p, 1e-3, 0.5, centered=True), [G[0]] * 80)
     assert np.all(np.isfinite(steps))
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_compiled_steps_are_the_eager_ones(make):
+def test_compiled_steps_agree_with_eager(make):
     target = np.array([0.3, 0.1, -0.2])
 
     def train(compiled):
@@ -119,7 +119,7 @@ def test_single_precision_is_kept(make):
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_saved_states_go_on_the_same_way(make):
+def test_saved_states_make_the_same_steps(make):
     p = nn.Parameter(P0)
     optimizer = make([p])
     p.grad = G[0]
@@ -137,21 +137,21 @@ def test_saved_states_go_on_the_same_way(make):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: optim.Adagrad([p], lr_decay=-1.0), "lr_decay has to be"),
-        (lambda p: optim.RMSprop([p], alpha=1.5), "alpha has to be"),
-        (lambda p: optim.RMSprop([p], momentum=-0.1), "momentum has to be"),
-        (lambda p: optim.Adadelta([p], eps=0.0), "eps has to be"),
-        (lambda p: optim.Adadelta([p], rho=2.0), "rho has to be"),
-        (lambda p: optim.Lion([p], betas=(0.9,)), "betas has to be"),
+        (lambda p: optim.Adagrad([p], lr_decay=-1.0), "lr_decay must be"),
+        (lambda p: optim.RMSprop([p], alpha=1.5), "alpha must be"),
+        (lambda p: optim.RMSprop([p], momentum=-0.1), "momentum must be"),
+        (lambda p: optim.Adadelta([p], eps=0.0), "eps must be"),
+        (lambda p: optim.Adadelta([p], rho=2.0), "rho must be"),
+        (lambda p: optim.Lion([p], betas=(0.9,)), "betas must be"),
     ],
 )
-def test_refusals(make, message):
+def test_errors(make, message):
     with pytest.raises(errors.ArgumentError, match=message) as caught:
         make(nn.Parameter(P0))
     assert "test_adaptive_optimizers.py" in str(caught.value)
 
 
-def test_complex_parameters_go_downhill():
+def test_steps_of_complex_parameters_decrease_the_loss():
     for make, rate in ((optim.Adagrad, 0.5), (optim.RMSprop, 0.02)):
         p = nn.Parameter(np.array([1.0 + 2.0j]))
         optimizer = make([p], lr=rate)

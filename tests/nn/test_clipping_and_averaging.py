@@ -26,7 +26,7 @@ G = [np.array([[3.0, -4.0], [0.0, 12.0]]), np.array([84.0])]  # of norm 85
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0, 3.0, np.inf])
-def test_the_common_norm_is_that_of_all_elements(order):
+def test_norm_is_that_of_all_elements(order):
     flat = np.concatenate([g.reshape(-1) for g in G])
     norm = np.linalg.norm(flat, order)
     params = parameters(*G)
@@ -36,7 +36,7 @@ def test_the_common_norm_is_that_of_all_elements(order):
         np.testing.assert_allclose(clipped, g * (2.0 / norm), rtol=1e-15)
 
 
-def test_short_gradients_stay_as_they_are():
+def test_short_gradients_are_unchanged():
     params = parameters(*G)
     assert optim.clip_grad_norm_(params, 85.0) == 85.0
     assert all(np.array_equal(a, b) for a, b in zip(gradients(params), G, strict=True))
@@ -51,7 +51,7 @@ def test_large_float32_does_not_overflow_and_stays_float32():
     np.testing.assert_allclose(np.asarray(p.grad), [0.6, 0.8], rtol=1e-6)
 
 
-def test_norms_that_are_not_finite():
+def test_nonfinite_norms():
     params = parameters(np.array([1.0, np.inf]), np.ones(2))
     with pytest.raises(errors.NotFiniteError, match="norm of the gradients is inf"):
         optim.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
@@ -68,7 +68,7 @@ def test_without_gradients_nothing_happens():
     assert p.grad is None
 
 
-def test_values_are_kept_in_range():
+def test_values_are_clipped():
     params = parameters(*G)
     optim.clip_grad_value_(iter(params), 5.0)
     for g, clipped in zip(G, gradients(params), strict=True):
@@ -108,7 +108,7 @@ def trained(decorate, clip, dtype):
     ],
     ids=["norm", "value"],
 )
-def test_compiled_steps_clip_and_average_as_eager_ones(clip, dtype):
+def test_compiled_clipping_and_averaging_agree_with_eager(clip, dtype):
     said, values, averages = trained(lambda f: f, clip, dtype)
     same, twins, other = trained(wg.jit, clip, dtype)
     rtol = 1e-11 if dtype == "float64" else 2e-4
@@ -121,7 +121,7 @@ def test_compiled_steps_clip_and_average_as_eager_ones(clip, dtype):
     assert averages["count"] == other["count"] == 5
 
 
-def test_the_average_follows_its_formula():
+def test_average_follows_its_formula():
     p = wg.tensor(np.array([1.0, 2.0]), requires_grad=True)
     average, expected = optim.EMA(p, 0.9), np.array([1.0, 2.0])
     for k in range(4):
@@ -140,7 +140,7 @@ def test_the_average_follows_its_formula():
     assert repr(twin) == "EMA(decay=0.9, 1 parameters, 4 updates)"
 
 
-def test_warmup_forgets_the_beginning():
+def test_warmup_reduces_the_weight_of_initial_values():
     p = wg.tensor(np.zeros(1), requires_grad=True)
     average, expected = optim.EMA([p], 0.5, warmup=True), 0.0
     p.data = np.ones(1)
@@ -151,7 +151,7 @@ def test_warmup_forgets_the_beginning():
     np.testing.assert_allclose(average.state_dict()["averages"][0], expected, rtol=1e-14)
 
 
-def test_the_rate_falls_on_a_plateau_as_in_pytorch():
+def test_rate_is_reduced_on_a_plateau_as_in_pytorch():
     # Learning rates and best values of torch 2.13's ReduceLROnPlateau for the same figures.
     optimizer = optim.SGD([wg.tensor([1.0], requires_grad=True)], lr=1.0)
     plateau = optim.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
@@ -169,7 +169,7 @@ def test_the_rate_falls_on_a_plateau_as_in_pytorch():
 TORCH_RATES = [1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2]
 
 
-def test_larger_may_be_better():
+def test_plateau_of_a_metric_to_maximize():
     optimizer = optim.SGD([wg.tensor([1.0], requires_grad=True)], lr=1.0)
     plateau = optim.ReduceLROnPlateau(
         optimizer, "max", patience=0, threshold=0.1, threshold_mode="abs"
@@ -209,7 +209,7 @@ def refusals():
 
 
 @pytest.mark.parametrize("case", range(12))
-def test_refusals(case):
+def test_errors(case):
     act, error, message = refusals()[case]
     with pytest.raises(error, match=message):
         act()

@@ -48,7 +48,7 @@ def test_lbfgs_finds_the_minimum_of_a_quadratic(rng, compiled):
     np.testing.assert_allclose(p.numpy(), want, atol=1e-7)
 
 
-def test_lbfgs_direction_is_that_of_the_inverse_bfgs_matrix(rng):
+def test_lbfgs_direction_agrees_with_the_dense_bfgs_update(rng):
     """The two-loop recursion agrees with the dense update of the inverse Hessian."""
     from wengert.optim.lbfgs import Memory
 
@@ -76,7 +76,7 @@ def test_lbfgs_solves_rosenbrock_in_few_evaluations():
     np.testing.assert_allclose(p.numpy(), 1.0, atol=1e-6)
 
 
-def test_lbfgs_without_a_search_takes_lr():
+def test_lbfgs_without_line_search_uses_lr():
     p = nn.Parameter(np.array([1.0]))
     optimizer, closure = steps_of(
         p, lambda p: np.sum(p * p), lr=0.25, max_iter=1, line_search_fn=None
@@ -85,14 +85,14 @@ def test_lbfgs_without_a_search_takes_lr():
     assert p.numpy()[0] == 1.0 - 0.25 * min(1.0, 1 / 2.0) * 2.0
 
 
-def test_lbfgs_stays_where_no_step_is_better():
+def test_lbfgs_makes_no_step_if_none_decreases_the_loss():
     p = nn.Parameter(np.array([0.0, 0.0]))
     optimizer, closure = steps_of(p, lambda p: np.sum(np.abs(p)) + np.sum(p))
     optimizer.step(closure)
     assert np.sum(np.abs(p.numpy())) + np.sum(p.numpy()) <= 0.0
 
 
-def test_lbfgs_goes_on_from_its_state(rng):
+def test_lbfgs_resumes_from_its_state(rng):
     loss, _ = quadratic(rng, 6)
     p, q = nn.Parameter(np.ones(6)), nn.Parameter(np.ones(6))
     one, closure = steps_of(p, loss, max_iter=4)
@@ -105,7 +105,7 @@ def test_lbfgs_goes_on_from_its_state(rng):
     assert np.array_equal(p.numpy(), q.numpy())
 
 
-def test_lbfgs_keeps_frozen_parameters_and_narrow_dtypes(rng):
+def test_lbfgs_preserves_frozen_parameters_and_float32(rng):
     layer = nn.Linear(3, 1, rng=0, dtype=np.float32)
     layer.bias.requires_grad_(False)
     before = layer.bias.numpy().copy()
@@ -128,14 +128,14 @@ def test_lbfgs_keeps_frozen_parameters_and_narrow_dtypes(rng):
 @pytest.mark.parametrize(
     "options", [{"max_iter": 0}, {"history_size": 0}, {"line_search_fn": "golden"}, {"lr": -1.0}]
 )
-def test_lbfgs_refuses_options_out_of_range(options):
+def test_lbfgs_rejects_options_out_of_range(options):
     with pytest.raises(errors.ArgumentError, match=r"LBFGS\("):
         optim.LBFGS([nn.Parameter(1.0)], **options)
 
 
-def test_lbfgs_refuses_groups_and_a_missing_closure():
+def test_lbfgs_rejects_parameter_groups_and_a_missing_closure():
     p, q = nn.Parameter(1.0), nn.Parameter(2.0)
-    with pytest.raises(errors.ArgumentError, match="several groups"):
+    with pytest.raises(errors.ArgumentError, match="several parameter groups"):
         optim.LBFGS([{"params": [p]}, {"params": [q]}])
     with pytest.raises(errors.StructureError, match="closure"):
         optim.LBFGS([p]).step()
@@ -152,7 +152,7 @@ METHODS = {
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("method", METHODS)
-def test_minimize_by_every_method(method):
+def test_minimize_with_every_method(method):
     found = optim.minimize(
         rosenbrock, START, method=method, compile=False, options={"maxiter": 2000}
     )
@@ -162,7 +162,7 @@ def test_minimize_by_every_method(method):
 
 
 @pytest.mark.parametrize("method", ["BFGS", "Newton-CG", "trust-exact"])
-def test_minimize_is_the_same_compiled(method):
+def test_compiled_minimize_agrees_with_eager(method):
     plain, compiled = (
         optim.minimize(rosenbrock, START, method=method, compile=c) for c in (False, True)
     )
@@ -170,13 +170,13 @@ def test_minimize_is_the_same_compiled(method):
     np.testing.assert_allclose(plain.x["b"], compiled.x["b"], rtol=1e-9)
 
 
-def test_minimize_gives_scipy_the_exact_gradient():
+def test_minimize_passes_the_exact_gradient():
     found = optim.minimize(rosenbrock, START, method="BFGS")
     want = wg.grad(rosenbrock)(found.x)
     np.testing.assert_allclose(found.jac["b"], want["b"], atol=1e-9)
 
 
-def test_minimize_within_bounds_and_with_arguments():
+def test_minimize_with_bounds_and_arguments():
     seen = []
     found = optim.minimize(
         lambda x, shift: np.sum((x[0] - shift) ** 2) + x[1] ** 2,
@@ -190,12 +190,12 @@ def test_minimize_within_bounds_and_with_arguments():
     assert seen
 
 
-def test_minimize_keeps_dtypes():
+def test_minimize_preserves_dtypes():
     found = optim.minimize(lambda x: np.sum((x - 1) ** 2), np.zeros(3, np.float32))
     assert found.x.dtype == np.float32
 
 
-def test_minimize_refuses():
+def test_minimize_rejects_invalid_arguments():
     with pytest.raises(errors.DtypeError, match="complex"):
         optim.minimize(lambda x: np.sum(abs(x)), np.zeros(2, complex))
     with pytest.raises(errors.ArgumentError, match="no numbers"):
@@ -204,7 +204,7 @@ def test_minimize_refuses():
         optim.minimize(rosenbrock, START, bounds=([0.0], None))
     with pytest.raises(errors.ArgumentError, match="above"):
         optim.minimize(rosenbrock, START, bounds=(1.0, 0.0))
-    with pytest.raises(errors.ShapeError, match="does not fit"):
+    with pytest.raises(errors.ShapeError, match="does not broadcast"):
         optim.minimize(rosenbrock, START, bounds=({"a": 0.0, "b": np.zeros(3)}, None))
 
 
@@ -212,7 +212,7 @@ def test_minimize_refuses():
 
 
 @pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
-def test_least_squares_finds_the_rate(method):
+def test_least_squares_recovers_the_rate(method):
     t = np.linspace(0, 1, 20)
     y = 2 * np.exp(-3 * t)
     found = optim.least_squares(
@@ -225,7 +225,7 @@ def test_least_squares_finds_the_rate(method):
     assert found.jac.shape == (11, 2)
 
 
-def test_least_squares_takes_scipys_options_and_bounds():
+def test_least_squares_with_options_and_bounds():
     rows = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     y = np.array([1.0, 0.0, 40.0])
     found = optim.least_squares(
@@ -247,7 +247,7 @@ def line_of(x):
     return [x["z"], *x["m"][0], x["m"][1]["q"], x["m"][1]["b"], x["a"]]
 
 
-def test_least_squares_keeps_the_order_of_keys_in_x_and_jac():
+def test_least_squares_preserves_insertion_order_in_x_and_jac():
     factors = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
     def residuals(x):
@@ -263,7 +263,7 @@ def test_least_squares_keeps_the_order_of_keys_in_x_and_jac():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_minimize_keeps_the_order_of_keys_in_what_stays_a_matrix(compiled):
+def test_minimize_preserves_insertion_order_in_matrices(compiled):
     def bowl(x):
         return 0.5 * (x["z"] - 1.0) ** 2 + 5.0 * (x["a"] - 1.0) ** 2
 
@@ -273,7 +273,7 @@ def test_minimize_keeps_the_order_of_keys_in_what_stays_a_matrix(compiled):
     np.testing.assert_allclose(found.hess_inv, np.diag([1.0, 0.1]), atol=1e-3)
 
 
-def test_the_same_keys_in_another_order_are_another_program():
+def test_dicts_of_another_key_order_compile_another_program():
     def residuals(x):
         return np.stack([2.0 * x["z"], 3.0 * x["a"]])
 

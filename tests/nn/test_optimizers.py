@@ -24,7 +24,7 @@ def run(make, gradients=G):
     return path
 
 
-def test_plain_descent():
+def test_gradient_descent():
     for got, want in zip(run(lambda p: optim.SGD(p, lr=0.1)), np.cumsum(G, axis=0), strict=True):
         np.testing.assert_allclose(got, P0 - 0.1 * want, rtol=1e-15)
 
@@ -59,13 +59,13 @@ def test_adam(decoupled):
     np.testing.assert_allclose(path, by_hand, rtol=1e-14)
 
 
-def test_the_first_step_of_adam_has_the_length_of_the_rate():
+def test_first_step_of_adam_has_length_lr():
     (p,) = run(lambda p: optim.Adam(p, lr=0.1), [np.array([1e-3, -5.0, 1e4])])
     np.testing.assert_allclose(p - P0, [-0.1, 0.1, -0.1], rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
-def test_parameters_without_gradient_are_left_alone(kind):
+def test_parameters_without_gradient_are_skipped(kind):
     a, b = nn.Parameter(P0), nn.Parameter(P0)
     optimizer = kind([a, b], lr=0.1, weight_decay=0.5)
     a.grad = G[0]
@@ -76,7 +76,7 @@ def test_parameters_without_gradient_are_left_alone(kind):
     assert a.grad is None and b.grad is None
 
 
-def test_a_step_is_not_recorded_and_the_parameter_stays_itself():
+def test_steps_are_not_recorded_and_update_in_place():
     p = nn.Parameter(P0)
     optimizer = optim.Adam([p])
     for _ in range(3):
@@ -95,7 +95,7 @@ def test_single_precision_is_kept(kind):
     assert p.dtype == np.float32
 
 
-def test_complex_parameters_go_downhill():
+def test_steps_of_complex_parameters_decrease_the_loss():
     p = nn.Parameter(np.array([1.0 + 2.0j]))
     optimizer = optim.Adam([p], lr=0.05)
     for _ in range(200):
@@ -105,7 +105,7 @@ def test_complex_parameters_go_downhill():
     np.testing.assert_allclose(p.numpy(), 0.5 - 0.5j, atol=1e-2)
 
 
-def test_groups_have_options_of_their_own():
+def test_parameter_groups_have_their_own_options():
     a, b = nn.Parameter(P0), nn.Parameter(P0)
     optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 1.0}], lr=0.1)
     a.grad = b.grad = G[0]
@@ -125,7 +125,7 @@ def go_on_with(optimizer, p):
 
 
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1, 0.9), lambda p: optim.Adam(p, 0.1)])
-def test_saved_and_copied_optimizers_go_on_the_same_way(make):
+def test_saved_and_copied_optimizers_make_the_same_steps(make):
     p = nn.Parameter(P0)
     optimizer = make([p])
     p.grad = G[0]
@@ -141,10 +141,10 @@ def test_saved_and_copied_optimizers_go_on_the_same_way(make):
         np.testing.assert_array_equal(go_on_with(c["optimizer"], c["p"]), want)
 
 
-def test_a_state_of_another_model_is_refused():
+def test_state_of_another_model_is_rejected():
     one, two = nn.Parameter(P0), nn.Parameter(P0)
     state = optim.SGD([one], 0.1).state_dict()
-    with pytest.raises(errors.StructureError, match="1 parameters, this has 1 with 2"):
+    with pytest.raises(errors.StructureError, match="1 parameters, this optimizer has 1 with 2"):
         optim.SGD([one, two], 0.1).load_state_dict(state)
 
 
@@ -155,20 +155,20 @@ def test_a_state_of_another_model_is_refused():
         (lambda p: optim.SGD([p, p], 0.1), "twice"),
         (lambda p: optim.SGD([p, np.ones(2)], 0.1), "ndarray as a parameter"),
         (lambda p: optim.SGD([p], -0.1), r"lr=-0\.1"),
-        (lambda p: optim.SGD([p], 0.1, momentum=2.0), "momentum has to be from 0 to 1"),
+        (lambda p: optim.SGD([p], 0.1, momentum=2.0), "momentum must be from 0 to 1"),
         (lambda p: optim.SGD([p], 0.1, nesterov=True), "nesterov=True, momentum=0"),
-        (lambda p: optim.SGD([{"params": p, "rate": 1}], 0.1), r"no options \['rate'\]"),
-        (lambda p: optim.Adam([p], betas=(0.9, 1.0)), "betas has to be"),
-        (lambda p: optim.Adam([p], weight_decay=-1.0), "weight_decay has to be"),
+        (lambda p: optim.SGD([{"params": p, "rate": 1}], 0.1), r"no option rate"),
+        (lambda p: optim.Adam([p], betas=(0.9, 1.0)), "betas must be"),
+        (lambda p: optim.Adam([p], weight_decay=-1.0), "weight_decay must be"),
     ],
 )
-def test_refusals(make, message):
+def test_errors(make, message):
     with pytest.raises(errors.ArgumentError, match=message) as caught:
         make(nn.Parameter(P0))
     assert "test_optimizers.py" in str(caught.value)
 
 
-def test_states_of_others_are_refused_and_change_nothing():
+def test_state_of_another_optimizer_is_rejected_and_changes_nothing():
     p, wide = nn.Parameter(P0), nn.Parameter(np.ones((2, 3)))
     other, sgd, adam = (
         optim.Adam([wide]),
@@ -181,10 +181,10 @@ def test_states_of_others_are_refused_and_change_nothing():
     before = adam.state_dict()
     renamed = {**before, "states": [{"velocity": np.ones(3)}]}
     cases = [
-        (None, errors.StructureError, "was given None, which is not a state"),
-        ({"model": {}}, errors.StructureError, "a dict, which is not a state"),
+        (None, errors.StructureError, "was given None, which is not the state"),
+        ({"model": {}}, errors.StructureError, "a dict, which is not the state"),
         (sgd.state_dict(), errors.StructureError, r"options \['momentum', 'nesterov'\]"),
-        (renamed, errors.StructureError, r"remembers \['velocity'\] of a parameter"),
+        (renamed, errors.StructureError, r"has entries \['velocity'\]"),
         (other.state_dict(), errors.ShapeError, r"mean has shape \(2, 3\) in the state, .* \(3,\)"),
     ]
     for state, error, message in cases:
@@ -196,14 +196,14 @@ def test_states_of_others_are_refused_and_change_nothing():
             optim.Adam([p], **options)
 
 
-def test_an_optimizer_of_ones_own_states_one_formula():
+def test_user_defined_optimizer():
     class Sign(optim.Optimizer):
         def update(self, p, g, state, options):
             return -options["lr"] * np.sign(g)
 
     path = run(lambda p: Sign(p, lr=0.1), G[:1])
     np.testing.assert_allclose(path[0], P0 - 0.1 * np.sign(G[0]))
-    with pytest.raises(errors.StructureError, match="defines no update"):
+    with pytest.raises(errors.StructureError, match="does not define update"):
         run(lambda p: optim.Optimizer(p, lr=0.1))
 
 
@@ -216,7 +216,7 @@ def test_an_optimizer_of_ones_own_states_one_formula():
         (lambda p: optim.RMSprop([p], alpha=0.5, momentum=0.5), 140),
     ],
 )
-def test_what_decays_becomes_zero_and_no_subnormal_number(make, steps):
+def test_decaying_averages_do_not_become_subnormal(make, steps):
     """Operations on subnormal numbers are about a hundred times slower."""
     p = nn.Parameter(np.ones(3, np.float32))
     optimizer = make(p)

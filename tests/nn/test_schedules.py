@@ -48,7 +48,7 @@ def train(schedule, steps=9, compiled=False, make=optim.SGD):
 
 
 @EACH
-def test_an_optimizer_follows_its_schedule(schedule):
+def test_optimizer_follows_its_schedule(schedule):
     p, want = P0, []
     for k in range(9):
         p = p - float(schedule(k)) * p / 2.0
@@ -61,7 +61,7 @@ def test_an_optimizer_follows_its_schedule(schedule):
 @pytest.mark.sample(10)
 @EACH
 @pytest.mark.parametrize("make", [optim.SGD, optim.Adam], ids=["sgd", "adam"])
-def test_compiled_steps_follow_it_too(schedule, make):
+def test_compiled_steps_follow_the_schedule(schedule, make):
     got, compiled = train(schedule, compiled=True, make=make)
     want, eager = train(schedule, make=make)
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-15)
@@ -69,7 +69,7 @@ def test_compiled_steps_follow_it_too(schedule, make):
     assert compiled.state_dict()["groups"][0]["taken"] == 9
 
 
-def test_a_compiled_step_is_compiled_once():
+def test_step_with_a_schedule_is_compiled_once():
     built = []
     p = nn.Parameter(P0)
     optimizer = optim.SGD([p], lr=schedules.Cosine(0.1, 10))
@@ -91,7 +91,7 @@ def test_a_compiled_step_is_compiled_once():
     assert len(built) == 2
 
 
-def test_a_number_takes_the_place_of_a_schedule_and_back():
+def test_schedules_and_numbers_replace_each_other():
     p = nn.Parameter(P0)
     optimizer = optim.SGD([p], lr=schedules.Linear(1.0, 0.0, 4))
     optimizer.lr = 0.25
@@ -103,7 +103,7 @@ def test_a_number_takes_the_place_of_a_schedule_and_back():
     np.testing.assert_allclose(p.numpy(), P0 - 0.75)
 
 
-def test_a_state_knows_how_far_it_has_come():
+def test_state_includes_the_step_count_of_the_schedule():
     schedule = schedules.Linear(1.0, 0.0, 20)
     want, _ = train(schedule, 8)
     first, optimizer = train(schedule, 5)
@@ -117,14 +117,14 @@ def test_a_state_knows_how_far_it_has_come():
     np.testing.assert_allclose(p.numpy(), want[-1], rtol=1e-14)
 
 
-def test_copies_go_on_where_the_original_stood():
+def test_copies_continue_the_schedule():
     _, optimizer = train(schedules.Linear(1.0, 0.0, 20), 5)
     for twin in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
         assert twin.lr == optimizer.lr == 0.75
         assert "lr=Linear(start=1.0, end=0.0, steps=20)" in repr(twin)
 
 
-def test_groups_have_schedules_of_their_own():
+def test_parameter_groups_have_their_own_schedules():
     a, b = nn.Parameter(P0), nn.Parameter(P0)
     groups = [{"params": [a], "lr": schedules.Linear(1.0, 0.0, 2)}, {"params": [b]}]
     optimizer = optim.SGD(groups, lr=0.5)
@@ -146,7 +146,7 @@ def test_groups_have_schedules_of_their_own():
         lambda: schedules.Warmup(0, 1.0),
     ],
 )
-def test_refusals(make):
+def test_errors(make):
     with pytest.raises(errors.ArgumentError) as caught:
         make()
     assert "test_schedules.py" in str(caught.value)

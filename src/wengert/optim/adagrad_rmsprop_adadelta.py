@@ -1,12 +1,12 @@
-"""Adagrad, RMSprop and Adadelta: a learning rate for each coordinate, from past gradients.
+"""Adagrad, RMSprop and Adadelta: per-coordinate learning rates from past gradients.
 
     Adagrad     s <- s + |g|^2                 p <- p - lr g / (sqrt(s) + eps)
     RMSprop     s <- a s + (1 - a) |g|^2       p <- p - lr g / (sqrt(s) + eps)
     Adadelta    s as RMSprop's                 c = -g sqrt(d + eps) / sqrt(s + eps)
                 d <- a d + (1 - a) |c|^2       p <- p + lr c
 
-RMSprop has two variants: *centered* takes the variance s - |m|^2 for s, m the running mean of g;
-*momentum* gathers the quotients as SGD gathers gradients.
+RMSprop has two variants: *centered* replaces s by the variance s - |m|^2, with m the running mean
+of g; *momentum* applies momentum to the quotients, as SGD to gradients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .optimizer import Optimizer, Options, State, require
-from .state import as_like, settled
+from .state import as_like, flush_subnormals
 
 
 def squared(g: Any) -> Any:
@@ -26,22 +26,22 @@ def squared(g: Any) -> Any:
 
 
 class Adagrad(Optimizer):
-    """Rates that shrink with the sum of all squared gradients.
+    """Learning rates divided by the root of the sum of all squared gradients.
 
     Parameters
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
     lr : float or schedule, default 0.01
-        The rate of the first step.
+        The learning rate of the first step.
     lr_decay : float, default 0
-        The rate of step k is ``lr / (1 + (k - 1) * lr_decay)``.
+        The learning rate of step k is ``lr / (1 + (k - 1) * lr_decay)``.
     weight_decay : float, default 0
         Adds ``weight_decay * p`` to the gradient.
     initial_accumulator_value : float, default 0
-        What the sums start from.
+        Initial value of the sums.
     eps : float, default 1e-10
-        Keeps the quotient finite.
+        Added to the denominator.
 
     References
     ----------
@@ -85,11 +85,11 @@ class Adagrad(Optimizer):
             require(options, name, lambda x: x >= 0, "at least 0", self)
 
     def begin(self, p: Any, options: Options) -> State:
-        """The sums at their start."""
+        """The initial sums."""
         return {"step": 0, "sum": np.full_like(p.real, options["initial_accumulator_value"])}
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
-        """-rate times the gradient over the root of the sum of squares."""
+        """-lr times the gradient over the root of the sum of squares."""
         if options["weight_decay"]:
             g = g + options["weight_decay"] * p
         rate = options["lr"]
@@ -101,24 +101,24 @@ class Adagrad(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """Rates by a running mean of squared gradients.
+    """Learning rates divided by the root of a running mean of squared gradients.
 
     Parameters
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
     lr : float or schedule, default 0.01
-        The rate.
+        The learning rate.
     alpha : float, default 0.99
-        How slowly the running mean changes.
+        Decay rate of the running mean.
     eps : float, default 1e-8
-        Keeps the quotient finite.
+        Added to the denominator.
     weight_decay : float, default 0
         Adds ``weight_decay * p`` to the gradient.
     momentum : float, default 0
-        How much of the previous step is kept.
+        Share of the previous step that is added.
     centered : bool, default False
-        Divide by the standard deviation in place of the root of the mean square.
+        Divide by the standard deviation instead of the root mean square.
 
     References
     ----------
@@ -166,7 +166,7 @@ class RMSprop(Optimizer):
         require(options, "momentum", lambda x: x >= 0, "at least 0", self)
 
     def begin(self, p: Any, options: Options) -> State:
-        """Means and velocity are zero."""
+        """Zero means and velocity."""
         state: State = {"square": np.zeros_like(p.real)}
         if options["centered"]:
             state["mean"] = np.zeros_like(p)
@@ -175,34 +175,34 @@ class RMSprop(Optimizer):
         return state
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
-        """-lr times the gradient over its usual size."""
+        """-lr times the gradient over its root mean square or standard deviation."""
         lr, a, momentum = options["lr"], options["alpha"], options["momentum"]
         if options["weight_decay"]:
             g = g + options["weight_decay"] * p
-        size = state["square"] = settled(a * state["square"] + (1 - a) * squared(g))
+        size = state["square"] = flush_subnormals(a * state["square"] + (1 - a) * squared(g))
         if options["centered"]:
-            state["mean"] = settled(a * state["mean"] + (1 - a) * g)
-            # Not below zero, where rounding would bring it when all gradients are equal.
+            state["mean"] = flush_subnormals(a * state["mean"] + (1 - a) * g)
+            # Rounding can make the variance negative if all gradients are equal.
             size = np.maximum(size - squared(state["mean"]), 0)
         change = g / (np.sqrt(size) + options["eps"])
         if momentum:
-            change = state["velocity"] = settled(momentum * state["velocity"] + change)
+            change = state["velocity"] = flush_subnormals(momentum * state["velocity"] + change)
         return -lr * change
 
 
 class Adadelta(Optimizer):
-    """Steps as long as past steps were, so that no rate has to be chosen.
+    """Steps scaled to the size of past steps, so that no learning rate has to be chosen.
 
     Parameters
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
     lr : float or schedule, default 1
-        Multiplies the step.
+        Factor of the step.
     rho : float, default 0.9
-        How slowly the running means change.
+        Decay rate of the running means.
     eps : float, default 1e-6
-        What the first steps are made of.
+        Added to both mean squares; determines the size of the first steps.
     weight_decay : float, default 0
         Adds ``weight_decay * p`` to the gradient.
 
@@ -239,15 +239,15 @@ class Adadelta(Optimizer):
         require(options, "eps", lambda x: x > 0, "above 0", self)
 
     def begin(self, p: Any, options: Options) -> State:
-        """No gradients and no steps yet."""
+        """Zero mean squares of gradients and of steps."""
         return {"square": np.zeros_like(p.real), "moved": np.zeros_like(p.real)}
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
-        """The gradient, scaled from its usual size to that of past steps."""
+        """-lr times the gradient, scaled to the root mean square of past steps."""
         rho, eps = options["rho"], options["eps"]
         if options["weight_decay"]:
             g = g + options["weight_decay"] * p
-        state["square"] = settled(rho * state["square"] + (1 - rho) * squared(g))
+        state["square"] = flush_subnormals(rho * state["square"] + (1 - rho) * squared(g))
         change = -g * (np.sqrt(state["moved"] + eps) / np.sqrt(state["square"] + eps))
-        state["moved"] = settled(rho * state["moved"] + (1 - rho) * squared(change))
+        state["moved"] = flush_subnormals(rho * state["moved"] + (1 - rho) * squared(change))
         return options["lr"] * change

@@ -17,7 +17,7 @@ import numpy as np
 
 from .adagrad_rmsprop_adadelta import squared
 from .optimizer import Optimizer, Options, State, require
-from .state import as_like, settled
+from .state import as_like, flush_subnormals
 
 
 class Adam(Optimizer):
@@ -28,11 +28,11 @@ class Adam(Optimizer):
     params : iterable of Tensor, or of dict
         See `Optimizer`.
     lr : float or schedule, default 0.001
-        Roughly the length of a step in each coordinate.
+        The learning rate: roughly the length of a step in each coordinate.
     betas : (float, float), default (0.9, 0.999)
-        How slowly the running means of the gradient and of its square change.
+        Decay rates of the running means of the gradient and of its square.
     eps : float, default 1e-8
-        Keeps the quotient finite.
+        Added to the denominator.
     weight_decay : float, default 0
         Adds ``weight_decay * p`` to the gradient. `AdamW` shrinks the parameter instead.
 
@@ -43,7 +43,7 @@ class Adam(Optimizer):
 
     Examples
     --------
-    The first step has length `lr` whatever the size of the gradient:
+    The first step has length `lr` for a gradient of any size:
 
     >>> import numpy as np, wengert as wg
     >>> from wengert import optim
@@ -68,19 +68,19 @@ class Adam(Optimizer):
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     def check(self, options: Options) -> None:
-        """Refuse options outside their range."""
+        """Raise for options outside their range."""
         super().check(options)
         require(options, "eps", lambda x: x >= 0, "at least 0", self)
         require(
             options,
             "betas",
             lambda x: len(x) == 2 and all(0 <= b < 1 for b in x),
-            "two numbers from 0 up to, but not including, 1",
+            "two numbers in [0, 1)",
             self,
         )
 
     def begin(self, p: Any, options: Options) -> State:
-        """Both means are zero."""
+        """Zero means."""
         return {"step": 0, "mean": np.zeros_like(p), "square": np.zeros_like(p.real)}
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
@@ -89,10 +89,10 @@ class Adam(Optimizer):
         if decay and not self.decoupled:
             g = g + decay * p
         state["step"] += 1
-        state["mean"] = settled(b1 * state["mean"] + (1 - b1) * g)
+        state["mean"] = flush_subnormals(b1 * state["mean"] + (1 - b1) * g)
         square = squared(g)
-        state["square"] = settled(b2 * state["square"] + (1 - b2) * square)
-        # Both divisions by the bias are made in numbers, and not for every element.
+        state["square"] = flush_subnormals(b2 * state["square"] + (1 - b2) * square)
+        # Both bias corrections are scalars: no extra pass over the elements.
         rate = lr / as_like(1 - b1 ** state["step"], square)
         scale = 1 / as_like(np.sqrt(1 - b2 ** state["step"]), square)
         change = -rate * state["mean"] / (scale * np.sqrt(state["square"]) + options["eps"])
@@ -100,7 +100,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam that shrinks parameters by ``lr * weight_decay * p``, beside the gradient's step.
+    """Adam with decoupled weight decay: ``lr * weight_decay * p`` is subtracted in addition.
 
     Parameters are those of `Adam`; ``weight_decay`` is 0.01 by default.
 

@@ -2,8 +2,8 @@
 
     a <- decay a + (1 - decay) p        after each step of the optimizer
 
-`EMA` keeps the means as variables, so `update` can stand in a compiled step; `applied` puts them in
-the place of the parameters for as long as something is measured with them.
+The averages are variables, so `update` can be part of a compiled step.  `applied` replaces the
+parameters by their averages in a block, for evaluation.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class EMA:
     Parameters
     ----------
     parameters : iterable of Tensor
-        Their values now are where the averages begin.
+        Their current values are the initial averages.
     decay : float, default 0.999
-        How much of the average is kept at each update, from 0 to before 1.
+        Weight of the old average in an update, in [0, 1).
     warmup : bool, default False
-        Keep less at first, ``min(decay, (1 + n) / (10 + n))`` at update n, so that the beginning is
-        soon forgotten.
+        Use the decay ``min(decay, (1 + n) / (10 + n))`` in update n, which reduces the weight of
+        the initial values.
 
     Raises
     ------
@@ -80,15 +80,15 @@ class EMA:
                 )
         if not 0 <= decay < 1:
             raise ArgumentError(
-                f"EMA(decay={decay}): from 0 to before 1. Change it{at(user_line())}."
+                f"EMA(decay={decay}): decay must be in [0, 1). Change it{at(user_line())}."
             )
         self.decay, self.warmup = float(decay), bool(warmup)
-        self.averages = [_held(value_of(p)) for p in self.parameters]
-        self.count = _held(0)
+        self.averages = [_variable(value_of(p)) for p in self.parameters]
+        self.count = _variable(0)
 
     @no_grad()
     def update(self) -> None:
-        """Move the averages toward the parameters as they are now."""
+        """Update the averages with the current parameters."""
         keep: Any = self.decay
         if self.warmup:
             n = value_of(self.count)
@@ -101,11 +101,11 @@ class EMA:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """A block in which the parameters have their averages for values."""
+        """Context manager that sets the parameters to their averages, and restores them."""
         if current_trace() is not None:
             raise StructureError(
-                "EMA.applied() while a graph is built: it changes values, which a graph has none "
-                f"of. Put the compiled call into the block{at(user_line())}."
+                "EMA.applied() was called while a graph is built, where parameters have no values "
+                f"to replace. Call the compiled function inside the block{at(user_line())}."
             )
         before = [np.array(value_of(p)) for p in self.parameters]
         try:
@@ -116,29 +116,29 @@ class EMA:
                 p.data = value
 
     def copy_to(self) -> None:
-        """Give the parameters their averages for good."""
+        """Set the parameters to their averages."""
         for p, average in zip(self.parameters, self.averages, strict=True):
             p.data = np.array(value_of(average))
 
     def state_dict(self) -> dict[str, Any]:
-        """Averages by position, and how often they were updated."""
+        """The averages, in order, and the number of updates."""
         averages = [np.array(value_of(a)) for a in self.averages]
         return {"averages": averages, "count": int(value_of(self.count))}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from averages that were saved.
+        """Load what `state_dict` returned.
 
         Raises
         ------
         StructureError
-            They are of another number of parameters. Nothing was changed.
+            The number of parameters differs. Nothing is changed.
         ShapeError
-            A shape does not match. Nothing was changed.
+            A shape differs. Nothing is changed.
         """
         averages = list(state["averages"])
         if len(averages) != len(self.averages):
             raise StructureError(
-                f"EMA.load_state_dict: the state is of {len(averages)} parameters, this is of "
+                f"EMA.load_state_dict: the state has {len(averages)} parameters, this EMA has "
                 f"{len(self.averages)}. Load the state of the same model{at(user_line())}."
             )
         for number, (mine, other) in enumerate(zip(self.averages, averages, strict=True)):
@@ -160,5 +160,5 @@ class EMA:
         return f"EMA(decay={self.decay}{more}, {number} parameters, {count} updates)"
 
 
-def _held(value: Any) -> Any:
+def _variable(value: Any) -> Any:
     return variable(np.array(value), "average", differentiable=False)

@@ -1,10 +1,10 @@
 """Gradient clipping, between `backward` and `step`.
 
-    clip_grad_norm_    all gradients together shortened to a length
-    clip_grad_value_   each element kept within a range
+    clip_grad_norm_    scale all gradients to a maximal common norm
+    clip_grad_value_   clip each element to a range
 
-PyTorch's names and arguments.  Both are ordinary lines of the program, so a compiled step
-(`wengert.jit`) contains them, and loses no call to Python by them.
+Names and arguments are PyTorch's.  Both are made of ordinary operations, so they compile as part of
+a step (`wengert.jit`).
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Any:
-    """Shorten all gradients by one factor, so that their common norm is at most `max_norm`.
+    """Scale all gradients by one factor, so that their common norm is at most `max_norm`.
 
     Parameters
     ----------
     parameters : iterable of Tensor, or Tensor
-        Those without a gradient are passed over.
+        Those without a gradient are skipped.
     max_norm : float
-        Above 0.
+        The largest norm allowed, positive.
     norm_type : float, default 2
         The order p of the norm (sum |g|^p)^(1/p), at least 1; ``inf`` for the largest element.
     error_if_nonfinite : bool, default False
-        Raise where the norm is NaN or infinite. Without it, gradients become NaN, or zero beside
+        Raise if the norm is NaN or infinite. Otherwise gradients become NaN then, or zero beside
         an infinite one, as in PyTorch.
 
     Returns
     -------
-    float64 number, or Tensor while a graph is built
+    numpy.float64, or Tensor while a graph is built
         The norm before clipping.
 
     Raises
     ------
     ArgumentError
-        `max_norm` is not above 0, or `norm_type` below 1.
+        `max_norm` is not positive, or `norm_type` below 1.
     NotFiniteError
-        The norm is not finite, if asked; not in compiled functions, whose numbers are known only
-        when they run (there `wengert.debug.guard` the norm that is returned).
+        The norm is not finite, with `error_if_nonfinite`; not in compiled functions, where values
+        are unknown during tracing (there apply `wengert.debug.guard` to the returned norm).
 
     Notes
     -----
-    Squares are summed in float64, so that gradients of float32 do not overflow. The factor is
-    ``max_norm / norm`` where the norm is larger, and exactly 1 elsewhere. *Cost*: two passes over
+    Squares are summed in float64, so that they do not overflow for float32 gradients. The factor
+    is ``max_norm / norm`` if the norm exceeds `max_norm`, else exactly 1. *Cost*: two passes over
     the gradients.
 
     References
@@ -79,12 +79,13 @@ def clip_grad_norm_(
     """
     if not max_norm > 0:
         raise ArgumentError(
-            f"clip_grad_norm_(max_norm={max_norm}): a norm is above 0. Change it{at(user_line())}."
+            f"clip_grad_norm_(max_norm={max_norm}): max_norm must be above 0. Change it"
+            f"{at(user_line())}."
         )
     if not norm_type >= 1:
         raise ArgumentError(
-            f"clip_grad_norm_(norm_type={norm_type}): below 1 it is not a norm. Take 1, 2 or inf"
-            f"{at(user_line())}."
+            f"clip_grad_norm_(norm_type={norm_type}): norm_type must be at least 1. Use 1, 2 or "
+            f"inf, for example{at(user_line())}."
         )
     owners = _with_gradient(parameters, "clip_grad_norm_")
     if not owners:
@@ -92,10 +93,10 @@ def clip_grad_norm_(
     norm = _norm([value_of(p.grad) for p in owners], float(norm_type))
     if error_if_nonfinite and not is_traced(norm) and not np.isfinite(norm):
         raise NotFiniteError(
-            f"clip_grad_norm_: the norm of the gradients is {norm}. Look where that begins "
-            f"(wengert.debug(nan=True, inf=True)){at(user_line())}."
+            f"clip_grad_norm_: the norm of the gradients is {norm}. Locate the operation that "
+            f"causes it with wengert.debug(nan=True, inf=True){at(user_line())}."
         )
-    # A choice, and not min(1, max/norm): a norm of 0 divides nothing, and NaN stays visible.
+    # Not min(1, max/norm), which divides by a norm of 0 and hides NaN.
     with np.errstate(invalid="ignore"):
         factor = np.where(norm <= max_norm, 1.0, max_norm / np.where(norm == 0, 1.0, norm))
     for p in owners:
@@ -125,12 +126,12 @@ def _norm(gradients: list[Any], order: float) -> Any:
 
 @no_grad()
 def clip_grad_value_(parameters: Iterable[Any], clip_value: float) -> None:
-    """Keep every element of every gradient from ``-clip_value`` to ``clip_value``.
+    """Clip every element of every gradient to [-clip_value, clip_value].
 
     Parameters
     ----------
     parameters : iterable of Tensor, or Tensor
-        Those without a gradient are passed over.
+        Those without a gradient are skipped.
     clip_value : float
         At least 0.
 
@@ -151,15 +152,15 @@ def clip_grad_value_(parameters: Iterable[Any], clip_value: float) -> None:
     """
     if not clip_value >= 0:
         raise ArgumentError(
-            f"clip_grad_value_(clip_value={clip_value}): it is at least 0. Change it"
+            f"clip_grad_value_(clip_value={clip_value}): clip_value must be at least 0. Change it"
             f"{at(user_line())}."
         )
     for p in _with_gradient(parameters, "clip_grad_value_"):
         g = value_of(p.grad)
         if g.dtype.kind == "c":
             raise ArgumentError(
-                f"clip_grad_value_: a gradient of {g.dtype} has no order. Take clip_grad_norm_"
-                f"{at(user_line())}."
+                f"clip_grad_value_: complex numbers ({g.dtype}) are not ordered. Use "
+                f"clip_grad_norm_{at(user_line())}."
             )
         p.grad = np.clip(g, -clip_value, clip_value)
 

@@ -1,10 +1,10 @@
 """L-BFGS: the limited-memory quasi-Newton method, for deterministic losses.
 
-The quasi-Newton method of limited memory: the product of the inverse Hessian and the gradient by
-the two-loop recursion over pairs (s, y) of changes in position and gradient, and a search along it
-for a point that satisfies Wolfe's strong conditions (SciPy's).  It needs the loss as a function, a
-`closure`, as it looks at several points in each step.  For functions of arrays, and other methods,
-see `minimize`.
+The direction is the product of an approximate inverse Hessian and the gradient, computed by the
+two-loop recursion over pairs (s, y) of changes of the parameters and of the gradient; SciPy's line
+search finds a point that satisfies the strong Wolfe conditions.  A step evaluates the loss several
+times, so it takes a function that computes it, a `closure`.  For functions of arrays, and other
+methods, see `minimize`.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ optimize = LazyModule("scipy.optimize")
 
 
 class LBFGS(Optimizer):
-    """The quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno, with limited memory.
+    """The limited-memory quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno.
 
     Parameters
     ----------
     params : iterable of Tensor
-        All in one group: the direction mixes all of them.
+        All in one group, because the direction depends on all of them.
     lr : float or schedule, default 1
-        The length of a step without a search along the line; where a search begins.
+        The initial step length of the line search, or the step length without one.
     max_iter : int, default 20
         Iterations in one `step`.
     max_eval : int, optional
         Evaluations of the closure in one `step`; by default ``1.25 * max_iter``.
     tolerance_grad : float, default 1e-7
-        Stop where no element of the gradient is larger.
+        Stop if no element of the gradient is larger in magnitude.
     tolerance_change : float, default 1e-9
-        Stop where neither the loss nor any parameter changes by more.
+        Stop if the loss or all parameters change by no more than this.
     history_size : int, default 10
-        Pairs kept: 2 * history_size * (number of elements) numbers of memory.
+        Number of pairs kept, of 2 * (number of parameters) numbers each.
     line_search_fn : {"strong_wolfe", None}, default "strong_wolfe"
-        How the length of a step is found; None takes `lr`. (PyTorch's default is None, with which
-        a step can be far too long.)
+        The line search; with None the step length is `lr`. (PyTorch's default is None, with which
+        steps can be far too long.)
 
     Raises
     ------
     ArgumentError
-        An option outside its range, several groups, or an unknown search.
+        An option outside its range, several groups, or an unknown line search.
 
     References
     ----------
@@ -100,16 +100,16 @@ class LBFGS(Optimizer):
         self._memory = Memory()
 
     def add_param_group(self, group: Any) -> None:
-        """Only one group: the direction mixes all parameters."""
+        """Add the parameter group; there can be only one."""
         if self.param_groups:
             raise ArgumentError(
-                "LBFGS was given several groups of parameters, but its direction mixes all of "
-                f"them. Pass them in one{at(user_line())}."
+                "LBFGS was given several parameter groups, but its direction depends on all "
+                f"parameters. Pass them in one group{at(user_line())}."
             )
         super().add_param_group(group)
 
     def check(self, options: Options) -> None:
-        """Refuse options outside their range."""
+        """Raise for options outside their range."""
         super().check(options)
         for name in ("max_iter", "history_size"):
             require(options, name, lambda n: n >= 1, "at least 1", self)
@@ -117,19 +117,19 @@ class LBFGS(Optimizer):
             require(options, name, lambda x: x >= 0, "at least 0", self)
         if options["line_search_fn"] not in SEARCHES:
             raise ArgumentError(
-                f"LBFGS(line_search_fn={options['line_search_fn']!r}): it is one of {SEARCHES}. "
-                f"Choose one{at(user_line())}."
+                f"LBFGS(line_search_fn={options['line_search_fn']!r}): expected one of {SEARCHES}"
+                f"{at(user_line())}."
             )
 
     # ---- stepping ------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """Up to `max_iter` iterations.
+        """Run up to `max_iter` iterations.
 
         Parameters
         ----------
         closure : callable
-            Forgets the gradients, computes the loss, calls ``backward()`` and returns the loss. It
+            Resets the gradients, computes the loss, calls ``backward()`` and returns the loss. It
             may be compiled (`wengert.jit`).
 
         Returns
@@ -140,78 +140,79 @@ class LBFGS(Optimizer):
         Raises
         ------
         StructureError
-            No closure, or a call while a graph is built: the number of evaluations is not known
-            before they are done.
+            No closure, or a call while a graph is built: the number of evaluations depends on
+            their values.
         """
         if closure is None or current_trace() is not None:
             raise StructureError(
-                "LBFGS.step looks at several points, so it needs the loss as a function, and "
-                "cannot be a line of a compiled one. Call step(closure) from plain Python; the "
-                f"closure may be compiled{at(user_line())}."
+                "LBFGS.step evaluates the loss several times: it needs a closure, and cannot be "
+                "part of a compiled function. Call step(closure) outside jit; the closure may be "
+                f"compiled{at(user_line())}."
             )
         group = self.param_groups[0]
-        walk = _FlatParameters(self, closure, group)
-        first = walk.loss
+        parameters = _FlatParameters(self, closure, group)
+        first = parameters.loss
         for _ in range(group["max_iter"]):
-            if not self._iterate(walk, group):
+            if not self._iterate(parameters, group):
                 break
         group.advance()
         return first
 
-    def _iterate(self, walk: _FlatParameters, group: Options) -> bool:
-        """One iteration; whether another one makes sense."""
-        x, value, slope = walk.x, walk.value, walk.slope
-        if not math.isfinite(value) or np.max(np.abs(slope)) <= group["tolerance_grad"]:
+    def _iterate(self, parameters: _FlatParameters, group: Options) -> bool:
+        """Run one iteration; return whether to continue."""
+        x, value, gradient = parameters.x, parameters.value, parameters.gradient
+        if not math.isfinite(value) or np.max(np.abs(gradient)) <= group["tolerance_grad"]:
             return False
-        direction = self._memory.direction(slope)
-        if direction @ slope >= 0:  # the curvature that was seen is not that of here
+        direction = self._memory.direction(gradient)
+        if direction @ gradient >= 0:  # not a descent direction: the stored curvature is outdated
             self._memory = Memory()
-            direction = -slope
+            direction = -gradient
         length = float(group["lr"])
         if not self._memory.pairs:
-            length = min(1.0, 1.0 / float(np.sum(np.abs(slope)))) * length
+            length = min(1.0, 1.0 / float(np.sum(np.abs(gradient)))) * length
         if group["line_search_fn"] is None:
-            walk.go(x + length * direction)
-        elif not self._search(walk, direction, length):
+            parameters.move_to(x + length * direction)
+        elif not self._search(parameters, direction, length):
             return False
-        self._memory.add(walk.x - x, walk.slope - slope, group["history_size"])
-        moved = np.max(np.abs(walk.x - x))
-        small = group["tolerance_change"]
-        return walk.left > 0 and moved > small and abs(walk.value - value) > small
+        self._memory.add(parameters.x - x, parameters.gradient - gradient, group["history_size"])
+        moved = np.max(np.abs(parameters.x - x))
+        tolerance = group["tolerance_change"]
+        decrease = abs(parameters.value - value)
+        return parameters.left > 0 and moved > tolerance and decrease > tolerance
 
-    def _search(self, walk: _FlatParameters, direction: Vector, length: float) -> bool:
-        """Go along the direction; False, and no step, if no point is better."""
-        x, value, slope = walk.x, walk.value, walk.slope
+    def _search(self, parameters: _FlatParameters, direction: Vector, length: float) -> bool:
+        """Line search along a direction; False, without a step, if no point has a lower loss."""
+        x, value, gradient = parameters.x, parameters.value, parameters.gradient
         if self._memory.pairs:
             length = 1.0
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the result says that it found nothing
+            warnings.simplefilter("ignore")  # a failed search returns None
             found = optimize.line_search(
-                lambda there: walk.at(there)[0],
-                lambda there: walk.at(there)[1],
+                lambda point: parameters.at(point)[0],
+                lambda point: parameters.at(point)[1],
                 x,
                 direction * length,
-                slope,
+                gradient,
                 value,
-                maxiter=max(walk.left, 1),
+                maxiter=max(parameters.left, 1),
             )[0]
         steps = [found] if found is not None else [0.5**k for k in range(1, 30)]
         for step in steps:
-            walk.go(x + step * length * direction)
-            if math.isfinite(walk.value) and walk.value < value:
+            parameters.move_to(x + step * length * direction)
+            if math.isfinite(parameters.value) and parameters.value < value:
                 return True
-        walk.go(x)
+        parameters.move_to(x)
         return False
 
     # ---- saving and loading --------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Options, and the pairs in memory."""
+        """Options and stored pairs."""
         pairs = [(s.copy(), y.copy()) for s, y in self._memory.pairs]
         return {**super().state_dict(), "pairs": pairs}
 
     def load_state_dict(self, state: Any) -> None:
-        """Go on where another one stood."""
+        """Load what `state_dict` returned."""
         super().load_state_dict(state)
         self._memory = Memory([(np.array(s), np.array(y)) for s, y in state["pairs"]])
 
@@ -220,19 +221,19 @@ class LBFGS(Optimizer):
 
 
 class Memory:
-    """Pairs of changes in position and gradient, and the direction that they suggest."""
+    """Pairs (s, y) of changes of parameters and gradient, and the direction computed from them."""
 
     def __init__(self, pairs: list[tuple[Vector, Vector]] | None = None) -> None:
         self.pairs = pairs or []
 
-    def add(self, s: Vector, y: Vector, most: int) -> None:
-        """Keep a pair if the function curves upwards along it."""
+    def add(self, s: Vector, y: Vector, history_size: int) -> None:
+        """Store a pair if the curvature along it is positive."""
         if s @ y > 1e-10 * (y @ y):
-            self.pairs = [*self.pairs, (s, y)][-most:]
+            self.pairs = [*self.pairs, (s, y)][-history_size:]
 
-    def direction(self, slope: Vector) -> Vector:
+    def direction(self, gradient: Vector) -> Vector:
         """Minus the inverse Hessian times the gradient [1, algorithm 7.4]."""
-        q, factors = -slope, []
+        q, factors = -gradient, []
         for s, y in reversed(self.pairs):
             factor = (s @ q) / (y @ s)
             factors.append(factor)
@@ -246,7 +247,7 @@ class Memory:
 
 
 class _FlatParameters:
-    """Where the parameters are, in one vector of float64, and what the closure says there."""
+    """The parameters as one float64 vector, with the loss and gradient of the closure."""
 
     def __init__(self, optimizer: Optimizer, closure: Callable[[], Any], group: Options) -> None:
         self.parameters = [p for p in optimizer.parameters() if p.requires_grad]
@@ -254,22 +255,22 @@ class _FlatParameters:
         self.left = group["max_eval"] or math.ceil(1.25 * group["max_iter"])
         self.seen: dict[bytes, tuple[float, Vector, Any]] = {}
         self.x = np.concatenate([np.ravel(value_of(p)).astype(float) for p in self.parameters])
-        self.value, self.slope, self.loss = self._evaluate(self.x)
+        self.value, self.gradient, self.loss = self._evaluate(self.x)
 
     def at(self, x: Vector) -> tuple[float, Vector, Any]:
-        """Loss and gradient at a point, evaluated once."""
+        """Loss and gradient at a point; the last few are cached."""
         key = x.tobytes()
         if key not in self.seen:
             self.seen = {key: self._evaluate(x)} | dict(list(self.seen.items())[-3:])
         return self.seen[key]
 
-    def go(self, x: Vector) -> None:
-        """Move to a point."""
-        self.value, self.slope, _ = self.at(x)
-        self._place(x)
+    def move_to(self, x: Vector) -> None:
+        """Set the parameters to a point."""
+        self.value, self.gradient, _ = self.at(x)
+        self._assign(x)
         self.x = x
 
-    def _place(self, x: Vector) -> None:
+    def _assign(self, x: Vector) -> None:
         begin = 0
         with no_grad():
             for p in self.parameters:
@@ -279,11 +280,11 @@ class _FlatParameters:
 
     def _evaluate(self, x: Vector) -> tuple[float, Vector, Any]:
         self.left -= 1
-        self._place(x)
+        self._assign(x)
         with enable_grad():
             loss = self.closure()
-        slopes = [
+        gradients = [
             np.zeros(p.size) if p.grad is None else np.ravel(value_of(p.grad)).astype(float)
             for p in self.parameters
         ]
-        return float(value_of(loss)), np.concatenate(slopes), loss
+        return float(value_of(loss)), np.concatenate(gradients), loss

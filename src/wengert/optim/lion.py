@@ -1,4 +1,4 @@
-"""Lion: steps of constant size, by the sign of a momentum of gradients.
+"""Lion: steps of constant size in the direction of the sign of a momentum.
 
 c = b1 m + (1 - b1) g
 p <- p - lr (sign(c) + weight_decay p)
@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 
 from .optimizer import Optimizer, Options, State, require
-from .state import settled
+from .state import flush_subnormals
 
 
 class Lion(Optimizer):
-    """Steps by the sign of a mean gradient; remembers half of what Adam does.
+    """Steps in the direction of the sign of a mean gradient, with half the state of Adam.
 
     Parameters
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
     lr : float or schedule, default 0.0001
-        The length of a step in each coordinate; a third to a tenth of what serves Adam.
+        The length of a step in each coordinate; typically a third to a tenth of Adam's.
     betas : (float, float), default (0.9, 0.99)
-        How much of the mean goes into a step, and how slowly the mean changes.
+        Weight of the mean in a step, and decay rate of the mean.
     weight_decay : float, default 0
-        Shrinks the parameter by ``lr * weight_decay * p`` beside the step.
+        Decoupled weight decay: ``lr * weight_decay * p`` is subtracted in addition.
 
     References
     ----------
@@ -57,7 +57,7 @@ class Lion(Optimizer):
         super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay)
 
     def check(self, options: Options) -> None:
-        """Refuse options outside their range."""
+        """Raise for options outside their range."""
         super().check(options)
         require(
             options,
@@ -68,14 +68,14 @@ class Lion(Optimizer):
         )
 
     def begin(self, p: Any, options: Options) -> State:
-        """The mean is zero."""
+        """Zero mean."""
         return {"mean": np.zeros_like(p)}
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
-        """-lr times the sign of the mean, and what decay takes."""
+        """-lr times the sign of the mean, plus weight decay."""
         b1, b2 = options["betas"]
         change = np.sign(b1 * state["mean"] + (1 - b1) * g)
         if options["weight_decay"]:
             change = change + options["weight_decay"] * p
-        state["mean"] = settled(b2 * state["mean"] + (1 - b2) * g)
+        state["mean"] = flush_subnormals(b2 * state["mean"] + (1 - b2) * g)
         return -options["lr"] * change

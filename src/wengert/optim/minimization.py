@@ -1,12 +1,11 @@
-"""Minimization: SciPy's methods with exact compiled derivatives, for any container of arrays.
+"""SciPy's minimization methods with exact compiled derivatives, for any container of arrays.
 
-`scipy.optimize` has good methods and asks for derivatives of functions of one vector.  Here a
-function takes its arguments as it likes to, and everything a method can use is given to it: the
-gradient, the product with the Hessian, the Hessian, the Jacobian of the residuals; each is one
-compiled function.
+`scipy.optimize` minimizes functions of one vector.  Here the variables may be any container of
+arrays, and each method gets the derivatives that it can use: gradient, Hessian-vector product,
+Hessian, or Jacobian of the residuals, each compiled to one function.
 
-    minimize        one number: L-BFGS-B, BFGS, conjugate gradients, Newton and trust regions, ...
-    least_squares   a sum of squares: Gauss-Newton in trust regions, Levenberg-Marquardt
+    minimize        a scalar function: L-BFGS-B, BFGS, conjugate gradients, trust regions, ...
+    least_squares   a sum of squares: Gauss-Newton with trust regions, Levenberg-Marquardt
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from .ravel import Raveled
 
 optimize = LazyModule("scipy.optimize")
 
-BY_VALUES = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
-BY_PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
-BY_HESSIANS = frozenset(("dogleg", "trust-exact"))
+DERIVATIVE_FREE = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
+WITH_HESSIAN_PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
+WITH_HESSIANS = frozenset(("dogleg", "trust-exact"))
 
 
 def minimize(
@@ -46,37 +45,37 @@ def minimize(
     options: dict[str, Any] | None = None,
     compile: bool = True,
 ) -> Any:
-    """Look for a minimum of a function with ``scipy.optimize.minimize``.
+    """Minimize a scalar function with ``scipy.optimize.minimize``.
 
     Parameters
     ----------
     fun : callable
-        ``fun(x, *args)``, one real number.
+        ``fun(x, *args)``, a real number.
     x0 : container of arrays
-        Where to begin; lists, tuples, dicts of real arrays, as ``model.state_dict()``.
+        Initial guess: lists, tuples, dicts of real arrays, such as ``model.state_dict()``.
     args : tuple
-        Passed on; not changed.
+        Further arguments of `fun`, which are held constant.
     method : str, default "L-BFGS-B"
-        SciPy's names. Newton-CG, trust-ncg, trust-krylov and trust-constr get products with the
-        Hessian, dogleg and trust-exact the Hessian (n**2 numbers), the others the gradient.
+        SciPy's names. Newton-CG, trust-ncg, trust-krylov and trust-constr get Hessian-vector
+        products, dogleg and trust-exact the Hessian (n**2 numbers), the others the gradient.
     bounds : pair, optional
         ``(lower, upper)``: numbers, or containers like `x0`; None and infinity mean no bound.
     tol, callback, options
-        SciPy's; `callback` gets the container.
+        As in SciPy; `callback` is called with a container.
     compile : bool, default True
-        Compile `fun` and what is derived from it.
+        Compile `fun` and its derivatives.
 
     Returns
     -------
     scipy.optimize.OptimizeResult
-        SciPy's, in which `x` and the gradient (`jac`; `grad` of trust-constr) are containers like
-        `x0`; `success` and `message` say whether and why it ended. What stays a vector or a matrix
-        (`hess_inv`) has the numbers in the order of `x0`, dicts in the order of their keys.
+        SciPy's result, in which `x` and the gradient (`jac`; `grad` for trust-constr) are
+        containers like `x0`. Other vectors and matrices (`hess_inv`) are ordered as the leaves of
+        `x0`, dicts in insertion order.
 
     Raises
     ------
     DtypeError, ArgumentError, ShapeError
-        `x0` or the bounds are not what they have to be.
+        `x0` has no or not only real numbers, or the bounds do not match it.
 
     Examples
     --------
@@ -89,28 +88,28 @@ def minimize(
     (True, np.float64(1.0))
     """
     shape = Raveled(x0, "minimize")
-    parts = _parts_of(fun, shape, compile)
+    derivatives = _derivatives_of(fun, shape, compile)
     name = method.lower()
     known: dict[str, Any] = {}
-    if name not in BY_VALUES:
-        slope = parts("slope")
+    if name not in DERIVATIVE_FREE:
+        value_and_gradient = derivatives("value_and_gradient")
         known = {"jac": True}
 
         def objective(v: Any, *args: Any) -> Any:
-            value, bar = slope(v, *args)
-            return float(_number(value)), np.asarray(value_of(bar))
+            value, gradient = value_and_gradient(v, *args)
+            return float(_number(value)), np.asarray(value_of(gradient))
     else:
-        plain = parts("value")
+        plain = derivatives("value")
 
         def objective(v: Any, *args: Any) -> Any:
             return float(_number(plain(v, *args)))
 
-    if name in BY_PRODUCTS:
-        product = parts("product")
+    if name in WITH_HESSIAN_PRODUCTS:
+        product = derivatives("product")
         known["hessp"] = lambda v, p, *args: np.asarray(value_of(product(v, p, *args)))
-    elif name in BY_HESSIANS:
-        matrix = parts("matrix")
-        known["hess"] = lambda v, *args: np.asarray(value_of(matrix(v, *args)))
+    elif name in WITH_HESSIANS:
+        full = derivatives("hessian")
+        known["hess"] = lambda v, *args: np.asarray(value_of(full(v, *args)))
     if bounds is not None:
         known["bounds"] = optimize.Bounds(*shape.bounds(bounds, "minimize"))
     if callback is not None:
@@ -118,7 +117,7 @@ def minimize(
     found = optimize.minimize(
         objective, shape.vector(x0), args, method=method, tol=tol, options=options, **known
     )
-    return _opened(found, shape)
+    return _with_containers(found, shape)
 
 
 def least_squares(
@@ -132,33 +131,33 @@ def least_squares(
     compile: bool = True,
     **options: Any,
 ) -> Any:
-    """Look for a minimum of a sum of squares with ``scipy.optimize.least_squares``.
+    """Minimize a sum of squares with ``scipy.optimize.least_squares``.
 
     Parameters
     ----------
     fun : callable
         ``fun(x, *args)``, the residuals: an array of any shape, or a container of arrays.
     x0 : container of arrays
-        Where to begin.
+        Initial guess.
     args : tuple
-        Passed on; not changed.
+        Further arguments of `fun`, which are held constant.
     method : {"trf", "dogbox", "lm"}, default "trf"
-        Gauss-Newton in trust regions, or Levenberg-Marquardt (no bounds, loss "linear" only).
+        Gauss-Newton with trust regions, or Levenberg-Marquardt (no bounds, loss "linear" only).
     bounds : pair, optional
         ``(lower, upper)``: numbers, or containers like `x0`.
     loss : str or callable, default "linear"
-        SciPy's, for outliers: "soft_l1", "huber", "cauchy", "arctan".
+        SciPy's robust losses: "soft_l1", "huber", "cauchy", "arctan".
     compile : bool, default True
         Compile the residuals and their Jacobian (m * n numbers).
     **options
-        SciPy's: ftol, xtol, gtol, x_scale, f_scale, max_nfev, verbose, ...
+        SciPy's options: ftol, xtol, gtol, x_scale, f_scale, max_nfev, verbose, ...
 
     Returns
     -------
     scipy.optimize.OptimizeResult
-        SciPy's, in which `x` and `grad` are containers like `x0`; `fun` and the rows of `jac` are
-        all residuals in one line, the columns of `jac` the numbers of `x0`, both in the order in
-        which they are written, dicts in the order of their keys.
+        SciPy's result, in which `x` and `grad` are containers like `x0`. `fun` and the rows of
+        `jac` are ordered as the residuals, the columns of `jac` as the leaves of `x0`, dicts in
+        insertion order.
 
     Examples
     --------
@@ -173,8 +172,8 @@ def least_squares(
     np.float64(3.0)
     """
     shape = Raveled(x0, "least_squares")
-    parts = _parts_of(fun, shape, compile)
-    values, matrix = parts("residuals"), parts("jacobian")
+    derivatives = _derivatives_of(fun, shape, compile)
+    values, matrix = derivatives("residuals"), derivatives("jacobian")
     if bounds is not None:
         options["bounds"] = shape.bounds(bounds, "least_squares")
     found = optimize.least_squares(
@@ -191,12 +190,12 @@ def least_squares(
     return found
 
 
-# ---- programs ----------------------------------------------------------------------------------
+# ---- derivatives of functions of a vector ------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=64)  # a function that is minimized again is not compiled again
-def _kept_parts(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
-    flat = shape.of_vectors(fun)
+@functools.lru_cache(maxsize=64)  # so that minimizing a function again does not compile it again
+def _cached_derivatives(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
+    flat = shape.with_vectors(fun)
 
     def residuals(v: Any, *args: Any) -> Any:
         out = flat(v, *args)
@@ -208,40 +207,40 @@ def _kept_parts(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]
 
     makers: dict[str, Callable[[], Any]] = {
         "value": lambda: flat,
-        "slope": lambda: value_and_grad(flat),
+        "value_and_gradient": lambda: value_and_grad(flat),
         "product": lambda: product,
-        "matrix": lambda: hessian(flat),
+        "hessian": lambda: hessian(flat),
         "residuals": lambda: residuals,
         "jacobian": lambda: jacobian(residuals),
     }
 
     @functools.cache
-    def part(name: str) -> Any:
+    def derivative(name: str) -> Any:
         return jit(makers[name]()) if compile else makers[name]()
 
-    return part
+    return derivative
 
 
-def _parts_of(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
+def _derivatives_of(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
     try:
-        return _kept_parts(fun, shape, compile)
+        return _cached_derivatives(fun, shape, compile)
     except TypeError:  # a function that cannot be hashed
-        return _kept_parts.__wrapped__(fun, shape, compile)
+        return _cached_derivatives.__wrapped__(fun, shape, compile)
 
 
 def _number(value: Any) -> Any:
     value = value_of(value)
     if np.ndim(value) != 0:
         raise ArgumentError(
-            f"minimize: the function returned an array of shape {np.shape(value)}. Return one "
-            f"number, the sum of squares for instance; or use least_squares{at(user_line())}."
+            f"minimize: the function returned an array of shape {np.shape(value)}. Return a "
+            f"number, for example a sum of squares, or use least_squares{at(user_line())}."
         )
     return value
 
 
-def _opened(found: Any, shape: Raveled) -> Any:
-    slope = "grad" if "grad" in found else "jac"  # of trust-constr, `jac` is of the constraints
-    for name in ("x", slope):
+def _with_containers(found: Any, shape: Raveled) -> Any:
+    gradient = "grad" if "grad" in found else "jac"  # trust-constr: `jac` is of the constraints
+    for name in ("x", gradient):
         if name in found:
             found[name] = shape.container(np.asarray(found[name]))
     return found

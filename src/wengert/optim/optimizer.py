@@ -1,10 +1,10 @@
 """Optimizer: the base class of optimizers.
 
-An optimizer states one formula, `update(p, g, state, options)`: the change of one parameter, from
-its value, its gradient, what it remembers about it, and the options of its group.  All in plain
-arrays: a step is not recorded.  Everything else is here, once.
+A subclass defines `update(p, g, state, options)`, which computes the change of one parameter from
+its value, its gradient, its state and the options of its group, all to_arrays arrays: steps are not
+recorded for differentiation.  This class does the rest.
 
-Parameters without a gradient are skipped, and what is remembered of them does not age.
+Parameters without a gradient are skipped; their state does not change.
 """
 
 from __future__ import annotations
@@ -19,35 +19,36 @@ from wengert._engine.core.recording import current_trace, no_grad
 from wengert._engine.core.validation import spelled
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
-from .state import Group, held_step, is_held, plain, restore, value_before
+from .state import Group, has_variables, restore, step_variables, to_arrays, value_before
 
 State = dict[str, Any]
 Options = dict[str, Any]
 
 
 class Optimizer:
-    """Base of all optimizers; subclasses define `update`.
+    """Base class of optimizers; subclasses define `update`.
 
     Parameters
     ----------
     params : iterable of Tensor, or of dict
-        What to change: tensors that require a gradient, such as ``model.parameters()``. To give
-        parts of a model options of their own, pass dicts ``{"params": ..., "lr": ...}``.
+        Tensors that require a gradient, such as ``model.parameters()``, or parameter groups: dicts
+        ``{"params": ..., "lr": ...}`` with options for some of the parameters.
     **defaults
-        Options of groups that do not state them. The rate, ``lr``, may be a function of the number
-        of steps taken (`wengert.optim.schedules`).
+        Options of groups that do not set them. The learning rate, ``lr``, may be a function of the
+        number of steps taken (`wengert.optim.schedules`).
 
     Attributes
     ----------
     param_groups : list of dict
-        The parameters with their options, to be changed while training (``group["lr"] *= 0.5``).
+        The parameters with their options, which may change during training
+        (``group["lr"] *= 0.5``).
     lr : float
-        The rate of all groups, at this step if it follows a schedule; assigning sets it for all.
+        The current learning rate of the first group; assigning sets it for all groups.
 
     Raises
     ------
     ArgumentError
-        No parameters, the same twice, something that is not a tensor, an unknown option, or an
+        No parameters, a duplicate, something that is not a tensor, an unknown option, or an
         option outside its range.
     """
 
@@ -58,8 +59,8 @@ class Optimizer:
         entries: list[Any] = [params] if isinstance(params, Handle) else list(params)
         if not entries:
             raise ArgumentError(
-                f"{type(self).__name__} was given no parameters. Pass model.parameters(), and "
-                f"note that an iterator can be used up only once{at(user_line())}."
+                f"{type(self).__name__} was given no parameters. Pass model.parameters(); an "
+                f"iterator can be consumed only once{at(user_line())}."
             )
         if not isinstance(entries[0], Mapping):
             entries = [{"params": entries}]
@@ -67,14 +68,14 @@ class Optimizer:
             self.add_param_group(entry)
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
-        """Add parameters with options of their own: ``{"params": ..., "lr": ...}``."""
+        """Add a parameter group: ``{"params": ..., "lr": ...}``."""
         given = group["params"]
         options = {**self._defaults, **group}
         options["params"] = [given] if isinstance(given, Handle) else list(given)
         unknown = sorted(options.keys() - self._defaults.keys() - {"params"})
         if unknown:
             raise ArgumentError(
-                f"{type(self).__name__} has no options {unknown}. Its options are "
+                f"{type(self).__name__} has no option {', '.join(unknown)}. Its options are "
                 f"{sorted(self._defaults)}{at(user_line())}."
             )
         known = {id(p) for p in self.parameters()}
@@ -82,12 +83,12 @@ class Optimizer:
             if not isinstance(p, Handle):
                 raise ArgumentError(
                     f"{type(self).__name__} was given a {type(p).__name__} as a parameter. Only "
-                    f"tensors can be changed in place: make it a Parameter{at(user_line())}."
+                    f"tensors can be updated in place: make it a Parameter{at(user_line())}."
                 )
             if id(p) in known:
                 raise ArgumentError(
-                    f"{type(self).__name__} was given the same parameter twice, and would step "
-                    f"twice. Name each once{at(user_line())}."
+                    f"{type(self).__name__} was given the same parameter twice and would update it "
+                    f"twice per step. Pass each parameter once{at(user_line())}."
                 )
             known.add(id(p))
         self.check(options)
@@ -98,14 +99,14 @@ class Optimizer:
         return [p for group in self.param_groups for p in group["params"]]
 
     def check(self, options: Options) -> None:
-        """Refuse options outside their range; subclasses extend it."""
+        """Raise for options outside their range; subclasses extend it."""
         if not callable(options.get("lr")):
-            require(options, "lr", lambda x: x >= 0, "a rate of at least 0", self)
+            require(options, "lr", lambda x: x >= 0, "at least 0", self)
         require(options, "weight_decay", lambda x: x >= 0, "at least 0", self)
 
     @property
     def lr(self) -> float:
-        """The rate of the first group; assigning sets it for all groups."""
+        """The learning rate of the first group; assigning sets it for all groups."""
         return self.param_groups[0]["lr"]
 
     @lr.setter
@@ -117,38 +118,39 @@ class Optimizer:
     # ---- stepping ------------------------------------------------------------------------------
 
     def begin(self, p: Any, options: Options) -> State:
-        """What is remembered of a parameter before the first step: arrays and integers.
+        """The initial state of a parameter: arrays and integers.
 
-        An optimizer that states it can take its steps in a compiled function (`wengert.jit`).
+        An optimizer with state has to define it if its steps are to be compiled (`wengert.jit`).
 
         Parameters
         ----------
         p : array
+            Value of the parameter.
         options : dict
-            Of its group.
+            Options of its group.
         """
         return {}
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
-        """The change of a parameter: an array that is added to it.
+        """The array to add to a parameter.
 
         Parameters
         ----------
         p, g : array
-            Value and gradient. Neither may be changed in place.
+            Value and gradient. Neither may be modified in place.
         state : dict
-            What is remembered of this parameter; at first what `begin` says.
+            State of this parameter, to be updated in place; `begin` returns the initial one.
         options : dict
-            Of its group.
+            Options of its group.
         """
         raise StructureError(
-            f"{type(self).__name__} defines no update(p, g, state, options). Define the change of "
-            f"one parameter{at(user_line())}."
+            f"{type(self).__name__} does not define update(p, g, state, options). Define it to "
+            f"return the change of one parameter{at(user_line())}."
         )
 
     @no_grad()
     def step(self) -> None:
-        """Change every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
@@ -156,57 +158,57 @@ class Optimizer:
                 state = self._state.get(id(p))
                 if not state:
                     state = self._state[id(p)] = self.begin(value_before(p), group)
-                if current_trace() is not None or is_held(state):
-                    held_step(self, p, state, group)
+                if current_trace() is not None or has_variables(state):
+                    step_variables(self, p, state, group)
                 else:
                     p += self.update(value_of(p), value_of(p.grad), state, group)
             group.advance()
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Set the gradients of all parameters to None."""
         for p in self.parameters():
             p.grad = None
 
     # ---- saving and loading --------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """What is needed to go on later: options, and what is remembered, by position."""
-        groups = [  # a schedule is part of the program; how far it has come is not
-            {k: v for k, v in g.plain().items() if k != "params" and not callable(v)}
+        """Options of the groups and state of the parameters, in order."""
+        groups = [  # not the schedule itself, which may be any function, but its step count
+            {k: v for k, v in g.current().items() if k != "params" and not callable(v)}
             for g in self.param_groups
         ]
-        states = [plain(self._state.get(id(p), {})) for p in self.parameters()]
+        states = [to_arrays(self._state.get(id(p), {})) for p in self.parameters()]
         return {"groups": groups, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another optimizer of the same parameters stood.
+        """Load what `state_dict` returned.
 
         Raises
         ------
         StructureError
-            It is not a state of an optimizer of this class with as many groups and parameters.
-            Nothing was changed.
+            It is not the state of an optimizer of this class with as many groups and parameters.
+            Nothing is changed.
         ShapeError
-            It is of parameters of other shapes. Nothing was changed.
+            The shapes of parameters differ. Nothing is changed.
         """
         if not isinstance(state, Mapping) or not {"groups", "states"} <= state.keys():
             raise StructureError(
-                f"{type(self).__name__}.load_state_dict was given {spelled(state)}, which is not a "
-                f"state of an optimizer. Give what state_dict() has returned{at(user_line())}."
+                f"{type(self).__name__}.load_state_dict was given {spelled(state)}, which is not "
+                f"the state of an optimizer. Pass what state_dict() returned{at(user_line())}."
             )
         groups, states = state["groups"], state["states"]
         parameters = self.parameters()
         if len(groups) != len(self.param_groups) or len(states) != len(parameters):
             raise StructureError(
-                f"{type(self).__name__}.load_state_dict: the state is of {len(groups)} groups with "
-                f"{len(states)} parameters, this has {len(self.param_groups)} with "
+                f"{type(self).__name__}.load_state_dict: the state has {len(groups)} groups with "
+                f"{len(states)} parameters, this optimizer has {len(self.param_groups)} with "
                 f"{len(parameters)}. Load the state of the same model{at(user_line())}."
             )
         found = iter(states)
         for group, options in zip(self.param_groups, groups, strict=True):
             self._check_options(options)
             for p in group["params"]:
-                self._check_state(self.begin(value_of(p), group), next(found))
+                self._check_param_state(self.begin(value_of(p), group), next(found))
         for group, options in zip(self.param_groups, groups, strict=True):
             group.update(options)
         self._state = {
@@ -219,21 +221,22 @@ class Optimizer:
         if unknown:
             raise StructureError(
                 f"{type(self).__name__}.load_state_dict: the state has options {unknown}, this "
-                f"optimizer has {sorted(self._defaults)}. Load the state of one of the same kind"
+                f"optimizer has {sorted(self._defaults)}. Load the state of a {type(self).__name__}"
                 f"{at(user_line())}."
             )
 
-    def _check_state(self, begun: State, state: State) -> None:
-        """What is remembered of a parameter has the names and shapes that it begins with."""
-        if not begun or not state:
+    def _check_param_state(self, initial: State, state: State) -> None:
+        """Raise unless the state of a parameter has the names and shapes of the initial state."""
+        if not initial or not state:
             return
         what = f"{type(self).__name__}.load_state_dict"
-        if begun.keys() != state.keys():
+        if initial.keys() != state.keys():
             raise StructureError(
-                f"{what}: the state remembers {sorted(state)} of a parameter, this optimizer "
-                f"{sorted(begun)}. Load the state of one of the same kind{at(user_line())}."
+                f"{what}: the state of a parameter has entries {sorted(state)}, expected "
+                f"{sorted(initial)}. Load the state of an optimizer of the same class and options"
+                f"{at(user_line())}."
             )
-        for name, item in begun.items():
+        for name, item in initial.items():
             if np.shape(item) != np.shape(state[name]):
                 raise ShapeError(
                     f"{what}: {name} has shape {np.shape(state[name])} in the state, for a "
@@ -242,11 +245,11 @@ class Optimizer:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Memory addresses mean nothing after pickling: what is remembered goes by position.
+        # _state is keyed by id, which pickling does not preserve: store it by position.
         return {
             "param_groups": self.param_groups,
             "_defaults": self._defaults,
-            "_state": [plain(self._state.get(id(p), {})) for p in self.parameters()],
+            "_state": [to_arrays(self._state.get(id(p), {})) for p in self.parameters()],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -255,7 +258,7 @@ class Optimizer:
 
     def __repr__(self) -> str:
         groups = [
-            ", ".join(f"{k}={v}" for k, v in g.plain().items() if k != "params")
+            ", ".join(f"{k}={v}" for k, v in g.current().items() if k != "params")
             + f", {len(g['params'])} parameters"
             for g in self.param_groups
         ]
@@ -263,17 +266,17 @@ class Optimizer:
 
 
 def require(options: Options, name: str, holds: Any, demand: str, owner: Any) -> None:
-    """Refuse an option that does not hold what is demanded of it."""
+    """Raise unless an option satisfies a condition."""
     value = options.get(name)
     if name in options and not _holds(holds, value):
         raise ArgumentError(
-            f"{type(owner).__name__}({name}={value}): {name} has to be {demand}. Change it"
+            f"{type(owner).__name__}({name}={value}): {name} must be {demand}. Change it"
             f"{at(user_line())}."
         )
 
 
 def _holds(holds: Any, value: Any) -> bool:
-    """Whether it holds of a value; of one of another type it does not."""
+    """Whether a value satisfies a condition; False if the condition raises for its type."""
     try:
         return bool(holds(value))
     except (TypeError, ValueError):

@@ -1,9 +1,9 @@
 """Functions of containers of arrays as functions of one vector, and back.
 
-SciPy's methods know vectors.  A program that takes its arguments apart itself is one compiled
-function of a vector; its gradient is a vector, its Hessian a matrix, without assembly outside.
+SciPy's methods work on vectors.  A function that unpacks a vector itself compiles to one program
+whose gradient is a vector and whose Hessian is a matrix.
 
-    Raveled     a container's shape: vector <-> container, functions, bounds
+    Raveled     conversion between containers of one structure and vectors; functions, bounds
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Vector = np.ndarray[Any, Any]
 
 
 class Raveled:
-    """What a container of arrays looks like as a vector: dicts in the order of their keys.
+    """Conversion between containers of one structure and vectors; dicts in insertion order.
 
     Parameters
     ----------
     x : container of arrays
-        Real numbers, in any nesting; integers become float64.
+        Real numbers, arbitrarily nested; integers become float64.
     what : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Raises
     ------
     DtypeError
-        An array of complex numbers, texts or objects.
+        An array of complex numbers, strings or objects.
     ArgumentError
         No numbers at all.
 
@@ -57,15 +57,16 @@ class Raveled:
         for array in arrays:
             if array.dtype.kind not in "fiub":
                 raise DtypeError(
-                    f"{what}: x0 contains {array.dtype}, which is not a real number. Pass real "
-                    f"arrays; give a complex one as its two parts{at(user_line())}."
+                    f"{what}: x0 contains {array.dtype}, which is not real. Pass real arrays; "
+                    f"split complex ones into real and imaginary parts{at(user_line())}."
                 )
         self.shapes = [array.shape for array in arrays]
         self.dtypes = [a.dtype if a.dtype.kind == "f" else np.dtype(float) for a in arrays]
         self.sizes = [array.size for array in arrays]
         if not any(self.sizes):
             raise ArgumentError(
-                f"{what}: x0 contains no numbers. Pass what is to be found{at(user_line())}."
+                f"{what}: x0 contains no numbers. Pass an initial guess of the variables"
+                f"{at(user_line())}."
             )
 
     def _key(self) -> Any:
@@ -78,12 +79,12 @@ class Raveled:
         return hash(self._key())
 
     def vector(self, x: Any) -> Vector:
-        """The numbers of a container of this shape, as float64."""
+        """A container of this structure as a float64 vector."""
         leaves = pytree.flatten(x)[0]
         return np.concatenate([np.ravel(value_of(leaves[k])).astype(float) for k in self._order])
 
     def container(self, v: Any) -> Any:
-        """The container of a vector; recorded and traced vectors as well."""
+        """A vector, which may be recorded or traced, as a container."""
         leaves: list[Any] = [None] * len(self._order)
         begin = 0
         for k, shape, dtype, size in zip(
@@ -94,8 +95,8 @@ class Raveled:
             begin += size
         return pytree.unflatten(self.structure, leaves)
 
-    def of_vectors(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of such containers as one of vectors."""
+    def with_vectors(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of containers as a function of vectors."""
 
         def flat(v: Any, *args: Any) -> Any:
             return fun(self.container(v), *args)
@@ -104,17 +105,17 @@ class Raveled:
         return flat
 
     def bounds(self, given: Any, what: str) -> tuple[Vector, Vector]:
-        """Lower and upper bounds of each number, from two containers or numbers."""
+        """Lower and upper bounds as vectors, from two containers or numbers."""
         if not (isinstance(given, tuple | list) and len(given) == 2):
             raise ArgumentError(
-                f"{what}: bounds are a pair (lower, upper), each a number, or numbers and arrays "
-                f"in the structure of x0. A {type(given).__name__} was given{at(user_line())}."
+                f"{what}: bounds was given a {type(given).__name__}. Pass a pair (lower, upper), "
+                f"each a number or a container with the structure of x0{at(user_line())}."
             )
         low, high = (self._bound(b, side, what) for b, side in zip(given, (-1, 1), strict=True))
         if np.any(low > high):
             raise ArgumentError(
-                f"{what}: {np.sum(low > high)} lower bounds are above their upper ones. Exchange "
-                f"them{at(user_line())}."
+                f"{what}: {np.sum(low > high)} lower bounds are above the upper bounds. Swap them"
+                f"{at(user_line())}."
             )
         return low, high
 
@@ -128,8 +129,8 @@ class Raveled:
             leaves = [leaves[k] for k in self._order]
         else:
             raise ArgumentError(
-                f"{what}: bounds have the structure {structure}, x0 has {self.structure}. Give "
-                f"one number, or the structure of x0{at(user_line())}."
+                f"{what}: bounds have the structure {structure}, x0 has {self.structure}. Pass a "
+                f"number or a container with the structure of x0{at(user_line())}."
             )
         try:
             wide = [
@@ -138,6 +139,6 @@ class Raveled:
             ]
         except ValueError as error:
             raise ShapeError(
-                f"{what}: a bound does not fit x0: {error}{at(user_line())}."
+                f"{what}: a bound does not broadcast to x0: {error}{at(user_line())}."
             ) from None
         return np.concatenate([np.ravel(b) for b in wide])

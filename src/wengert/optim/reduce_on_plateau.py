@@ -1,7 +1,7 @@
-"""ReduceLROnPlateau: a smaller learning rate when a metric has stopped improving.
+"""ReduceLROnPlateau: reduce the learning rate when a metric has stopped improving.
 
-Other schedules are functions of the number of steps (schedules.py).  This one looks at what was
-measured after each epoch, and has a state: `state_dict`.
+Other schedules are functions of the number of steps (schedules.py).  This one depends on a metric
+measured after each epoch, and has state (`state_dict`).
 """
 
 from __future__ import annotations
@@ -19,37 +19,41 @@ __all__ = ["ReduceLROnPlateau"]
 
 
 class ReduceLROnPlateau:
-    """Multiply the rate by a factor when a figure has not improved for some time.
+    """Multiply the learning rate by a factor when a metric has stopped improving.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its rates are numbers, and not schedules.
+        Its learning rates must be numbers, not schedules.
     mode : {"min", "max"}
-        Whether smaller or larger is better.
+        Whether the metric is to decrease or to increase.
     factor : float, default 0.1
-        From above 0 to below 1.
+        Above 0 and below 1.
     patience : int, default 10
-        After how many bad measurements more than that the rate falls.
+        Number of epochs without improvement that are tolerated; the rate is reduced after the next
+        one.
     threshold : float, default 1e-4
-        What counts as better: by this share ("rel") or by this much ("abs").
+        The least change that counts as an improvement, relative or absolute.
     threshold_mode : {"rel", "abs"}
+        Whether `threshold` is relative to the best metric.
     cooldown : int, default 0
-        How many measurements after a fall are not counted as bad.
+        Number of epochs after a reduction that do not count.
     min_lr : float, default 0
-        The rate does not fall below.
+        Lower bound of the learning rate.
     eps : float, default 1e-8
-        A fall by less than this is left out.
+        Reductions by no more than this are skipped.
 
     Attributes
     ----------
     best : float
+        The best metric so far.
     num_bad_epochs : int
+        Number of epochs since the last improvement.
 
     Raises
     ------
     ArgumentError
-        An option outside its range, or an optimizer that follows a schedule.
+        An option outside its range, or an optimizer with a schedule.
 
     Examples
     --------
@@ -75,15 +79,16 @@ class ReduceLROnPlateau:
         min_lr: float = 0.0,
         eps: float = 1e-8,
     ) -> None:
-        for word, given, allowed in (
+        for name, given, allowed in (
             ("mode", mode, ("min", "max")),
             ("threshold_mode", threshold_mode, ("rel", "abs")),
         ):
             if given not in allowed:
                 raise ArgumentError(
-                    f"ReduceLROnPlateau({word}={given!r}): one of {allowed}{at(user_line())}."
+                    f"ReduceLROnPlateau({name}={given!r}): expected one of {allowed}"
+                    f"{at(user_line())}."
                 )
-        for word, value, holds, demand in (
+        for name, value, holds, demand in (
             ("factor", factor, 0 < factor < 1, "above 0 and below 1"),
             ("patience", patience, patience >= 0, "at least 0"),
             ("threshold", threshold, threshold >= 0, "at least 0"),
@@ -92,13 +97,13 @@ class ReduceLROnPlateau:
         ):
             if not holds:
                 raise ArgumentError(
-                    f"ReduceLROnPlateau({word}={value}): it is {demand}. Change it"
+                    f"ReduceLROnPlateau({name}={value}): {name} must be {demand}. Change it"
                     f"{at(user_line())}."
                 )
         if any(group.schedule is not None for group in optimizer.param_groups):
             raise ArgumentError(
-                "ReduceLROnPlateau of an optimizer whose rate follows a schedule: one of the two "
-                f"can decide. Give the optimizer a number for lr{at(user_line())}."
+                "ReduceLROnPlateau was given an optimizer whose learning rate follows a schedule, "
+                f"which determines the rate. Set lr to a number{at(user_line())}."
             )
         self.optimizer = optimizer
         self.mode, self.factor, self.patience = mode, float(factor), int(patience)
@@ -109,7 +114,7 @@ class ReduceLROnPlateau:
         self.cooldown_counter = 0
 
     def step(self, metric: Any) -> None:
-        """Take notice of a measurement; NaN is a bad one."""
+        """Record a metric; NaN is not an improvement."""
         current = float(metric)
         if self._is_better(current):
             self.best = current
@@ -136,7 +141,7 @@ class ReduceLROnPlateau:
         return current > self.best + margin
 
     def state_dict(self) -> dict[str, Any]:
-        """What it remembers; the rate itself is the optimizer's."""
+        """The best metric and the counters; the learning rate is part of the optimizer's state."""
         return {
             "best": self.best,
             "num_bad_epochs": self.num_bad_epochs,
@@ -144,7 +149,7 @@ class ReduceLROnPlateau:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Remember what another one did."""
+        """Load what `state_dict` returned."""
         self.best = float(state["best"])
         self.num_bad_epochs = int(state["num_bad_epochs"])
         self.cooldown_counter = int(state["cooldown_counter"])

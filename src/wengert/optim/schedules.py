@@ -1,18 +1,18 @@
-"""Schedules: learning rates as functions of the number of steps.
+"""Learning-rate schedules: functions of the number of steps.
 
-Linear        along a line, and constant from then on
-Cosine        down half a cosine; again and again with `restarts`
-Exponential   times a factor at each step, or each so many steps
-Steps         times a factor at each of some steps
-InverseRoot   as one over the root of the step
+Linear        linear interpolation, then constant
+Cosine        half a cosine; repeated with `restarts`
+Exponential   multiplied by a factor every step, or every n steps
+Steps         multiplied by factors at given steps
+InverseRoot   proportional to 1/sqrt(step)
 OneCycle      up to a peak and down again
-Warmup        a line up to where another schedule begins
-Joined        one after the other
+Warmup        a linear increase up to another schedule
+Joined        schedules in sequence
 
-An optimizer takes one in the place of a number: ``optim.Adam(parameters, lr=Cosine(1e-3, 1000))``.
-It counts its own steps, also in compiled functions, where the schedule is a few lines of the
-program.  A schedule of your own is any function of an integer, written in NumPy; choices are
-`np.where`, as in a compiled step the number is not known.
+An optimizer accepts one instead of a number: ``optim.Adam(parameters, lr=Cosine(1e-3, 1000))``.  It
+counts its steps; in compiled steps the schedule is compiled too.  Any function of an integer that
+is written in NumPy can be a schedule; branches have to be `np.where`, because in a compiled step
+the number is unknown.
 """
 
 from __future__ import annotations
@@ -42,19 +42,17 @@ __all__ = [
 def _positive(schedule: Any, *names: str) -> None:
     for name in names:
         if not getattr(schedule, name) > 0:
-            raise ArgumentError(
-                f"{schedule}: {name} has to be above 0. Change it{at(user_line())}."
-            )
+            raise ArgumentError(f"{schedule}: {name} must be above 0. Change it{at(user_line())}.")
 
 
 @dataclass(frozen=True)
 class Linear:
-    """From one rate to another along a line.
+    """Linear interpolation from one rate to another.
 
     Parameters
     ----------
     start, end : float
-        The rates of the first step, and after `steps` of them.
+        The rate of the first step, and after `steps` steps.
     steps : int
 
     Examples
@@ -78,18 +76,18 @@ class Linear:
 
 @dataclass(frozen=True)
 class Cosine:
-    """Down half a cosine, DLMF 4.14: slowly, fast, slowly.
+    """Decay along half a cosine.
 
     Parameters
     ----------
     rate : float
-        Of the first step.
+        Rate of the first step.
     steps : int
-        How many until the end.
+        Length of the decay.
     end : float, default 0
-        What it comes down to.
+        Final rate.
     restarts : bool, default False
-        Begin again after `steps`, in place of staying at the end.
+        Start again every `steps` steps; otherwise the rate stays at `end`.
 
     References
     ----------
@@ -119,15 +117,15 @@ class Cosine:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Times a factor at each step, or at each so many.
+    """Multiply the rate by a factor every step, or every n steps.
 
     Parameters
     ----------
     rate : float
-        Of the first step.
+        Rate of the first step.
     factor : float
     every : int, default 1
-        How many steps a rate lasts.
+        Number of steps between changes.
 
     Examples
     --------
@@ -149,14 +147,14 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Steps:
-    """Times a factor at each of some steps.
+    """Multiply the rate by factors at given steps.
 
     Parameters
     ----------
     rate : float
-        Of the first step.
+        Rate of the first step.
     factors : dict of int to float
-        By how much it changes after so many steps.
+        From the number of steps taken to the factor applied then.
 
     Examples
     --------
@@ -178,14 +176,14 @@ class Steps:
 
 @dataclass(frozen=True)
 class InverseRoot:
-    """As one over the root of the step; constant before.
+    """Constant at first, then proportional to 1/sqrt(step).
 
     Parameters
     ----------
     rate : float
-        Of the first steps.
+        Initial rate.
     steps : int
-        How many are taken at that rate.
+        Number of steps at the initial rate.
 
     References
     ----------
@@ -210,18 +208,18 @@ class InverseRoot:
 
 @dataclass(frozen=True)
 class OneCycle:
-    """Up to a peak by half a cosine, and down again by another.
+    """Increase to a peak and decrease again, each along half a cosine.
 
     Parameters
     ----------
     peak : float
         The largest rate.
     steps : int
-        Of the whole cycle.
+        Length of the cycle.
     rising : float, default 0.3
-        The share of steps on the way up.
+        Fraction of the steps with increasing rate.
     start, end : float
-        The first and the last rate, as shares of the peak; 1/25 and 1/250,000 by default.
+        First and last rate as fractions of the peak; 1/25 and 1/250,000 by default.
 
     References
     ----------
@@ -245,7 +243,8 @@ class OneCycle:
         _positive(self, "steps")
         if not 0 < self.rising < 1:
             raise ArgumentError(
-                f"{self}: rising is a share of the steps, above 0 and below 1{at(user_line())}."
+                f"{self}: rising, a fraction of the steps, must be above 0 and below 1. Change it"
+                f"{at(user_line())}."
             )
 
     def __call__(self, k: Any) -> Any:
@@ -260,14 +259,14 @@ class OneCycle:
 
 @dataclass(frozen=True)
 class Warmup:
-    """A line from almost nothing up to where another schedule begins.
+    """Increase linearly to the initial rate of another schedule, which follows.
 
     Parameters
     ----------
     steps : int
-        How many steps it takes; the first has a rate of one over `steps`.
+        Length of the increase; the first step has 1/`steps` of the rate.
     then : float or callable
-        What follows: a rate, or a schedule, whose own count begins then.
+        The rate or schedule that follows; the schedule counts its steps from there.
 
     Examples
     --------
@@ -291,18 +290,18 @@ class Warmup:
 
 @dataclass(frozen=True)
 class Joined:
-    """One schedule after the other, each with a count of its own.
+    """Schedules in sequence, each counting its own steps.
 
     Parameters
     ----------
     schedules : sequence of callable
     begins : sequence of int
-        After how many steps each but the first begins, in order.
+        Number of steps after which each schedule except the first begins, sorted.
 
     Raises
     ------
     ArgumentError
-        Not one number less than schedules, or not in order.
+        `begins` does not have one element less than `schedules`, or is not sorted.
 
     Examples
     --------
@@ -319,8 +318,9 @@ class Joined:
         object.__setattr__(self, "begins", tuple(self.begins))
         if len(self.begins) != len(self.schedules) - 1 or list(self.begins) != sorted(self.begins):
             raise ArgumentError(
-                f"Joined: {len(self.schedules)} schedules that begin at 0 and {list(self.begins)}. "
-                f"Say for each but the first when it begins, in order{at(user_line())}."
+                f"Joined: {len(self.schedules)} schedules with begins={list(self.begins)}. Pass "
+                "the step at which each schedule except the first begins, in increasing order"
+                f"{at(user_line())}."
             )
 
     def __call__(self, k: Any) -> Any:

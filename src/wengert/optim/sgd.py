@@ -13,29 +13,29 @@ import numpy as np
 
 from ..errors import ArgumentError, at, user_line
 from .optimizer import Optimizer, Options, State, require
-from .state import settled
+from .state import flush_subnormals
 
 
 class SGD(Optimizer):
-    """Steepest descent, by momentum and by Nesterov's variant.
+    """Gradient descent, optionally with momentum or Nesterov momentum.
 
     Parameters
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
     lr : float or schedule
-        The rate: how far along the gradient.
+        The learning rate.
     momentum : float, default 0
-        How much of the previous step is kept, from 0 to 1.
+        Share of the previous step that is added, from 0 to 1.
     nesterov : bool, default False
-        Look ahead along the momentum.
+        Use Nesterov momentum.
     weight_decay : float, default 0
         Adds ``weight_decay * p`` to the gradient: the gradient of half the squared norm.
 
     Raises
     ------
     ArgumentError
-        An option outside its range, or Nesterov's variant without momentum.
+        An option outside its range, or `nesterov` without momentum.
 
     References
     ----------
@@ -67,25 +67,25 @@ class SGD(Optimizer):
         )
 
     def check(self, options: Options) -> None:
-        """Refuse options outside their range."""
+        """Raise for options outside their range."""
         super().check(options)
         require(options, "momentum", lambda x: 0 <= x <= 1, "from 0 to 1", self)
         if options["nesterov"] and options["momentum"] == 0:
             raise ArgumentError(
-                "SGD(nesterov=True, momentum=0): Nesterov's variant looks ahead along the "
-                f"momentum. Give it some, 0.9 for example{at(user_line())}."
+                "SGD(nesterov=True, momentum=0): Nesterov momentum needs a momentum. Set it, to "
+                f"0.9 for example{at(user_line())}."
             )
 
     def begin(self, p: Any, options: Options) -> State:
-        """No velocity."""
+        """Zero velocity, with momentum."""
         return {"velocity": np.zeros_like(p)} if options["momentum"] else {}
 
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
-        """-lr times the gradient, or what momentum makes of it."""
+        """-lr times the gradient, or times the velocity with momentum."""
         lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
         if decay:
             g = g + decay * p
         if not momentum:
             return -lr * g
-        v = state["velocity"] = settled(momentum * state["velocity"] + g)
+        v = state["velocity"] = flush_subnormals(momentum * state["velocity"] + g)
         return -lr * (g + momentum * v) if options["nesterov"] else -lr * v

@@ -1,17 +1,17 @@
 """The state of an optimizer as variables, which compiled functions read and write.
 
-Eagerly an optimizer remembers plain arrays.  The first time that a step is traced (`wengert.jit`)
-they become variables for good: the graph reads them at each run, and writes them after it.  So does
-the rate, which changes as training goes on, or the count of steps that it follows; other options
-are a part of the program, and a change of one has it built again.
+In eager mode the state consists of to_arrays arrays.  When a step is traced for the first time
+(`wengert.jit`), they become variables and remain so: the compiled step reads and updates them.  The
+learning rate becomes a variable too or, if it follows a schedule, the number of steps taken.  Other
+options are constants of the program; changing one compiles it again.
 
-    Group       the options of some parameters
-    write       a value for a variable
-    held_step   a step of one parameter on variables, traced or not
-    plain       what is remembered, as plain arrays
-    restore     values for what is remembered
-    as_like     a number in the dtype of an array
-    settled     what has decayed to nearly nothing, as nothing
+    Group              options of a parameter group
+    write              assign a value to a variable
+    step_variables     a step of one parameter whose state is variables, traced or not
+    to_arrays          the state as to_arrays arrays
+    restore            load a state
+    as_like            a number in the dtype of an array
+    flush_subnormals   subnormal numbers replaced by zero
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ State = dict[str, Any]
 
 
 class Group(dict[str, Any]):
-    """Options of some parameters: ``group["params"]``, ``group["lr"]``, ...
+    """Options of a parameter group: ``group["params"]``, ``group["lr"]``, ...
 
     Attributes
     ----------
     rate : Tensor or None
-        The rate as a variable, once a compiled step has asked for it.
+        The learning rate as a variable, from the first compiled step on.
     taken : int or Tensor
-        How many steps were taken, if the rate follows a schedule; a variable for compiled steps.
+        Number of steps taken, if the rate follows a schedule; a variable for compiled steps.
     """
 
     rate: Any = None
@@ -47,7 +47,7 @@ class Group(dict[str, Any]):
 
     @property
     def schedule(self) -> Any:
-        """The function of the number of steps that gives the rate, or None."""
+        """The learning rate as a function of the number of steps, or None if it is a number."""
         given = super().__getitem__("lr")
         return given if callable(given) else None
 
@@ -64,7 +64,7 @@ class Group(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name == "taken":
-            self._took(value)
+            self._set_taken(value)
             return
         if name != "lr" or callable(value):
             super().__setitem__(name, value)
@@ -77,18 +77,18 @@ class Group(dict[str, Any]):
         if not is_traced(value):
             super().__setitem__(name, value_of(value))
         if current_trace() is not None:
-            self.hold()
+            self.make_variable()
         if self.rate is not None:
             with no_grad():
                 write(self.rate, value)
 
     def update(self, *others: Any, **more: Any) -> None:
-        """Several options at once."""
+        """Set several options."""
         for name, value in dict(*others, **more).items():
             self[name] = value
 
-    def hold(self) -> None:
-        """Let the rate, or the number of steps that it follows, be a variable from now on."""
+    def make_variable(self) -> None:
+        """Make the rate, or the number of steps of its schedule, a variable from now on."""
         if self.schedule is not None:
             if not isinstance(self.taken, Handle):
                 self.taken = variable(np.array(self.taken), "taken", differentiable=False)
@@ -100,64 +100,64 @@ class Group(dict[str, Any]):
         """Count a step, if the rate follows a schedule."""
         if self.schedule is not None:
             if current_trace() is not None:
-                self.hold()
-            self._took(value_of(self.taken) + 1)
+                self.make_variable()
+            self._set_taken(value_of(self.taken) + 1)
 
-    def _took(self, steps: Any) -> None:
+    def _set_taken(self, steps: Any) -> None:
         if isinstance(self.taken, Handle):
             with no_grad():
                 write(self.taken, steps)
         else:
             self.taken = int(steps)
 
-    def plain(self) -> dict[str, Any]:
-        """The options as they are now."""
+    def current(self) -> dict[str, Any]:
+        """The current options, without variables."""
         now = {name: self[name] for name in self}
         if self.schedule is not None:
             now |= {"lr": self.schedule, "taken": int(value_of(self.taken))}
         return now
 
     def __reduce__(self) -> Any:
-        now = self.plain()
+        now = self.current()
         return Group, (now,), {"taken": now.pop("taken", 0)}
 
 
-def is_held(state: State) -> bool:
-    """Whether what is remembered are variables."""
+def has_variables(state: State) -> bool:
+    """Whether the state consists of variables."""
     return any(isinstance(v, Handle) for v in state.values())
 
 
 def value_before(p: Any) -> Any:
-    """The value of a parameter before a trace has written to it."""
+    """The value of a parameter before the current trace assigned to it."""
     opened = current_trace()
     node = p.node if opened is None else opened.written.get(p, p.node)
     return node.value
 
 
-def held_step(optimizer: Any, p: Any, state: State, group: Group) -> None:
-    """Change one parameter, and what is remembered of it, as variables."""
+def step_variables(optimizer: Any, p: Any, state: State, group: Group) -> None:
+    """Update a parameter and its state, which is made of variables."""
     opened = current_trace()
     options: Any = group
     for name, item in state.items():
         if not isinstance(item, Handle):
             state[name] = variable(np.array(item), name, differentiable=False)
     if opened is not None:
-        group.hold()
-        ask = functools.partial(_told, state, group)
-        opened.guards.append((ask, ask()))
+        group.make_variable()
+        guarded = functools.partial(_constants_of_step, state, group)
+        opened.guards.append((guarded, guarded()))
         rate = as_like(group["lr"], np.zeros(0, p.dtype).real)
         options = {**group, "lr": rate}
         view = {name: value_of(item) for name, item in state.items()}
     else:
-        view = plain(state)
-    known = set(view)
+        view = to_arrays(state)
+    initial = set(view)
     change = optimizer.update(value_of(p), value_of(p.grad), view, options)
-    if set(view) != known:
-        more = ", ".join(sorted(set(view) - known))
+    if set(view) != initial:
+        added = ", ".join(sorted(set(view) - initial))
         raise ArgumentError(
-            f"{type(optimizer).__name__} remembers {more}, but does not say what from, so a "
-            "compiled function cannot take its steps. Define begin(p, options), what it remembers "
-            f"before the first step{at(user_line())}."
+            f"{type(optimizer).__name__}.update adds {added} to the state, which a compiled step "
+            "cannot do: the state must exist before it runs. Define begin(p, options) to return "
+            f"the initial state{at(user_line())}."
         )
     for name, item in view.items():
         write(state[name], item)
@@ -165,25 +165,25 @@ def held_step(optimizer: Any, p: Any, state: State, group: Group) -> None:
 
 
 def write(held: Any, item: Any) -> None:
-    """Give a variable another value, a line while a graph is built."""
+    """Assign a value to a variable; while a graph is built, the assignment is recorded."""
     item = item if isinstance(item, Handle) else wrap(constant(np.array(item)))
     item = item if item.dtype == held.dtype else item.astype(held.dtype)
     rebind(held, item.node)
 
 
-def _told(state: State, group: Group) -> Any:
-    """What a compiled step is built for beside the values of variables."""
+def _constants_of_step(state: State, group: Group) -> Any:
+    """What is constant in a compiled step: options other than lr, and which variables it uses."""
     options = {k: v for k, v in group.items() if k not in ("params", "lr")}
     held = id(group.rate), id(group.taken), group.schedule
     return {name: id(item) for name, item in state.items()}, options, held
 
 
-def plain(state: State) -> State:
-    """What is remembered as arrays and integers, the caller's own."""
-    return {name: _plain(item) for name, item in state.items()}
+def to_arrays(state: State) -> State:
+    """The state as arrays and integers, copied."""
+    return {name: _to_array(item) for name, item in state.items()}
 
 
-def _plain(item: Any) -> Any:
+def _to_array(item: Any) -> Any:
     value = value_of(item)
     if isinstance(item, Handle) and np.ndim(value) == 0 and value.dtype.kind in "iu":
         return int(value)
@@ -191,8 +191,8 @@ def _plain(item: Any) -> Any:
 
 
 def restore(state: State, values: Mapping[str, Any]) -> State:
-    """Values for what is remembered: written to variables, if there are some to write to."""
-    if is_held(state) and {k: np.shape(v) for k, v in values.items()} == {
+    """The state with new values: assigned to its variables if there are any, else new arrays."""
+    if has_variables(state) and {k: np.shape(v) for k, v in values.items()} == {
         k: v.shape for k, v in state.items()
     }:
         with no_grad():
@@ -200,24 +200,24 @@ def restore(state: State, values: Mapping[str, Any]) -> State:
                 write(state[name], np.array(item))
         return state
     Changes.note()
-    return plain(dict(values))
+    return to_arrays(dict(values))
 
 
 def as_like(number: Any, x: Any) -> Any:
-    """A number computed from what is remembered, in the dtype of an array.
+    """A number computed from the state, in the dtype of an array.
 
-    In a compiled step it is an array without axes, which would widen others; eagerly it is a
-    number of Python, which does not.
+    In a compiled step it is a 0-d array, whose dtype would promote others; in eager mode it is a
+    Python number, whose dtype is weak.
     """
     return number.astype(x.dtype) if hasattr(number, "astype") else number
 
 
-def settled(item: Any) -> Any:
-    """What is remembered, with zeros for numbers below the least normal one.
+def flush_subnormals(item: Any) -> Any:
+    """A moving average with subnormal numbers replaced by zero.
 
-    Where a gradient is zero, means decay for ever; below 1e-38 (in float32) processors compute a
-    hundred times slower, and a step of a network with units that are out of use took 1.6 times as
-    long from the eight hundredth on.  To parameters such numbers are zero anyway.
+    Where gradients stay zero, averages decay to subnormal numbers (below 1e-38 in float32), with
+    which processors compute up to a hundred times slower: the steps of a network with inactive
+    units took 1.6 times as long after 800 steps.  Steps are not affected at this magnitude.
     """
     dtype = getattr(item, "dtype", None)
     if dtype is None or dtype.kind != "f" or dtype.itemsize < 4 or not item.shape:
