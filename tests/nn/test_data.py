@@ -13,7 +13,7 @@ from wengert.nn.progress import Progress, track
 
 @pytest.mark.parametrize("n", [1, 5, 6, 7])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_every_sample_comes_once(n, shuffle):
+def test_epoch_contains_every_sample_once(n, shuffle):
     loader = DataLoader((np.arange(n), 10 * np.arange(n)), batch_size=3, shuffle=shuffle, rng=0)
     batches = list(loader)
     assert len(batches) == len(loader) == -(-n // 3)
@@ -22,12 +22,12 @@ def test_every_sample_comes_once(n, shuffle):
     assert all(np.array_equal(b[1], 10 * b[0]) for b in batches)
 
 
-def test_the_last_batch_is_dropped_only_if_asked():
+def test_last_batch_is_dropped_only_with_drop_last():
     loader = DataLoader(np.arange(7), batch_size=3, drop_last=True)
     assert [len(b) for b in loader] == [3, 3] and len(loader) == 2
 
 
-def test_each_pass_has_a_fresh_order_and_the_seed_decides_them_all():
+def test_orders_differ_between_epochs_and_depend_on_the_seed():
     def orders(seed):
         loader = DataLoader(np.arange(50), batch_size=8, shuffle=True, rng=seed)
         return [tuple(np.concatenate(list(loader))) for _ in range(3)]
@@ -37,7 +37,7 @@ def test_each_pass_has_a_fresh_order_and_the_seed_decides_them_all():
     assert tuple(np.concatenate(list(DataLoader(np.arange(9), 2)))) == tuple(range(9))
 
 
-def test_two_passes_at_once_do_not_disturb_each_other():
+def test_two_concurrent_iterations_are_independent():
     loader = DataLoader(np.arange(6), batch_size=2, shuffle=True, rng=0)
     pairs = list(zip(loader, loader, strict=True))
     for k in (0, 1):
@@ -61,7 +61,7 @@ def test_items_are_stacked_field_by_field():
     assert [len(b) for b in DataLoader([1.0, 2.0, 3.0], 2)] == [2, 1]
 
 
-def test_tensors_are_data_too():
+def test_tensors_as_datasets():
     loader = DataLoader((wg.tensor(np.eye(4)), np.arange(4)), batch_size=4)
     x, _ = next(iter(loader))
     assert isinstance(x, np.ndarray) and len(TensorDataset(np.ones(3))) == 3
@@ -79,7 +79,7 @@ def test_tensors_are_data_too():
         (lambda: Dataset()[0], errors.StructureError, "no items"),
     ],
 )
-def test_refusals(make, error, message):
+def test_errors(make, error, message):
     with pytest.raises(error, match=message):
         make()
 
@@ -87,7 +87,7 @@ def test_refusals(make, error, message):
 # ---- progress ----------------------------------------------------------------------------------
 
 
-def test_plain_lines_where_there_is_no_terminal():
+def test_progress_without_a_terminal_prints_lines():
     out = io.StringIO()
     with Progress(100, "training", file=out, lines=4) as progress:
         for k in range(100):
@@ -104,7 +104,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_on_a_terminal(monkeypatch):
+def test_progress_bar_on_a_terminal(monkeypatch):
     pytest.importorskip("rich", reason="needs rich (extra: demo)")
     monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
@@ -113,7 +113,7 @@ def test_a_bar_on_a_terminal(monkeypatch):
     assert "counting" in out.getvalue() and "3/3" in out.getvalue()
 
 
-def test_plain_lines_on_a_terminal_without_rich(monkeypatch):
+def test_progress_without_rich_prints_lines(monkeypatch):
     monkeypatch.setattr("wengert.nn.progress.bars", None)
     out = Terminal()
     list(track(range(3), "counting", file=out, lines=3))

@@ -56,12 +56,12 @@ def generators():
 @pytest.mark.parametrize("kind", [0, 1, 2], ids=["PCG64", "MT19937", "Philox"])
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("stop", [0, 1, 3, 4, 5, 7])
-def test_a_loader_goes_on_where_another_stood(kind, prefetch, stop):
+def test_loader_resumes_from_the_state_of_another(kind, prefetch, stop):
     def make():
         return DataLoader(Noise(), 3, shuffle=True, rng=generators()[kind], prefetch=prefetch)
 
     whole = make()
-    expected = [list(whole) for _ in range(3)]  # passes of 4 batches
+    expected = [list(whole) for _ in range(3)]  # epochs of 4 batches
     first, seen = make(), []
     passes = iter(first)
     while len(seen) < stop:
@@ -83,7 +83,7 @@ def test_a_loader_goes_on_where_another_stood(kind, prefetch, stop):
     assert flat(seen + rest) == flat([b for p in expected for b in p])
 
 
-def test_the_state_of_a_loader_can_be_kept_in_a_file(tmp_path):
+def test_state_of_a_loader_can_be_saved(tmp_path):
     for rng in generators():
         loader = DataLoader(np.arange(10), 2, shuffle=True, rng=rng)
         passing = iter(loader)
@@ -98,7 +98,7 @@ def test_the_state_of_a_loader_can_be_kept_in_a_file(tmp_path):
         )  # and the next pass
 
 
-def test_a_pickled_loader_stands_where_it_stood():
+def test_pickled_loader_keeps_its_position():
     loader = DataLoader(np.arange(9), 2, shuffle=True, rng=0)
     passing = iter(loader)
     seen = [next(passing) for _ in range(2)]
@@ -108,7 +108,7 @@ def test_a_pickled_loader_stands_where_it_stood():
     assert len(list(twin)) == 5
 
 
-def test_the_order_of_a_foreign_sampler_is_kept():
+def test_order_of_an_iterable_sampler_is_saved():
     calls = []
 
     class Once:
@@ -126,7 +126,7 @@ def test_the_order_of_a_foreign_sampler_is_kept():
     assert [int(b[0]) for b in twin] == [2, 0] and [int(b[0]) for b in twin] == [1, 1, 1]
 
 
-def test_what_is_random_in_an_item_differs_from_pass_to_pass_and_place_to_place():
+def test_random_items_differ_between_epochs_and_positions():
     loader = DataLoader(Noise(), 4, rng=0)
     values = flat(b[1:] for _ in range(3) for b in loader)
     assert len(set(values)) == 33
@@ -142,13 +142,13 @@ def waiting_threads():
 
 
 @pytest.mark.parametrize("prefetch", [1, 3, 100])
-def test_a_thread_makes_the_same_batches(prefetch):
+def test_thread_makes_the_same_batches(prefetch):
     plain = list(DataLoader(Noise(), 3, shuffle=True, rng=1))
     assert flat(DataLoader(Noise(), 3, shuffle=True, rng=1, prefetch=prefetch)) == flat(plain)
     assert not waiting_threads()
 
 
-def test_a_thread_works_ahead():
+def test_thread_makes_batches_in_advance():
     asked = []
     data = MapDataset(range(20), lambda i: asked.append(i) or i)
     passing = iter(DataLoader(data, 2, prefetch=2))
@@ -163,7 +163,7 @@ def test_a_thread_works_ahead():
     assert not waiting_threads()
 
 
-def test_a_thread_ends_with_a_loop_that_is_left():
+def test_thread_ends_when_the_loop_is_left():
     loader = DataLoader(Squares(), 2, prefetch=2)
     for _ in loader:
         break
@@ -176,7 +176,7 @@ def test_a_thread_ends_with_a_loop_that_is_left():
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
-def test_what_an_item_raises_is_raised_where_the_batch_is_asked_for(prefetch):
+def test_exceptions_of_items_are_raised_by_the_loop(prefetch):
     loader = DataLoader(Squares(fails=5), 2, prefetch=prefetch)
     seen = []
     with pytest.raises(KeyError, match="item 5 is not there") as found:
@@ -189,7 +189,7 @@ def test_what_an_item_raises_is_raised_where_the_batch_is_asked_for(prefetch):
 # ---- samplers ----------------------------------------------------------------------------------
 
 
-def test_weights_decide_how_often_an_item_comes():
+def test_weighted_sampling_frequencies():
     sampler = WeightedRandomSampler([1.0, 0.0, 3.0], 8000)
     items = np.concatenate(list(DataLoader(np.arange(3), 1000, sampler=sampler, rng=0)))
     counts = np.bincount(items, minlength=3)
@@ -239,7 +239,7 @@ def test_views_of_views():
     assert "str" in repr(keyed) and "ConcatDataset" in repr(ConcatDataset(["a"]))
 
 
-def test_splits_share_nothing_and_follow_from_the_seed():
+def test_splits_are_disjoint_and_depend_on_the_seed():
     parts = random_split(np.arange(11), [0.5, 0.25, 0.25], rng=4)
     assert [len(p) for p in parts] == [6, 3, 2]
     assert sorted(int(v) for p in parts for v in p) == list(range(11))
@@ -248,7 +248,7 @@ def test_splits_share_nothing_and_follow_from_the_seed():
     assert [len(p) for p in random_split("abc", [3, 0])] == [3, 0]
 
 
-def test_arrays_in_containers():
+def test_arrays_in_nested_containers():
     data = ArrayDataset({"x": np.eye(4), "y": (np.arange(4), [1.0, 2.0, 3.0, 4.0])})
     batch = next(iter(DataLoader(data, 3)))
     assert batch["x"].shape == (3, 4) and list(batch["y"][1]) == [1.0, 2.0, 3.0]
@@ -259,7 +259,7 @@ def test_arrays_in_containers():
     assert whole["x"].shape == (2, 3)
 
 
-def test_sequences_of_unlike_lengths_are_filled_up():
+def test_sequences_of_different_lengths_are_padded():
     items = [(np.ones((2, 3)), 1), (np.full((4, 2), 2.0), 5)]
     x, n = pad_items(items)
     assert x.shape == (2, 4, 3) and list(n) == [1, 5]
@@ -279,23 +279,23 @@ def test_sequences_of_unlike_lengths_are_filled_up():
         (
             lambda: DataLoader([1]).load_state_dict(DataLoader([1, 2]).state_dict()),
             errors.StructureError,
-            "of 2 samples",
+            "for 2 samples",
         ),
         (
             lambda: DataLoader([1], rng=generators()[1]).load_state_dict(
                 DataLoader([1]).state_dict()
             ),
             errors.FileError,
-            "PCG64 does not fit MT19937",
+            "PCG64 cannot be loaded into a MT19937",
         ),
         (lambda: Subset("abc", [3]), errors.ArgumentError, "from 3 to 3"),
         (lambda: Subset("abc", [0.5]), errors.ArgumentError, "float64"),
         (lambda: ConcatDataset([]), errors.ArgumentError, "no datasets"),
         (lambda: MapDataset("abc", 1), errors.ArgumentError, "not callable"),
         (lambda: MapDataset([(1,)], abs, field=1)[0], errors.StructureError, "field=1"),
-        (lambda: random_split("abc", [1, 1]), errors.ArgumentError, "together 2"),
-        (lambda: random_split("abc", [0.5, 0.1]), errors.ArgumentError, "not to 1"),
-        (lambda: random_split("abc", [4, -1]), errors.ArgumentError, ">= 0"),
+        (lambda: random_split("abc", [1, 1]), errors.ArgumentError, "sum to 2"),
+        (lambda: random_split("abc", [0.5, 0.1]), errors.ArgumentError, "must sum to 1"),
+        (lambda: random_split("abc", [4, -1]), errors.ArgumentError, "at least 0"),
         (lambda: WeightedRandomSampler([0.0], 1), errors.ArgumentError, "not all 0"),
         (lambda: WeightedRandomSampler([1.0, 0.0], 2, False), errors.ArgumentError, "=2"),
         (lambda: RandomSampler("a", num_samples=0), errors.ArgumentError, "num_samples=0"),
@@ -306,6 +306,6 @@ def test_sequences_of_unlike_lengths_are_filled_up():
         (lambda: filtered(5, bool), TypeError, "len"),
     ],
 )
-def test_refusals(act, error, message):
+def test_errors(act, error, message):
     with pytest.raises(error, match=message):
         act()

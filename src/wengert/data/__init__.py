@@ -1,12 +1,12 @@
-"""Data: datasets, transforms, and the loader that makes batches.
+"""Datasets, transforms, and the loader that makes batches.
 
 dataset        Dataset, Subset, MapDataset, filtered
 array_dataset  ArrayDataset, TensorDataset
 concat_split   ConcatDataset, random_split
 loader         DataLoader
-samplers       the order of the items of an epoch
-collate        a batch from a list of items
-prefetch       batches made ahead in a background thread
+samplers       order of the items in an epoch
+collate        combine a list of items into a batch
+prefetch       make batches in a background thread
 rng_state      random generators and their states
 transforms     transforms of images and arrays, also random ones
 encoders       OneHot, MinMax, Standard: fitted to data, invertible

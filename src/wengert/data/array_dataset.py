@@ -1,7 +1,7 @@
-"""Datasets of arrays; a loader takes a whole batch of these by one index.
+"""Datasets of arrays, from which a loader takes whole batches by one indexing operation.
 
-ArrayDataset     arrays side by side, in tuples and dicts of any depth
-TensorDataset    the same, of arrays given one by one
+ArrayDataset     arrays of equal length, in nested tuples and dicts
+TensorDataset    the same, from separate arguments
 as_dataset       arrays as datasets
 """
 
@@ -15,15 +15,15 @@ import numpy as np
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from .dataset import Dataset, rebuilt
+from .dataset import Dataset, tuple_like
 
 
 class ArrayDataset(Dataset):
-    """Arrays side by side: item i has their i-th entries, in the same containers.
+    """Arrays of equal length: item i contains their i-th elements, in the same containers.
 
     Parameters
     ----------
-    arrays : array_like, or tuple or dict of these, nested as deeply as one likes
+    arrays : array_like, or tuple or dict of these, arbitrarily nested
         All of the same length along the first axis.
 
     Raises
@@ -45,19 +45,19 @@ class ArrayDataset(Dataset):
     def __init__(self, arrays: Any) -> None:
         leaves: list[Any] = []
 
-        def taken(leaf: Any) -> Any:
+        def add(leaf: Any) -> Any:
             leaves.append(np.asarray(value_of(leaf)))
             return leaves[-1]
 
-        self.structure = mapped(taken, arrays)
+        self.structure = map_leaves(add, arrays)
         name = type(self).__name__
         if not leaves:
-            raise ArgumentError(f"{name}() of no arrays. Pass at least one{at(user_line())}.")
+            raise ArgumentError(f"{name} was given no arrays. Pass at least one{at(user_line())}.")
         lengths = [a.shape[0] if a.ndim else None for a in leaves]
         if None in lengths or len(set(lengths)) != 1:
             raise ShapeError(
-                f"{name} of arrays of shapes {[a.shape for a in leaves]}: the first "
-                f"axis counts the samples and has to be the same for all{at(user_line())}."
+                f"{name} was given arrays of shapes {[a.shape for a in leaves]}. The first axis "
+                f"is the sample axis and must have the same length in all{at(user_line())}."
             )
         self._length = len(leaves[0])
 
@@ -65,19 +65,19 @@ class ArrayDataset(Dataset):
         return self._length
 
     def __getitem__(self, index: Any) -> Any:
-        return mapped(lambda a: a[index], self.structure)
+        return map_leaves(lambda a: a[index], self.structure)
 
     def batch(self, indices: Any) -> Any:
-        """Many items by one index."""
+        """Several items by one indexing operation."""
         return self[indices]
 
     def __repr__(self) -> str:
-        inside = mapped(lambda a: Shown(f"{a.dtype}{list(a.shape)}"), self.structure)
+        inside = map_leaves(lambda a: Unquoted(f"{a.dtype}{list(a.shape)}"), self.structure)
         return f"{type(self).__name__}({inside})"
 
 
 class TensorDataset(ArrayDataset):
-    """Arrays side by side: item i is the tuple of their i-th entries.
+    """Arrays of equal length: item i is the tuple of their i-th elements.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ class TensorDataset(ArrayDataset):
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """What it was made of."""
+        """The arrays."""
         return self.structure
 
 
 def as_dataset(data: Any) -> Any:
-    """An array, or a tuple or dict of arrays, as a dataset; other things as they are."""
+    """An array, or a tuple or dict of arrays, as a dataset; other objects unchanged."""
     if isinstance(data, np.ndarray | Handle):
         return ArrayDataset(data)
     if isinstance(data, tuple) and data and all(isinstance(a, np.ndarray | Handle) for a in data):
@@ -120,17 +120,17 @@ def as_dataset(data: Any) -> Any:
     return data
 
 
-class Shown(str):
-    """Words that are printed without quotes."""
+class Unquoted(str):
+    """A string whose repr has no quotes."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
-    """A function of each leaf of nested tuples, named tuples and dicts, in the same containers."""
+def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Apply a function to the leaves of nested tuples, named tuples and dicts."""
     if isinstance(tree, dict):
-        return {key: mapped(function, inner) for key, inner in tree.items()}
+        return {key: map_leaves(function, inner) for key, inner in tree.items()}
     if isinstance(tree, tuple):
-        return rebuilt(tree, [mapped(function, inner) for inner in tree])
+        return tuple_like(tree, [map_leaves(function, inner) for inner in tree])
     return function(tree)

@@ -1,12 +1,12 @@
-"""Batches from lists of items.
+"""Combine lists of items into batches.
 
-Arrays and numbers are stacked along a new first axis; tuples, named tuples and dicts field by
-field, as deeply as they are nested.  What cannot be stacked (words, lists, objects) stays a list.
+Arrays and numbers are stacked along a new first axis, in tuples, named tuples and dicts field by
+field, recursively.  Items that cannot be stacked (strings, lists, objects) remain a list.
 
     stack_items     the default of a loader
-    pad_items       the same for sequences of unlike lengths
-    CollatePlan     which items are in which batch of a pass
-    collated        a batch of a plan, by one index or item by item
+    pad_items       the same for arrays of different lengths, which are padded
+    CollatePlan     which items are in which batch of an epoch
+    make_batch      a batch of a plan, by one indexing operation or item by item
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ import numpy as np
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import ShapeError, StructureError, at, user_line
 
-from .dataset import Seed, batch_of, item_of, rebuilt
+from .dataset import Seed, batch_of, item_of, tuple_like
 
 _NUMBERS = np.ndarray | np.generic | bool | int | float | complex | Handle
 
 
 def stack_items(items: Sequence[Any]) -> Any:
-    """Items stacked along a new first axis; tuples and dicts field by field.
+    """Stack items along a new first axis; tuples and dicts field by field.
 
     Parameters
     ----------
     items : sequence
-        Arrays, numbers, or tuples or dicts of these, of equal structure. Other items stay a list.
+        Arrays, numbers, or tuples or dicts of these, of equal structure. Other items remain a
+        list.
 
     Raises
     ------
     ShapeError
-        Arrays of unlike shapes.
+        Arrays of different shapes.
     StructureError
-        Containers of unlike fields.
+        Containers with different fields.
 
     Examples
     --------
@@ -49,19 +50,19 @@ def stack_items(items: Sequence[Any]) -> Any:
 
 
 def pad_items(items: Sequence[Any], value: Any = 0) -> Any:
-    """Items stacked, where arrays are shorter filled up to the longest.
+    """Stack items, after padding arrays at the end to the length of the longest.
 
     Parameters
     ----------
     items : sequence
-        As for `stack_items`; arrays may differ in their lengths.
+        As for `stack_items`, but arrays may have different lengths.
     value : number, default 0
-        What to fill up with, behind what there is.
+        Value of the padding.
 
     Raises
     ------
     ShapeError
-        Arrays with unlike numbers of axes.
+        Arrays with different numbers of axes.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def pad_items(items: Sequence[Any], value: Any = 0) -> Any:
            [ 4, -1, -1]])
     """
 
-    def padded(arrays: list[Any]) -> Any:
+    def pad_and_stack(arrays: list[Any]) -> Any:
         if len({a.ndim for a in arrays}) != 1:
             raise ValueError("numbers of axes")
         shape = np.max([a.shape for a in arrays], axis=0) if arrays[0].ndim else ()
@@ -81,10 +82,10 @@ def pad_items(items: Sequence[Any], value: Any = 0) -> Any:
             row[tuple(map(slice, a.shape))] = a
         return out
 
-    def stacked(arrays: list[Any]) -> Any:
-        return padded(arrays) if arrays[0].ndim else np.stack(arrays)
+    def stack(arrays: list[Any]) -> Any:
+        return pad_and_stack(arrays) if arrays[0].ndim else np.stack(arrays)
 
-    return _field_by_field(items, stacked)
+    return _field_by_field(items, stack)
 
 
 def _field_by_field(items: Sequence[Any], stack: Callable[[list[Any]], Any]) -> Any:
@@ -93,22 +94,22 @@ def _field_by_field(items: Sequence[Any], stack: Callable[[list[Any]], Any]) -> 
         keys = first.keys()
         odd = next((x for x in items if not isinstance(x, dict) or x.keys() != keys), None)
         if odd is not None:
-            have = list(odd) if isinstance(odd, dict) else type(odd).__name__
+            other = f"keys {list(odd)}" if isinstance(odd, dict) else f"a {type(odd).__name__}"
             raise StructureError(
-                f"a batch of dicts with the keys {list(keys)} and, elsewhere, {have}. Give all "
-                f"items the same fields, or a collate= of your own{at(user_line())}."
+                f"cannot batch a dict with keys {list(keys)} and {other}. Give all items the same "
+                f"fields, or pass collate=function{at(user_line())}."
             )
         return {k: _field_by_field([item[k] for item in items], stack) for k in first}
     if isinstance(first, tuple):
         odd = next((x for x in items if not isinstance(x, tuple) or len(x) != len(first)), None)
         if odd is not None:
-            have = f"{len(odd)} fields" if isinstance(odd, tuple) else type(odd).__name__
+            other = f"{len(odd)} fields" if isinstance(odd, tuple) else f"a {type(odd).__name__}"
             raise StructureError(
-                f"a batch of tuples of {len(first)} fields and, elsewhere, {have}. Give all items "
-                f"the same fields, or a collate= of your own{at(user_line())}."
+                f"cannot batch a tuple of {len(first)} fields and {other}. Give all items the "
+                f"same fields, or pass collate=function{at(user_line())}."
             )
         columns = zip(*items, strict=True)
-        return rebuilt(first, [_field_by_field(column, stack) for column in columns])
+        return tuple_like(first, [_field_by_field(column, stack) for column in columns])
     if isinstance(first, _NUMBERS):
         arrays = [np.asarray(value_of(item)) for item in items]
         try:
@@ -116,26 +117,26 @@ def _field_by_field(items: Sequence[Any], stack: Callable[[list[Any]], Any]) -> 
         except ValueError as error:
             shapes = sorted({a.shape for a in arrays})
             raise ShapeError(
-                f"a batch of items of shapes {', '.join(map(str, shapes[:4]))}: arrays are stacked "
-                "only if they are of one shape. Crop or resize them (map), or give "
+                f"cannot stack items of shapes {', '.join(map(str, shapes[:4]))} into a batch: "
+                "the shapes must be equal. Crop or resize the items (map), or pass "
                 f"collate=pad_items{at(user_line())}."
             ) from error
     return list(items)
 
 
 class CollatePlan(NamedTuple):
-    """What a pass does.
+    """The batches of an epoch.
 
     Attributes
     ----------
     order : array of int
-        The items, one after the other.
+        Indices of the items, in order.
     size : int
-        How many make a batch.
+        Items per batch.
     total : int
-        Batches in all.
+        Number of batches.
     seed : tuple of int
-        For what is random in items.
+        Seed of random transforms.
     """
 
     order: Any
@@ -144,15 +145,15 @@ class CollatePlan(NamedTuple):
     seed: Seed
 
 
-def collated(
+def make_batch(
     dataset: Any, plan: CollatePlan, number: int, collate: Callable[[list[Any]], Any] | None
 ) -> Any:
-    """The batch of that number of a plan.
+    """A batch of a plan.
 
     Raises
     ------
     Exception
-        What an item raises, with a note that names it.
+        The exception of an item, with a note that names it.
     """
     first = number * plan.size
     indices = plan.order[first : first + plan.size]
@@ -161,9 +162,9 @@ def collated(
         if batch is not NotImplemented:
             return batch
     items = []
-    for place, index in enumerate(indices, start=first):
+    for position, index in enumerate(indices, start=first):
         try:
-            items.append(item_of(dataset, int(index), (*plan.seed, place)))
+            items.append(item_of(dataset, int(index), (*plan.seed, position)))
         except Exception as error:
             error.add_note(f"This was item {int(index)} of {type(dataset).__name__}.")
             raise

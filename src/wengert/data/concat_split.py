@@ -1,7 +1,7 @@
-"""Datasets joined and split, without copying.
+"""Concatenate and split datasets, without copying.
 
-ConcatDataset   one dataset after the other
-random_split    parts by lengths or shares, by seed
+ConcatDataset   datasets in sequence
+random_split    random disjoint subsets of given lengths or fractions
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from wengert.errors import ArgumentError, at, user_line
 
 from .array_dataset import as_dataset
-from .dataset import Dataset, Seed, Subset, is_random, item_of, outside
+from .dataset import Dataset, Seed, Subset, default_seed, is_random, item_of
 from .rng_state import as_generator
 
 
 class ConcatDataset(Dataset):
-    """One dataset after the other.
+    """Concatenation of datasets.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class ConcatDataset(Dataset):
     Raises
     ------
     ArgumentError
-        None are given.
+        No datasets.
 
     Examples
     --------
@@ -42,47 +42,47 @@ class ConcatDataset(Dataset):
         self.datasets = list(datasets)
         if not self.datasets:
             raise ArgumentError(
-                f"ConcatDataset of no datasets. Pass at least one{at(user_line())}."
+                f"ConcatDataset was given no datasets. Pass at least one{at(user_line())}."
             )
         self.ends = np.cumsum([len(d) for d in self.datasets])
 
     @property
     def random(self) -> bool:  # type: ignore[override]
-        """Whether any of them is random."""
+        """Whether any of the datasets is random."""
         return any(map(is_random, self.datasets))
 
     def __len__(self) -> int:
         return int(self.ends[-1])
 
     def __getitem__(self, index: Any) -> Any:
-        return self.item(index, outside(index, len(self)))
+        return self.item(index, default_seed(index, len(self)))
 
     def item(self, index: int, seed: Seed) -> Any:
-        """An item."""
+        """The item of the dataset that contains the index."""
         count = len(self)
         if not -count <= index < count:
-            raise IndexError(f"item {index} of {count}")
-        place = index % count
-        which = int(np.searchsorted(self.ends, place, side="right"))
+            raise IndexError(f"index {index} is out of range for a dataset of {count} items")
+        position = index % count
+        which = int(np.searchsorted(self.ends, position, side="right"))
         start = int(self.ends[which - 1]) if which else 0
-        return item_of(self.datasets[which], place - start, seed)
+        return item_of(self.datasets[which], position - start, seed)
 
     def __repr__(self) -> str:
         return f"ConcatDataset({self.datasets!r})"
 
 
 def random_split(dataset: Any, lengths: Sequence[float], rng: Any = None) -> list[Subset]:
-    """Split a dataset at random into parts that do not overlap.
+    """Split a dataset at random into disjoint parts.
 
     Parameters
     ----------
     dataset : Dataset, sequence, array or tuple of arrays
-        Arrays are taken as a loader takes them.
+        Arrays are converted to an `ArrayDataset`.
     lengths : sequence of int, or of float
-        How many items each part has, all of them together; or shares that sum to 1: then each has
-        its share rounded down, and what is left over goes to the first ones, one each.
+        Lengths that sum to the number of items, or fractions that sum to 1. Lengths from fractions
+        are rounded down, and the remaining items are given to the first parts, one each.
     rng : int or numpy.random.Generator, optional
-        The same seed, the same parts.
+        Random state or seed; equal seeds give equal parts.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def random_split(dataset: Any, lengths: Sequence[float], rng: Any = None) -> lis
     Raises
     ------
     ArgumentError
-        The lengths do not sum to what there is.
+        The lengths do not sum to the number of items, or the fractions not to 1.
 
     Examples
     --------
@@ -104,22 +104,22 @@ def random_split(dataset: Any, lengths: Sequence[float], rng: Any = None) -> lis
     count, given = len(from_arrays), list(lengths)
     if any(n < 0 for n in given) or not given:
         raise ArgumentError(
-            f"random_split into parts of {given}: lengths must be >= 0{at(user_line())}."
+            f"random_split(lengths={given}): lengths must be at least 0{at(user_line())}."
         )
     sizes: list[Any] = given
     if any(isinstance(n, float | np.floating) for n in given):
         if not math.isclose(sum(given), 1.0, rel_tol=1e-9):
             raise ArgumentError(
-                f"random_split into shares of {given}, which sum to {sum(given)} and not to 1. "
-                f"Change them, or give lengths{at(user_line())}."
+                f"random_split(lengths={given}): fractions must sum to 1, these sum to "
+                f"{sum(given)}. Change them, or pass integers{at(user_line())}."
             )
         sizes = [math.floor(count * share) for share in given]
         for k in range(count - sum(sizes)):
             sizes[k % len(sizes)] += 1
     if sum(sizes) != count:
         raise ArgumentError(
-            f"random_split into parts of {given}, together {sum(sizes)}, of {count} items. Lengths "
-            f"sum to what there is{at(user_line())}."
+            f"random_split(lengths={given}): lengths must sum to the number of items, {count}; "
+            f"these sum to {sum(sizes)}{at(user_line())}."
         )
     order = as_generator(rng).permutation(count)
     ends = np.cumsum(sizes)

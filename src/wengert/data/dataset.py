@@ -1,16 +1,16 @@
 """Datasets, and views of them without copying.
 
-    Dataset       the base: views of it by `map`, `filter` and `subset`
-    Subset        some items, in an order of their own
-    MapDataset    items, or one field of them, through a function
-    filtered      the items for which a condition holds
-    item_of       one item, with the seed of what is random in it
-    batch_of      many items at once, where the dataset can
-    outside       the seed of items that no loader asks for
+    Dataset        base class, with the methods `map`, `filter` and `subset`
+    Subset         selected items, in a given order
+    MapDataset     a function applied to items or to one of their fields
+    filtered       the items that satisfy a condition
+    item_of        an item, with the seed of its random transforms
+    batch_of       several items at once, if the dataset supports it
+    default_seed   the seed of items that are read without a loader
 
-What is random in an item (a crop, noise) follows from the seed that `item` is given, and from
-nothing else: a loader makes it of its own seed, the pass and the place in it, so threads and
-resuming change nothing.
+Random transforms of an item (a crop, noise) depend only on the seed passed to `item`.  A loader
+derives it from its own seed, the epoch and the position in the epoch, so that prefetching and
+resuming do not change the items.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Seed = tuple[int, ...]
 
 
 class Dataset:
-    """Base of datasets: define ``__len__`` and ``__getitem__(i)``.
+    """Base class of datasets: define ``__len__`` and ``__getitem__(i)``.
 
     An item is an array, a number, or a tuple or dict of these.
 
     Attributes
     ----------
     random : bool
-        Whether items have something random in them; then define ``item(i, seed)``, too.
+        Whether items are random; if so, define ``item(i, seed)`` too.
     """
 
     random: bool = False
@@ -55,7 +55,7 @@ class Dataset:
             yield self[index]
 
     def item(self, index: int, seed: Seed) -> Any:
-        """An item, whose random part follows from the seed.
+        """An item, whose random transforms depend on a seed only.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Dataset:
         return self[index]
 
     def batch(self, indices: Any) -> Any:
-        """Many items as one batch, or NotImplemented: then they are asked for one by one.
+        """Several items as a batch; NotImplemented if they have to be read one by one.
 
         Parameters
         ----------
@@ -75,11 +75,11 @@ class Dataset:
         return NotImplemented
 
     def map(self, function: Callable[..., Any], field: Any = None) -> MapDataset:
-        """A view whose items have gone through a function; see `MapDataset`."""
+        """A view that applies a function to the items; see `MapDataset`."""
         return MapDataset(self, function, field)
 
     def filter(self, condition: Callable[[Any], Any]) -> Subset:
-        """A view of the items for which the condition holds; each is looked at once, now."""
+        """A view of the items that satisfy a condition, which is evaluated for all items now."""
         return filtered(self, condition)
 
     def subset(self, indices: Any) -> Subset:
@@ -94,12 +94,12 @@ class Subset(Dataset):
     ----------
     dataset : Dataset or sequence
     indices : array_like of int, or of bool
-        Which items, in which order; they may repeat. A mask has one boolean for each item.
+        Indices of the items, in order, possibly repeated; or a mask with a boolean for each item.
 
     Raises
     ------
     ArgumentError
-        An index that the dataset does not have, or an argument that is not a list of indices.
+        An index out of range, or an argument that is not a list of indices.
 
     Examples
     --------
@@ -116,34 +116,34 @@ class Subset(Dataset):
             chosen = chosen.astype(np.int64).reshape(-1)
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
             raise ArgumentError(
-                f"Subset of {count} items by an array {chosen.dtype}{list(chosen.shape)}: give one "
-                f"axis of integers, or a boolean for each item{at(user_line())}."
+                f"Subset: indices is an array {chosen.dtype}{list(chosen.shape)}. Pass a 1-d array "
+                f"of integers, or of {count} booleans, one per item{at(user_line())}."
             )
         if chosen.size and not -count <= chosen.min() <= chosen.max() < count:
             raise ArgumentError(
-                f"Subset: indices from {chosen.min()} to {chosen.max()}, but there are {count} "
-                f"items, numbered from 0. Choose among these{at(user_line())}."
+                f"Subset: indices range from {chosen.min()} to {chosen.max()}, but the dataset has "
+                f"{count} items. Pass indices below {count}{at(user_line())}."
             )
         self.dataset = dataset
         self.indices = chosen.astype(np.int64)
 
     @property
     def random(self) -> bool:  # type: ignore[override]
-        """Whether what it is a view of is random."""
+        """Whether the underlying dataset is random."""
         return is_random(self.dataset)
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.item(index, outside(index, len(self)))
+        return self.item(index, default_seed(index, len(self)))
 
     def item(self, index: int, seed: Seed) -> Any:
-        """An item."""
+        """The selected item."""
         return item_of(self.dataset, int(self.indices[index]), seed)
 
     def batch(self, indices: Any) -> Any:
-        """Many items at once, if the dataset can."""
+        """Several items as a batch, if the underlying dataset supports it."""
         return batch_of(self.dataset, self.indices[indices])
 
     def __repr__(self) -> str:
@@ -151,22 +151,22 @@ class Subset(Dataset):
 
 
 class MapDataset(Dataset):
-    """Items that have gone through a function.
+    """A function applied to the items of a dataset.
 
     Parameters
     ----------
     dataset : Dataset or sequence
     function : callable
-        Called with an item when it is asked for; it must not change the item in place. One with
-        an attribute ``random`` that is true is called with a generator, too: ``function(item,
-        rng)``; `wengert.data.transforms` has such.
+        Called with an item when it is read; it must not modify the item in place. A function with
+        a true attribute ``random`` is called with a generator too, ``function(item, rng)``, as
+        those of `wengert.data.transforms`.
     field : int or str, optional
-        The field of items (tuples or dicts) that goes through the function; others stay.
+        The field of items (tuples or dicts) to which the function is applied.
 
     Raises
     ------
     ArgumentError
-        The function is none.
+        The function is not callable.
 
     Examples
     --------
@@ -179,29 +179,29 @@ class MapDataset(Dataset):
     def __init__(self, dataset: Any, function: Callable[..., Any], field: Any = None) -> None:
         if not callable(function):
             raise ArgumentError(
-                f"MapDataset by {function!r}, which is not callable. Pass a function of an item"
-                f"{at(user_line())}."
+                f"MapDataset was given {function!r}, which is not callable. Pass a function of an "
+                f"item{at(user_line())}."
             )
         self.dataset, self.function, self.field = dataset, function, field
 
     @property
     def random(self) -> bool:  # type: ignore[override]
-        """Whether the function, or what it is a view of, is random."""
-        return self._draws or is_random(self.dataset)
+        """Whether the function or the underlying dataset is random."""
+        return self._takes_rng or is_random(self.dataset)
 
     @property
-    def _draws(self) -> bool:
+    def _takes_rng(self) -> bool:
         return bool(getattr(self.function, "random", False))
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.item(index, outside(index, len(self)))
+        return self.item(index, default_seed(index, len(self)))
 
     def item(self, index: int, seed: Seed) -> Any:
-        """An item, through the function."""
-        # A seed of its own for each function, so that one does not draw what another has drawn.
+        """The function of an item."""
+        # Another seed for each function, so that their random numbers are independent.
         item = item_of(self.dataset, index, (*seed, 1))
         if self.field is None:
             return self._apply(item, seed)
@@ -211,14 +211,14 @@ class MapDataset(Dataset):
         if isinstance(item, tuple) and isinstance(field, int) and -len(item) <= field < len(item):
             fields = list(item)
             fields[field] = self._apply(fields[field], seed)
-            return rebuilt(item, fields)
+            return tuple_like(item, fields)
         raise StructureError(
-            f"MapDataset(field={field!r}): item {index} is a {type(item).__name__} without that "
-            f"field. Name a key of dicts or a place in tuples{at(user_line())}."
+            f"MapDataset(field={field!r}): item {index}, a {type(item).__name__}, has no such "
+            f"field. Pass a key of dicts or an index of tuples{at(user_line())}."
         )
 
     def _apply(self, x: Any, seed: Seed) -> Any:
-        return self.function(x, as_generator(seed)) if self._draws else self.function(x)
+        return self.function(x, as_generator(seed)) if self._takes_rng else self.function(x)
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", repr(self.function))
@@ -226,13 +226,13 @@ class MapDataset(Dataset):
 
 
 def filtered(dataset: Any, condition: Callable[[Any], Any]) -> Subset:
-    """The items for which a condition holds.
+    """The items that satisfy a condition.
 
     Parameters
     ----------
     dataset : Dataset or sequence
     condition : callable
-        Of an item. All are looked at, once, now.
+        Called with each item once, immediately.
 
     Examples
     --------
@@ -243,8 +243,8 @@ def filtered(dataset: Any, condition: Callable[[Any], Any]) -> Subset:
     return Subset(dataset, [i for i in range(len(dataset)) if condition(dataset[i])])
 
 
-def rebuilt(like: tuple[Any, ...], fields: Sequence[Any]) -> Any:
-    """Fields in a tuple of the class of another one."""
+def tuple_like(like: tuple[Any, ...], fields: Sequence[Any]) -> Any:
+    """A tuple of the same class as `like`, which may be a named tuple."""
     return type(like)(*fields) if hasattr(like, "_fields") else tuple(fields)
 
 
@@ -253,8 +253,8 @@ def is_random(dataset: Any) -> bool:
     return bool(getattr(dataset, "random", False)) and hasattr(dataset, "item")
 
 
-def outside(index: Any, count: int) -> Seed:
-    """The seed of an item that is asked for outside of a loader: always the same."""
+def default_seed(index: Any, count: int) -> Seed:
+    """The seed of an item that is read without a loader; it depends on the index only."""
     return 0, 0, int(index) % max(1, count)
 
 
@@ -264,7 +264,7 @@ def item_of(dataset: Any, index: int, seed: Seed) -> Any:
 
 
 def batch_of(dataset: Any, indices: Any) -> Any:
-    """Many items as one batch, or NotImplemented."""
+    """Several items as a batch, or NotImplemented."""
     if not isinstance(dataset, Dataset) or is_random(dataset):
         return NotImplemented
     return dataset.batch(indices)

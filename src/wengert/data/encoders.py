@@ -1,14 +1,14 @@
 """Invertible encoders that are fitted to data.
 
-    OneHot     categories as vectors with a single 1
-    MinMax     each column onto a range
-    Standard   each column to mean 0 and deviation 1
+    OneHot     one-hot encoding of categories
+    MinMax     scale columns to a range
+    Standard   scale columns to mean 0 and standard deviation 1
 
     fit(x), transform(x), fit_transform(x), inverse_transform(z)
 
-Columns are the last axis; all other axes are samples.  `MinMax` and `Standard` are formulas of
-arrays, so tensors pass through them with their derivatives.  A constant column has no range and no
-deviation: it is shifted and not scaled, so that nothing is divided by 0 and the inverse is exact.
+Columns are the last axis; all other axes are samples.  `MinMax` and `Standard` are differentiable
+functions of tensors.  Constant columns are shifted but not scaled, which avoids a division by 0 and
+keeps the inverse exact.
 """
 
 from __future__ import annotations
@@ -25,33 +25,35 @@ __all__ = ["Encoder", "MinMax", "OneHot", "Standard"]
 
 
 class Encoder:
-    """Base of encoders: define `fit`, `transform` and `inverse_transform`."""
+    """Base class of encoders: define `fit`, `transform` and `inverse_transform`."""
 
     def fit(self, x: Any) -> Any:
-        """Learn what is needed from data; return the encoder."""
-        raise StructureError(f"{type(self).__name__} defines no fit(x){at(user_line())}.")
+        """Fit the encoder to data and return it."""
+        raise StructureError(f"{type(self).__name__} does not define fit(x){at(user_line())}.")
 
     def transform(self, x: Any) -> Any:
         """Encode data."""
-        raise StructureError(f"{type(self).__name__} defines no transform(x){at(user_line())}.")
+        raise StructureError(
+            f"{type(self).__name__} does not define transform(x){at(user_line())}."
+        )
 
     def inverse_transform(self, z: Any) -> Any:
-        """What was encoded."""
+        """Decode data."""
         raise StructureError(
-            f"{type(self).__name__} defines no inverse_transform(z){at(user_line())}."
+            f"{type(self).__name__} does not define inverse_transform(z){at(user_line())}."
         )
 
     def fit_transform(self, x: Any) -> Any:
-        """Learn from data, and encode them."""
+        """Fit the encoder to data and encode them."""
         return self.fit(x).transform(x)
 
     def __call__(self, x: Any) -> Any:
-        """Encode data; so that an encoder can be mapped over a dataset."""
+        """Encode data; for `Dataset.map`."""
         return self.transform(x)
 
 
-def _fitted(encoder: Any, learnt: str) -> Any:
-    value = getattr(encoder, learnt, None)
+def _fitted(encoder: Any, attribute: str) -> Any:
+    value = getattr(encoder, attribute, None)
     if value is None:
         name = type(encoder).__name__
         raise StructureError(f"{name} is not fitted. Call fit(x) first{at(user_line())}.")
@@ -59,81 +61,83 @@ def _fitted(encoder: Any, learnt: str) -> Any:
 
 
 class _Affine(Encoder):
-    """Columns shifted and scaled: z = (x - shift) / scale + low."""
+    """Shift and scale columns: z = (x - shift) / scale + low."""
 
     _low = 0.0
 
-    def _learn(self, x: Any) -> Any:
-        """Columns of finite floats."""
+    def _validated(self, x: Any) -> Any:
+        """Samples as a float64 matrix, after checks."""
         x = np.asarray(value_of(x))
         name = type(self).__name__
         if x.dtype.kind not in "biuf":
-            raise DtypeError(f"{name}.fit of {x.dtype}: give real numbers{at(user_line())}.")
+            raise DtypeError(
+                f"{name}.fit was given an array of {x.dtype}. Pass real numbers{at(user_line())}."
+            )
         if x.ndim == 0 or x.size == 0:
             raise ShapeError(
-                f"{name}.fit of an array of shape {x.shape}: there is nothing to learn from. Give "
-                f"samples with their columns on the last axis{at(user_line())}."
+                f"{name}.fit was given an array of shape {x.shape}, which has no samples. Pass an "
+                f"array with columns on the last axis{at(user_line())}."
             )
         rows = x.reshape(-1, x.shape[-1]) if x.ndim > 1 else x.reshape(-1, 1)
         rows = rows.astype(np.float64)
         if not np.isfinite(rows).all():
             column = int(np.flatnonzero(~np.isfinite(rows).all(axis=0))[0])
             raise ArgumentError(
-                f"{name}.fit: column {column} has a NaN or an infinity. Fill in or leave out what "
-                f"is missing first{at(user_line())}."
+                f"{name}.fit: column {column} has a NaN or an infinity. Fill in or remove missing "
+                f"values first{at(user_line())}."
             )
-        self._is_line = x.ndim == 1
+        self._is_1d = x.ndim == 1
         return rows
 
-    def _along(self, values: Any, x: Any) -> Any:
-        """One number for each column, in the dtype of an array."""
+    def _for_columns(self, values: Any, x: Any) -> Any:
+        """One number for each column of `x`, in its dtype."""
         if not isinstance(x, Handle):
             x = np.asarray(x)
         shape = shape_of(x)
-        if self._is_line:
+        if self._is_1d:
             values = values[0]
         elif not shape or shape[-1] != len(values):
             raise ShapeError(
-                f"{type(self).__name__} has learnt {len(values)} columns, and was given an array "
-                f"of shape {shape}. Give it as many on the last axis{at(user_line())}."
+                f"{type(self).__name__} was fitted to {len(values)} columns and was given an array "
+                f"of shape {shape}. The last axis must have length {len(values)}{at(user_line())}."
             )
         dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
         return np.asarray(values, dtype)
 
     def transform(self, x: Any) -> Any:
-        """Encode data: floats keep their dtype, integers become float64."""
-        scale = self._along(_fitted(self, "scale_"), x)
+        """Encode data; floats keep their dtype, integers become float64."""
+        scale = self._for_columns(_fitted(self, "scale_"), x)
         x = x if isinstance(x, Handle) else np.asarray(x)
-        out = (x - self._along(self.shift_, x)) / scale
+        out = (x - self._for_columns(self.shift_, x)) / scale
         return out + self._low if self._low else out
 
     def inverse_transform(self, z: Any) -> Any:
-        """What was encoded."""
-        scale = self._along(_fitted(self, "scale_"), z)
+        """Decode data."""
+        scale = self._for_columns(_fitted(self, "scale_"), z)
         z = z if isinstance(z, Handle) else np.asarray(z)
         z = z - self._low if self._low else z
-        return z * scale + self._along(self.shift_, z)
+        return z * scale + self._for_columns(self.shift_, z)
 
     shift_: Any = None
     scale_: Any = None
 
 
 class Standard(_Affine):
-    """Each column to mean 0 and deviation 1.
+    """Scale columns to mean 0 and standard deviation 1.
 
     Attributes
     ----------
     shift_ : array, shape (columns,)
-        Their means, in float64.
+        Means, in float64.
     scale_ : array, shape (columns,)
-        Their deviations (of n, not of n - 1); 1 for constant columns.
+        Standard deviations (divisor n, not n - 1); 1 for constant columns.
 
     Raises
     ------
     ArgumentError
         In `fit`: NaN or infinities.
     ShapeError
-        No data, or in `transform` another number of columns.
+        No data, or in `transform` a different number of columns.
     StructureError
         `transform` before `fit`.
 
@@ -152,25 +156,25 @@ class Standard(_Affine):
     """
 
     def fit(self, x: Any) -> Standard:
-        """Learn means and deviations; return the encoder."""
-        rows = self._learn(x)
+        """Compute means and standard deviations; return the encoder."""
+        rows = self._validated(x)
         low, high = rows.min(axis=0), rows.max(axis=0)
         constant = low == high
         size = np.maximum(np.abs(low), np.abs(high))
-        size = np.where(size > 0, size, 1.0)  # so that squares neither overflow nor vanish
-        small = rows / size
-        mean = small.mean(axis=0)
-        deviation = np.sqrt(np.mean(np.square(small - mean), axis=0)) * size
+        size = np.where(size > 0, size, 1.0)  # so that squares neither overflow nor underflow
+        scaled = rows / size
+        mean = scaled.mean(axis=0)
+        deviation = np.sqrt(np.mean(np.square(scaled - mean), axis=0)) * size
         self.shift_ = np.where(constant, low, mean * size)
         self.scale_ = np.where(constant | (deviation == 0), 1.0, deviation)
         return self
 
     def __repr__(self) -> str:
-        return f"Standard({_learnt(self.shift_)})"
+        return f"Standard({_fitted_text(self.shift_)})"
 
 
 class MinMax(_Affine):
-    """Each column onto a range.
+    """Scale columns to a range.
 
     Parameters
     ----------
@@ -179,17 +183,17 @@ class MinMax(_Affine):
     Attributes
     ----------
     shift_ : array, shape (columns,)
-        The least value of each.
+        Minima.
     scale_ : array, shape (columns,)
-        How far the values reach, over the length of the range; for constant columns 1, so that
-        they become the lower end of the range.
+        Maximum minus minimum, over the length of the range; 1 for constant columns, which are
+        mapped to the lower bound.
 
     Raises
     ------
     ArgumentError
-        A range without a length; in `fit`, NaN, infinities or a reach beyond float64.
+        An empty range; in `fit`, NaN, infinities, or an overflow of maximum minus minimum.
     ShapeError
-        No data, or in `transform` another number of columns.
+        No data, or in `transform` a different number of columns.
     StructureError
         `transform` before `fit`.
 
@@ -208,44 +212,43 @@ class MinMax(_Affine):
         if not low < high:
             raise ArgumentError(
                 f"MinMax(feature_range={feature_range}): the lower bound must be less than the "
-                "upper bound"
-                f"{at(user_line())}."
+                f"upper bound{at(user_line())}."
             )
         self.feature_range = float(low), float(high)
         self._low = float(low)
 
     def fit(self, x: Any) -> MinMax:
-        """Learn the ends of each column; return the encoder."""
-        rows = self._learn(x)
+        """Compute minima and maxima; return the encoder."""
+        rows = self._validated(x)
         low, high = rows.min(axis=0), rows.max(axis=0)
         with np.errstate(over="ignore"):
-            reach = high - low
-        if not np.isfinite(reach).all():
+            extent = high - low
+        if not np.isfinite(extent).all():
             raise ArgumentError(
-                f"MinMax.fit: a column reaches from {low.min()} to {high.max()}, further than "
-                f"float64. Divide it first{at(user_line())}."
+                f"MinMax.fit: a column has values from {low.min()} to {high.max()}, whose "
+                f"difference overflows float64. Scale it down first{at(user_line())}."
             )
-        scale = reach / (self.feature_range[1] - self.feature_range[0])
+        scale = extent / (self.feature_range[1] - self.feature_range[0])
         self.shift_, self.scale_ = low, np.where(scale == 0, 1.0, scale)
         return self
 
     def __repr__(self) -> str:
-        return f"MinMax({self.feature_range}, {_learnt(self.shift_)})"
+        return f"MinMax({self.feature_range}, {_fitted_text(self.shift_)})"
 
 
-def _learnt(values: Any) -> str:
+def _fitted_text(values: Any) -> str:
     return "not fitted" if values is None else f"{len(values)} columns"
 
 
 class OneHot(Encoder):
-    """Categories as vectors with a single 1.
+    """One-hot encoding of categories: vectors with a single 1.
 
     Parameters
     ----------
     dtype : dtype, default float64
-        Of the vectors.
+        Dtype of the vectors.
     unknown : {"error", "ignore"}
-        What happens to a category that `fit` has not seen: an error, or a vector of zeros.
+        Whether a category unknown from `fit` is an error or encoded as a vector of zeros.
 
     Attributes
     ----------
@@ -255,9 +258,9 @@ class OneHot(Encoder):
     Raises
     ------
     ArgumentError
-        An unknown category; in `inverse_transform`, a vector without a largest element.
+        An unknown category; in `inverse_transform`, a vector without a unique maximum.
     ShapeError
-        Neither labels, shape (n,), nor columns, shape (n, c).
+        The data have neither shape (n,), labels, nor (n, c), columns of labels.
     DtypeError
         Categories that cannot be sorted.
 
@@ -276,16 +279,18 @@ class OneHot(Encoder):
     def __init__(self, dtype: Any = np.float64, unknown: str = "error") -> None:
         if unknown not in ("error", "ignore"):
             raise ArgumentError(
-                f"OneHot(unknown={unknown!r}): 'error' or 'ignore'{at(user_line())}."
+                f"OneHot(unknown={unknown!r}): expected 'error' or 'ignore'{at(user_line())}."
             )
         self.dtype, self.unknown = np.dtype(dtype), unknown
         self.categories_: list[Any] | None = None
 
     def fit(self, x: Any) -> OneHot:
-        """Learn the categories; return the encoder."""
-        x, self._is_line = self._columns(x), np.ndim(x) == 1
+        """Find the categories; return the encoder."""
+        x, self._is_1d = self._columns(x), np.ndim(x) == 1
         if not len(x):
-            raise ShapeError(f"OneHot.fit of no samples. Pass at least one{at(user_line())}.")
+            raise ShapeError(
+                f"OneHot.fit was given no samples. Pass at least one{at(user_line())}."
+            )
         try:
             self.categories_ = [np.unique(column) for column in x.T]
         except TypeError as error:
@@ -303,53 +308,52 @@ class OneHot(Encoder):
         return self
 
     def transform(self, x: Any) -> Any:
-        """Vectors: those of all columns one after the other, on a new last axis."""
+        """Encode data; the vectors of all columns are concatenated along the last axis."""
         known = _fitted(self, "categories_")
         columns = self._columns(x)
         if columns.shape[1] != len(known):
             raise ShapeError(
-                f"OneHot has learnt {len(known)} columns, and was given {columns.shape[1]}. Give "
-                f"as many{at(user_line())}."
+                f"OneHot was fitted to {len(known)} columns and was given {columns.shape[1]}. Pass "
+                f"{len(known)} columns{at(user_line())}."
             )
-        return np.concatenate(
-            [self._one(c, k, n) for n, (c, k) in enumerate(zip(columns.T, known, strict=True))],
-            axis=1,
-        )
+        pairs = zip(columns.T, known, strict=True)
+        encoded = [self._encode_column(c, k, n) for n, (c, k) in enumerate(pairs)]
+        return np.concatenate(encoded, axis=1)
 
-    def _one(self, column: Any, categories: Any, number: int) -> Any:
+    def _encode_column(self, column: Any, categories: Any, number: int) -> Any:
         kinds = {a.dtype.kind if a.dtype.kind in "USO" else "number" for a in (column, categories)}
         if len(kinds) != 1:
             raise DtypeError(
-                f"OneHot: column {number} is of {column.dtype}, and the categories learnt are of "
-                f"{categories.dtype}. Give what it was fitted on{at(user_line())}."
+                f"OneHot: column {number} has dtype {column.dtype}, but was fitted to "
+                f"{categories.dtype}. Pass the same type of categories{at(user_line())}."
             )
         try:
-            place = np.minimum(np.searchsorted(categories, column), len(categories) - 1)
+            index = np.minimum(np.searchsorted(categories, column), len(categories) - 1)
         except TypeError as error:
             raise DtypeError(
-                f"OneHot: column {number}: {error}. Give categories of one type{at(user_line())}."
+                f"OneHot: column {number}: {error}. Pass categories of one type{at(user_line())}."
             ) from error
-        found = np.asarray(categories[place] == column)
+        found = np.asarray(categories[index] == column)
         if self.unknown == "error" and not found.all():
             odd = column[np.argmin(found)]
             raise ArgumentError(
-                f"OneHot: {odd!r} in column {number} was not among the {len(categories)} "
-                f"categories learnt. Fit it on all of them, or say unknown='ignore'"
+                f"OneHot: {odd!r} in column {number} is not among the {len(categories)} categories "
+                f"that it was fitted to. Fit it to all categories, or pass unknown='ignore'"
                 f"{at(user_line())}."
             )
         out = np.zeros((len(column), len(categories)), self.dtype)
         rows = np.flatnonzero(found)
-        out[rows, place[rows]] = 1
+        out[rows, index[rows]] = 1
         return out
 
     def inverse_transform(self, z: Any) -> Any:
-        """The categories of the largest elements: vectors may be probabilities, too."""
+        """The category of the largest element of each vector, which may contain probabilities."""
         known = _fitted(self, "categories_")
         z, ends = np.asarray(value_of(z)), np.cumsum([len(k) for k in known])
         if z.ndim != 2 or z.shape[1] != ends[-1]:
             raise ShapeError(
-                f"OneHot.inverse_transform of an array of shape {z.shape}: give vectors of "
-                f"{ends[-1]} elements, shape (n, {ends[-1]}){at(user_line())}."
+                f"OneHot.inverse_transform was given an array of shape {z.shape}. Pass shape "
+                f"(n, {ends[-1]}){at(user_line())}."
             )
         columns = []
         for k, end in zip(known, ends, strict=True):
@@ -357,18 +361,18 @@ class OneHot(Encoder):
             unclear = np.isnan(part).any(axis=1) | (len(k) > 1) & (np.ptp(part, axis=1) == 0)
             if unclear.any():
                 raise ArgumentError(
-                    f"OneHot.inverse_transform: vector {int(np.argmax(unclear))} has no largest "
-                    f"element, so it names no category{at(user_line())}."
+                    f"OneHot.inverse_transform: vector {int(np.argmax(unclear))} has no unique "
+                    f"maximum and corresponds to no category{at(user_line())}."
                 )
             columns.append(k[np.argmax(part, axis=1)])
-        return columns[0] if self._is_line else np.stack(columns, axis=1)
+        return columns[0] if self._is_1d else np.stack(columns, axis=1)
 
     def _columns(self, x: Any) -> Any:
         x = np.asarray(value_of(x))
         if x.ndim not in (1, 2):
             raise ShapeError(
-                f"OneHot of an array of shape {x.shape}: give labels, shape (n,), or columns, "
-                f"shape (n, c){at(user_line())}."
+                f"OneHot was given an array of shape {x.shape}. Pass labels, shape (n,), or "
+                f"columns of labels, shape (n, c){at(user_line())}."
             )
         return x[:, None] if x.ndim == 1 else x
 

@@ -10,24 +10,28 @@ same dataset that loads it continues with the next batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .array_dataset import as_dataset
-from .collate import CollatePlan, collated
+from .collate import CollatePlan, make_batch
 from .dataset import Seed, is_random
-from .prefetch import ahead
-from .rng_state import as_generator, digest, put_state, state_of
+from .prefetch import prefetched
+from .rng_state import as_generator, digest, set_state, state_of
 from .samplers import RandomSampler, Sampler, SequentialSampler
 
 
-class _Pass:
-    """One epoch: the state of the generator at its start, the order, and the batches done."""
+@dataclass
+class _Epoch:
+    """An epoch: the generator's state at its start, the order, and the batches returned so far."""
 
-    def __init__(self, number: int, before: dict[str, Any], order: Any, done: int) -> None:
-        self.number, self.before, self.order, self.done = number, before, order, done
+    number: int
+    rng_state: dict[str, Any]
+    order: Any
+    returned: int
 
 
 class DataLoader:
@@ -36,14 +40,14 @@ class DataLoader:
     Parameters
     ----------
     dataset : Dataset, sequence, array, or tuple or dict of arrays
-        Arrays are taken as an `ArrayDataset`.
+        Arrays are converted to an `ArrayDataset`.
     batch_size : int, default 1
     shuffle : bool, default False
         Draw a new order for each epoch.
     rng : int or numpy.random.Generator, optional
         Source of the orders and of random transforms; fresh entropy by default.
     drop_last : bool, default False
-        Leave out a last batch that is smaller.
+        Drop the last batch if it is smaller.
     collate : callable, optional
         Makes a batch from a list of items; by default `stack_items`.
     sampler : Sampler or iterable of int, optional
@@ -88,15 +92,15 @@ class DataLoader:
         sampler: Any = None,
         prefetch: int = 0,
     ) -> None:
-        whole = hasattr(batch_size, "__index__") and not isinstance(batch_size, bool)
-        if not whole or batch_size < 1:
+        is_integer = hasattr(batch_size, "__index__") and not isinstance(batch_size, bool)
+        if not is_integer or batch_size < 1:
             raise ArgumentError(
-                f"DataLoader(batch_size={batch_size!r}): it must be an integer, at least 1"
+                f"DataLoader(batch_size={batch_size!r}): batch_size must be an integer, at least 1"
                 f"{at(user_line())}."
             )
         if prefetch < 0 or int(prefetch) != prefetch:
             raise ArgumentError(
-                f"DataLoader(prefetch={prefetch}): it must be an integer, at least 0"
+                f"DataLoader(prefetch={prefetch}): prefetch must be an integer, at least 0"
                 f"{at(user_line())}."
             )
         if shuffle and sampler is not None:
@@ -120,7 +124,7 @@ class DataLoader:
         self.sampler = sampler
         self.prefetch = int(prefetch)
         self._number = 0  # epochs begun
-        self._latest: _Pass | None = None  # the last epoch begun, unless it has ended
+        self._latest: _Epoch | None = None  # the last epoch begun, unless it has ended
         self._resumed: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
@@ -135,26 +139,27 @@ class DataLoader:
     # ---- iterating -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
-        mine = self._begun()
-        seed: Seed = (digest(mine.before), mine.number) if is_random(self.dataset) else ()
-        count = self._count(len(mine.order))
-        batches = self._batches(CollatePlan(mine.order, self.batch_size, count, seed), mine.done)
+        epoch = self._begin_epoch()
+        seed: Seed = (digest(epoch.rng_state), epoch.number) if is_random(self.dataset) else ()
+        count = self._count(len(epoch.order))
+        plan = CollatePlan(epoch.order, self.batch_size, count, seed)
+        batches = self._batches(plan, epoch.returned)
         try:
             for batch in batches:
-                mine.done += 1
+                epoch.returned += 1
                 yield batch
         finally:
             batches.close()
-        if self._latest is mine:
+        if self._latest is epoch:
             self._latest = None
 
-    def _begun(self) -> _Pass:
+    def _begin_epoch(self) -> _Epoch:
         """A new epoch, or the rest of one whose state was loaded."""
         resumed, self._resumed = self._resumed, None
         if resumed is not None:
-            put_state(self.rng, resumed["order_rng"])
+            set_state(self.rng, resumed["order_rng"])
             self._number = resumed["pass"]
-        before = state_of(self.rng)
+        rng_state = state_of(self.rng)
         if resumed is not None and resumed["order"] is not None:
             order = np.asarray(resumed["order"])
         elif isinstance(self.sampler, Sampler):
@@ -162,9 +167,9 @@ class DataLoader:
         else:
             order = np.asarray(list(self.sampler), np.int64)
         if resumed is not None:
-            put_state(self.rng, resumed["rng"])
-        done = 0 if resumed is None else int(resumed["batch"])
-        self._latest = _Pass(self._number, before, order, done)
+            set_state(self.rng, resumed["rng"])
+        returned = 0 if resumed is None else int(resumed["batch"])
+        self._latest = _Epoch(self._number, rng_state, order, returned)
         self._number += 1
         return self._latest
 
@@ -173,11 +178,11 @@ class DataLoader:
         return full + (1 if rest and not self.drop_last else 0)
 
     def _batches(self, plan: CollatePlan, first: int) -> Generator[Any, None, None]:
-        here = (
-            collated(self.dataset, plan, number, self.collate)
+        batches = (
+            make_batch(self.dataset, plan, number, self.collate)
             for number in range(first, plan.total)
         )
-        return ahead(here, self.prefetch) if self.prefetch else here
+        return prefetched(batches, self.prefetch) if self.prefetch else batches
 
     # ---- position --------------------------------------------------------------------------------
 
@@ -188,17 +193,17 @@ class DataLoader:
         """
         if self._resumed is not None:
             return dict(self._resumed)
-        now, mine = state_of(self.rng), self._latest
-        state = {"length": len(self.sampler), "batch_size": self.batch_size, "rng": now}
-        if mine is None:
+        rng_state, epoch = state_of(self.rng), self._latest
+        state = {"length": len(self.sampler), "batch_size": self.batch_size, "rng": rng_state}
+        if epoch is None:
             return {**state, "pass": self._number, "batch": None}
-        order = None if isinstance(self.sampler, Sampler) else mine.order
+        order = None if isinstance(self.sampler, Sampler) else epoch.order
         return {
             **state,
-            "pass": mine.number,
-            "batch": mine.done,
+            "pass": epoch.number,
+            "batch": epoch.returned,
             "order": order,
-            "order_rng": mine.before,
+            "order_rng": epoch.rng_state,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -220,11 +225,11 @@ class DataLoader:
         other = state["length"], state["batch_size"]
         if mine != other:
             raise StructureError(
-                f"DataLoader.load_state_dict: the state is of {other[0]} samples in batches of "
-                f"{other[1]}, this has {mine[0]} in batches of {mine[1]}. Use the same data "
-                f"and batch size{at(user_line())}."
+                f"DataLoader.load_state_dict: the state is for {other[0]} samples in batches of "
+                f"{other[1]}, this loader has {mine[0]} in batches of {mine[1]}. Use the same "
+                f"data and batch size{at(user_line())}."
             )
-        put_state(self.rng, state["rng"])
+        set_state(self.rng, state["rng"])
         self._number, self._latest = int(state["pass"]), None
         self._resumed = None if state["batch"] is None else dict(state)
 

@@ -1,10 +1,10 @@
-"""Batches made ahead in a background thread.
+"""Batches made in a background thread.
 
-    ahead    an iterator's batches, made by a thread while the last ones are used
+    prefetched    the batches of an iterator, made by a thread in advance
 
-The thread ends with the loop over its batches: when there are no more, when the loop is left by
-`break` or an exception, and when it is interrupted.  It is a daemon, so a program never waits for
-one that was forgotten.
+The thread ends with the loop over its batches: when there are no more, or when the loop is left by
+`break`, an exception or an interrupt.  It is a daemon thread and does not delay the exit of the
+interpreter.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from typing import Any
 
-_PATIENCE = 5.0  # seconds for the batch that is being made when the loop is left
+_JOIN_TIMEOUT = 5.0  # seconds for the batch that is being made when the loop is left
 
 
-class _Shelf:
-    """Batches that are ready, at most so many."""
+class _Queue:
+    """A bounded queue of batches that both sides can close."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self.ready: deque[Any] = deque()
         self.changed = threading.Condition()
-        self.closed = False  # no more are needed
-        self.ended = False  # there are no more
+        self.closed = False  # the consumer needs no more
+        self.ended = False  # the producer has no more
         self.error: BaseException | None = None
 
     def put(self, batch: Any) -> bool:
         """Add a batch when the queue has space; False if it is closed."""
         with self.changed:
-            self.changed.wait_for(lambda: self.closed or len(self.ready) < self.room)
+            self.changed.wait_for(lambda: self.closed or len(self.ready) < self.capacity)
             if not self.closed:
                 self.ready.append(batch)
                 self.changed.notify_all()
             return not self.closed
 
     def end(self, error: BaseException | None) -> None:
-        """Say that there are no more."""
+        """Mark the end of the batches, with the producer's exception if there is one."""
         with self.changed:
             self.ended, self.error = True, error
             self.changed.notify_all()
 
     def take(self) -> list[Any]:
-        """The next batch, in a list; an empty list at the end."""
+        """A list with the next batch, or an empty list at the end."""
         with self.changed:
             self.changed.wait_for(lambda: self.ready or self.ended)
             if self.ready:
@@ -56,30 +56,30 @@ class _Shelf:
         return []
 
     def close(self) -> None:
-        """Say that no more are wanted."""
+        """Stop the producer: no more batches are needed."""
         with self.changed:
             self.closed = True
             self.ready.clear()
             self.changed.notify_all()
 
 
-def ahead(batches: Iterator[Any], count: int) -> Generator[Any, None, None]:
-    """Batches of an iterator, made by a thread.
+def prefetched(batches: Iterator[Any], count: int) -> Generator[Any, None, None]:
+    """The batches of an iterator, made by a thread in advance.
 
     Parameters
     ----------
     batches : iterator
-        Gone through in the thread only.
+        Consumed in the thread only.
     count : int
-        How many are ready at most.
+        Maximal number of batches in advance.
     """
-    shelf = _Shelf(count)
+    queue = _Queue(count)
 
-    def work() -> None:
+    def produce() -> None:
         error: BaseException | None = None
         try:
             for batch in batches:
-                if not shelf.put(batch):
+                if not queue.put(batch):
                     break
         except BaseException as raised:
             error = raised
@@ -87,13 +87,13 @@ def ahead(batches: Iterator[Any], count: int) -> Generator[Any, None, None]:
             close = getattr(batches, "close", None)
             if close is not None:
                 close()
-            shelf.end(error)
+            queue.end(error)
 
-    thread = threading.Thread(target=work, name="wengert-prefetch", daemon=True)
+    thread = threading.Thread(target=produce, name="wengert-prefetch", daemon=True)
     thread.start()
     try:
-        while found := shelf.take():
+        while found := queue.take():
             yield found[0]
     finally:
-        shelf.close()
-        thread.join(_PATIENCE)
+        queue.close()
+        thread.join(_JOIN_TIMEOUT)

@@ -1,7 +1,7 @@
 """Random generators from seeds, and their states as plain values.
 
-Everything random in this package draws from a `numpy.random.Generator`.  Where a seed is derived
-from a state, by a digest, nothing is drawn: others that share the generator notice nothing.
+All random numbers of this package are drawn from a `numpy.random.Generator`.  Seeds are derived
+from its state by a hash, which does not advance the generator.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from wengert.errors import ArgumentError, FileError, at, user_line
 
 
 def as_generator(rng: Any) -> np.random.Generator:
-    """A generator: itself, or of a seed, a tuple of them, a key of `wengert.random`, or fresh.
+    """A generator from a generator, one or several seeds, a key of `wengert.random`, or None.
 
     Raises
     ------
     ArgumentError
-        Something that no generator can be made of.
+        Another argument.
     """
     if isinstance(rng, np.ndarray) and rng.dtype.kind == "u":  # a key
         rng = [int(word) for word in rng.reshape(-1)]
@@ -29,38 +29,40 @@ def as_generator(rng: Any) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"rng={rng!r}: it must be an integer >= 0 or a numpy.random.Generator{at(user_line())}."
+            f"rng={rng!r}: rng must be an integer, at least 0, or a numpy.random.Generator"
+            f"{at(user_line())}."
         ) from error
 
 
 def state_of(rng: np.random.Generator) -> dict[str, Any]:
-    """The state of a generator: numbers, words and arrays."""
+    """The state of a generator: numbers, strings and arrays."""
     return dict(rng.bit_generator.state)
 
 
-def put_state(rng: np.random.Generator, state: Any) -> None:
-    """Let a generator go on from a state.
+def set_state(rng: np.random.Generator, state: Any) -> None:
+    """Set the state of a generator.
 
     Raises
     ------
     FileError
-        It is the state of another kind of generator, or none at all.
+        It is not a state, or the state of another kind of generator.
     """
     try:
         rng.bit_generator.state = state
     except (TypeError, ValueError, KeyError) as error:
         kind = state.get("bit_generator") if isinstance(state, dict) else type(state).__name__
         raise FileError(
-            f"the state of a generator {kind} does not fit {type(rng.bit_generator).__name__} "
-            f"({error}). Use the kind of generator that the state was saved of{at(user_line())}."
+            f"the state of a generator {kind} cannot be loaded into a "
+            f"{type(rng.bit_generator).__name__} ({error}). Use the kind of generator that the "
+            f"state was saved from{at(user_line())}."
         ) from error
 
 
 def digest(state: Any) -> int:
-    """An integer below 2**63 derived from a state."""
-    text = json.dumps(state, sort_keys=True, default=_plain)
+    """A hash of a state, an integer below 2**63."""
+    text = json.dumps(state, sort_keys=True, default=_to_list)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
-def _plain(x: Any) -> Any:
+def _to_list(x: Any) -> Any:
     return np.asarray(x).tolist()

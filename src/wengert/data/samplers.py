@@ -1,12 +1,12 @@
 """Samplers: the order of items in an epoch, with or without repetition.
 
-    SequentialSampler      one after the other
-    RandomSampler          each once in a fresh order, or drawn with replacement
-    WeightedRandomSampler  drawn by weights: rare classes more often
-    SubsetRandomSampler    some of them, in a fresh order
+    SequentialSampler      items in order
+    RandomSampler          a random permutation, or draws with replacement
+    WeightedRandomSampler  draws with given weights
+    SubsetRandomSampler    a random permutation of given indices
 
-A sampler states its length and ``order(rng)``, the indices of a pass.  It has no state of its own,
-so a loader that knows the state of its generator can go on in the middle of any pass.
+A sampler defines its length and ``order(rng)``, the indices of an epoch.  It has no state, so a
+loader can resume in the middle of an epoch from the state of its generator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Sampler:
-    """Base of samplers: define ``__len__`` and ``order(rng)``."""
+    """Base class of samplers: define ``__len__`` and ``order(rng)``."""
 
     def __len__(self) -> int:
         raise StructureError(
@@ -35,14 +35,14 @@ class Sampler:
         )
 
     def order(self, rng: np.random.Generator) -> Any:
-        """The indices of one pass, drawn from a generator."""
+        """The indices of an epoch, drawn from a generator."""
         raise StructureError(
             f"{type(self).__name__} has no order. Define order(self, rng){at(user_line())}."
         )
 
 
 class SequentialSampler(Sampler):
-    """One item after the other."""
+    """Items in order."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -51,7 +51,7 @@ class SequentialSampler(Sampler):
         return len(self.dataset)
 
     def order(self, rng: np.random.Generator) -> Any:
-        """0, 1, 2 ..."""
+        """0, 1, 2, ..."""
         return np.arange(len(self))
 
 
@@ -62,10 +62,10 @@ class RandomSampler(Sampler):
     ----------
     dataset : sized
     replacement : bool, default False
-        Draw each independently, so that one may come twice.
+        Draw with replacement.
     num_samples : int, optional
-        How many in a pass; by default as many as there are. Without replacement, more than there
-        are come in several orders, one after the other.
+        Items per epoch, by default all. Without replacement, a larger number than that of items
+        is drawn as several permutations in sequence.
 
     Examples
     --------
@@ -80,7 +80,8 @@ class RandomSampler(Sampler):
     ) -> None:
         if num_samples is not None and num_samples < 1:
             raise ArgumentError(
-                f"RandomSampler(num_samples={num_samples}): at least one{at(user_line())}."
+                f"RandomSampler(num_samples={num_samples}): num_samples must be at least 1"
+                f"{at(user_line())}."
             )
         self.dataset, self.replacement = dataset, replacement
         self.num_samples = num_samples
@@ -89,7 +90,7 @@ class RandomSampler(Sampler):
         return len(self.dataset) if self.num_samples is None else self.num_samples
 
     def order(self, rng: np.random.Generator) -> Any:
-        """Indices in random order."""
+        """Random indices."""
         count, wanted = len(self.dataset), len(self)
         if not count:
             return np.arange(0)
@@ -100,21 +101,21 @@ class RandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Items drawn by weights.
+    """Items drawn with given weights.
 
     Parameters
     ----------
     weights : array_like of float, shape (n,)
-        One for each item, at least 0, not all 0; they need not sum to 1.
+        A weight of at least 0 for each item, not all 0; they need not sum to 1.
     num_samples : int
-        How many in a pass.
+        Items per epoch.
     replacement : bool, default True
 
     Raises
     ------
     ArgumentError
         Weights that are negative, not finite or all 0; without replacement, more samples than
-        items with a weight.
+        items of nonzero weight.
 
     Examples
     --------
@@ -126,17 +127,18 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True) -> None:
         self.weights = np.asarray(weights, float)
-        fits = self.weights.ndim == 1 and np.isfinite(self.weights).all()
-        if not fits or (self.weights < 0).any() or not self.weights.sum() > 0:
+        valid = self.weights.ndim == 1 and np.isfinite(self.weights).all()
+        if not valid or (self.weights < 0).any() or not self.weights.sum() > 0:
             raise ArgumentError(
-                "WeightedRandomSampler: weights are finite numbers of at least 0, one for each "
-                f"item, and not all 0. Change them{at(user_line())}."
+                "WeightedRandomSampler: weights must be finite and at least 0, one for each item, "
+                f"and not all 0. Change them{at(user_line())}."
             )
         most = np.inf if replacement else np.count_nonzero(self.weights)
         if not 1 <= num_samples <= most:
             raise ArgumentError(
-                f"WeightedRandomSampler(num_samples={num_samples}): at least 1 and, without "
-                f"replacement, at most the number of items with a weight{at(user_line())}."
+                f"WeightedRandomSampler(num_samples={num_samples}): num_samples must be at least "
+                "1 and, without replacement, at most the number of items of nonzero weight"
+                f"{at(user_line())}."
             )
         self.num_samples, self.replacement = int(num_samples), replacement
 
@@ -144,7 +146,7 @@ class WeightedRandomSampler(Sampler):
         return self.num_samples
 
     def order(self, rng: np.random.Generator) -> Any:
-        """Indices, drawn by weight."""
+        """Indices drawn with the weights."""
         shares = self.weights / self.weights.max()
         return rng.choice(
             len(shares), self.num_samples, replace=self.replacement, p=shares / shares.sum()
@@ -152,7 +154,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """Some items in a fresh order.
+    """Given items in random order.
 
     Parameters
     ----------

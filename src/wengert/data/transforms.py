@@ -1,16 +1,15 @@
-"""Transforms of arrays and images, some of them random.
+"""Deterministic and random transforms of arrays and images.
 
-    Compose, AsFloat, Normalize, Flatten, CenterCrop            the same every time
+    Compose, AsFloat, Normalize, Flatten, CenterCrop            deterministic
     RandomCrop, RandomHorizontalFlip, RandomVerticalFlip,
-    RandomErasing, GaussianNoise, RandomApply                    by a generator
+    RandomErasing, GaussianNoise, RandomApply                    random
 
     dataset.map(Compose([AsFloat(), RandomCrop(28, padding=2)]), field=0)
 
-Pictures have their height and width on the last two axes, (channels, height, width), as the
-convolutions of `wengert.nn` have them; ``axes=`` says otherwise.  One that is random has ``random =
-True`` and is called ``t(x, rng)``, with a generator, a seed or a key of `wengert.random`.  In a
-loader the generator follows from its seed, the pass and the place, so the same seed gives the same
-pictures whoever makes them.
+Images have the axes (channels, height, width), as for the convolutions of `wengert.nn`, unless
+``axes=`` is given.  A random transform has ``random = True`` and is called ``t(x, rng)``, with a
+generator, a seed or a key of `wengert.random`.  A loader derives the generator from its seed, the
+epoch and the position, so that equal seeds give equal images, with or without prefetching.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = [
 
 
 class Transform:
-    """Base: define ``__call__(x)``, or ``__call__(x, rng)`` with ``random = True``."""
+    """Base class: define ``__call__(x)``, or ``__call__(x, rng)`` with ``random = True``."""
 
     random: bool = False
 
@@ -50,12 +49,12 @@ class Transform:
 
 
 class Compose(Transform):
-    """One transform after the other.
+    """Transforms in sequence.
 
     Parameters
     ----------
     transforms : sequence of callable
-        Those that are random draw from one generator, in this order.
+        Random ones draw from one generator, in this order.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class Compose(Transform):
         self.random = any(getattr(t, "random", False) for t in self.transforms)
 
     def __call__(self, x: Any, rng: Any = None) -> Any:
-        """The array, through all of them."""
+        """Apply all transforms."""
         generator = as_generator(rng) if self.random else None
         for t in self.transforms:
             x = t(x, generator) if getattr(t, "random", False) else t(x)
@@ -100,56 +99,56 @@ class AsFloat(Transform):
 
 
 class Normalize(Transform):
-    """Less a mean, over a deviation: numbers, or one for each channel.
+    """Subtract a mean and divide by a standard deviation, per channel if they are sequences.
 
     Parameters
     ----------
     mean, std : float or sequence of float
-        Of as many as there are channels.
+        Numbers for all channels, or one for each.
     axis : int, default -3
-        The axis of the channels, if there is more than one number.
+        The channel axis, for sequences.
 
     Raises
     ------
     ArgumentError
-        A deviation that is not above 0.
+        A standard deviation that is not positive.
     """
 
     def __init__(self, mean: Any, std: Any, axis: int = -3) -> None:
         self.mean, self.std, self.axis = np.asarray(mean, float), np.asarray(std, float), axis
         if not (self.std > 0).all():
             raise ArgumentError(
-                f"Normalize(std={std}): deviations are above 0. For data with constant columns "
-                f"there is wengert.data.encoders.Standard{at(user_line())}."
+                f"Normalize(std={std}): standard deviations must be above 0. For data with "
+                f"constant columns use wengert.data.encoders.Standard{at(user_line())}."
             )
 
     def __call__(self, x: Any) -> Any:
-        """The array, shifted and scaled, in its own floating dtype."""
+        """The normalized array; floats keep their dtype, integers become float32."""
         x = np.asarray(x)
         dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
-        shift, scale = (self._along(v, x).astype(dtype) for v in (self.mean, self.std))
+        shift, scale = (self._broadcast(v, x).astype(dtype) for v in (self.mean, self.std))
         return (x.astype(dtype, copy=False) - shift) / scale
 
     def inverse(self, x: Any) -> Any:
-        """What an array was before."""
+        """Undo the normalization."""
         x = np.asarray(x)
-        return x * self._along(self.std, x).astype(x.dtype) + self._along(self.mean, x).astype(
-            x.dtype
-        )
+        shift, scale = (self._broadcast(v, x).astype(x.dtype) for v in (self.mean, self.std))
+        return x * scale + shift
 
-    def _along(self, values: Any, x: Any) -> Any:
+    def _broadcast(self, values: Any, x: Any) -> Any:
         if values.ndim == 0:
             return values
         if values.ndim != 1 or not -x.ndim <= self.axis < x.ndim:
             raise ShapeError(
-                f"Normalize: an array of shape {x.shape} has no axis {self.axis} for "
-                f"{values.size} channels. Say where they are, axis={at(user_line())}."
+                f"Normalize: an array of shape {x.shape} has no axis {self.axis}, on which it "
+                f"should have {values.size} channels. Set axis to the channel axis"
+                f"{at(user_line())}."
             )
         if x.shape[self.axis] != len(values):
             raise ShapeError(
-                f"Normalize: axis {self.axis} of an array of shape {x.shape} is of length "
-                f"{x.shape[self.axis]}, but there are numbers for {len(values)} channels. Give as "
-                f"many{at(user_line())}."
+                f"Normalize: axis {self.axis} of an array of shape {x.shape} has length "
+                f"{x.shape[self.axis]}, but mean and std have {len(values)} channels. They must "
+                f"be equal{at(user_line())}."
             )
         shape = [1] * x.ndim
         shape[self.axis] = -1
@@ -157,15 +156,15 @@ class Normalize(Transform):
 
 
 class Flatten(Transform):
-    """All elements on one axis."""
+    """Reshape to one axis."""
 
     def __call__(self, x: Any) -> Any:
-        """The array with one axis."""
+        """The array as a vector."""
         return np.asarray(x).reshape(-1)
 
 
 class _Crop(Transform):
-    """What both ways to crop share: sizes, and the padding before."""
+    """Base of crops: pads and cuts."""
 
     def __init__(
         self, size: int | tuple[int, int], axes: tuple[int, int], padding: int, fill: float
@@ -174,11 +173,11 @@ class _Crop(Transform):
         self.axes, self.padding, self.fill = tuple(axes), padding, fill
         if len(self.size) != 2 or min(self.size) < 1 or padding < 0:
             raise ArgumentError(
-                f"{type(self).__name__}(size={size}, padding={padding}): a height and a width of "
-                f"at least 1, and no negative padding{at(user_line())}."
+                f"{type(self).__name__}(size={size}, padding={padding}): height and width must be "
+                f"at least 1, and padding at least 0{at(user_line())}."
             )
 
-    def _cut(self, x: Any, choose: Callable[[int], int]) -> Any:
+    def _cut(self, x: Any, choose_start: Callable[[int], int]) -> Any:
         x = np.asarray(x)
         _check_axes(x, self.axes, type(self).__name__)
         if self.padding:
@@ -186,41 +185,41 @@ class _Crop(Transform):
             for axis in self.axes:
                 widths[axis] = (self.padding, self.padding)
             x = np.pad(x, widths, constant_values=self.fill)
-        place: list[Any] = [slice(None)] * x.ndim
+        index: list[Any] = [slice(None)] * x.ndim
         for axis, size in zip(self.axes, self.size, strict=True):
-            room = x.shape[axis] - size
-            if room < 0:
+            excess = x.shape[axis] - size
+            if excess < 0:
                 raise ShapeError(
-                    f"{type(self).__name__}({self.size}) of a picture of shape {x.shape} with "
-                    f"height and width on axes {self.axes}: it is smaller. Pad it, or say which "
-                    f"axes{at(user_line())}."
+                    f"{type(self).__name__}({self.size}) was given a smaller image, of shape "
+                    f"{x.shape} with height and width on axes {self.axes}. Pad it, or set axes"
+                    f"{at(user_line())}."
                 )
-            start = choose(room)
-            place[axis] = slice(start, start + size)
-        return x[tuple(place)]
+            start = choose_start(excess)
+            index[axis] = slice(start, start + size)
+        return x[tuple(index)]
 
 
 class CenterCrop(_Crop):
-    """The middle of a picture.
+    """Crop the center of an image.
 
     Parameters
     ----------
     size : int or (int, int)
         Height and width.
     axes : (int, int), default (-2, -1)
-        Where height and width are.
+        Axes of height and width.
     """
 
     def __init__(self, size: int | tuple[int, int], axes: tuple[int, int] = (-2, -1)) -> None:
         super().__init__(size, axes, 0, 0.0)
 
     def __call__(self, x: Any) -> Any:
-        """The middle of the picture."""
-        return self._cut(x, lambda room: room // 2)
+        """The center of the image."""
+        return self._cut(x, lambda excess: excess // 2)
 
 
 class RandomCrop(_Crop):
-    """A part of a picture, from anywhere in it.
+    """Crop an image at a random position.
 
     Parameters
     ----------
@@ -229,9 +228,9 @@ class RandomCrop(_Crop):
     padding : int, default 0
         The number of rows and columns of padding on every side.
     fill : float, default 0
-        What they hold.
+        Value of the padding.
     axes : (int, int), default (-2, -1)
-        Where height and width are.
+        Axes of height and width.
 
     Examples
     --------
@@ -253,46 +252,48 @@ class RandomCrop(_Crop):
         super().__init__(size, axes, padding, fill)
 
     def __call__(self, x: Any, rng: Any = None) -> Any:
-        """A part of the picture."""
+        """A random part of the image."""
         generator = as_generator(rng)
-        return self._cut(x, lambda room: int(generator.integers(room + 1)))
+        return self._cut(x, lambda excess: int(generator.integers(excess + 1)))
 
 
 class _Flip(Transform):
-    """A picture, mirrored with some probability."""
+    """Flip an image along an axis with probability `p`."""
 
     random = True
 
     def __init__(self, p: float = 0.5, axis: int = -1) -> None:
-        _check_share(p, type(self).__name__)
+        _check_probability(p, type(self).__name__)
         self.p, self.axis = p, axis
 
     def __call__(self, x: Any, rng: Any = None) -> Any:
-        """The picture, or its mirror image."""
+        """The image or its mirror image."""
         x = np.asarray(x)
         _check_axes(x, (self.axis,), type(self).__name__)
         return np.flip(x, self.axis) if as_generator(rng).random() < self.p else x
 
 
 class RandomHorizontalFlip(_Flip):
-    """Left and right exchanged, with probability `p`.
+    """Swap left and right with probability `p`.
 
     Parameters
     ----------
     p : float, default 0.5
+        Probability.
     axis : int, default -1
-        That of the width.
+        Axis of the width.
     """
 
 
 class RandomVerticalFlip(_Flip):
-    """Top and bottom exchanged, with probability `p`.
+    """Swap top and bottom with probability `p`.
 
     Parameters
     ----------
     p : float, default 0.5
+        Probability.
     axis : int, default -2
-        That of the height.
+        Axis of the height.
     """
 
     def __init__(self, p: float = 0.5, axis: int = -2) -> None:
@@ -300,16 +301,18 @@ class RandomVerticalFlip(_Flip):
 
 
 class RandomErasing(Transform):
-    """A square somewhere in a picture, overwritten (it may reach over the edge).
+    """Overwrite a square at a random position, which may extend beyond the edge (cutout).
 
     Parameters
     ----------
     size : int
-        Its side.
+        Side of the square.
     p : float, default 0.5
-        How likely.
+        Probability.
     fill : float, default 0
+        Value of the square.
     axes : (int, int), default (-2, -1)
+        Axes of height and width.
 
     References
     ----------
@@ -322,45 +325,49 @@ class RandomErasing(Transform):
     def __init__(
         self, size: int, p: float = 0.5, fill: float = 0.0, axes: tuple[int, int] = (-2, -1)
     ) -> None:
-        _check_share(p, "RandomErasing")
+        _check_probability(p, "RandomErasing")
         if size < 1:
-            raise ArgumentError(f"RandomErasing(size={size}): at least 1{at(user_line())}.")
+            raise ArgumentError(
+                f"RandomErasing(size={size}): size must be at least 1{at(user_line())}."
+            )
         self.size, self.p, self.fill, self.axes = size, p, fill, tuple(axes)
 
     def __call__(self, x: Any, rng: Any = None) -> Any:
-        """The picture with a square overwritten, or as it is."""
+        """The image, with a square overwritten with probability `p`."""
         x, generator = np.asarray(x), as_generator(rng)
         _check_axes(x, self.axes, "RandomErasing")
         if generator.random() >= self.p:
             return x
-        place: list[Any] = [slice(None)] * x.ndim
+        index: list[Any] = [slice(None)] * x.ndim
         for axis in self.axes:
-            middle = int(generator.integers(x.shape[axis]))
-            start = middle - self.size // 2
-            place[axis] = slice(max(0, start), max(0, start + self.size))
+            center = int(generator.integers(x.shape[axis]))
+            start = center - self.size // 2
+            index[axis] = slice(max(0, start), max(0, start + self.size))
         out = x.copy()
-        out[tuple(place)] = self.fill
+        out[tuple(index)] = self.fill
         return out
 
 
 class GaussianNoise(Transform):
-    """Normal numbers added.
+    """Add normally distributed noise.
 
     Parameters
     ----------
     std : float
-        Their deviation.
+        Standard deviation.
     """
 
     random = True
 
     def __init__(self, std: float) -> None:
         if not std >= 0:
-            raise ArgumentError(f"GaussianNoise(std={std}): at least 0{at(user_line())}.")
+            raise ArgumentError(
+                f"GaussianNoise(std={std}): std must be at least 0{at(user_line())}."
+            )
         self.std = std
 
     def __call__(self, x: Any, rng: Any = None) -> Any:
-        """The array with noise, in its own floating dtype."""
+        """The array with noise; floats keep their dtype, integers become float32."""
         x = np.asarray(x)
         dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
         noise = as_generator(rng).normal(scale=self.std, size=x.shape)
@@ -368,37 +375,38 @@ class GaussianNoise(Transform):
 
 
 class RandomApply(Transform):
-    """A transform, with probability `p`; else the array as it is.
+    """Apply a transform with probability `p`.
 
     Parameters
     ----------
     transform : callable
     p : float, default 0.5
+        Probability.
     """
 
     random = True
 
     def __init__(self, transform: Callable[..., Any], p: float = 0.5) -> None:
-        _check_share(p, "RandomApply")
+        _check_probability(p, "RandomApply")
         self.transform, self.p = transform, p
 
     def __call__(self, x: Any, rng: Any = None) -> Any:
-        """The array, changed or not."""
+        """The array, transformed with probability `p`."""
         generator = as_generator(rng)
         if generator.random() >= self.p:
             return x
-        drawn = getattr(self.transform, "random", False)
-        return self.transform(x, generator) if drawn else self.transform(x)
+        takes_rng = getattr(self.transform, "random", False)
+        return self.transform(x, generator) if takes_rng else self.transform(x)
 
 
-def _check_share(p: float, what: str) -> None:
+def _check_probability(p: float, what: str) -> None:
     if not 0 <= p <= 1:
-        raise ArgumentError(f"{what}(p={p}): a probability must be from 0 to 1{at(user_line())}.")
+        raise ArgumentError(f"{what}(p={p}): p must be from 0 to 1{at(user_line())}.")
 
 
 def _check_axes(x: Any, axes: tuple[int, ...], what: str) -> None:
     if any(not -x.ndim <= axis < x.ndim for axis in axes):
         raise ShapeError(
-            f"{what}: an array of shape {x.shape} has no axes {axes}. Say where height and width "
-            f"are{at(user_line())}."
+            f"{what}: an array of shape {x.shape} has no axes {axes}. Set axes to those of height "
+            f"and width{at(user_line())}."
         )

@@ -1,6 +1,6 @@
 """Readers of file formats: CIFAR and IDX.
 
 cifar       CIFAR-10 and CIFAR-100, binary and Python versions
-compressed  files that may be compressed, truncated or damaged
+compressed  reading of possibly compressed files, and errors for damaged ones
 idx         IDX files (MNIST)
 """

@@ -1,8 +1,8 @@
-"""Reading files that may be compressed, truncated or of another format.
+"""Reading of possibly compressed files, and errors for missing and damaged ones.
 
-contents     all bytes of a file, uncompressed if it is gzip's
-damaged      the error for a file that is not what it should be
-found        the first of some files that is there
+contents     the bytes of a file, decompressed if it is gzip
+damaged      the error for a file that is not of the expected format
+find         the first existing file of several
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _GZIP = b"\x1f\x8b"
 
 
 def contents(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file, uncompressed if it is gzip's, whatever its name.
+    """The bytes of a file, decompressed if they are in gzip format, whatever its name.
 
     Raises
     ------
     FileError
-        Compressed, and damaged or truncated.
+        The compressed data are damaged or truncated.
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     data = Path(path).read_bytes()
     if not data.startswith(_GZIP):
@@ -34,30 +34,30 @@ def contents(path: str | os.PathLike[str]) -> bytes:
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise damaged(path, f"it is compressed, and cannot be uncompressed ({error})") from error
+        raise damaged(path, f"it is compressed and cannot be decompressed ({error})") from error
 
 
 def damaged(path: str | os.PathLike[str], what: str) -> FileError:
-    """The error for a file that is not what it should be."""
+    """The error for a file that is not of the expected format."""
     return FileError(
-        f"{os.fspath(path)}: {what}. Fetch it again, or name another file{at(user_line())}."
+        f"{os.fspath(path)}: {what}. Download it again, or pass another file{at(user_line())}."
     )
 
 
-def found(root: str | os.PathLike[str], names: Sequence[str], what: str) -> Path:
-    """The first of some files that is in a folder, or in one of its folders.
+def find(root: str | os.PathLike[str], names: Sequence[str], what: str) -> Path:
+    """The first existing file of several in a folder or its subfolders.
 
     Raises
     ------
     FileError
-        None is.
+        None of them exists.
     """
-    place = Path(root)
-    for folder in (place, *sorted(p for p in place.glob("*") if p.is_dir())):
+    top = Path(root)
+    for folder in (top, *sorted(p for p in top.glob("*") if p.is_dir())):
         for name in names:
             if (folder / name).is_file():
                 return folder / name
     raise FileError(
-        f"{place} has no file {' or '.join(names)}, which {what} consists of. Put it there: "
-        f"nothing is downloaded{at(user_line())}."
+        f"{top} has no file {' or '.join(names)} of {what}. Place it there: nothing is downloaded"
+        f"{at(user_line())}."
     )

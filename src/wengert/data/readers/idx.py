@@ -1,11 +1,11 @@
 """IDX files, the format of MNIST.
 
-    read_idx   one file, compressed or not, as an array
-    MNIST      pictures and labels of a folder with the four files
+    read_idx   a file, compressed or not, as an array
+    MNIST      the four files of a folder as a dataset
 
-The layout: two zero bytes, a byte for the type of elements, one for the number of axes, the length
-of each axis and then the elements, row by row, all big-endian.  (Y. LeCun, C. Cortes and C. Burges,
-"The MNIST database of handwritten digits".)
+The layout: two zero bytes, a byte for the element type, a byte for the number of axes, the length
+of each axis, and the elements in C order, all big-endian.  (Y. LeCun, C. Cortes and C. Burges, "The
+MNIST database of handwritten digits".)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..array_dataset import TensorDataset
-from .compressed import contents, damaged, found
+from .compressed import contents, damaged, find
 
 __all__ = ["MNIST", "read_idx"]
 
@@ -25,24 +25,24 @@ _DTYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
 def read_idx(path: str | os.PathLike[str]) -> Any:
-    """The array in an IDX file.
+    """Read the array in an IDX file.
 
     Parameters
     ----------
     path : path
-        Compressed by gzip or not; the content says so, and not the name.
+        The file, possibly compressed by gzip; this is detected from its content.
 
     Returns
     -------
     array
-        In the byte order of the machine.
+        In native byte order.
 
     Raises
     ------
     FileError
-        It is no IDX file, truncated, or longer than it says.
+        The file is not an IDX file, or its size does not match its header.
     OSError
-        It cannot be read.
+        The file cannot be read.
 
     Examples
     --------
@@ -55,42 +55,43 @@ def read_idx(path: str | os.PathLike[str]) -> Any:
     """
     data = contents(path)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _DTYPES:
-        raise damaged(path, f"it begins with {data[:4].hex(' ') or 'nothing'}: no IDX file")
+        start = data[:4].hex(" ") or "nothing"
+        raise damaged(path, f"it begins with {start} and is not an IDX file")
     dtype, axes = np.dtype(_DTYPES[data[2]]), data[3]
     start = 4 + 4 * axes
     if len(data) < start:
-        raise damaged(path, f"an IDX file of {axes} axes that ends within its header")
+        raise damaged(path, f"an IDX file of {axes} axes that ends in its header")
     shape = tuple(int(n) for n in np.frombuffer(data, ">u4", axes, 4))
     size, have = math.prod(shape) * dtype.itemsize, len(data) - start
     if size != have:
-        how = "truncated" if have < size else "longer than it says"
-        raise damaged(path, f"{size} bytes should follow its header, but there are {have}: {how}")
+        how = "truncated" if have < size else "too long"
+        raise damaged(path, f"it has {have} bytes after its header instead of {size}: {how}")
     array = np.frombuffer(data, dtype, offset=start).reshape(shape)
     return array.astype(dtype.newbyteorder("="))
 
 
 class MNIST(TensorDataset):
-    """MNIST, Fashion-MNIST, KMNIST: pictures and labels of four IDX files.
+    """MNIST, Fashion-MNIST, KMNIST: images and labels of four IDX files.
 
     Parameters
     ----------
     root : path
         The folder with ``train-images-idx3-ubyte``, ``train-labels-idx1-ubyte`` and the two that
-        begin with ``t10k``, also compressed (``.gz``); or with a folder that has them. Nothing is
+        begin with ``t10k``, possibly compressed (``.gz``); or its parent folder. Nothing is
         downloaded.
     train : bool, default True
-        The 60,000 to learn from, or the 10,000 held out.
+        The 60,000 training images, or the 10,000 test images.
 
     Notes
     -----
-    Items are (picture, label): uint8 of shape (1, 28, 28), and int64. Floats from 0 to 1 by
-    ``dataset.map(transforms.AsFloat(), field=0)``.
+    Items are (image, label): uint8 of shape (1, 28, 28), and int64. Use
+    ``dataset.map(transforms.AsFloat(), field=0)`` for floats from 0 to 1.
 
     Raises
     ------
     FileError
-        A file is missing, damaged, or not what its name says; or there are not as many labels as
-        pictures.
+        A file is missing, damaged or of other contents, or the numbers of labels and images
+        differ.
     """
 
     def __init__(self, root: str | os.PathLike[str], train: bool = True) -> None:
@@ -98,12 +99,12 @@ class MNIST(TensorDataset):
         arrays = []
         for kind, axes in (("images", 3), ("labels", 1)):
             names = [f"{begin}-{kind}{dot}idx{axes}-ubyte" for dot in "-."]
-            path = found(root, [n + end for n in names for end in ("", ".gz")], "MNIST")
+            path = find(root, [n + end for n in names for end in ("", ".gz")], "MNIST")
             array = read_idx(path)
             if array.ndim != axes or array.dtype != np.uint8:
-                raise damaged(path, f"it holds {array.dtype}{list(array.shape)}, and no {kind}")
+                raise damaged(path, f"it contains {array.dtype}{list(array.shape)}, not {kind}")
             arrays.append(array)
         images, labels = arrays
         if len(images) != len(labels):
-            raise damaged(path, f"it has {len(labels)} labels, for {len(images)} pictures")
+            raise damaged(path, f"it has {len(labels)} labels for {len(images)} images")
         super().__init__(images[:, None], labels.astype(np.int64))
