@@ -1,4 +1,4 @@
-"""Draws: each has its distribution, its derivatives, and the same numbers wherever it runs."""
+"""Random functions: distributions, derivatives, equal numbers on all backends."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ R = wg.random
 ROOT = R.key(20)
 N = 4000
 
-# For each draw the distribution it has, in SciPy.
+# The distribution of each function, in SciPy.
 CONTINUOUS = {
     "uniform": (lambda k, n, d: R.uniform(k, n, d, -1.0, 3.0), stats.uniform(-1.0, 4.0)),
     "normal": (lambda k, n, d: R.normal(k, n, d), stats.norm()),
@@ -94,7 +94,7 @@ def test_discrete_distributions(name):
 @pytest.mark.sample(15)
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_every_backend_gives_the_same_numbers(name):
-    """To the last bit, but for functions of wengert's own: exp, log, tan, of which each rounds."""
+    """Bitwise, except for native implementations of exp, log and tan, which round differently."""
     if name in CONTINUOUS:
         draw = lambda key: CONTINUOUS[name][0](key, 50, "float64")  # noqa: E731
     else:
@@ -103,7 +103,7 @@ def test_every_backend_gives_the_same_numbers(name):
     for backend in ("interpret", "llvm"):
         got = wg.jit(draw, backend=backend)(ROOT)
         if np.asarray(want).dtype.kind == "f":
-            # An angle near the mode is what is left of angles near 1.
+            # Angles near the mode are differences of angles near 1.
             small = 1e-15 if name == "von_mises" else 1e-300
             np.testing.assert_allclose(got, want, rtol=2e-14, atol=small)
         else:
@@ -112,7 +112,7 @@ def test_every_backend_gives_the_same_numbers(name):
         np.testing.assert_array_equal(got, want)
 
 
-def test_rows_have_keys_of_their_own():
+def test_vmap_over_keys():
     keys = R.split(ROOT, 5)
     rates = np.array([0.5, 3.0, 20.0, 90.0, 1.0])
     for draw in (
@@ -128,7 +128,7 @@ def test_rows_have_keys_of_their_own():
         np.testing.assert_allclose(wg.vmap(draw, (None, 0))(ROOT, rates), shared, rtol=1e-14)
 
 
-# For each draw with a parameter: the mean of a function of it, as a function of the parameter.
+# The exact mean of a function of each sample, as a function of the parameter.
 MEANS = {
     "gamma": (lambda k, a, n: R.gamma(k, a, n), lambda x: x**2, lambda a: a * (a + 1), 2.0),
     "gamma, small": (lambda k, a, n: R.gamma(k, a, n), lambda x: x, lambda a: a, 0.4),
@@ -165,7 +165,7 @@ def bessel_ratio(c):
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MEANS)
-def test_gradients_of_means_are_those_of_exact_means(name):
+def test_gradients_of_means_agree_with_exact_means(name):
     """Within five standard errors of the estimate, at orders one and two."""
     draw, f, exact, at = MEANS[name]
     if name == "von_mises":
@@ -202,12 +202,12 @@ def test_gradients_of_means_are_those_of_exact_means(name):
         lambda a, b: R.multivariate_normal(ROOT, np.stack([a, b]), np.eye(2) + 0.3 * a * b),
     ],
 )
-def test_derivatives_are_those_of_the_function_of_the_parameters(draw):
-    """Of the very numbers that are drawn, by differences; both modes, two orders."""
+def test_derivatives_agree_with_finite_differences(draw):
+    """Derivatives of the samples themselves, in both modes, to second order."""
     wg.check_grads(draw, (np.float64(0.7), np.float64(1.3)), order=2)
 
 
-def test_small_parameters_of_dirichlet_do_not_make_nan():
+def test_small_parameters_of_dirichlet_give_no_nan():
     x = R.dirichlet(ROOT, np.full(4, 1e-3), (50,))
     assert np.allclose(x.sum(-1), 1.0)
     slope = wg.jacfwd(lambda a: R.dirichlet(ROOT, a * np.ones(4), (50,)))(1e-3)
@@ -227,14 +227,14 @@ def test_permutations_and_choices():
     assert set(weighted) == {0, 2}
     slope = wg.grad(lambda x: np.sum(R.permutation(ROOT, x)[:2] ** 2))(x)
     assert np.array_equal(np.sort(np.unique(slope.nonzero()[0])), np.sort(y[:2, 0] // 4))
-    # Every order of three comes up equally often.
+    # All permutations of three elements are equally likely.
     orders = wg.vmap(lambda key: R.permutation(key, 3))(R.split(ROOT, 6000)) @ [9, 3, 1]
     counts = np.unique(orders, return_counts=True)[1]
     assert len(counts) == 6
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_vectors():
+def test_multivariate_distributions():
     cov = np.array([[2.0, 0.6], [0.6, 0.5]])
     for method in ("cholesky", "eigh"):
         x = R.multivariate_normal(ROOT, np.array([1.0, -1.0]), cov, N, method=method)

@@ -1,4 +1,4 @@
-"""Streams that draw eagerly and in graphs, in turn: nothing is drawn twice, nothing is lost."""
+"""Streams that draw alternately in eager mode and in graphs: no number is repeated or skipped."""
 
 import pickle
 
@@ -8,7 +8,7 @@ import wengert as wg
 from wengert.random import Stream
 
 
-def test_no_number_is_drawn_twice_when_graphs_and_lines_draw_in_turn():
+def test_alternating_draws_of_graphs_and_eager_code_are_distinct():
     stream, plain = Stream(0), Stream(0)
     compiled = wg.jit(lambda x: x + stream.normal(x.shape))
     graph = wg.trace(lambda x: x + stream.normal(x.shape) + 0 * stream.uniform(x.shape))(wg.spec(2))
@@ -23,7 +23,7 @@ def stream_of(stream):
     return lambda zeros: stream.normal(2).numpy()
 
 
-def test_a_stream_stands_where_another_stood_after_draws_of_both_kinds():
+def test_state_includes_eager_draws_and_those_of_graphs():
     stream, twin = Stream(0), Stream(5)
     compiled = wg.jit(lambda x: x + stream.normal(x.shape))
     stream.normal(), compiled(np.zeros(2)), stream.normal()

@@ -5,7 +5,7 @@
 `wengert.random` exports them; `wengert.scipy.stats` and `Generator` draw with them.
 """
 
-# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+# ruff: noqa: F403  (each module has an `__all__`)
 
 from wengert._engine.core.lazy_import import exported
 

@@ -1,19 +1,19 @@
 """The gamma distribution and those derived from it; the von Mises distribution.
 
-    gamma, loggamma                     implicit derivatives with respect to the parameter
-    beta, dirichlet                     shares of gamma numbers, taken from their logarithms
-    chisquare, chi, inverse_gamma, f    of one or two gamma numbers
-    t                                   a normal number and a gamma number
-    generalized_normal                  a gamma number, to a power, with a sign
+    gamma, loggamma                     implicit derivatives with respect to the shape parameter
+    beta, dirichlet                     ratios of gamma variates, computed from their logarithms
+    chisquare, chi, inverse_gamma, f    from one or two gamma variates
+    t                                   from a normal and a gamma variate
+    generalized_normal                  a power of a gamma variate, with a random sign
     von_mises                           implicit derivatives with respect to the concentration
 
-A gamma number is the quantile of the one uniform number that belongs to its place, so a draw is a
-smooth function of its parameter, and its derivative is that of the function: the number moves so
-that the distribution function of it stays what it was (Figurnov, Mohamed, Mnih, Implicit
-reparameterization gradients, NeurIPS 2018; wengert.scipy.special.gamma_reparameterization).  A
-sampler that rejects (Marsaglia, Tsang 2000) is five times faster, but jumps where a trial is
-accepted and was not, so its derivative would not be that of what it computes.  All other maps here
-are explicit; every parameter has derivatives of all orders.
+A gamma variate is the quantile of one uniform number, hence a smooth function of its parameter.
+Its derivative keeps the value of the distribution function constant (M. Figurnov, S. Mohamed,
+A. Mnih, Implicit reparameterization gradients, NeurIPS 2018;
+wengert.scipy.special.gamma_reparameterization).  Rejection sampling (G. Marsaglia, W. W. Tsang,
+2000) is five times faster, but discontinuous in the parameter where a proposal becomes accepted or
+rejected, so it is not differentiable.  All other transformations here are explicit; all parameters
+have derivatives of all orders.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ __all__ = [
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Logarithms of numbers of the gamma distribution; finite however small `a` is.
+    """Logarithms of samples from the gamma distribution, which are finite for all `a`.
 
     Parameters
     ----------
     key : array_like or Tensor
         uint64[2].
     a : float, array_like or Tensor
-        The parameter; NaN unless positive. Differentiable.
+        Shape parameter; the result is NaN unless it is positive. Differentiable.
     shape : int or tuple of int, optional
         By default that of `a`.
     dtype : float64 or float32
@@ -69,14 +69,14 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any
 
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the gamma distribution with parameter `a` and scale 1.
+    """Samples from the gamma distribution with shape parameter `a` and scale 1.
 
     Parameters
     ----------
     key : array_like or Tensor
         uint64[2].
     a : float, array_like or Tensor
-        NaN unless positive. Differentiable (implicit reparameterization).
+        The result is NaN unless it is positive. Differentiable (implicit reparameterization).
     shape : int or tuple of int, optional
         By default that of `a`.
     dtype : float64 or float32
@@ -87,8 +87,8 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
 
     Notes
     -----
-    Of `a` below 0.01 many numbers are too small for floating-point numbers, and 0: `loggamma` has
-    them all. An element costs a microsecond, its derivative five.
+    For `a` below 0.01 many samples underflow to 0; `loggamma` does not. An element costs a
+    microsecond, its derivative five.
 
     Examples
     --------
@@ -102,43 +102,44 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the beta distribution; derivatives with respect to `a` and `b` pass.
+    """Samples from the beta distribution, differentiable with respect to `a` and `b`.
 
     Notes
     -----
-    The share of a gamma number of parameter `a` in its sum with one of parameter `b`.
+    Computed as x / (x + y), with gamma variates x of parameter `a` and y of parameter `b`.
     """
     kind, lengths, (a, b) = parameters(shape, dtype, a, b)
     first, second = split(key)
-    return _share(loggamma(first, a, lengths, kind) - loggamma(second, b, lengths, kind))
+    return _sigmoid(loggamma(first, a, lengths, kind) - loggamma(second, b, lengths, kind))
 
 
-def _share(difference: Any) -> Any:
-    """1 / (1 + exp(-x)), with all digits where it is small."""
-    less = np.exp(-np.abs(difference))
-    return np.where(difference < 0.0, less, 1.0) / (1.0 + less)
+def _sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)), accurate where it is small."""
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0.0, small, 1.0) / (1.0 + small)
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Vectors of the Dirichlet distribution; derivatives with respect to `alpha` pass.
+    """Samples from the Dirichlet distribution, differentiable with respect to `alpha`.
 
     Parameters
     ----------
     key : array_like or Tensor
     alpha : array_like or Tensor
-        (..., k), above 0.
+        (..., k), positive.
     shape : int or tuple of int, optional
-        Of the result without its last axis, which has the length k; by default that of `alpha`.
+        Shape of the result without its last axis, of length k; by default that of `alpha` without
+        its last axis.
     dtype : float64 or float32
 
     Returns
     -------
     ndarray or Tensor
-        Each vector adds up to 1.
+        Vectors with sum 1.
     """
     alpha = as_array(alpha)
     if not shape_of(alpha):
-        raise ShapeError(f"alpha is a number, and has to be a vector{at(user_line())}.")
+        raise ShapeError(f"alpha is a number, but must be a vector{at(user_line())}.")
     *batch, count = shape_of(alpha)
     lengths = tuple(batch) if shape is None else as_shape(shape)
     logs = loggamma(key, alpha, (*lengths, count), dtype)
@@ -147,44 +148,44 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = "float64") -
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the chi-squared distribution: twice gamma numbers of parameter df / 2."""
+    """Samples from the chi-squared distribution: twice gamma variates of parameter df / 2."""
     kind, lengths, (df,) = parameters(shape, dtype, df)
     return 2.0 * gamma(key, 0.5 * df, lengths, kind)
 
 
 def chi(key: Any, df: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Square roots of chi-squared numbers."""
+    """Samples from the chi distribution: square roots of chi-squared variates."""
     kind, lengths, (df,) = parameters(shape, dtype, df)
     return sqrt(2.0) * np.exp(0.5 * loggamma(key, 0.5 * df, lengths, kind))
 
 
 def inverse_gamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """One divided by numbers of the gamma distribution."""
+    """Samples from the inverse gamma distribution: reciprocals of gamma variates."""
     return np.exp(-loggamma(key, a, shape, dtype))
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the F distribution: the ratio of two means of squares."""
+    """Samples from the F distribution: ratios of two chi-squared variates over their `df`."""
     kind, lengths, (dfnum, dfden) = parameters(shape, dtype, dfnum, dfden)
     first, second = split(key)
-    above, below = (
+    numerator, denominator = (
         loggamma(k, 0.5 * d, lengths, kind) - np.log(d)
         for k, d in ((first, dfnum), (second, dfden))
     )
-    return np.exp(above - below)
+    return np.exp(numerator - denominator)
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of Student's t distribution; derivatives with respect to `df` pass."""
+    """Samples from Student's t distribution, differentiable with respect to `df`."""
     kind, lengths, (df,) = parameters(shape, dtype, df)
     first, second = split(key)
     half = 0.5 * df
-    wide = np.exp(0.5 * (np.log(half) - loggamma(second, half, lengths, kind)))
-    return normal(first, lengths, kind) * wide
+    scale = np.exp(0.5 * (np.log(half) - loggamma(second, half, lengths, kind)))
+    return normal(first, lengths, kind) * scale
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers whose density is proportional to exp(-|x|^p)."""
+    """Samples from the density proportional to exp(-|x|^p)."""
     kind, lengths, (p,) = parameters(shape, dtype, p)
     first, second = split(key)
     size = np.exp(loggamma(first, 1.0 / p, lengths, kind) / p)
@@ -192,6 +193,9 @@ def generalized_normal(key: Any, p: Any, shape: Any = None, dtype: Any = "float6
 
 
 def von_mises(key: Any, kappa: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Angles around 0, from -pi to pi, of concentration `kappa`, differentiable in it."""
+    """Samples from the von Mises distribution: angles from -pi to pi around 0.
+
+    They are differentiable with respect to the concentration `kappa`.
+    """
     kind, lengths, (kappa,) = parameters(shape, dtype, kappa)
     return lookup("special.von_mises_of_tail")(tails(key, lengths, kind), kappa)

@@ -1,12 +1,11 @@
-"""Generator: the methods of numpy.random.Generator, with wengert's keys.
+"""Generator: the methods of numpy.random.Generator over a stream.
 
-    Generator     normal, uniform, gamma ...: NumPy's names, arguments and meaning
-    default_rng   one from a seed
+    Generator     normal, uniform, gamma ...: names, arguments and meaning are NumPy's
+    default_rng   a generator from a seed
 
-`wengert.numpy.random` has them.  The numbers are not NumPy's own: each drawing takes the next key
-of the stream, and is a draw of wengert.random, so derivatives with respect to the parameters pass,
-and in a compiled function each run draws new numbers.  The names `shape`, `key` and `copy` of
-NumPy's arguments keep their places.
+`wengert.numpy.random` exports them.  The numbers are not those of NumPy: each method draws with the
+next key of the stream and a function of wengert.random.  So samples are differentiable with respect
+to the parameters, and each run of a compiled function draws new numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["Generator", "default_rng"]
 
 
 def default_rng(seed: Any = None) -> Generator:
-    """A generator from a seed; without one from what the system has that is random.
+    """A generator from a seed; by default from entropy of the operating system.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def _size(size: Any, *given: Any) -> Any:
 
 
 class Generator:
-    """Random numbers by the names of numpy.random.Generator.
+    """The methods of numpy.random.Generator over a stream.
 
     Parameters
     ----------
@@ -61,15 +60,15 @@ class Generator:
 
     Notes
     -----
-    Arguments are NumPy's, without `out`. A parameter that is a tensor gives a tensor, with
-    differentiable where the distribution is continuous.
+    Arguments are NumPy's, without `out`. If a parameter is a tensor, the result is a tensor, which
+    is differentiable for continuous distributions.
     """
 
     def __init__(self, stream: Stream) -> None:
         if not isinstance(stream, Stream):
             raise ArgumentError(
-                f"a Generator is made of a Stream, not of {type(stream).__name__}. Of a seed make "
-                f"one by default_rng(seed){at(user_line())}."
+                f"Generator(stream) was given a {type(stream).__name__}, not a Stream. Use "
+                f"default_rng(seed) for a seed{at(user_line())}."
             )
         self.stream = stream
 
@@ -77,7 +76,7 @@ class Generator:
         return f"Generator({self.stream!r})"
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Generators of streams of their own."""
+        """Independent generators."""
         return [
             Generator(Stream([int(w) for w in np.asarray(key)]))
             for key in functions.split(self.stream.key(), n_children)
@@ -86,11 +85,11 @@ class Generator:
     # ---- uniform and integers -------------------------------------------------------------
 
     def random(self, size: Any = (), dtype: Any = "float64") -> Any:
-        """Numbers from 0 to before 1."""
+        """Uniform samples from [0, 1)."""
         return functions.uniform(self.stream.key(), _size(size), dtype)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """Numbers from `low` to before `high`."""
+        """Uniform samples from [low, high)."""
         shape = _size(size, low, high)
         return functions.uniform(self.stream.key(), shape, minval=low, maxval=high)
 
@@ -102,7 +101,7 @@ class Generator:
         dtype: Any = "int64",
         endpoint: bool = False,
     ) -> Any:
-        """Integers from `low` to before `high`, or from 0 to before `low`."""
+        """Integers from [low, high), or from [0, low) without `high`."""
         low, high = (0, low) if high is None else (low, high)
         high = high + 1 if endpoint else high
         return functions.randint(self.stream.key(), _size(size, low, high), low, high, dtype)
@@ -110,7 +109,7 @@ class Generator:
     def choice(
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0
     ) -> Any:
-        """Elements of an array, or integers below one."""
+        """Elements of an array, or of the integers below `a`."""
         return functions.choice(self.stream.key(), a, _size(size), replace, p, axis)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
@@ -118,137 +117,137 @@ class Generator:
         return functions.permutation(self.stream.key(), x, axis)
 
     def permuted(self, x: Any, *, axis: int | None = None) -> Any:
-        """Each line along an axis in a random order of its own; of all elements without one."""
+        """Independent permutations of the slices along an axis, or one of all elements."""
         x = as_array(x)
         if axis is None:
             return functions.permutation(self.stream.key(), x.reshape(-1)).reshape(shape_of(x))
         return functions.permutation(self.stream.key(), x, axis, independent=True)
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
-        """Put the elements of an array or a tensor in random order, in place."""
+        """Permute an array or a tensor along an axis in place."""
         if not isinstance(x, np.ndarray | Handle):
             raise ArgumentError(
-                f"{type(x).__name__} cannot be shuffled: give an array or a tensor, or take "
-                f"permutation(x){at(user_line())}."
+                f"a {type(x).__name__} cannot be shuffled in place. Pass an array or a tensor, or "
+                f"use permutation(x){at(user_line())}."
             )
         x[...] = functions.permutation(self.stream.key(), x, axis)  # type: ignore[index]
 
     # ---- continuous ----------------------------------------------------------------------------
 
     def standard_normal(self, size: Any = (), dtype: Any = "float64") -> Any:
-        """Normal numbers of mean 0 and deviation 1."""
+        """Normal samples with mean 0 and standard deviation 1."""
         return functions.normal(self.stream.key(), _size(size), dtype)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Normal numbers of mean `loc` and deviation `scale`."""
+        """Normal samples with mean `loc` and standard deviation `scale`."""
         return loc + scale * functions.normal(self.stream.key(), _size(size, loc, scale))
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
-        """exp of normal numbers."""
+        """Log-normal samples: exp of normal ones."""
         return np.exp(self.normal(mean, sigma, size))
 
     def standard_exponential(self, size: Any = (), dtype: Any = "float64") -> Any:
-        """Exponential numbers of mean 1."""
+        """Exponential samples with mean 1."""
         return functions.exponential(self.stream.key(), _size(size), dtype)
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
-        """Exponential numbers of mean `scale`."""
+        """Exponential samples with mean `scale`."""
         return scale * functions.exponential(self.stream.key(), _size(size, scale))
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Gumbel numbers."""
+        """Gumbel samples."""
         return loc + scale * functions.gumbel(self.stream.key(), _size(size, loc, scale))
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Laplace numbers."""
+        """Laplace samples."""
         return loc + scale * functions.laplace(self.stream.key(), _size(size, loc, scale))
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Logistic numbers."""
+        """Logistic samples."""
         return loc + scale * functions.logistic(self.stream.key(), _size(size, loc, scale))
 
     def standard_cauchy(self, size: Any = ()) -> Any:
-        """Cauchy numbers."""
+        """Cauchy samples."""
         return functions.cauchy(self.stream.key(), _size(size))
 
     def rayleigh(self, scale: Any = 1.0, size: Any = None) -> Any:
-        """Rayleigh numbers."""
+        """Rayleigh samples."""
         return functions.rayleigh(self.stream.key(), scale, _size(size, scale))
 
     def weibull(self, a: Any, size: Any = None) -> Any:
-        """Weibull numbers of power `a`."""
+        """Weibull samples with shape parameter `a`."""
         return functions.weibull_min(self.stream.key(), 1.0, a, _size(size, a))
 
     def pareto(self, a: Any, size: Any = None) -> Any:
-        """Pareto numbers less 1, as NumPy's are."""
+        """Samples from the Lomax (Pareto II) distribution, as in NumPy."""
         return np.expm1(functions.exponential(self.stream.key(), _size(size, a)) / a)
 
     def power(self, a: Any, size: Any = None) -> Any:
-        """Numbers from 0 to 1 with the density a x^(a - 1)."""
+        """Samples from the density a x^(a - 1) on [0, 1]."""
         return np.exp(-functions.exponential(self.stream.key(), _size(size, a)) / a)
 
     def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
-        """Numbers whose density rises to `mode` and falls."""
+        """Samples from the triangular distribution."""
         shape = _size(size, left, mode, right)
         return functions.triangular(self.stream.key(), left, mode, right, shape)
 
     def standard_gamma(self, shape: Any, size: Any = None) -> Any:
-        """Gamma numbers of the parameter `shape`."""
+        """Gamma samples with shape parameter `shape`."""
         return functions.gamma(self.stream.key(), shape, _size(size, shape))
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
-        """Gamma numbers of the parameter `shape`, times `scale`."""
+        """Gamma samples with shape parameter `shape`, times `scale`."""
         return scale * functions.gamma(self.stream.key(), shape, _size(size, shape, scale))
 
     def beta(self, a: Any, b: Any, size: Any = None) -> Any:
-        """Beta numbers."""
+        """Beta samples."""
         return functions.beta(self.stream.key(), a, b, _size(size, a, b))
 
     def chisquare(self, df: Any, size: Any = None) -> Any:
-        """Chi-squared numbers."""
+        """Chi-squared samples."""
         return functions.chisquare(self.stream.key(), df, _size(size, df))
 
     def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Any:
-        """Numbers of the F distribution."""
+        """Samples from the F distribution."""
         return functions.f(self.stream.key(), dfnum, dfden, _size(size, dfnum, dfden))
 
     def standard_t(self, df: Any, size: Any = None) -> Any:
-        """Numbers of Student's t distribution."""
+        """Samples from Student's t distribution."""
         return functions.t(self.stream.key(), df, _size(size, df))
 
     def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Any:
-        """Angles of concentration `kappa` around `mu`, from -pi to pi."""
+        """Angles from -pi to pi around `mu`, with concentration `kappa`."""
         angle = mu + functions.von_mises(self.stream.key(), kappa, _size(size, mu, kappa))
         return angle - 2.0 * np.pi * np.floor((angle + np.pi) / (2.0 * np.pi))
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
-        """Vectors of shares."""
+        """Samples from the Dirichlet distribution."""
         return functions.dirichlet(self.stream.key(), alpha, size)
 
     def multivariate_normal(
         self, mean: Any, cov: Any, size: Any = None, *, method: str = "cholesky"
     ) -> Any:
-        """Normal vectors."""
+        """Samples from the multivariate normal distribution."""
         return functions.multivariate_normal(self.stream.key(), mean, cov, size, method=method)
 
     # ---- counts --------------------------------------------------------------------------------
 
     def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
-        """Counts of the rate `lam`."""
+        """Poisson samples with rate `lam`."""
         return functions.poisson(self.stream.key(), lam, _size(size, lam))
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        """How many of `n` attempts succeed."""
+        """Numbers of successes in `n` trials."""
         return functions.binomial(self.stream.key(), n, p, _size(size, n, p))
 
     def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        """How many attempts fail before `n` succeed."""
+        """Numbers of failures before `n` successes."""
         return functions.negative_binomial(self.stream.key(), n, p, _size(size, n, p))
 
     def geometric(self, p: Any, size: Any = None) -> Any:
-        """How many attempts it takes until one succeeds."""
+        """Numbers of trials until the first success."""
         return functions.geometric(self.stream.key(), p, _size(size, p))
 
     def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
-        """How often each class comes up."""
+        """Numbers of occurrences of each class in `n` trials."""
         return functions.multinomial(self.stream.key(), n, pvals, size)

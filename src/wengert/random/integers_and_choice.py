@@ -1,12 +1,12 @@
 """Integers, booleans, permutations and choices.
 
-    bernoulli, rademacher, geometric    from uniform numbers
-    randint                             between two bounds, exactly equally likely
-    categorical                         a class, by the logarithms of probabilities
-    permutation, choice                 elements in random order; some of them
+    bernoulli, rademacher, geometric    functions of uniform numbers
+    randint                             integers between two bounds, without bias
+    categorical                         classes, from logarithms of probabilities
+    permutation, choice                 elements in random order; random elements
 
-No derivative passes, as none exists: what is drawn jumps.  The elements that `permutation` and
-`choice` pick have the derivatives of an index.
+The samples are piecewise constant, so they have no derivatives.  `permutation` and `choice` are
+differentiable with respect to the array, as indexing is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
-    """Booleans, each true with probability `p`.
+    """Booleans that are true with probability `p`.
 
     Parameters
     ----------
@@ -55,29 +55,29 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = "int64") -> Any:
-    """Signs: -1 or 1 with equal probability."""
+    """-1 or 1 with equal probability."""
     positive = bits(key, shape) < np.uint64(1 << 63)
     return np.where(positive, 1, -1).astype(as_dtype(dtype))
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = "int64") -> Any:
-    """How many attempts of success probability `p` it takes until one succeeds: 1, 2, ..."""
+    """Numbers of trials until the first success, of probability `p`: 1, 2, ..."""
     kind, lengths, (p,) = parameters(shape, "float64", p)
-    with np.errstate(divide="ignore"):  # of p = 1 none fails
+    with np.errstate(divide="ignore"):  # p = 1
         failures = np.floor(exponential(key, lengths, kind) / -np.log1p(-value_of(p)))
     return (failures + 1.0).astype(as_dtype(dtype))
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64") -> Any:
-    """Integers from `minval` to before `maxval`, each exactly equally likely.
+    """Integers uniformly distributed in [minval, maxval), without bias.
 
     Parameters
     ----------
     key : array_like or Tensor
     shape : int or tuple of int
     minval, maxval : int, array_like or Tensor
-        They broadcast to the shape.
-    dtype : dtype of integers
+        Bounds, which broadcast to the shape.
+    dtype : integer dtype
 
     Returns
     -------
@@ -86,7 +86,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
     Raises
     ------
     ArgumentError
-        There is not an integer between the bounds.
+        There is no integer between the bounds.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
     low, high = _bound(minval, lengths, "minval"), _bound(maxval, lengths, "maxval")
     if not isinstance(low, Handle) and not isinstance(high, Handle) and np.any(low >= high):
         raise ArgumentError(
-            f"there is no integer from {minval} to before {maxval}{at(user_line())}."
+            f"randint: there is no integer in [{minval}, {maxval}){at(user_line())}."
         )
     return below(key, low, high - low, lengths).astype(kind)
 
@@ -109,13 +109,13 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
 def _bound(x: Any, shape: tuple[Any, ...], what: str) -> Any:
     x = as_array(x)
     if dtype_of(x).kind not in "iu":
-        raise DtypeError(f"{what} is {dtype_of(x)}, and has to be whole{at(user_line())}.")
+        raise DtypeError(f"{what} has dtype {dtype_of(x)}, not an integer dtype{at(user_line())}.")
     expect_shape(x, shape, what)
     return x.astype(np.int64)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any:
-    """Classes whose probabilities are proportional to exp(logits).
+    """Classes with probabilities proportional to exp(logits).
 
     Parameters
     ----------
@@ -123,41 +123,46 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
     logits : array_like or Tensor
         Logarithms of probabilities, up to a constant.
     axis : int, default -1
-        Along which the classes are.
+        The axis of the classes.
     shape : int or tuple of int, optional
-        Of the result; it ends with that of `logits` without the axis, which is the default.
+        Shape of the result, whose last axes are those of `logits` without `axis`; by default only
+        these.
 
     Returns
     -------
     ndarray or Tensor
-        int64, the index of a class.
+        int64, indices of classes.
 
     Notes
     -----
-    The largest of logits to which Gumbel numbers are added: R. D. Luce (1959); E. J. Gumbel (1954).
+    The Gumbel-max method: the argmax of logits plus Gumbel variates (E. J. Gumbel, 1954; R. D.
+    Luce, 1959).
     """
     logits = as_array(logits)
-    rows = list(shape_of(logits))
-    axis = axis % len(rows) if rows else 0
-    batch = tuple(rows[:axis] + rows[axis + 1 :])
+    sizes = list(shape_of(logits))
+    axis = axis % len(sizes) if sizes else 0
+    batch = tuple(sizes[:axis] + sizes[axis + 1 :])
     lengths = batch if shape is None else as_shape(shape)
     if len(lengths) < len(batch) or lengths[len(lengths) - len(batch) :] != batch:
-        raise ShapeError(f"shape={shape!r} does not end with {batch}{at(user_line())}.")
-    noise = gumbel(key, (*lengths[: len(lengths) - len(batch)], *rows))
-    return np.argmax(noise + logits, axis=axis - len(rows))
+        raise ShapeError(
+            f"categorical: shape={shape!r} does not end with {batch}, the shape of logits without "
+            f"the axis{at(user_line())}."
+        )
+    noise = gumbel(key, (*lengths[: len(lengths) - len(batch)], *sizes))
+    return np.argmax(noise + logits, axis=axis - len(sizes))
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
-    """The elements along an axis in random order, each order equally likely.
+    """A uniformly distributed permutation of the elements along an axis.
 
     Parameters
     ----------
     key : array_like or Tensor
     x : int, array_like or Tensor
-        An integer stands for the numbers from 0 to before it.
+        An integer stands for ``arange(x)``.
     axis : int, default 0
     independent : bool, default False
-        Whether each line along the axis has an order of its own.
+        Permute each slice along the axis independently.
 
     Returns
     -------
@@ -165,7 +170,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
     Notes
     -----
-    Sorted by random words of 64 bits: two of n are equal with probability n^2 / 2^65.
+    Elements are sorted by random words of 64 bits; the probability that two of n words are equal is
+    n^2 / 2^65.
     """
     if isinstance(x, int | np.integer):
         return np.argsort(bits(key, int(x)), kind="stable")
@@ -173,26 +179,26 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     shape = shape_of(x)
     if independent:
         return np.take_along_axis(x, np.argsort(bits(key, shape), axis, kind="stable"), axis)
-    return _taken(x, np.argsort(bits(key, shape[axis]), kind="stable"), axis)
+    return _take(x, np.argsort(bits(key, shape[axis]), kind="stable"), axis)
 
 
 def choice(
     key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0
 ) -> Any:
-    """Elements of an array.
+    """Random elements of an array.
 
     Parameters
     ----------
     key : array_like or Tensor
     a : int, array_like or Tensor
-        An integer stands for the numbers from 0 to before it.
+        An integer stands for ``arange(a)``.
     shape : int or tuple of int
     replace : bool, default True
-        Whether an element may be chosen more than once.
+        Draw with replacement.
     p : array_like or Tensor, optional
-        Their probabilities; by default all are equally likely.
+        Probabilities of the elements; by default uniform.
     axis : int, default 0
-        Along which the elements are.
+        The axis of the elements.
 
     Returns
     -------
@@ -201,35 +207,35 @@ def choice(
     Raises
     ------
     ArgumentError
-        More elements than there are, none of them twice.
+        More elements are drawn without replacement than there are.
     """
     lengths = as_shape(shape)
-    whole = isinstance(a, int | np.integer)
-    if not whole:
+    of_integers = isinstance(a, int | np.integer)
+    if not of_integers:
         a = as_array(a)
-    count = int(a) if whole else shape_of(a)[axis]
+    count = int(a) if of_integers else shape_of(a)[axis]
     total: Any = 1
     for n in lengths:
         total = total * n
     if not replace and isinstance(total, int) and isinstance(count, int) and total > count:
         raise ArgumentError(
-            f"{total} elements are asked for, none of them twice, and there are {count}"
+            f"choice: {total} of {count} elements cannot be drawn without replacement"
             f"{at(user_line())}."
         )
     if replace and p is None:
         index = randint(key, lengths, 0, count)
     elif replace:
-        heights = np.cumsum(as_array(p))
-        index = np.searchsorted(heights, heights[-1] * (1.0 - uniform(key, lengths)))
+        cumulative = np.cumsum(as_array(p))
+        index = np.searchsorted(cumulative, cumulative[-1] * (1.0 - uniform(key, lengths)))
     elif p is None:
         index = permutation(key, count)[:total].reshape(lengths)
     else:
-        with np.errstate(divide="ignore"):  # what has the probability 0 comes last
+        with np.errstate(divide="ignore"):  # elements of probability 0 are last
             order = np.argsort(-(gumbel(key, count) + np.log(as_array(p))))
         index = order[:total].reshape(lengths)
-    return index if whole else _taken(a, index, axis)
+    return index if of_integers else _take(a, index, axis)
 
 
-def _taken(a: Any, index: Any, axis: int) -> Any:
-    """`np.take`, which asks the array and not the index whether it is a tensor."""
+def _take(a: Any, index: Any, axis: int) -> Any:
+    """`np.take` that also accepts a plain array with a tensor as index."""
     return np.take(as_tensor(a) if isinstance(index, Handle) else a, index, axis=axis)

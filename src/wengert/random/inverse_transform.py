@@ -1,18 +1,18 @@
 """Random variates as explicit functions of uniform ones, differentiable in the parameters.
 
-    uniform                                    between two numbers
-    normal, lognormal, halfnormal              from the inverse of the distribution function
-    exponential, gumbel, weibull_min, pareto,  from one exponential number
+    uniform                                    between two bounds
+    normal, lognormal, halfnormal              inverse of the distribution function
+    exponential, gumbel, weibull_min, pareto,  functions of an exponential variate
     rayleigh
-    laplace, logistic, cauchy                  symmetric ones, equally fine in both tails
-    triangular, truncated_normal               between two ends
+    laplace, logistic, cauchy                  symmetric, equally accurate in both tails
+    triangular, truncated_normal               bounded
 
-Each number is made of one word of 64 bits (of 32 for float32) that belongs to its place alone, so a
-draw can be split among processors.  Where a distribution has tails, the word is a sign and the
-probability beyond the number (`tails`), which is as fine around 0 as floating-point numbers are:
-normal numbers reach 9 deviations (6 for float32), and none is ever infinite.
+Each variate is a function of one word of 64 bits (32 for float32) at its position, so that the
+loops over elements can be divided among threads.  For distributions with tails, the word becomes a
+sign and a tail probability (`tails`) with full floating-point resolution near 0: normal variates
+reach 9 standard deviations (6 for float32) and are never infinite.
 
-L. Devroye, Non-Uniform Random Variate Generation (1986), chapter 2, has the maps.
+For the transformations see L. Devroye, Non-Uniform Random Variate Generation (1986), chapter 2.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 def uniform(
     key: Any, shape: Any = (), dtype: Any = "float64", minval: Any = 0.0, maxval: Any = 1.0
 ) -> Any:
-    """Numbers from `minval` to before `maxval`, each equally likely.
+    """Samples from the uniform distribution on [minval, maxval).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def uniform(
     shape : int or tuple of int
     dtype : float64 or float32
     minval, maxval : float, array_like or Tensor
-        They broadcast to the shape; differentiable.
+        Bounds, which broadcast to the shape; differentiable.
 
     Returns
     -------
@@ -81,12 +81,12 @@ def uniform(
 
 
 def tails(key: Any, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
-    """For each number the side of the middle it is on, and the probability beyond it, as one."""
+    """Tail probabilities below 1/2, with a random sign that selects the tail."""
     return ops.tail(as_key(key), number=0, shape=shape, dtype=dtype)
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Numbers of the standard normal distribution.
+    """Samples from the standard normal distribution.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
 
     Notes
     -----
-    ``mean + deviation * normal(key, shape)`` is differentiable in mean and deviation.
+    ``mean + std * normal(key, shape)`` is differentiable with respect to `mean` and `std`.
 
     Examples
     --------
@@ -114,47 +114,47 @@ def normal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers whose logarithm is normal with deviation `sigma`."""
+    """Samples from the log-normal distribution: exp of normal ones of deviation `sigma`."""
     kind, lengths, (sigma,) = parameters(shape, dtype, sigma)
     return np.exp(sigma * normal(key, lengths, kind))
 
 
 def halfnormal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Absolute values of normal numbers."""
+    """Samples from the half-normal distribution: absolute values of normal ones."""
     return np.abs(normal(key, shape, dtype))
 
 
-# ---- from one exponential number ---------------------------------------------------------------
+# ---- functions of an exponential variate -------------------------------------------------------
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Numbers of the exponential distribution of rate 1; never 0."""
+    """Samples from the exponential distribution of rate 1, which are never 0."""
     tail = tails(key, as_shape(shape), as_floating(dtype))
     beyond = np.abs(tail)
     return -np.where(tail < 0, np.log(beyond), np.log1p(-beyond))
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Numbers of the Gumbel distribution: of a largest one of many."""
+    """Samples from the Gumbel distribution."""
     return -np.log(exponential(key, shape, dtype))
 
 
 def weibull_min(
     key: Any, scale: Any = 1.0, concentration: Any = 1.0, shape: Any = None, dtype: Any = "float64"
 ) -> Any:
-    """Numbers of the Weibull distribution: scale E^(1/concentration), E exponential."""
+    """Samples from the Weibull distribution: scale E^(1/concentration), E exponential."""
     kind, lengths, (scale, power) = parameters(shape, dtype, scale, concentration)
     return scale * exponential(key, lengths, kind) ** (1.0 / power)
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the Pareto distribution from 1 on: exp(E / b), E exponential."""
+    """Samples from the Pareto distribution on [1, inf): exp(E / b), E exponential."""
     kind, lengths, (b,) = parameters(shape, dtype, b)
     return np.exp(exponential(key, lengths, kind) / b)
 
 
 def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the Rayleigh distribution: scale sqrt(2 E), E exponential."""
+    """Samples from the Rayleigh distribution: scale sqrt(2 E), E exponential."""
     kind, lengths, (scale,) = parameters(shape, dtype, scale)
     return scale * np.sqrt(2.0 * exponential(key, lengths, kind))
 
@@ -163,31 +163,31 @@ def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = "float6
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Numbers of the Laplace distribution: exponential ones with a sign."""
+    """Samples from the Laplace distribution: exponential ones with a random sign."""
     tail = tails(key, as_shape(shape), as_floating(dtype))
     return np.copysign(np.log(2.0 * np.abs(tail)), tail)
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Numbers of the logistic distribution: log(u / (1 - u)), u uniform."""
+    """Samples from the logistic distribution: log(u / (1 - u)), u uniform."""
     tail = tails(key, as_shape(shape), as_floating(dtype))
     beyond = np.abs(tail)
     return np.copysign(np.log1p(-beyond) - np.log(beyond), tail)
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Numbers of the Cauchy distribution."""
+    """Samples from the Cauchy distribution."""
     tail = tails(key, as_shape(shape), as_floating(dtype))
     return np.copysign(1.0 / np.tan(np.pi * np.abs(tail)), tail)
 
 
-# ---- between two ends --------------------------------------------------------------------------
+# ---- bounded -----------------------------------------------------------------------------------
 
 
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = "float64"
 ) -> Any:
-    """Numbers from `left` to `right` whose density rises to `mode` and falls, both in a line."""
+    """Samples from the triangular distribution on [left, right] with the given mode."""
     kind, lengths, (left, mode, right) = parameters(shape, dtype, left, mode, right)
     unit = uniform(key, lengths, kind)
     whole, first, last = right - left, mode - left, right - mode
@@ -200,13 +200,13 @@ def triangular(
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = "float64"
 ) -> Any:
-    """Normal numbers between two; derivatives with respect to both pass.
+    """Samples from the standard normal distribution between two bounds, differentiable in both.
 
     Parameters
     ----------
     key : array_like or Tensor
     lower, upper : float, array_like or Tensor
-        In deviations; infinite ones do not bound.
+        Bounds, which may be infinite.
     shape : int or tuple of int, optional
         By default that of the bounds.
     dtype : float64 or float32
@@ -217,15 +217,15 @@ def truncated_normal(
 
     Notes
     -----
-    The quantile of a uniform number, computed in logarithms on the side where the probability is
-    small, so that it is right also for bounds where the distribution function rounds to 0 or 1.
+    The quantile of a uniform number, computed from logarithms of the smaller tail probability, so
+    that it is accurate for bounds where the distribution function rounds to 0 or 1.
     """
     kind, lengths, (lower, upper) = parameters(shape, dtype, lower, upper)
     unit = uniform(key, lengths, kind)
     unit = np.maximum(unit, kind.type(2.0**-54 if kind.itemsize == 8 else 2.0**-25))
-    turned = lower > 0.0  # the upper tail is as fine as the lower one, seen from the other side
-    low, high = np.where(turned, -upper, lower), np.where(turned, -lower, upper)
+    mirrored = lower > 0.0  # the upper tail is computed as the lower one
+    low, high = np.where(mirrored, -upper, lower), np.where(mirrored, -lower, upper)
     log_cdf = scipy.special.log_ndtr
-    inside = np.logaddexp(np.log1p(-unit) + log_cdf(low), np.log(unit) + log_cdf(high))
-    found = scipy.special.ndtri_exp(inside)
-    return np.clip(np.where(turned, -found, found), lower, upper)
+    log_p = np.logaddexp(np.log1p(-unit) + log_cdf(low), np.log(unit) + log_cdf(high))
+    x = scipy.special.ndtri_exp(log_p)
+    return np.clip(np.where(mirrored, -x, x), lower, upper)

@@ -1,14 +1,13 @@
 """Keys of random numbers, as in JAX.
 
-    key, split, fold_in        a key from a seed; many from one; one from a key and a number
-    key_data, wrap_key_data    a key as the array that it is, and the other way, checked
-    bits                       the random words of a key, which every draw is made of
+    key, split, fold_in        a key from a seed; several from one; one from a key and an integer
+    key_data, wrap_key_data    a key as an array, and an array as a key
+    bits                       the random words of a key, from which all samples are computed
 
-A key is an array of two words, uint64[2].  The same key gives the same numbers, whatever runs them
-and in whatever order, so a program uses each key once: for one draw, or to be split.  Philox 4x64
-(Salmon et al. 2011) makes numbers, children and folded keys from blocks of separate counters
-(_engine/ops/random/philox.py), so nothing that comes of a key shares random bits with anything else
-of it.
+A key is an array of two words, uint64[2].  Equal keys give equal numbers in any order and on any
+backend, so a program should use each key once: to draw once, or to split it.  The generator is
+Philox 4x64 (J. K. Salmon et al., 2011).  Samples, split keys and folded keys of a key use disjoint
+ranges of counters (_engine/ops/random/philox.py), so they share no random bits.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ __all__ = ["key", "split", "fold_in", "key_data", "wrap_key_data", "bits"]
 
 
 def key(seed: Any) -> Any:
-    """A key from a seed: where a program starts.
+    """A key from a seed.
 
     Parameters
     ----------
     seed : int or sequence of int
-        At least zero, of any size. NumPy's SeedSequence spreads it over the words of the key, so
-        neighboring seeds give unrelated numbers.
+        At least zero, of any size. It is hashed by NumPy's SeedSequence, so similar seeds give
+        unrelated numbers.
 
     Returns
     -------
@@ -46,7 +45,7 @@ def key(seed: Any) -> Any:
     Raises
     ------
     ArgumentError
-        The seed is not an integer of at least zero, or is only known when a graph runs.
+        The seed is negative, not an integer, or traced.
 
     Examples
     --------
@@ -60,34 +59,35 @@ def key(seed: Any) -> Any:
     """
     if isinstance(seed, Handle):
         raise ArgumentError(
-            "a key is made from a seed that is known: make it outside of the function and pass the "
-            f"key, or fold the number into one, fold_in(key, number){at(user_line())}."
+            "key(seed) was given a traced seed, whose value is unknown. Make the key outside the "
+            f"function and pass it, or fold the number into a key: fold_in(key, number)"
+            f"{at(user_line())}."
         )
     try:
         return np.random.SeedSequence(_entropy(seed)).generate_state(2, WORD)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"seed={seed!r}: {error}. Give an integer of at least zero, or several"
+            f"seed={seed!r}: {error}. Pass an integer of at least zero, or a sequence of them"
             f"{at(user_line())}."
         ) from error
 
 
 def _entropy(seed: Any) -> Any:
-    """A seed as integers of Python: of others NumPy wraps, rounds or crashes."""
+    """A seed as Python integers; NumPy wraps or rounds others, or raises."""
     if isinstance(seed, list | tuple | np.ndarray):
         return [operator.index(n) for n in np.asarray(seed, dtype=object).ravel()]
     return operator.index(seed)
 
 
 def split(key: Any, num: Any = 2) -> Any:
-    """Keys from a key, each for a use of its own.
+    """Independent keys from a key.
 
     Parameters
     ----------
     key : array_like or Tensor
         uint64[2].
     num : int or tuple of int
-        How many, or a shape of them.
+        Number or shape of the keys.
 
     Returns
     -------
@@ -96,8 +96,8 @@ def split(key: Any, num: Any = 2) -> Any:
 
     Notes
     -----
-    Key i is the first half of block i + 1 of the counters for children: the first keys do not
-    depend on how many are asked for.
+    Key i is the first half of block i + 1 of the counters for splitting, so it does not depend on
+    `num`.
 
     Examples
     --------
@@ -109,15 +109,14 @@ def split(key: Any, num: Any = 2) -> Any:
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """The key of a key and an integer: of a step, a row, a process.
+    """A key from a key and an integer, such as the number of a step, an item or a process.
 
     Parameters
     ----------
     key : array_like or Tensor
         uint64[2].
     data : int, array_like or Tensor
-        Integers; of negative ones and of large ones the lower 64 bits count. An array gives a
-        key for each.
+        Integers, of which the lower 64 bits are used. An array gives a key for each element.
 
     Returns
     -------
@@ -138,18 +137,19 @@ def fold_in(key: Any, data: Any) -> Any:
         data = np.asarray(data)
     if dtype_of(data).kind not in "iu":
         raise DtypeError(
-            f"what is folded into a key is an integer, not {dtype_of(data)}{at(user_line())}."
+            f"fold_in(key, data): data has dtype {dtype_of(data)}, not an integer dtype"
+            f"{at(user_line())}."
         )
     return ops.fold(as_key(key), data)
 
 
 def key_data(key: Any) -> Any:
-    """The words of a key, which is the array that it is."""
+    """The words of a key: the key itself, which is an array."""
     return as_key(key)
 
 
 def wrap_key_data(data: Any) -> Any:
-    """Words as a key: checked, and as they are.
+    """Words as a key: the array itself, after a check.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def wrap_key_data(data: Any) -> Any:
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = "uint64") -> Any:
-    """Random words, each bit of them 0 or 1 with equal probability.
+    """Random words of independent, uniformly distributed bits.
 
     Parameters
     ----------
@@ -174,45 +174,45 @@ def bits(key: Any, shape: Any = (), dtype: Any = "uint64") -> Any:
     """
     kind = as_dtype(dtype)
     if kind not in (np.uint64, np.uint32):
-        raise DtypeError(f"dtype={dtype!r}: bits are uint64 or uint32{at(user_line())}.")
+        raise DtypeError(f"bits(dtype={dtype!r}): expected uint64 or uint32{at(user_line())}.")
     return draws.bits(as_key(key), number=0, shape=as_shape(shape), dtype=kind)
 
 
-# ---- what all functions of keys begin with -----------------------------------------------------
+# ---- validation of arguments -------------------------------------------------------------------
 
 
 def as_key(key: Any) -> Any:
-    """A key, checked.
+    """A validated key.
 
     Raises
     ------
     ArgumentError
-        It is not a key: a seed, or a batch of keys.
+        It is not a key, but a seed or a batch of keys.
     """
     if not isinstance(key, Handle):
         key = np.asarray(key)
     if dtype_of(key) != WORD or not shape_of(key) or shape_of(key)[-1] != 2:
         raise ArgumentError(
-            f"{dtype_of(key)}{list(shape_of(key))} is not a key, which is uint64[2]. Make one of a "
-            f"seed: wengert.random.key(0){at(user_line())}."
+            f"{dtype_of(key)}{list(shape_of(key))} is not a key, which is uint64[2]. Make one from "
+            f"a seed: wengert.random.key(0){at(user_line())}."
         )
     if len(shape_of(key)) > 1:
         raise ArgumentError(
-            f"these are keys of shape {shape_of(key)[:-1]}, and one was expected. Draw for each "
-            f"of them by wengert.vmap{at(user_line())}."
+            f"expected one key, got an array of keys of shape {shape_of(key)[:-1]}. Use "
+            f"wengert.vmap to draw with each of them{at(user_line())}."
         )
     return key
 
 
 def as_shape(shape: Any) -> tuple[Any, ...]:
-    """One length or several as a tuple; symbolic sizes stay.
+    """A length, or a sequence of lengths, as a tuple; symbolic sizes are allowed.
 
     Raises
     ------
     ShapeError
-        Something is not a length.
+        An element is not a length.
     """
-    found = []
+    lengths = []
     for n in tuple(shape) if isinstance(shape, tuple | list) else (shape,):
         if not isinstance(n, Dim):
             try:
@@ -223,12 +223,12 @@ def as_shape(shape: Any) -> tuple[Any, ...]:
                 ) from error
             if n < 0:
                 raise ShapeError(f"shape={shape!r}: a length cannot be {n}{at(user_line())}.")
-        found.append(n)
-    return tuple(found)
+        lengths.append(n)
+    return tuple(lengths)
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """A dtype of NumPy's."""
+    """A NumPy dtype."""
     try:
         return np.dtype(dtype)
     except (TypeError, ValueError) as error:

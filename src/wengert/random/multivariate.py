@@ -1,6 +1,6 @@
 """Multivariate distributions and random rotations.
 
-multivariate_normal     from a factor of the covariance; differentiable in mean and covariance
+multivariate_normal     from a factorization of the covariance; differentiable
 orthogonal              uniformly distributed rotations and reflections
 ball                    uniformly distributed points of a ball
 """
@@ -31,7 +31,7 @@ def multivariate_normal(
     dtype: Any = "float64",
     method: str = "cholesky",
 ) -> Any:
-    """Vectors of the normal distribution, differentiable in mean and covariance.
+    """Samples from the multivariate normal distribution, differentiable in mean and covariance.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def multivariate_normal(
     cov : array_like or Tensor
         (..., n, n), symmetric, positive definite.
     shape : int or tuple of int, optional
-        Of the result without its last axis, of length n; by default that of mean and covariance
-        without theirs.
+        Shape of the result without its last axis, of length n; by default the batch shape of mean
+        and covariance.
     dtype : float64 or float32
     method : {"cholesky", "eigh"}
-        The factorization of the covariance. With "eigh" the covariance may be singular, but there
-        is no derivative there.
+        The factorization of the covariance. With "eigh" the covariance may be singular, where it
+        is not differentiable.
 
     Returns
     -------
@@ -63,18 +63,21 @@ def multivariate_normal(
         values, axes = np.linalg.eigh(cov)
         factor = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
     else:
-        raise ArgumentError(f"method={method!r}: cholesky or eigh{at(user_line())}.")
+        raise ArgumentError(
+            f"multivariate_normal(method={method!r}): expected 'cholesky' or 'eigh'"
+            f"{at(user_line())}."
+        )
     unit = normal(key, (*lengths, count), kind)
     return mean + np.matmul(factor, unit[..., None])[..., 0]
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Orthogonal matrices of the Haar distribution, (*shape, n, n).
+    """Orthogonal matrices from the Haar distribution, (*shape, n, n).
 
     Notes
     -----
-    The factor Q of normal matrices, with the signs that make R positive: F. Mezzadri, Notices of
-    the AMS 54 (2007) 592-604.
+    The factor Q of normal matrices, with signs such that the diagonal of R is positive: F.
+    Mezzadri, Notices of the AMS 54 (2007) 592-604.
     """
     q, r = np.linalg.qr(normal(key, (*as_shape(shape), n, n), dtype))
     signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)

@@ -1,12 +1,10 @@
-"""Parameters of distributions: arrays that broadcast to the shape of a draw.
+"""Parameters of distributions: arrays that broadcast to the shape of the result.
 
-    parameters      dtype and shape of a draw, and its parameters, checked
-    parameter       one of them
-    expect_shape    that something broadcasts
-    filled          repeated to the shape, for operations that treat every element for itself
-    as_floating     float64 or float32
-
-The derivative in a parameter that is broadcast is a sum.
+parameters      dtype and shape of the result, and validated parameters
+parameter       a validated parameter
+expect_shape    check that an array broadcasts
+filled          broadcast a parameter, for operations that take arrays of one shape
+as_floating     float64 or float32
 """
 
 from __future__ import annotations
@@ -26,30 +24,32 @@ def as_floating(dtype: Any) -> np.dtype[Any]:
     """float64 or float32."""
     kind = as_dtype(dtype)
     if kind not in (np.float64, np.float32):
-        raise DtypeError(f"dtype={dtype!r}: float64 or float32{at(user_line())}.")
+        raise DtypeError(f"dtype={dtype!r}: expected float64 or float32{at(user_line())}.")
     return kind
 
 
 def parameter(x: Any, dtype: np.dtype[Any], shape: tuple[Any, ...]) -> Any:
-    """A parameter of a distribution as an array of the dtype that broadcasts to the shape.
+    """A parameter of a distribution in the dtype of the result.
 
     Raises
     ------
     DtypeError
-        It is not a real number.
+        It is not real.
     ShapeError
-        It has another shape.
+        It does not broadcast to the shape of the result.
     """
     if not isinstance(x, Handle):
         x = np.asarray(x)
     if dtype_of(x).kind not in "biuf":
-        raise DtypeError(f"a parameter is {dtype_of(x)}, and has to be real{at(user_line())}.")
+        raise DtypeError(
+            f"a parameter has dtype {dtype_of(x)}, which is not real{at(user_line())}."
+        )
     expect_shape(x, shape, "a parameter")
     return x if dtype_of(x) == dtype else x.astype(dtype)
 
 
 def expect_shape(x: Any, shape: tuple[Any, ...], what: str) -> None:
-    """Refuse what does not broadcast to the shape of a draw."""
+    """Raise if an array does not broadcast to the shape of the result."""
     try:
         fits = broadcast_shapes(shape_of(x), shape) == shape
     except ValueError:
@@ -63,7 +63,7 @@ def expect_shape(x: Any, shape: tuple[Any, ...], what: str) -> None:
 def parameters(
     shape: Any, dtype: Any, *given: Any
 ) -> tuple[np.dtype[Any], tuple[Any, ...], list[Any]]:
-    """Dtype and shape of a draw and its parameters; without a shape it is that of them all."""
+    """Dtype and shape of the result, by default that of the parameters, and the parameters."""
     kind = as_floating(dtype)
     if shape is None:
         try:
@@ -76,5 +76,5 @@ def parameters(
 
 
 def filled(x: Any, shape: tuple[Any, ...]) -> Any:
-    """A parameter repeated to the shape of a draw; its derivative is a sum."""
+    """A parameter broadcast to the shape of the result."""
     return x if shape_of(x) == shape else np.broadcast_to(x, shape)

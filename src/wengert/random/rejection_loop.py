@@ -2,14 +2,13 @@
 
     Trials    an operation of a key and parameters that proposes until every element is accepted
 
-The block of trial k of element i has the counter (i + 1, k, 0, TRIALS)
-(_engine/ops/random/philox.py), so the number of an element depends on the key, its place and its
-parameters, and not on how often others were rejected: it is the same in whatever order, and on
-however many processors, they are drawn.
+Trial k of element i uses the random block with counter (i + 1, k, 0, TRIALS)
+(_engine/ops/random/philox.py).  So an element depends on the key, its position and its parameters,
+but not on the rejections of others, the order of evaluation or the number of threads.
 
-A sampler states `prepare`, constants of the parameters, and `propose`, a value and whether it is
-accepted, from the four words of a block.  All are draws of integers, which have no derivative:
-draws that have one are a map of one uniform number, and not of how often it was tried.
+A sampler defines `prepare`, which computes constants from the parameters, and `propose`, which
+computes a value and whether it is accepted from the four words of a block.  All samplers return
+integers, without derivatives; differentiable samples are functions of one uniform number instead.
 """
 
 from __future__ import annotations
@@ -28,22 +27,23 @@ from wengert._engine.ops.random.keys import expect_key
 from wengert._engine.ops.random.philox import TRIALS, blocks, raw
 
 _REMAINDER_ELEMENTS = 256  # remaining elements for which blocks are computed separately
-_SAVED = 50  # how many blocks NumPy's own generator gives in the time of one of ours
+_NUMPY_SPEEDUP = 50  # blocks of NumPy's generator per block of ours in the same time
 
 Proposal = tuple[Any, Any]  # values, and whether each is accepted
 
 
 class Trials(Operation):
-    """A draw by trials.
+    """An operation that draws by rejection sampling.
 
     Parameters
     ----------
     name : str
     propose : callable
-        ``propose(words, *constants) -> (values, accepted)``, of elements in a line; `words` are
-        four arrays of uint64.
+        ``propose(words, *constants) -> (values, accepted)``, of 1-d arrays; `words` are four
+        arrays of uint64.
     prepare : callable
-        ``prepare(*parameters) -> (valid, *constants)``; what is not valid becomes `invalid`.
+        ``prepare(*parameters) -> (valid, *constants)``; elements that are not valid become
+        `invalid`.
     doc : str
     invalid : int
         The result for invalid parameters.
@@ -62,47 +62,48 @@ class Trials(Operation):
     ) -> None:
         super().__init__(name, doc)
         self.propose, self.constants, self.invalid = propose, prepare, invalid
-        self.oracle = self._one_by_one
+        self.oracle = self._run_elementwise
 
     def run(self, key: Any, *parameters: Any, dtype: Any) -> Any:  # type: ignore[override]
-        """A number for each element of the parameters, which have one shape."""
+        """A sample for each element of the parameters, which have one shape."""
         kind = np.dtype(dtype)
-        lead = key.ndim - 1
+        batch_axes = key.ndim - 1
         given = [np.asarray(p) for p in parameters]
         shape = given[0].shape
-        each = prod(shape[lead:])
+        per_key = prod(shape[batch_axes:])
         with np.errstate(all="ignore"):
-            valid, *constants = self.constants(*[_line(p) for p in given])
+            valid, *constants = self.constants(*[_flat(p) for p in given])
         out = np.full(prod(shape), self.invalid, np.int64)
-        waiting = np.flatnonzero(valid)
+        pending = np.flatnonzero(valid)
         keys = key.reshape(-1, 2)
         trial = 0
-        while waiting.size:
-            words = _words(keys, waiting, each, trial)
+        while pending.size:
+            words = _words(keys, pending, per_key, trial)
             with np.errstate(all="ignore"):
-                values, accepted = self.propose(words, *[c[waiting] for c in constants])
-            out[waiting[accepted]] = values[accepted]
-            waiting = waiting[~accepted]
+                values, accepted = self.propose(words, *[c[pending] for c in constants])
+            out[pending[accepted]] = values[accepted]
+            pending = pending[~accepted]
             trial += 1
-        found = out.reshape(shape).astype(kind, copy=False)
-        return found if shape else found[()]
+        samples = out.reshape(shape).astype(kind, copy=False)
+        return samples if shape else samples[()]
 
-    def _one_by_one(self, key: Any, *parameters: Any, dtype: Any) -> Any:
-        """The same, one element after the other."""
+    def _run_elementwise(self, key: Any, *parameters: Any, dtype: Any) -> Any:
+        """`run` by a Python loop over the elements."""
         given = [np.asarray(p) for p in parameters]
-        shape, lead = given[0].shape, key.ndim - 1
+        shape, batch_axes = given[0].shape, key.ndim - 1
         out = np.empty(shape, dtype)
-        for at in np.ndindex(*shape):
-            place = int(np.ravel_multi_index(at[lead:], shape[lead:])) if shape[lead:] else 0
-            valid, *constants = self.constants(*[_line(p[at]) for p in given])
-            out[at] = self.invalid
+        for index in np.ndindex(*shape):
+            inner, inner_shape = index[batch_axes:], shape[batch_axes:]
+            position = int(np.ravel_multi_index(inner, inner_shape)) if inner_shape else 0
+            valid, *constants = self.constants(*[_flat(p[index]) for p in given])
+            out[index] = self.invalid
             trial = 0
             while valid[0]:
-                counter = (place + 1, trial, 0, TRIALS)
-                words = tuple(w.reshape(1) for w in blocks(counter, key[at[:lead]]))
+                counter = (position + 1, trial, 0, TRIALS)
+                words = tuple(w.reshape(1) for w in blocks(counter, key[index[:batch_axes]]))
                 values, accepted = self.propose(words, *constants)
                 if accepted[0]:
-                    out[at] = values[0]
+                    out[index] = values[0]
                     break
                 trial += 1
         return out
@@ -116,29 +117,29 @@ class Trials(Operation):
         return Spec(first.shape, np.dtype(params["dtype"]))
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """Keys and parameters of all rows; where they share a key, they share its words."""
+        """One draw for the batch, with one key per item or with a key for all."""
         return self(*[fronted(x, b, size) for x, b in zip(args, batched, strict=True)], **params)
 
 
-def _line(p: Any) -> Any:
-    """Parameters in a line, in double precision or whole."""
+def _flat(p: Any) -> Any:
+    """Parameters as a 1-d array of float64 or int64."""
     return np.ravel(p).astype(np.float64 if np.asarray(p).dtype.kind == "f" else np.int64)
 
 
-def _words(keys: Any, waiting: Any, each: int, trial: int) -> tuple[Any, ...]:
-    """The four words of the blocks of elements, at a trial."""
+def _words(keys: Any, pending: Any, per_key: int, trial: int) -> tuple[Any, ...]:
+    """The four words of the blocks of the pending elements, for a trial."""
     if len(keys) == 1:
-        last = int(waiting[-1]) + 1
-        if waiting.size > _REMAINDER_ELEMENTS or last < _SAVED * (waiting.size + 10):
-            found = raw(keys[0], 4 * last, trial, TRIALS).reshape(-1, 4)[waiting]
-            return tuple(found.T)
-    number = (waiting % each + 1).astype(np.uint64)
-    return blocks((number, trial, 0, TRIALS), keys[waiting // each])
+        last = int(pending[-1]) + 1
+        if pending.size > _REMAINDER_ELEMENTS or last < _NUMPY_SPEEDUP * (pending.size + 10):
+            words = raw(keys[0], 4 * last, trial, TRIALS).reshape(-1, 4)[pending]
+            return tuple(words.T)
+    number = (pending % per_key + 1).astype(np.uint64)
+    return blocks((number, trial, 0, TRIALS), keys[pending // per_key])
 
 
 # ---- words as numbers --------------------------------------------------------------------------
 
 
 def open_unit(word: Any) -> Any:
-    """A word as a number between 0 and 1, neither of which it is."""
+    """A word as a number in the open interval (0, 1)."""
     return ((word >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

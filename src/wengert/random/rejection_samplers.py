@@ -2,9 +2,9 @@
 
     poisson_counts     W. Hormann, Insurance: Mathematics and Economics 12 (1993) 39-45 (PTRS)
     binomial_counts    W. Hormann, J. of Statistical Computation and Simulation 46 (1993) (BTRS)
-    below              D. Lemire, ACM TOMACS 29 (2019): integers, exactly equally likely
+    below              D. Lemire, ACM TOMACS 29 (2019): uniformly distributed integers
 
-Small counts are found by going up the distribution function from 0.
+Small counts are found by sequential search of the distribution function from 0.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .rejection_loop import Proposal, Trials, open_unit
 
 __all__ = ["poisson_counts", "binomial_counts", "below"]
 
-_LARGEST_COUNT = 2.0**62  # counts up to which integers of 64 bits hold all there are
+_LARGEST_COUNT = 2.0**62  # bound of parameters, so that counts do not overflow int64
 
 
 # ---- counts ------------------------------------------------------------------------------------
 
 
-def _climb(unit: Any, first: Any, ratio: Any, *given: Any) -> Any:
-    """The first count at which the distribution function is above `unit`.
+def _sequential_search(unit: Any, first: Any, ratio: Any, *given: Any) -> Any:
+    """The first count at which the distribution function exceeds `unit`.
 
     `first` is the probability of 0, ``ratio(k, *given)`` that of k divided by that of k - 1.
     """
@@ -39,7 +39,7 @@ def _climb(unit: Any, first: Any, ratio: Any, *given: Any) -> Any:
     left, term = np.array(unit), np.array(first)
     going = np.flatnonzero(left > term)
     k = 0
-    while going.size and k < 1000:  # rounding may leave a little of 1 over
+    while going.size and k < 1000:  # probabilities may sum to less than 1 by rounding
         k += 1
         left[going] -= term[going]
         term[going] *= ratio(k, *[x[going] for x in given])
@@ -57,7 +57,7 @@ def _propose_poisson(words: Any, rate: Any) -> Proposal:
     unit, height = open_unit(words[0]), open_unit(words[1])
     few = rate < 10.0
     low = rate[few]
-    values[few] = _climb(unit[few], np.exp(-low), lambda k, r: r / k, low)
+    values[few] = _sequential_search(unit[few], np.exp(-low), lambda k, r: r / k, low)
     many = ~few
     if many.any():
         values[many], accepted[many] = _transformed_poisson(unit[many], height[many], rate[many])
@@ -82,7 +82,7 @@ poisson_counts = register(
         "random_poisson",
         _propose_poisson,
         _prepare_poisson,
-        "A count of the Poisson distribution, for each rate; -1 where the rate is none.",
+        "Samples from the Poisson distribution; -1 for invalid rates.",
     )
 )
 
@@ -95,19 +95,19 @@ def _prepare_binomial(n: Any, p: Any) -> tuple[Any, ...]:
 def _propose_binomial(words: Any, n: Any, p: Any) -> Proposal:
     values, accepted = np.empty(n.size), np.ones(n.size, bool)
     unit, height = open_unit(words[0]), open_unit(words[1])
-    turned = p > 0.5
-    p = np.where(turned, 1.0 - p, p)
+    mirrored = p > 0.5
+    p = np.where(mirrored, 1.0 - p, p)
     few = n * p < 10.0
     odds, top = p[few] / (1.0 - p[few]), n[few]
     none = np.exp(top * np.log1p(-p[few]))
     values[few] = np.minimum(
-        _climb(unit[few], none, lambda k, m, o: (m - k + 1.0) / k * o, top, odds), top
+        _sequential_search(unit[few], none, lambda k, m, o: (m - k + 1.0) / k * o, top, odds), top
     )
     many = ~few
     if many.any():
         found = _transformed_binomial(unit[many], height[many], n[many], p[many])
         values[many], accepted[many] = found
-    return np.where(turned, n - values, values), accepted
+    return np.where(mirrored, n - values, values), accepted
 
 
 def _transformed_binomial(unit: Any, height: Any, n: Any, p: Any) -> Proposal:
@@ -132,7 +132,7 @@ binomial_counts = register(
         "random_binomial",
         _propose_binomial,
         _prepare_binomial,
-        "How many of n attempts succeed, each with probability p; -1 where they are none.",
+        "Samples from the binomial distribution; -1 for invalid parameters.",
     )
 )
 
@@ -142,17 +142,17 @@ binomial_counts = register(
 
 def _prepare_below(low: Any, span: Any) -> tuple[Any, ...]:
     width = span.view(np.uint64)
-    some = np.maximum(width, np.uint64(1))
-    return width > 0, low, width, (np.uint64(0) - some) % some
+    nonzero = np.maximum(width, np.uint64(1))
+    return width > 0, low, width, (np.uint64(0) - nonzero) % nonzero
 
 
-def _propose_below(words: Any, low: Any, width: Any, least: Any) -> Proposal:
+def _propose_below(words: Any, low: Any, width: Any, threshold: Any) -> Proposal:
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     a, b, c, d = words[0] & mask, words[0] >> half, width & mask, width >> half
     carried = b * c + ((a * c) >> half)
     middle = a * d + (carried & mask)
     high = b * d + (carried >> half) + (middle >> half)
-    return low + high.view(np.int64), words[0] * width >= least
+    return low + high.view(np.int64), words[0] * width >= threshold
 
 
 _below = register(
@@ -160,14 +160,14 @@ _below = register(
         "random_below",
         _propose_below,
         _prepare_below,
-        "An integer from low on, of which there are so many; 0 where there are none.",
+        "Integers from [low, low + span); 0 where span is 0.",
         invalid=0,
     )
 )
 
 
 def below(key: Any, low: Any, span: Any, shape: tuple[Any, ...]) -> Any:
-    """Integers from `low` on, of which there are `span`, each equally likely."""
+    """Integers uniformly distributed in [low, low + span)."""
     dtype = np.dtype(np.int64)
     return _below(as_key(key), filled(low, shape), filled(span, shape), dtype=dtype)
 

@@ -1,11 +1,11 @@
-"""Stream: stateful random numbers, eagerly, in traced functions and in graphs built by hand.
+"""Stream: stateful random numbers in eager mode, in traced functions and in graphs built by hand.
 
-A `Stream` is a key and a position, held by a variable.  Each drawing uses the next position, so
-nothing is drawn twice; what is drawn depends on the seed and on how many drawings came before, and
-on nothing else: not on threads, not on the order in which nodes of a graph run.
+A `Stream` is a key and a position, held by a variable.  Each draw uses the next position, so the
+numbers depend only on the seed and on the number of previous draws, not on threads or on the order
+in which the nodes of a graph run.
 
-In a traced function the position is moved along by the graph itself, as an update: each run draws
-new numbers, and the same as the function would have drawn eagerly.
+In a traced function the graph updates the position: each run draws new numbers, the same as the
+eager function.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class Stream:
     Parameters
     ----------
     seed : int or sequence of int
-        What it starts from.
+        Seed of the key.
     name : str
-        Of the variable that holds its state.
+        Name of the variable that holds the state.
 
     Attributes
     ----------
     state : Tensor
-        A variable, uint64[3]: two words of key, and the position. Saving and restoring its value
-        saves and restores the stream, as far as graphs have drawn from it.
+        A variable, uint64[3]: the two words of the key, and the position that draws of graphs have
+        reached. `state_dict` includes eager draws too.
 
     Notes
     -----
-    The numbers are those of NumPy's `numpy.random.Philox`. Within `wengert.vmap` nothing can be
-    drawn, as it is not said whether rows share numbers: draw before, an array with one row for
-    each, or one that all share.
+    The numbers are those of NumPy's `numpy.random.Philox`. Drawing within `wengert.vmap` raises an
+    error, because it is ambiguous whether the items of a batch share numbers: draw outside, one
+    array for all items or one with a batch axis.
 
     Examples
     --------
@@ -77,12 +77,12 @@ class Stream:
     def uniform(
         self, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = "float64"
     ) -> Any:
-        """Numbers from `low` to before `high`, each equally likely.
+        """Samples from the uniform distribution on [low, high).
 
         Parameters
         ----------
         shape : int or tuple of int
-            Lengths; while a graph is built, also symbolic sizes.
+            Lengths, which may be symbolic while a graph is built.
         low, high : float, array_like or Tensor
             Differentiable.
         dtype : float64 or float32
@@ -93,12 +93,12 @@ class Stream:
         """
         low, high = _number(low, "low"), _number(high, "high")
         unit = self._draw(ops.uniform, shape, as_floating(dtype))
-        return unit if _is(low, 0.0) and _is(high, 1.0) else low + (high - low) * unit
+        return unit if _is_number(low, 0.0) and _is_number(high, 1.0) else low + (high - low) * unit
 
     def normal(
         self, shape: Any = (), mean: Any = 0.0, deviation: Any = 1.0, dtype: Any = "float64"
     ) -> Any:
-        """Numbers of a normal distribution, differentiable in mean and deviation.
+        """Samples from the normal distribution, differentiable in mean and standard deviation.
 
         Parameters
         ----------
@@ -112,33 +112,37 @@ class Stream:
         """
         mean, deviation = _number(mean, "mean"), _number(deviation, "deviation")
         unit = self._draw(ops.normal, shape, as_floating(dtype))
-        return unit if _is(mean, 0.0) and _is(deviation, 1.0) else mean + deviation * unit
+        return (
+            unit
+            if _is_number(mean, 0.0) and _is_number(deviation, 1.0)
+            else mean + deviation * unit
+        )
 
     def integers(self, low: int, high: int, shape: Any = (), dtype: Any = "int64") -> Any:
-        """Integers from `low` to before `high`, each equally likely.
+        """Integers uniformly distributed in [low, high).
 
         Parameters
         ----------
         low, high : int
         shape : int or tuple of int
-        dtype : dtype of integers
+        dtype : integer dtype
 
         Returns
         -------
         Tensor
         """
         kind = as_dtype(dtype)
-        low, high = _whole(low, "low"), _whole(high, "high")
+        low, high = _integer(low, "low"), _integer(high, "high")
         if kind.kind not in "iu":
             raise DtypeError(f"dtype={dtype!r} is not an integer dtype{at(user_line())}.")
         if not low < high:
             raise ArgumentError(
-                f"there is no integer from {low} to before {high}{at(user_line())}."
+                f"integers: there is no integer in [{low}, {high}){at(user_line())}."
             )
         return self._draw(ops.integers, shape, kind, low=low, high=high)
 
     def key(self) -> Any:
-        """A key of its own, for draws that are functions of keys (wengert.random).
+        """A new key, for the functions of keys (wengert.random).
 
         Returns
         -------
@@ -154,14 +158,14 @@ class Stream:
         False
         """
         if current_trace() is not None:
-            here = self._moved()
-            return keys.fold(here[:2], here[2])
-        number = self._next()
+            position = self._advance_in_graph()
+            return keys.fold(position[:2], position[2])
+        number = self._advance()
         state = np.asarray(value_of(self.state))
         return keys.fold(state[:2], state[2] + np.uint64(number))
 
     def updates(self) -> dict[Any, Any]:
-        """What moves the stream along at each run of a computation that is built by hand.
+        """Updates that advance the stream in each run of a graph built by hand.
 
         Examples
         --------
@@ -176,17 +180,17 @@ class Stream:
     def _draw(self, op: Any, shape: Any, dtype: np.dtype[Any], **options: Any) -> Any:
         lengths = as_shape(shape)
         if current_trace() is not None:
-            return op(self._moved(), number=0, shape=lengths, dtype=dtype, **options)
-        return op(self.state, number=self._next(), shape=lengths, dtype=dtype, **options)
+            return op(self._advance_in_graph(), number=0, shape=lengths, dtype=dtype, **options)
+        return op(self.state, number=self._advance(), shape=lengths, dtype=dtype, **options)
 
-    def _moved(self) -> Any:
-        """Where a graph draws next; it moves the position on, and reads how far others have."""
-        here = self.state + _STEP * self._drawn
+    def _advance_in_graph(self) -> Any:
+        """Key and position of the next draw of a graph, with an update of the position."""
+        current = self.state + _STEP * self._drawn
         self.state += _STEP
-        return here
+        return current
 
-    def _next(self) -> int:
-        """The number of the next eager drawing, counted."""
+    def _advance(self) -> int:
+        """Count an eager draw; return its number."""
         with self._lock:
             number = self._count()
             self._drawn.data = np.array(number + 1, np.uint64)
@@ -196,7 +200,7 @@ class Stream:
         return int(value_of(self._drawn))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands: its key, and how many numbers were drawn, eagerly and by graphs.
+        """The key and the position, of eager draws and of graphs.
 
         Examples
         --------
@@ -210,7 +214,7 @@ class Stream:
         return {"state": np.array(value_of(self.state)), "drawn": self._count()}
 
     def load_state_dict(self, state: Any) -> None:
-        """Stand where another stream stood."""
+        """Load what `state_dict` returned."""
         with self._lock:
             self.state.data = np.asarray(state["state"], np.uint64)
             self._drawn.data = np.array(int(state["drawn"]), np.uint64)
@@ -229,7 +233,7 @@ class Stream:
         self._lock = lock()
 
 
-def _whole(number: Any, what: str) -> int:
+def _integer(number: Any, what: str) -> int:
     try:
         return operator.index(number)
     except TypeError as error:
@@ -237,7 +241,7 @@ def _whole(number: Any, what: str) -> int:
 
 
 def _number(x: Any, what: str) -> Any:
-    """A number, array, tensor or size, as it is."""
+    """A number, array, tensor or size, after a check."""
     if isinstance(x, Handle | Dim):
         return x
     try:
@@ -249,5 +253,5 @@ def _number(x: Any, what: str) -> Any:
     return x if isinstance(x, int | float) else array
 
 
-def _is(x: Any, number: float) -> bool:
+def _is_number(x: Any, number: float) -> bool:
     return not isinstance(x, Handle) and type(x) in (int, float) and x == number
