@@ -1,4 +1,4 @@
-"""Running files of ONNX: by onnxruntime, or, where it has no kernel, by onnx's own reference."""
+"""Run ONNX files by onnxruntime, or by the reference implementation of onnx without a kernel."""
 
 import io
 
@@ -10,7 +10,7 @@ import wengert as wg
 onnx = pytest.importorskip("onnx")
 reference_of = pytest.importorskip("onnx.reference")
 onnxruntime = pytest.importorskip("onnxruntime")
-# Of these it has no kernels for float64, so that onnx's own reference runs the file.
+# For these onnxruntime has no float64 kernels, so the reference implementation runs the file.
 NO_DOUBLES = set("Conv ConvTranspose AveragePool Tan Sinh Cosh Asin Acos Atan Asinh".split())
 
 

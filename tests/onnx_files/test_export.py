@@ -1,4 +1,4 @@
-"""Files that are written give in onnxruntime what the program gives, for more than one size."""
+"""Exported files: onnxruntime gives the results of the program, for several sizes."""
 
 import numpy as np
 import pytest
@@ -156,7 +156,7 @@ def test_gradient_graphs():
         agree(run(data, x, i), [graph(x, i)], np.float64)
 
 
-def test_sizes_are_found_from_lengths():
+def test_symbolic_sizes_are_computed_from_input_shapes():
     data = exported(lambda x: x[: x.shape[0] // 3] + x.shape[0], S(("6*n + 3",)))
     for size in (9, 15):
         x = np.arange(size * 1.0)
@@ -183,7 +183,7 @@ def test_parameters_are_the_initializers():
     assert module.training
 
 
-def test_refused_by_name(tmp_path):
+def test_unsupported_operations_are_named(tmp_path):
     with pytest.raises(wg.errors.BackendError, match=r"argsort has no counterpart.*test_export.py"):
         exported(lambda x: np.sort(x), S(3))
     with pytest.raises(wg.errors.BackendError, match=r"special\.jv needs special\.jv"):

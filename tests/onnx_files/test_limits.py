@@ -1,4 +1,4 @@
-"""Files of a few bytes that ask for much memory when they are read."""
+"""Small files that describe large arrays."""
 
 import tracemalloc
 
@@ -90,7 +90,7 @@ HOSTILE = {
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_small_file_cannot_ask_for_any_memory(name):
+def test_small_files_cannot_allocate_unlimited_memory(name):
     nodes = list(HOSTILE[name])
     outputs = ["y"]
     if name == "doubling":
@@ -108,7 +108,7 @@ def test_a_small_file_cannot_ask_for_any_memory(name):
 
 
 @pytest.mark.parametrize("outputs", [2, 3])
-def test_a_loop_of_many_steps(outputs):
+def test_loop_with_many_steps(outputs):
     attributes = {"body": loop(outputs)}
     results = ["y", "rows"][: outputs - 1]
     node = ("Loop", [np.int64(HUGE), np.array(True), ONE], results, attributes)
@@ -116,7 +116,7 @@ def test_a_loop_of_many_steps(outputs):
         wg.onnx.load(file_of(node), constants=True)
 
 
-def test_the_limit_is_1_gib_and_can_be_raised():
+def test_limit_is_1_gib_and_can_be_raised():
     data = file_of(("ConstantOfShape", [[1 << 29]], ["y"], {}))
     with pytest.raises(FileError, match=r"2\.15 GB .*1\.07 GB are left"):
         wg.onnx.load(data)
@@ -126,7 +126,7 @@ def test_the_limit_is_1_gib_and_can_be_raised():
     assert wg.onnx.load(data, limit=4096)().shape == (1 << 10,)
 
 
-def test_what_a_graph_computes_when_it_runs_is_not_limited():
+def test_arrays_computed_at_run_time_are_not_limited():
     pads = np.array([0, 1 << 20])
     data = file_of(("Pad", ["x", pads], ["y"], {}), inputs=[("x", ["n"])])
     graph = wg.onnx.load(data, limit=1 << 23)

@@ -17,7 +17,7 @@ from wengert.onnx.importer import imported, static_inputs
 from .running import onnx
 
 cases_of = pytest.importorskip("onnx.backend.test.case.node")
-# Modules of onnx, each with the cases of an operator: to import them all takes ten seconds.
+# Modules of onnx with the cases of an operator each; importing all takes ten seconds.
 SAMPLE = "add softmax gemm reducesum slice conv layernormalization gathernd split where".split()
 REASONS = [
     "which NumPy does not have",  # float8, bfloat16, integers of four bits
@@ -37,7 +37,7 @@ def plain(x):
 
 
 def run_case(case):
-    """Whether it passed; False if something in it is refused."""
+    """Whether it passed; False if it is unsupported."""
     nodes, heads = case.model.graph.node, [i.name for i in case.model.graph.input]
     static = {n.input[k] for n in nodes for k in static_inputs(n.op_type) if k < len(n.input)}
     for inputs, outputs in case.data_sets:
@@ -58,7 +58,7 @@ def run_case(case):
 
 
 def collected(modules):
-    """The cases of some modules, or of all (None), of which every operator is read."""
+    """The cases of given modules, or of all (None), whose operators are all supported."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in modules or ():
@@ -91,5 +91,5 @@ def test_every_operator():
         for c, ok in zip(cases, passed, strict=True)
         if ok and len(c.model.graph.node) == 1
     }
-    # Of Loop all cases need a shape that a step computes; test_import.py has loops.
+    # All cases of Loop need a shape computed in a step; test_import.py tests loops.
     assert set(imported()) - seen == {"Loop"}

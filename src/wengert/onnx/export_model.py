@@ -1,7 +1,7 @@
 """Export of a graph, a function or a module to an ONNX file.
 
 export     write the file
-exported   the operations that have an entry of their own
+exported   the operations with an exporter
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from wengert._engine.serialization.atomic_files import write
 from wengert.errors import ArgumentError, BackendError, GraphError, at, user_line
 from wengert.nn import Module
 
-from .exporter import GraphWriter, Outside, described, exported
+from .exporter import GraphWriter, Outside, exported, value_info
 from .onnx_library import code_of, onnx
 
 __all__ = ["export", "exported"]
 
 _OPSETS = range(21, 25)
-# The version of the format that came with each opset; older programs refuse later ones.
+# The version of the file format of each opset; older programs reject later versions.
 _FORMATS = {21: 10, 22: 10, 23: 11, 24: 12}
 
 
@@ -39,21 +39,20 @@ def export(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
 ) -> None:
-    """Write a graph, a function or a module as a file of ONNX.
+    """Write a graph, a function or a module to an ONNX file.
 
     Parameters
     ----------
     what : Graph, Module or callable
-        A module is written as it is in evaluation: dropout does nothing, batch normalization uses
-        its running statistics. Parameters and variables become initializers with their names.
+        A module is exported in evaluation mode: dropout does nothing, batch normalization uses its
+        running statistics. Parameters and variables become initializers with their names.
     file : path or binary file object
-        Replaced as a whole or not at all.
+        A file at this path is replaced atomically.
     *specs : spec or array
-        What it is called with: `wengert.spec` with shape and dtype, or example arrays. A length
-        that is a name, as in ``wg.spec(("batch", 784))``, may be any size when the file runs. None
-        for a graph.
+        The arguments: `wengert.spec` with shape and dtype, or example arrays. Symbolic sizes, as
+        in ``wg.spec(("batch", 784))``, become dynamic axes. None for a graph.
     opset : int, default 21
-        The version of ONNX's operators, 21 to 24.
+        The version of the ONNX operators, 21 to 24.
     inputs, outputs : sequence of str, optional
         Names of inputs and results in the file; by default those of the graph, and ``output``,
         or ``output_0``, ``output_1``, ...
@@ -63,19 +62,19 @@ def export(
     BackendError
         An operation has no counterpart in ONNX; the message names it and the line of your program.
     ArgumentError
-        `opset`, or the number of names, cannot be.
+        `opset`, or the number of names, is invalid.
     GraphError
-        The graph updates variables or has effects; a file of ONNX only computes.
+        The graph updates variables or has side effects, which ONNX does not have.
     ImportError
         The package onnx is not installed.
 
     Notes
     -----
-    *What it costs.* One pass over the lines, and the bytes of the parameters twice in memory. A
-    file of ONNX holds at most 2 GB.
+    *Cost.* One pass over the nodes, and memory for two copies of the parameters. An ONNX file has
+    at most 2 GB.
 
-    *Precision.* Values are computed in the dtypes of the graph. That of float64 is part of the
-    standard, but onnxruntime has no kernels of float64 for some operators, such as Conv.
+    *Precision.* The dtypes are those of the graph. float64 is part of the standard, but onnxruntime
+    has no float64 kernels for some operators, such as Conv.
 
     Examples
     --------
@@ -94,17 +93,17 @@ def export(
     graph = _graph_of(what, specs)
     if graph.updates or graph.effects:
         raise GraphError(
-            "onnx.export: the graph updates variables or has effects, and a file of ONNX only "
-            "computes results. Export a graph without them (a module in evaluation: "
-            f"module.eval()){at(user_line())}."
+            "onnx.export: the graph updates variables or has side effects, which ONNX does not "
+            "have. Export a graph without them (a module in evaluation mode: module.eval())"
+            f"{at(user_line())}."
         )
     model = _model(without_calls(graph), opset, inputs, outputs)
     try:
         data = model.SerializeToString()
     except ValueError as error:
         raise BackendError(
-            f"onnx.export: the file would be larger than the 2 GB that a file of ONNX can be "
-            f"({error}){at(user_line())}."
+            f"onnx.export: the file would exceed the limit of ONNX files, 2 GB ({error})"
+            f"{at(user_line())}."
         ) from error
     write(file, [data])
 
@@ -113,7 +112,8 @@ def _graph_of(what: Any, specs: Sequence[Any]) -> BaseGraph:
     if isinstance(what, BaseGraph):
         if specs:
             raise ArgumentError(
-                "onnx.export: a graph has its own specs. Leave them out, or export the function"
+                "onnx.export: specs were passed for a graph, which has its own. Omit them, or "
+                "export the function"
                 f"{at(user_line())}."
             )
         return what
@@ -123,20 +123,20 @@ def _graph_of(what: Any, specs: Sequence[Any]) -> BaseGraph:
             f"{at(user_line())}."
         )
     if isinstance(what, Module):
-        with _evaluating(what):
+        with _evaluation_mode(what):
             return trace(what)(*specs)
     return trace(what)(*specs)
 
 
 @contextmanager
-def _evaluating(module: Module) -> Iterator[None]:
-    """A block in which a module and all inside it are in evaluation."""
-    before = [(m, m.training) for m in module.modules()]
+def _evaluation_mode(module: Module) -> Iterator[None]:
+    """Context manager: a module and its submodules in evaluation mode."""
+    modes = [(m, m.training) for m in module.modules()]
     module.eval()
     try:
         yield
     finally:
-        for m, mode in before:
+        for m, mode in modes:
             m.training = mode
 
 
@@ -150,9 +150,9 @@ def _model(graph: BaseGraph, opset: int, inputs: Any, outputs: Any) -> Any:
     for node, name in zip(graph.inputs, given, strict=True):
         writer.names[node] = name
         code_of(node.spec.dtype)
-        heads.append(described(name, node.spec, outside))
+        heads.append(value_info(name, node.spec, outside))
         for axis, length in enumerate(node.spec.shape):
-            _note_size(length, name, axis, outside)
+            _record_size(length, name, axis, outside)
     for node in graph.variables:
         name = outside.fresh(node.name or "parameter")
         outside.initializers[name] = _value_of(node)
@@ -162,11 +162,11 @@ def _model(graph: BaseGraph, opset: int, inputs: Any, outputs: Any) -> Any:
     for node, name in zip(graph.outputs, results, strict=True):
         made = helper.make_node("Identity", [writer.names[node]], [name])
         writer.nodes.append(made)
-        tails.append(described(name, node.spec, outside))
+        tails.append(value_info(name, node.spec, outside))
     kept = _used(writer.nodes, outside.initializers)
     tensors = [(onnx().numpy_helper.from_array(a, n), n) for n, a in kept.items()]
     numbers = set(outside.constants.values())
-    # Constants are nodes, so that the initializers of the file are its parameters.
+    # Constants become nodes, so that the initializers of the file are the parameters.
     first = [helper.make_node("Constant", [], [n], value=t) for t, n in tensors if n in numbers]
     nodes, tensors = [*first, *writer.nodes], [t for t, n in tensors if n not in numbers]
     body = helper.make_graph(nodes, graph.name or "graph", heads, tails, tensors)
@@ -179,7 +179,7 @@ def _model(graph: BaseGraph, opset: int, inputs: Any, outputs: Any) -> Any:
 
 
 def _names(wanted: Any, own: Sequence[str | None], word: str, outside: Outside) -> list[str]:
-    """The names of inputs or results, each one once."""
+    """Unique names of inputs or results."""
     count = len(own)
     if wanted is None:
         many = [f"{word}_{k}" for k in range(count)] if count > 1 else [word]
@@ -187,15 +187,15 @@ def _names(wanted: Any, own: Sequence[str | None], word: str, outside: Outside) 
     wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     if len(wanted) != count or len(set(wanted)) != count or set(wanted) & outside.names:
         raise ArgumentError(
-            f"onnx.export: {word}s={wanted}, but the graph has {count} of them, and each needs a "
-            f"name of its own{at(user_line())}."
+            f"onnx.export: {word}s={wanted}, but the graph has {count} {word}s. Pass one unique "
+            f"name for each{at(user_line())}."
         )
     outside.names.update(wanted)
     return [str(n) for n in wanted]
 
 
-def _note_size(length: Any, name: str, axis: int, outside: Outside) -> None:
-    """That the length of an axis is a size that others are computed from."""
+def _record_size(length: Any, name: str, axis: int, outside: Outside) -> None:
+    """Record the axis of an input from which a symbolic size can be computed."""
     if not isinstance(length, Dim) or len(length.names) != 1:
         return
     (size,) = length.names
@@ -212,7 +212,7 @@ def _value_of(node: Node) -> Any:
 
 
 def _used(nodes: Sequence[Any], initializers: Mapping[str, Any]) -> dict[str, Any]:
-    """The initializers that some node needs, also one inside a body."""
+    """The initializers that a node uses, also nodes of bodies."""
     asked: set[str] = set()
     waiting = list(nodes)
     while waiting:

@@ -1,10 +1,10 @@
 """Import of an ONNX file as a graph that can be run, compiled and differentiated.
 
-The nodes are read in order while the graph is traced; what is known already (constants, shapes of
-known lengths) is computed at once.
+The nodes are converted in order while the graph is traced; nodes of known values (constants, shapes
+of known lengths) are computed immediately.
 
     load         the graph of a file
-    parameters   its initializers, as tensors that can be changed and trained
+    parameters   its initializers, as tensors that can be modified and trained
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from wengert.errors import (
     user_line,
 )
 
-from .importer import NodeView, Room, imported, reader_of, settled
+from .importer import MemoryLimit, NodeView, as_value, imported, reader_of
 from .onnx_library import dtype_of, onnx
 
 __all__ = ["imported", "load", "parameters"]
 
 _OLDEST, _NEWEST = 13, 28
-# Operators whose earlier versions are read too, and from where on: they only take fewer dtypes,
-# or have as an attribute what is an input since.
+# The first opset from which on an operator can be read, if it is older than _OLDEST: the earlier
+# versions only accept fewer dtypes, or have an attribute instead of an input.
 _SAME_FROM = {
     **dict.fromkeys(("If", "Loop", "Identity", "Constant", "Not"), 1),
     **{
@@ -62,38 +62,37 @@ def load(
     constants: bool = False,
     limit: int = 1 << 30,
 ) -> Graph:
-    """The graph of a file of ONNX.
+    """The graph of an ONNX file.
 
     Parameters
     ----------
     file : path, bytes or binary file object
-        Weights in other files (external data) are found if it is a path.
+        External data (weights in other files) are loaded if it is a path.
     given : mapping from str to array, optional
-        Values for inputs that are to be fixed: shapes, axes and counts must be known when a graph
-        is built.
+        Fixed values of inputs: shapes, axes and counts must be known when the graph is built.
     constants : bool, default False
-        Take initializers as constants. By default those that are floating and have an axis are
-        variables, with their names: they receive gradients and can be changed (`parameters`).
+        Make all initializers constants. By default floating-point arrays with at least one axis
+        become variables with their names, which can be modified and receive gradients
+        (`parameters`).
     limit : int, default 2**30
-        How many bytes all arrays together may take that are computed when the file is read
-        (constants of a shape, ranges, what is padded, tiled or expanded). The weights that the file
-        contains do not count.
+        Maximal number of bytes of all arrays that are computed during the import (filled, padded,
+        tiled or expanded arrays, ranges). The weights in the file do not count.
 
     Returns
     -------
     Graph
-        A function of the inputs of the file, in order; a length that the file gives a name, or
-        none, may be any size. One result, or a tuple of them.
+        A function of the inputs of the file, in order; dynamic axes become symbolic sizes. It
+        returns one result, or a tuple of them.
 
     Raises
     ------
     FileError
-        The file is damaged, cut off, or no file of ONNX; or it needs more memory than `limit`.
+        The file is damaged, truncated, or not an ONNX file; or it needs more memory than `limit`.
     BackendError
-        It has an operator that is not read (the message names it), a version of the operators
-        outside 13 to 28, or needs to know a shape that it computes from values.
+        The file has an unsupported operator (the message names it), a version of the operators
+        outside 13 to 28, or shapes that are computed from values.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     ImportError
         The package onnx is not installed.
 
@@ -103,16 +102,18 @@ def load(
     >>> graph(x)                            # doctest: +SKIP
     """
     try:
-        return _loaded(_model_of(file), given, constants, Room(limit))
+        return _loaded(_model_of(file), given, constants, MemoryLimit(limit))
     except (OSError, WengertError):
         raise
-    except Exception as error:  # names and numbers of a damaged file can be anything
+    except Exception as error:  # a damaged file can cause any error
         raise FileError(
             f"onnx.load: {_shown(file)} is damaged: {_first_line(error)}{at(user_line())}."
         ) from error
 
 
-def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: Room) -> Graph:
+def _loaded(
+    model: Any, given: Mapping[str, Any] | None, constants: bool, memory: MemoryLimit
+) -> Graph:
     opset = _opset_of(model)
     held = {name: np.asarray(value) for name, value in (given or {}).items()}
     known = {t.name: _array(t) for t in model.graph.initializer}
@@ -134,7 +135,7 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: 
 
     def run(*inputs: Any) -> Any:
         found = {**values, **held, **dict(zip([i.name for i in heads], inputs, strict=True))}
-        ModelReader(opset, {**known, **held}, room).run(model.graph, found)
+        ModelReader(opset, {**known, **held}, memory).run(model.graph, found)
         results = [_result(found[name]) for name in names]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -145,12 +146,12 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: 
 
 
 def parameters(graph: Graph) -> dict[str, Any]:
-    """The variables of a graph by their names: of a file's, its floating initializers.
+    """The variables of a graph by name; for an imported graph, its floating-point initializers.
 
     Returns
     -------
     dict from str to Tensor
-        Setting one (``p[...] = value``) changes what the graph computes from then on.
+        Assigning to one (``p[...] = value``) changes the results of the graph.
     """
     found = owners_of(graph.variables)
     return {
@@ -159,26 +160,26 @@ def parameters(graph: Graph) -> dict[str, Any]:
 
 
 class ModelReader:
-    """Nodes read in order.
+    """Converts the nodes of a file in order.
 
     Parameters
     ----------
     opset : int
         The version of the operators.
     known : mapping from str to array
-        The values of initializers, also of those that are variables: where a shape or a number must
-        be known when the graph is built, it is taken from here.
-    room : Room
-        What arrays of known values may take.
+        The values of initializers, including variables, for inputs that must be known when the
+        graph is built.
+    memory : MemoryLimit
+        Limit of the memory of computed constants.
     """
 
-    def __init__(self, opset: int, known: Mapping[str, Any], room: Room) -> None:
+    def __init__(self, opset: int, known: Mapping[str, Any], memory: MemoryLimit) -> None:
         self.opset = opset
         self.known = known
-        self.room = room
+        self.memory = memory
 
     def run(self, graph: Any, values: dict[str, Any]) -> None:
-        """Read the nodes of a graph; `values` has its inputs, and gets all else."""
+        """Convert the nodes of a graph; `values` contains its inputs, and results are added."""
         for proto in graph.node:
             results = self._read(proto, values)
             for name, value in zip(proto.output, results, strict=False):
@@ -186,52 +187,53 @@ class ModelReader:
                     values[name] = value
 
     def _read(self, proto: Any, values: dict[str, Any]) -> tuple[Any, ...]:
-        inside = lambda body, given: self._inside(body, given, values)  # noqa: E731
-        n = NodeView(proto, self.opset, self.room, inside)
+        run_body = lambda body, given: self._run_body(body, given, values)  # noqa: E731
+        n = NodeView(proto, self.opset, self.memory, run_body)
         entry = reader_of(n.kind) if proto.domain in ("", "ai.onnx") else None
         if entry is None:
             kind = n.kind if proto.domain in ("", "ai.onnx") else f"{proto.domain}.{n.kind}"
             raise BackendError(
-                f"onnx.load: the operator {kind} is not read. What is: wg.onnx.imported()"
-                f"{at(user_line())}."
+                f"onnx.load: the operator {kind} is not supported. wg.onnx.imported() lists the "
+                f"supported ones{at(user_line())}."
             )
         self._check_version(n)
         try:
             inputs = [values[name] if name else None for name in proto.input]
         except KeyError as error:
             raise FileError(
-                f"onnx.load: {n.kind} uses {error}, which nothing before it makes{at(user_line())}."
+                f"onnx.load: {n.kind} uses {error}, which no node before it computes"
+                f"{at(user_line())}."
             ) from None
         for k in entry.static:
             if k < len(inputs) and proto.input[k] in self.known:
                 inputs[k] = self.known[proto.input[k]]
         if not entry.lengths:
-            inputs = [x if k in entry.static else settled(x) for k, x in enumerate(inputs)]
+            inputs = [x if k in entry.static else as_value(x) for k, x in enumerate(inputs)]
         try:
             run = functools.partial(entry.function, n)
-            self.room.need_result(n.label, run, inputs, entry.static, entry.grows)
+            self.memory.need_result(n.label, run, inputs, entry.static, entry.grows)
             out = run(*inputs)
         except (BackendError, FileError, TraceError):
             raise
         except Exception as error:
             raise FileError(
-                f"onnx.load: {n.kind} {n.name!r} of the file cannot be: {type(error).__name__}: "
+                f"onnx.load: {n.kind} {n.name!r} of the file is invalid: {type(error).__name__}: "
                 f"{str(error).rstrip('.')}{at(user_line())}."
             ) from error
         results = out if isinstance(out, tuple) else (out,)
-        self.room.take(results)
+        self.memory.take(results)
         return results
 
-    def _inside(self, body: Any, given: Any, values: Mapping[str, Any]) -> list[Any]:
-        """The results of a graph inside a node, which sees what stands outside by its name."""
+    def _run_body(self, body: Any, given: Any, values: Mapping[str, Any]) -> list[Any]:
+        """The results of a subgraph, which can refer to values of the outer graph by name."""
         own = {t.name: _array(t) for t in body.initializer}
         heads = [i.name for i in body.input]
         found = {**values, **own, **dict(zip(heads, given, strict=True))}
-        ModelReader(self.opset, {**self.known, **own}, self.room).run(body, found)
-        return [settled(found[o.name]) for o in body.output]
+        ModelReader(self.opset, {**self.known, **own}, self.memory).run(body, found)
+        return [as_value(found[o.name]) for o in body.output]
 
     def _check_version(self, n: NodeView) -> None:
-        """Refuse an operator that means something else in this version than in those read."""
+        """Raise if an operator is defined differently in this opset than in supported ones."""
         if self.opset >= min(_OLDEST, _SAME_FROM.get(n.kind, _OLDEST)):
             return
         defs = onnx().defs
@@ -241,8 +243,8 @@ class ModelReader:
         except defs.SchemaError:
             here, first = 0, 1
         if here != first:
-            raise n.refused(
-                f"of opset {self.opset} may mean something else than in opset {_OLDEST} and later. "
+            raise n.unsupported(
+                f"of opset {self.opset} may differ from the one of opset {_OLDEST} and later. "
                 "Convert the file: onnx.version_converter.convert_version"
             )
 
@@ -258,10 +260,10 @@ def _model_of(file: Any) -> Any:
         source = BytesIO(bytes(file))
     elif isinstance(file, str | os.PathLike):
         source = Path(os.fspath(file))
-        source.open("rb").close()  # an OSError that names it
+        source.open("rb").close()  # raises an OSError that names the file
     elif not hasattr(file, "read"):
         raise ArgumentError(
-            f"onnx.load: {type(file).__name__} is not a file. Give a path, bytes or an open binary "
+            f"onnx.load: {type(file).__name__} is not a file. Pass a path, bytes or an open binary "
             f"file{at(user_line())}."
         )
     try:
@@ -273,7 +275,7 @@ def _model_of(file: Any) -> Any:
         raise
     except Exception as error:
         raise FileError(
-            f"onnx.load: {_shown(file)} is damaged, or no file of ONNX: {_first_line(error)}"
+            f"onnx.load: {_shown(file)} is damaged or not an ONNX file: {_first_line(error)}"
             f"{at(user_line())}."
         ) from error
     if model.functions:
@@ -282,7 +284,7 @@ def _model_of(file: Any) -> Any:
 
 
 def _shown(file: Any) -> str:
-    return repr(str(file)) if isinstance(file, str | os.PathLike) else "what was given"
+    return repr(str(file)) if isinstance(file, str | os.PathLike) else "the file"
 
 
 def _first_line(error: BaseException) -> str:
@@ -293,9 +295,9 @@ def _opset_of(model: Any) -> int:
     found = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
     newest = min(_NEWEST, onnx().defs.onnx_opset_version())
     if not found:
-        raise _unsupported("has no operators of ONNX's own, only of other domains")
+        raise _unsupported("uses no standard ONNX operators, only operators of other domains")
     if not 1 <= found[0] <= newest:
-        raise _unsupported(f"is of opset {found[0]}, and what is read is {_OLDEST} to {newest}")
+        raise _unsupported(f"has opset {found[0]}; opsets {_OLDEST} to {newest} are supported")
     return int(found[0])
 
 
@@ -320,9 +322,9 @@ def _spec_of(head: Any) -> Any:
     kind = head.type.WhichOneof("value")
     dtype = dtype_of(head.type.tensor_type.elem_type) if kind == "tensor_type" else None
     if dtype is None:
-        raise _unsupported(f"has an input {head.name!r} that is not an array of numbers")
+        raise _unsupported(f"has an input {head.name!r} that is not a numeric array")
     if not head.type.tensor_type.HasField("shape"):
-        raise _unsupported(f"does not say how many axes its input {head.name!r} has")
+        raise _unsupported(f"does not define the number of axes of its input {head.name!r}")
     shape: list[Any] = []
     for axis, dim in enumerate(head.type.tensor_type.shape.dim):
         if dim.HasField("dim_value"):
@@ -339,7 +341,7 @@ def _spec_of(head: Any) -> Any:
 
 
 def _size_name(text: str) -> str:
-    """The name of a length as a size's; an expression of names stays one where it is understood."""
+    """The name of a dynamic axis as a symbolic size; simple expressions of names are kept."""
     if re.fullmatch(r"[A-Za-z]\w*(\s*[-+*]\s*\w+)*", text):
         return text
     name = re.sub(r"\W", "_", text)
@@ -347,7 +349,7 @@ def _size_name(text: str) -> str:
 
 
 def _signature(names: list[str]) -> inspect.Signature:
-    """The names of inputs, as far as they can be Python's."""
+    """A signature with the names of inputs, made valid and unique."""
     used: list[str] = []
     for name in names:
         word = re.sub(r"\W", "_", name)
@@ -360,4 +362,4 @@ def _signature(names: list[str]) -> inspect.Signature:
 
 
 def _result(x: Any) -> Any:
-    return settled(x)
+    return as_value(x)

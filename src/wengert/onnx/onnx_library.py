@@ -1,11 +1,10 @@
 """The onnx package, imported at first use.
 
-It is imported here and nowhere else, so that everything else of `wengert.onnx` can be imported,
-read and documented on a machine that does not have it.
+Only this module imports it, so that `wengert.onnx` can be imported and documented without it.
 
     onnx          the package, or an error that says how to install it
-    code_of       the number that ONNX has for a dtype
-    dtype_of      the dtype of such a number
+    code_of       the ONNX code of a dtype
+    dtype_of      the dtype of an ONNX code
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from wengert.errors import DtypeError, at, user_line
 
-# ONNX's numbers of element types (TensorProto.DataType), which never change.
+# The codes of element types (TensorProto.DataType), which never change.
 _CODES = {
     "float32": 1,
     "uint8": 2,
@@ -55,12 +54,12 @@ def onnx() -> Any:
 
 
 def code_of(dtype: Any) -> int:
-    """The number that ONNX has for a dtype.
+    """The ONNX code of a dtype.
 
     Raises
     ------
     DtypeError
-        It has none.
+        ONNX does not have this dtype.
     """
     try:
         return _CODES[np.dtype(dtype).name]
@@ -72,5 +71,5 @@ def code_of(dtype: Any) -> int:
 
 
 def dtype_of(code: int) -> np.dtype[Any] | None:
-    """The dtype of a number of ONNX; None where NumPy has none (bfloat16, strings)."""
+    """The dtype of an ONNX code; None if NumPy does not have it (bfloat16, strings)."""
     return _DTYPES.get(code)

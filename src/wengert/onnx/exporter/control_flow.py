@@ -1,7 +1,7 @@
-"""Loops and branches: `scan` as Scan or Loop, `while` as Loop, `cond` as If, with bodies inside.
+"""Loops and branches: `scan` as Scan or Loop, `while` as Loop, `cond` as If, with their bodies.
 
-What a body takes from outside it refers to by name, as ONNX has it, so only what is carried and
-what is taken apart is handed in.
+Bodies refer to outer values by name, so their inputs are only carries and the elements of scanned
+arrays.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from wengert._engine.core.spec import Spec
 
 from ..onnx_library import onnx
 from .graph_writer import GraphWriter
-from .registry import exports, refused
-from .value_info import described
+from .registry import exports, unsupported
+from .value_info import value_info
 
 
-def _inside(w: GraphWriter, body: BaseGraph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:
-    """The lines of a body as nodes, and the names of its inputs that are handed in."""
+def _write_body(w: GraphWriter, body: BaseGraph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:
+    """Write the nodes of a body; return the writer and the names of its inputs."""
     inner = GraphWriter(w.outside, w)
     inner.names.update(fixed)
     given = [n for n in body.inputs if n not in fixed]
@@ -32,10 +32,11 @@ def _inside(w: GraphWriter, body: BaseGraph, fixed: dict[Node, str]) -> tuple[An
     return inner, [inner.names[n] for n in given]
 
 
-def _closed(inner: Any, body: BaseGraph, given: Sequence[Any], name: str) -> Any:
-    """A graph of ONNX of what stands inside; every result gets a name of its own."""
+def _body_graph(inner: Any, body: BaseGraph, given: Sequence[Any], name: str) -> Any:
+    """The ONNX graph of a body; every result has a unique name."""
     results = [
-        described(inner.op("Identity", inner.names[n]), n.spec, inner.outside) for n in body.outputs
+        value_info(inner.op("Identity", inner.names[n]), n.spec, inner.outside)
+        for n in body.outputs
     ]
     return onnx().helper.make_graph(inner.nodes, name, list(given), results)
 
@@ -46,14 +47,14 @@ def _scan(w: GraphWriter, node: Node, *names: str) -> Any:
     body, carried, stacked = p["body"], p["carried"], p["stacked"]
     names = names[1:] if p["counted"] else names
     if not stacked:
-        return _counted(w, node, names)
+        return _fixed_loop(w, node, names)
     fixed = len(names) - carried - stacked
-    inner, given = _inside(w, body, dict(zip(body.inputs[:fixed], names[:fixed], strict=True)))
+    inner, given = _write_body(w, body, dict(zip(body.inputs[:fixed], names[:fixed], strict=True)))
     inputs = [
-        described(name, n.spec, w.outside)
+        value_info(name, n.spec, w.outside)
         for name, n in zip(given, body.inputs[fixed:], strict=True)
     ]
-    graph = _closed(inner, body, inputs, w.outside.fresh("scan"))
+    graph = _body_graph(inner, body, inputs, w.outside.fresh("scan"))
     direction = int(bool(p["reverse"]))
     out = w.op(
         "Scan",
@@ -67,20 +68,20 @@ def _scan(w: GraphWriter, node: Node, *names: str) -> Any:
     return out if isinstance(out, tuple) else (out,)
 
 
-def _counted(w: GraphWriter, node: Node, names: Sequence[str]) -> Any:
-    """A scan that takes no array apart: a Loop that ends after so many steps."""
+def _fixed_loop(w: GraphWriter, node: Node, names: Sequence[str]) -> Any:
+    """A scan without scanned arrays: a Loop with a fixed number of steps."""
     p = node.params
     body, carried = p["body"], p["carried"]
     if p["reverse"] and len(body.outputs) > carried:
-        raise refused(node, "backward without an array to take apart has no counterpart in ONNX")
+        raise unsupported(node, "in reverse without a scanned array has no counterpart in ONNX")
     fixed = len(names) - carried
-    inner, given = _inside(w, body, dict(zip(body.inputs[:fixed], names[:fixed], strict=True)))
+    inner, given = _write_body(w, body, dict(zip(body.inputs[:fixed], names[:fixed], strict=True)))
     inputs = [
-        described(n, a.spec, w.outside) for n, a in zip(given, body.inputs[fixed:], strict=True)
+        value_info(n, a.spec, w.outside) for n, a in zip(given, body.inputs[fixed:], strict=True)
     ]
     goes_on = inner.op("Identity", w.constant(True))
-    graph = _closed(inner, body, [*_counters(w), *inputs], w.outside.fresh("loop"))
-    graph.output.insert(0, described(goes_on, _TRUTH, w.outside))
+    graph = _body_graph(inner, body, [*_counters(w), *inputs], w.outside.fresh("loop"))
+    graph.output.insert(0, value_info(goes_on, _TRUTH, w.outside))
     steps = w.op("Squeeze", w.length(p["length"]), w.ints([0]))
     count = len(body.outputs)
     out = w.op("Loop", steps, "", *names[fixed:], outputs=count, body=graph)
@@ -92,9 +93,9 @@ _NUMBER = Spec((), np.dtype(np.int64))
 
 
 def _counters(w: GraphWriter) -> list[Any]:
-    """The inputs of the body of a Loop before the carried values: the step and the condition."""
+    """The inputs of the body of a Loop before the carries: the step and the condition."""
     step, going = w.outside.fresh("step"), w.outside.fresh("going")
-    return [described(step, _NUMBER, w.outside), described(going, _TRUTH, w.outside)]
+    return [value_info(step, _NUMBER, w.outside), value_info(going, _TRUTH, w.outside)]
 
 
 @exports("while")
@@ -102,28 +103,28 @@ def _while(w: GraphWriter, node: Node, *names: str) -> Any:
     p = node.params
     body, condition, carried = p["body"], p["condition"], p["carried"]
     if len(body.outputs) > carried:
-        raise refused(node, "with results of every step has no counterpart in ONNX")
+        raise unsupported(node, "that stacks results of every step has no counterpart in ONNX")
     fixed = len(names) - carried
-    inner, given = _inside(w, body, dict(zip(body.inputs[:fixed], names[:fixed], strict=True)))
+    inner, given = _write_body(w, body, dict(zip(body.inputs[:fixed], names[:fixed], strict=True)))
     inputs = [
-        described(n, a.spec, w.outside) for n, a in zip(given, body.inputs[fixed:], strict=True)
+        value_info(n, a.spec, w.outside) for n, a in zip(given, body.inputs[fixed:], strict=True)
     ]
     carry = [inner.names[n] for n in body.outputs]
     goes_on = _inlined(inner, condition, [*names[:fixed], *carry])
     before = w.outside.fresh("inside")
     count = inner.op("Add", before, w.constant(1, np.int64))
-    inputs.append(described(before, _NUMBER, w.outside))
-    graph = _closed(inner, body, [*_counters(w), *inputs], w.outside.fresh("loop"))
-    graph.output.insert(0, described(inner.op("Identity", goes_on), _TRUTH, w.outside))
+    inputs.append(value_info(before, _NUMBER, w.outside))
+    graph = _body_graph(inner, body, [*_counters(w), *inputs], w.outside.fresh("loop"))
+    graph.output.insert(0, value_info(inner.op("Identity", goes_on), _TRUTH, w.outside))
     graph.node.append(inner.nodes[-1])
-    graph.output.append(described(count, _NUMBER, w.outside))
+    graph.output.append(value_info(count, _NUMBER, w.outside))
     first = _inlined(w, condition, names)
     start = w.constant(0, np.int64)
     return w.op("Loop", "", first, *names[fixed:], start, outputs=len(body.outputs) + 1, body=graph)
 
 
 def _inlined(w: GraphWriter, body: BaseGraph, names: Sequence[str]) -> Any:
-    """The one result of a body, written here for these operands."""
+    """The result of a body, written inline for the given operands."""
     before = dict(w.names)
     for n in body.nodes:
         w.names.pop(n, None)
@@ -140,8 +141,8 @@ def _cond(w: GraphWriter, node: Node, which: str, *names: str) -> Any:
     first, second = node.params["branches"]
     made = []
     for body in (second, first):
-        inner, _ = _inside(w, body, dict(zip(body.inputs, names, strict=True)))
-        made.append(_closed(inner, body, [], w.outside.fresh("branch")))
+        inner, _ = _write_body(w, body, dict(zip(body.inputs, names, strict=True)))
+        made.append(_body_graph(inner, body, [], w.outside.fresh("branch")))
     which = w.cast(which, node.inputs[0].spec.dtype, bool)
     out = w.op("If", which, outputs=len(first.outputs), then_branch=made[0], else_branch=made[1])
     return out if isinstance(out, tuple) else (out,)

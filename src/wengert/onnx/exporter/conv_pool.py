@@ -1,7 +1,7 @@
 """Convolution, transposed convolution and pooling.
 
-ONNX lists the padding before all axes, then the padding after them; its windows need exactly two
-leading axes, so other leading axes are merged.
+ONNX lists the padding before all axes, then the padding after them.  It requires exactly two
+leading axes, so further ones are merged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wengert._engine.core.node import Node
 
 from .elementwise import cast_all
 from .graph_writer import GraphWriter
-from .registry import exports, refused
+from .registry import exports, unsupported
 from .shape_ops import reshaped
 
 
@@ -30,7 +30,7 @@ def _convolution(w: GraphWriter, node: Node, *names: str) -> Any:
     x, kernel = cast_all(w, node, names, node.spec.dtype)
     p = node.params
     if any(n < 0 for n in _pads(p["padding"])):
-        raise refused(node, "with negative padding has no counterpart in ONNX")
+        raise unsupported(node, "with negative padding has no counterpart in ONNX")
     return w.op(
         "Conv",
         x,
@@ -54,7 +54,7 @@ def _transposed(w: GraphWriter, node: Node, *names: str) -> Any:
     ):
         more.append(size - ((n - 1) * s + d * (k - 1) + 1 - low - high))
     if any(not isinstance(m, int) or m < 0 for m in more) or min(_pads(p["padding"])) < 0:
-        raise refused(node, f"to the size {p['size']} has no counterpart in ONNX")
+        raise unsupported(node, f"to the size {p['size']} has no counterpart in ONNX")
     return w.op(
         "ConvTranspose",
         y,
@@ -69,7 +69,7 @@ def _transposed(w: GraphWriter, node: Node, *names: str) -> Any:
 
 
 def _as_samples(w: GraphWriter, node: Node, x: str, axes: int) -> tuple[str, bool]:
-    """The array with two axes before those of the windows, as ONNX requires."""
+    """The array with exactly two leading axes, as ONNX requires."""
     shape = node.inputs[0].spec.shape
     if len(shape) == axes + 2:
         return x, False
@@ -96,7 +96,7 @@ def _max_pool(w: GraphWriter, node: Node, x: str) -> Any:
 def _sum_pool(w: GraphWriter, node: Node, x: str) -> Any:
     p, dtype = node.params, node.spec.dtype
     if dtype.kind != "f":
-        raise refused(node, "of integers has no counterpart in ONNX")
+        raise unsupported(node, "of integers has no counterpart in ONNX")
     x, moved = _as_samples(w, node, x, len(p["window"]))
     out = w.op(
         "AveragePool",

@@ -1,7 +1,7 @@
-"""Elementwise operations that ONNX has an operator for.
+"""Elementwise operations with an ONNX operator.
 
-The others are written by their bodies (scalar_language.py).  Operands are cast to one dtype before,
-as ONNX has no promotion.
+The others are written by their bodies (scalar_language.py).  Operands are cast to a common dtype,
+because ONNX has no type promotion.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from wengert._engine.core.node import Node
 
 from .graph_writer import GraphWriter
-from .registry import exports, refused
-from .scalar_language import by_body, is_python
+from .registry import exports, unsupported
+from .scalar_language import is_python, write_body
 
-# What these are called in ONNX the operations state (`Op.onnx`).
+# The names of their ONNX operators are attributes of the operations (`Op.onnx`).
 _UNARY = (
     "absolute fabs negative reciprocal sqrt exp log sin cos tan arcsin arccos arctan sinh cosh "
     "tanh arcsinh arccosh arctanh sigmoid relu floor ceil rint sign positive"
 ).split()
-# Of these onnxruntime has no kernels for float64, or kernels with digits of float32.
+# For these onnxruntime has no float64 kernels, or kernels of float32 accuracy.
 _SINGLE = ("softplus", "softsign", "erf", "gelu", "mish")
 _BINARY = "add subtract multiply divide power float_power maximum minimum".split()
 _COMPARISONS = "less less_equal greater greater_equal equal".split()
@@ -38,12 +38,12 @@ def _onnx(node: Node) -> str:
 
 
 def cast_all(w: GraphWriter, node: Node, names: Any, dtype: Any) -> list[str]:
-    """The operands of a line in one dtype."""
+    """Cast the operands of a node to a dtype."""
     return [w.cast(n, a.spec.dtype, dtype) for a, n in zip(node.inputs, names, strict=True)]
 
 
 def common_dtype(node: Node) -> np.dtype[Any]:
-    """The dtype that the operands of a line meet in."""
+    """The common dtype of the operands of a node."""
     given = [_python_number(a) if is_python(a) else a.spec.dtype for a in node.inputs]
     return np.dtype(np.result_type(*given))
 
@@ -62,7 +62,7 @@ def _unary(w: GraphWriter, node: Node, x: str) -> Any:
 def _single(w: GraphWriter, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     if dtype.itemsize == 8:
-        return by_body(w, node, x)
+        return write_body(w, node, x)
     return w.op(_onnx(node), w.cast(x, node.inputs[0].spec.dtype, dtype))
 
 
@@ -86,7 +86,7 @@ def _comparison(w: GraphWriter, node: Node, *names: str) -> Any:
 
 
 @exports(*_TRUTHS, "logical_not")
-def _truth(w: GraphWriter, node: Node, *names: str) -> Any:
+def _logical(w: GraphWriter, node: Node, *names: str) -> Any:
     names = tuple(cast_all(w, node, names, bool))
     return w.op(_TRUTHS.get(node.op.name, "Not"), *names)
 
@@ -113,7 +113,7 @@ def _where(w: GraphWriter, node: Node, condition: str, x: str, y: str) -> Any:
 
 @exports("isnan")
 def _isnan(w: GraphWriter, node: Node, x: str) -> Any:
-    return by_body(w, node, x)
+    return write_body(w, node, x)
 
 
 @exports("square")
@@ -138,18 +138,18 @@ def _clip(w: GraphWriter, node: Node, *names: str) -> Any:
 def _sloped(w: GraphWriter, node: Node, x: str, slope: str) -> Any:
     number = node.inputs[1]
     fixed = number.is_leaf and number.info is None and np.ndim(number.value) == 0
-    # An attribute of ONNX is a number of 32 bits, and onnxruntime has no kernels of 64.
+    # ONNX attributes have 32 bits, and onnxruntime has no 64-bit kernels.
     if fixed and node.spec.dtype.itemsize < 8 and node.spec.dtype == node.inputs[0].spec.dtype:
         kind = "LeakyRelu" if node.op.name == "leaky_relu" else "Elu"
         return w.op(kind, x, alpha=float(number.value))
-    return by_body(w, node, x, slope)
+    return write_body(w, node, x, slope)
 
 
 @exports("floor_divide", "remainder", "fmod")
 def _division(w: GraphWriter, node: Node, *names: str) -> Any:
     dtype = node.spec.dtype
     if dtype.kind == "b":
-        raise refused(node, "of booleans has no counterpart in ONNX")
+        raise unsupported(node, "of booleans has no counterpart in ONNX")
     x, y = cast_all(w, node, names, dtype)
     if node.op.name == "fmod":
         return w.op("Mod", x, y, fmod=1)
@@ -161,7 +161,7 @@ def _division(w: GraphWriter, node: Node, *names: str) -> Any:
 
 
 def _float_remainder(w: GraphWriter, x: str, y: str, dtype: Any) -> str:
-    """The remainder with the sign of the divisor; ONNX has it with that of the dividend."""
+    """The remainder with the sign of the divisor; that of ONNX has the sign of the dividend."""
     zero = w.constant(0, dtype)
     rest = w.op("Mod", x, y, fmod=1)
     apart = w.op("Less", w.op("Mul", w.op("Sign", rest), w.op("Sign", y)), zero)
@@ -174,7 +174,7 @@ def _round(w: GraphWriter, node: Node, x: str) -> Any:
     if dtype.kind in "iu" and decimals >= 0:
         return x
     if dtype.kind != "f":
-        raise refused(node, "of integers to tens has no counterpart in ONNX")
+        raise unsupported(node, "of integers to tens has no counterpart in ONNX")
     if decimals == 0:
         return w.op("Round", x)
     scale = w.constant(10.0 ** abs(decimals), dtype)

@@ -1,11 +1,11 @@
 """GraphWriter: an ONNX graph under construction.
 
-One for the graph, and one for each body of a loop in it, whose lines see what stands outside by
-its name, as ONNX has it.  Constants and lengths of axes belong to the outermost writer, so that
-each is written once.
+There is one for the graph, and one for each loop body or branch in it, whose nodes can refer to
+values of outer graphs by name.  Constants and lengths of axes belong to the outermost writer, so
+that each is written once.
 
-    GraphWriter  nodes, names and constants so far
-    Outside      what the outermost writer has: inputs, initializers, lengths
+    GraphWriter  nodes and names of a graph or body
+    Outside      the state of the outermost writer: constants, initializers, lengths
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from wengert._engine.core.tracing import SIZE
 from wengert.errors import BackendError, at, user_line
 
 from ..onnx_library import code_of, onnx
-from .registry import refused, writer_of
+from .registry import unsupported, writer_of
 
 
 class Outside:
-    """What stands outside of all bodies."""
+    """The state of the outermost writer, which bodies share."""
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
         self.names: set[str] = set()
         self.initializers: dict[str, Any] = {}  # name -> array
         self.constants: dict[Any, str] = {}
-        # Of a name: the input and the axis whose length is factor * size + offset.
+        # For a symbolic size: the input and the axis whose length is factor * size + offset.
         self.sizes: dict[str, tuple[str, int, int, int]] = {}
         self.lengths: dict[Any, str] = {}
 
     def fresh(self, wish: str) -> str:
-        """A name that nothing has yet."""
+        """An unused name, `wish` if possible."""
         wish = re.sub(r"[^\w.\-/]", "_", wish) or "value"
         name, k = wish, 1
         while name in self.names:
@@ -56,7 +56,7 @@ class GraphWriter:
     ----------
     outside : Outside
     parent : GraphWriter, optional
-        Of the body's loop.
+        The writer of the outer graph, for a body.
     """
 
     def __init__(self, outside: Outside, parent: GraphWriter | None = None) -> None:
@@ -74,9 +74,9 @@ class GraphWriter:
     # ---- nodes ---------------------------------------------------------------------------------
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """Write a node; the name of its result, or a tuple of names.
+        """Write a node; return the name of its result, or a tuple of names.
 
-        An input "" stands for one that is left out; an attribute None too.
+        An input "" is omitted, as is an attribute None.
         """
         named = {k: v for k, v in attributes.items() if v is not None}
         wish = kind if self.line is None or self.line.name is None else str(self.line.name)
@@ -88,7 +88,7 @@ class GraphWriter:
         return results[0] if outputs == 1 else tuple(results)
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """The name of a constant, each of which is written once."""
+        """The name of a constant; equal constants are written once."""
         array = np.ascontiguousarray(np.asarray(value, dtype)).reshape(np.shape(value))
         code_of(array.dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
@@ -103,7 +103,7 @@ class GraphWriter:
         return self.constant(np.array(list(values), np.int64))
 
     def cast(self, name: str, have: Any, want: Any) -> str:
-        """The same values in another dtype."""
+        """Cast to another dtype, if necessary."""
         if np.dtype(have) == np.dtype(want):
             return name
         if name in self.outside.initializers and np.ndim(self.outside.initializers[name]) == 0:
@@ -156,8 +156,8 @@ class GraphWriter:
     def _size(self, name: str) -> str:
         if name not in self.outside.sizes:
             raise BackendError(
-                f"onnx.export: the size {name} is not the length of an axis of an input, so that a "
-                f"file could not find it. Give an input an axis of length {name!r}"
+                f"onnx.export: the size {name} is not the length of an axis of an input, so the "
+                f"file cannot compute it. Give an input an axis of length {name!r}"
                 f"{at(user_line())}."
             )
         source, axis, factor, offset = self.outside.sizes[name]
@@ -168,10 +168,10 @@ class GraphWriter:
             whole = self.op("Div", whole, self.ints([factor]))
         return str(whole)
 
-    # ---- lines ---------------------------------------------------------------------------------
+    # ---- nodes of the graph --------------------------------------------------------------------
 
     def name_of(self, node: Node) -> Any:
-        """What a line is called here, or outside."""
+        """The name of a node in this graph or an outer one."""
         if node in self.names:
             return self.names[node]
         if self.parent is not None:
@@ -193,14 +193,14 @@ class GraphWriter:
         if node.op is SIZE:
             return self.op("Squeeze", self.length(node.params["size"]), self.ints([0]))
         if isinstance(node.op, LeafOp) and node.op is not PART:
-            raise refused(node, "is fed from outside, and is not an input of this graph")
+            raise unsupported(node, "is an input of another graph")
         if node.op is PART:
             return self.name_of(node.inputs[0])[node.params["index"]]
         names = [self.name_of(a) for a in node.inputs]
         function = writer_of(node)
         _check_complex(node)
         if function is None:
-            raise refused(node, "has no counterpart in ONNX")
+            raise unsupported(node, "has no counterpart in ONNX")
         return function(self, node, *names)
 
 
@@ -208,4 +208,4 @@ def _check_complex(node: Node) -> None:
     specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     for spec in (*specs, *[a.spec for a in node.inputs]):
         if getattr(spec, "dtype", np.dtype(float)).kind == "c":
-            raise refused(node, "is of complex numbers, which the operators of ONNX do not take")
+            raise unsupported(node, "is complex, which ONNX operators do not support")

@@ -1,8 +1,8 @@
 """Indexing: reading and writing parts of arrays.
 
-A basic index is a Slice.  An index of whole-number arrays is a Gather where it is along one axis,
-else a GatherND with the indexed axes in front.  What is written goes to flat positions, which are
-found by reading them out of an array of positions.
+A basic index is a Slice.  Integer arrays are a Gather along one axis, or a GatherND with the
+indexed axes in front.  Writes use flat positions, which are found by applying the index to an array
+of positions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from .graph_writer import GraphWriter
-from .registry import exports, refused
+from .registry import exports, unsupported
 from .shape_ops import LAST_BOUND, reshaped
 
 
@@ -30,9 +30,9 @@ def _getitem(w: GraphWriter, node: Node, x: str, *operands: str) -> Any:
 def _read(
     w: GraphWriter, node: Node, x: str, shape: Any, indices: Sequence[Node], names: Sequence[str]
 ) -> str:
-    """x[index], by the index of a line."""
+    """x[index], for the index of a node."""
     if any(a.spec.dtype.kind == "b" for a in indices):
-        raise refused(node, "by a mask has no counterpart in ONNX: its shape depends on values")
+        raise unsupported(node, "by a mask has no counterpart in ONNX: its shape depends on values")
     parts = _full_index(node.params["index"], len(shape))
     x, shape, parts = _sliced(w, x, shape, parts)
     arrays = any(isinstance(p, IndexSlot) for p in parts)
@@ -43,7 +43,7 @@ def _read(
 
 
 def _full_index(index: Any, ndim: int) -> list[Any]:
-    """The index as a list with a part for each axis."""
+    """The index as a list with an entry for each axis."""
     parts = list(index) if isinstance(index, tuple) else [index]
     taken = sum(p is not None and p is not Ellipsis for p in parts)
     rest = [slice(None)] * (ndim - taken)
@@ -56,7 +56,7 @@ def _full_index(index: Any, ndim: int) -> list[Any]:
 def _sliced(
     w: GraphWriter, x: str, shape: Any, parts: list[Any]
 ) -> tuple[str, list[Any], list[Any]]:
-    """The array with all slices taken; numbers are slices of one where no arrays stand by them."""
+    """Apply all slices; integers are slices of length 1 unless the index has arrays."""
     starts, ends, axes, steps, lengths, left = [], [], [], [], [], []
     arrays = any(isinstance(p, IndexSlot) for p in parts)
     axis = 0
@@ -93,7 +93,7 @@ def _is_last(part: Any) -> bool:
 
 
 def _axes_in_and_out(w: GraphWriter, x: str, parts: list[Any]) -> str:
-    """Axes of numbers dropped, and those of None put in."""
+    """Remove the axes of integers, and insert those of None."""
     kept = [p for p in parts if p is not None]
     out = [k for k, p in enumerate(kept) if not isinstance(p, slice)]
     if out:
@@ -104,7 +104,7 @@ def _axes_in_and_out(w: GraphWriter, x: str, parts: list[Any]) -> str:
 
 
 def _chosen(w: GraphWriter, part: Any, indices: Sequence[Node], names: Sequence[str]) -> Any:
-    """The name of what is an index array here, and its shape; None for a slice."""
+    """Name and shape of an index array; None for a slice."""
     if part is None or isinstance(part, slice):
         return None
     if isinstance(part, IndexSlot):
@@ -116,7 +116,7 @@ def _chosen(w: GraphWriter, part: Any, indices: Sequence[Node], names: Sequence[
 
 
 def _gathered(w: GraphWriter, x: str, shape: Any, parts: list[Any], chosen: list[Any]) -> str:
-    """Elements at arrays of positions along some axes."""
+    """Elements at index arrays along some axes."""
     where = [k for k, c in enumerate(chosen) if c is not None]
     together = where == list(range(where[0], where[-1] + 1))
     plain = [c for p, c in zip(parts, chosen, strict=True) if p is not None]
@@ -133,7 +133,7 @@ def _gathered(w: GraphWriter, x: str, shape: Any, parts: list[Any], chosen: list
         positions = _stacked(w, [plain[k] for k in axes], whole)
         out, front = str(w.op("GatherND", x, positions)), 0
     depth = len(whole)
-    # NumPy: where the arrays stand side by side their axes stay there, else they come first.
+    # As in NumPy the axes of adjacent index arrays remain in place, others come first.
     first = sum(p is not None for p in parts[: where[0]]) if together else 0
     out = _moved(w, out, front, first, depth, len(others))
     before = parts[: where[0]] if together else []
@@ -153,7 +153,7 @@ def _stacked(w: GraphWriter, arrays: Sequence[Any], whole: Any) -> str:
 
 
 def _moved(w: GraphWriter, x: str, front: int, first: int, depth: int, others: int) -> str:
-    """The axes of positions moved from where they are to where NumPy has them."""
+    """Move the axes of positions to where NumPy has them."""
     if front == first or not depth:
         return x
     total = depth + others
@@ -172,7 +172,7 @@ def _setitem(w: GraphWriter, node: Node, x: str, v: str, *operands: str) -> Any:
     dtype = node.spec.dtype
     x, v = w.cast(x, base.spec.dtype, dtype), w.cast(v, value.spec.dtype, dtype)
     flat = w.op("Reshape", x, w.ints([-1]))
-    places, shape = _places(w, node, base.spec.shape, indices, operands)
+    places, shape = _positions(w, node, base.spec.shape, indices, operands)
     missing = len(value.spec.shape)
     if missing:
         v = _without_leading_ones(w, v, value.spec.shape)
@@ -182,7 +182,7 @@ def _setitem(w: GraphWriter, node: Node, x: str, v: str, *operands: str) -> Any:
 
 
 def _without_leading_ones(w: GraphWriter, v: str, shape: Any) -> str:
-    """NumPy drops leading axes of one when it assigns, so that no result gets deeper."""
+    """Drop leading axes of length 1, as NumPy does in assignments."""
     ones = 0
     while ones < len(shape) and isinstance(shape[ones], int) and shape[ones] == 1:
         ones += 1
@@ -192,7 +192,7 @@ def _without_leading_ones(w: GraphWriter, v: str, shape: Any) -> str:
 @exports("scatter")
 def _scatter(w: GraphWriter, node: Node, t: str, *operands: str) -> Any:
     shape = node.spec.shape
-    places, chosen = _places(w, node, shape, node.inputs[1:], operands)
+    places, chosen = _positions(w, node, shape, node.inputs[1:], operands)
     total: Any = 1
     for n in shape:
         total = total * n
@@ -202,10 +202,10 @@ def _scatter(w: GraphWriter, node: Node, t: str, *operands: str) -> Any:
     return reshaped(w, out, shape)
 
 
-def _places(
+def _positions(
     w: GraphWriter, node: Node, shape: Any, indices: Sequence[Node], names: Sequence[str]
 ) -> tuple[str, str]:
-    """The flat positions of what an index chooses, and the shape of the choice."""
+    """The flat positions of the indexed elements, and the shape of the result."""
     total: Any = 1
     for n in shape:
         total = total * n
@@ -225,5 +225,5 @@ def _gather_along(w: GraphWriter, node: Node, x: str, positions: str) -> Any:
     axis = node.params["axis"] % ndim
     other = tuple(n for k, n in enumerate(node.inputs[0].spec.shape) if k != axis)
     if other != tuple(n for k, n in enumerate(node.spec.shape) if k != axis):
-        raise refused(node, "of an array that is repeated has no counterpart in ONNX")
+        raise unsupported(node, "of a broadcast array has no counterpart in ONNX")
     return w.op("GatherElements", x, positions, axis=axis)

@@ -1,7 +1,7 @@
 """Matrix products and contractions.
 
-Both are in ONNX what they are here: MatMul multiplies the last two axes and broadcasts the others,
-Einsum contracts by letters.
+ONNX has both: MatMul multiplies the last two axes and broadcasts the others, Einsum contracts by
+subscripts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wengert._engine.core.node import Node
 
 from .elementwise import cast_all
 from .graph_writer import GraphWriter
-from .registry import exports, refused
+from .registry import exports, unsupported
 
 
 @exports("matmul")
@@ -38,6 +38,6 @@ def _dot(w: GraphWriter, node: Node, *names: str) -> Any:
 def _einsum(w: GraphWriter, node: Node, *names: str) -> Any:
     *operands, out = node.params["letters"]
     if node.spec.dtype.kind == "b":
-        raise refused(node, "of booleans has no counterpart in ONNX")
+        raise unsupported(node, "of booleans has no counterpart in ONNX")
     equation = f"{','.join(operands)}->{out}"
     return w.op("Einsum", *cast_all(w, node, names, node.spec.dtype), equation=equation)

@@ -1,7 +1,7 @@
 """Reductions, cumulative sums and the softmax.
 
-Axes are an input of most of ONNX's reductions, and are written as integers from 0; truth
-values are reduced as numbers, as ONNX has no reduction of them.
+Axes are inputs of most ONNX reductions, and are written as nonnegative integers.  Booleans are
+reduced as integers, because ONNX has no boolean reductions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from wengert._engine.core.node import Node
 
 from .graph_writer import GraphWriter
-from .registry import exports, refused
+from .registry import exports, unsupported
 
 _SIMPLE = {"sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd"}
 _EXTREMES = {"max": "ReduceMax", "min": "ReduceMin"}
@@ -21,7 +21,7 @@ _SUMMED = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32), np.dtyp
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that `axis` names, none of them negative."""
+    """`axis` as a tuple of nonnegative axes."""
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -29,7 +29,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def reduced(w: GraphWriter, kind: str, x: str, axes: tuple[int, ...], keep: bool) -> str:
-    """A reduction over some axes; over none of them it is the array itself."""
+    """A reduction over axes; without axes, the array itself."""
     if not axes:
         return x
     return str(w.op(kind, x, w.ints(axes), keepdims=int(keep)))
@@ -54,21 +54,21 @@ def _simple(w: GraphWriter, node: Node, x: str) -> Any:
 def _extreme(w: GraphWriter, node: Node, x: str) -> Any:
     have = node.inputs[0].spec.dtype
     if have.kind == "b":
-        return _truths(w, _EXTREMES[node.op.name], node, x)
+        return _boolean(w, _EXTREMES[node.op.name], node, x)
     return reduced(w, _EXTREMES[node.op.name], x, *_given(node))
 
 
 @exports("any")
 def _any(w: GraphWriter, node: Node, x: str) -> Any:
-    return _truths(w, "ReduceMax", node, x)
+    return _boolean(w, "ReduceMax", node, x)
 
 
 @exports("all")
 def _all(w: GraphWriter, node: Node, x: str) -> Any:
-    return _truths(w, "ReduceMin", node, x)
+    return _boolean(w, "ReduceMin", node, x)
 
 
-def _truths(w: GraphWriter, kind: str, node: Node, x: str) -> Any:
+def _boolean(w: GraphWriter, kind: str, node: Node, x: str) -> Any:
     x = w.cast(w.cast(x, node.inputs[0].spec.dtype, bool), bool, np.int32)
     return w.cast(reduced(w, kind, x, *_given(node)), np.int32, bool)
 
@@ -106,7 +106,7 @@ def _logsumexp(w: GraphWriter, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     x = w.cast(x, node.inputs[0].spec.dtype, dtype)
     axes, keep = _given(node)
-    # The largest is taken away first: what ONNX says of ReduceLogSumExp overflows.
+    # The maximum is subtracted first: ReduceLogSumExp may overflow by its definition.
     high = reduced(w, "ReduceMax", x, axes, True)
     low = w.op("Max", w.op("Min", high, w.constant(1e30, dtype)), w.constant(-1e30, dtype))
     total = reduced(w, "ReduceSum", w.op("Exp", w.op("Sub", x, low)), axes, True)
@@ -132,7 +132,7 @@ def _position(w: GraphWriter, node: Node, x: str) -> Any:
 def _cumsum(w: GraphWriter, node: Node, x: str) -> Any:
     extra = {k: v for k, v in node.params.items() if k not in ("axis",)}
     if any(extra.values()) or node.params["axis"] is None:
-        raise refused(node, f"with {extra} has no counterpart in ONNX")
+        raise unsupported(node, f"with {extra} has no counterpart in ONNX")
     x = w.cast(x, node.inputs[0].spec.dtype, node.spec.dtype)
     return w.op("CumSum", x, w.constant(node.params["axis"], np.int64))
 

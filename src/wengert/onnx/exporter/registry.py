@@ -1,13 +1,13 @@
 """The registry of exporters: which function writes which operation.
 
-A function ``write(w, node, *names) -> name`` (or a tuple of names, for several results) is entered
-by the name of an operation, or by a kind.  `w` is the writer (graph_writer.py), `node` the
-node of the graph, `names` what its operands are called in the file.
+A function ``write(w, node, *names) -> name`` (or a tuple of names, for several results) is
+registered for the name of an operation, or for a kind.  `w` is the writer (graph_writer.py), `node`
+the node of the graph, and `names` are the names of its operands in the file.
 
     exports, exports_kind    the decorators
-    writer_of                the function that writes a node, None if there is none
-    exported                 the names of all operations that have one
-    refused                  the error for what cannot be written
+    writer_of                the function that writes a node, or None
+    exported                 the names of all operations with an exporter
+    unsupported              the error for a node that cannot be written
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BY_KIND: dict[str, Write] = {}
 
 
 def exports(*names: str) -> Callable[[Write], Write]:
-    """Enter the function below it for operations of these names (a decorator)."""
+    """Register a function for operations of these names (a decorator)."""
 
     def enter(function: Write) -> Write:
         _BY_NAME.update(dict.fromkeys(names, function))
@@ -35,7 +35,7 @@ def exports(*names: str) -> Callable[[Write], Write]:
 
 
 def exports_kind(kind: str) -> Callable[[Write], Write]:
-    """Enter the function below it for operations of a kind that have none of their own."""
+    """Register a function for the other operations of a kind (a decorator)."""
 
     def enter(function: Write) -> Write:
         _BY_KIND[kind] = function
@@ -45,19 +45,19 @@ def exports_kind(kind: str) -> Callable[[Write], Write]:
 
 
 def writer_of(node: Node) -> Write | None:
-    """The function that writes a node, None if there is none."""
-    is_ours = lookup(node.op.name) is node.op  # and not a user's operation of that name
+    """The function that writes a node, or None."""
+    is_ours = lookup(node.op.name) is node.op  # not a user's operation of the same name
     own = _BY_NAME.get(node.op.name) if is_ours else None
     return own or _BY_KIND.get(node.op.kind)
 
 
 def exported() -> list[str]:
-    """The names of all operations that have an entry of their own."""
+    """The names of all operations with an exporter."""
     return sorted(_BY_NAME)
 
 
-def refused(node: Node, why: str) -> BackendError:
-    """The error for a line that cannot be written."""
+def unsupported(node: Node, why: str) -> BackendError:
+    """The error for a node that cannot be written."""
     return BackendError(
         f"onnx.export: {node.op.name} {why}. Export the part of the program without it, or write "
         f"it with other operations{at(node.where)}."

@@ -1,12 +1,12 @@
 """The scalar language of elementwise operations, written as ONNX nodes.
 
-The body of an elementwise operation (_engine/core/scalar_language.py) is read once more, with
-values that are names in the file.  So every elementwise operation whose body is made of leaves that
-ONNX has can be written, also a user's own, and with the care for accuracy that its body takes.
+The body of an elementwise operation (_engine/core/scalar_language.py) is evaluated with values that
+are names in the file.  So every elementwise operation, also of the user, can be exported if ONNX
+has operators for the functions in its body, with the same numerical stability.
 
-    OnnxScalar  a value: its name and its dtype
-    Lanes       the leaves
-    by_body     a line, by the body of its operation
+    OnnxScalar     a value: its name and its dtype
+    OnnxLanguage   the functions of the scalar language
+    write_body     a node, by the body of its operation
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from wengert._engine.core.node import ConstantLeaf, Node
 
 from .graph_writer import GraphWriter
-from .registry import exports_kind, refused
+from .registry import exports_kind, unsupported
 
 _BOOL = np.dtype(bool)
 _SAME = {
@@ -47,8 +47,8 @@ _COMPARISONS = {"less": "Less", "less_equal": "LessOrEqual", "equal": "Equal"}
 _TRUTHS = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 
 
-class Unwritten(Exception):
-    """A leaf that ONNX has no operator for."""
+class UnsupportedFunction(Exception):
+    """A function of the scalar language for which ONNX has no operator."""
 
 
 class OnnxScalar:
@@ -60,7 +60,7 @@ class OnnxScalar:
     name : str
     dtype : numpy.dtype
     weak : bool
-        It came from a Python number, and takes the dtype of what it meets.
+        Whether it is a Python number, which takes the dtype of the other operand.
     """
 
     __array_ufunc__ = None
@@ -76,28 +76,28 @@ class OnnxScalar:
         return OnnxScalar(self.writer, self.writer.cast(self.name, self.dtype, dtype), dtype)
 
     def __add__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Add", self, other)
+        return _binary(self.writer, "Add", self, other)
 
     def __radd__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Add", other, self)
+        return _binary(self.writer, "Add", other, self)
 
     def __sub__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Sub", self, other)
+        return _binary(self.writer, "Sub", self, other)
 
     def __rsub__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Sub", other, self)
+        return _binary(self.writer, "Sub", other, self)
 
     def __mul__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Mul", self, other)
+        return _binary(self.writer, "Mul", self, other)
 
     def __rmul__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Mul", other, self)
+        return _binary(self.writer, "Mul", other, self)
 
     def __truediv__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Div", self, other)
+        return _binary(self.writer, "Div", self, other)
 
     def __rtruediv__(self, other: Any) -> OnnxScalar:
-        return _joined(self.writer, "Div", other, self)
+        return _binary(self.writer, "Div", other, self)
 
     def __neg__(self) -> OnnxScalar:
         return OnnxScalar(self.writer, self.writer.op("Neg", self.name), self.dtype)
@@ -110,7 +110,7 @@ class OnnxScalar:
 
 
 def _common(*xs: Any) -> np.dtype[Any]:
-    """The dtype that values meet in, Python numbers taking that of the others."""
+    """The common dtype of values; Python numbers are weak."""
     strong = [x.dtype for x in xs if isinstance(x, OnnxScalar) and not x.weak]
     weak = [
         {"b": False, "i": 0, "u": 0, "f": 0.0}[x.dtype.kind]
@@ -132,14 +132,14 @@ def _as(writer: GraphWriter, x: Any, dtype: Any) -> OnnxScalar:
     return OnnxScalar(writer, writer.constant(np.asarray(x, dtype)), dtype)
 
 
-def _joined(writer: GraphWriter, kind: str, a: Any, b: Any, result: Any = None) -> OnnxScalar:
+def _binary(writer: GraphWriter, kind: str, a: Any, b: Any, result: Any = None) -> OnnxScalar:
     dtype = _common(a, b)
     x, y = _as(writer, a, dtype), _as(writer, b, dtype)
     return OnnxScalar(writer, writer.op(kind, x.name, y.name), result or dtype)
 
 
-class Lanes:
-    """The leaves of the scalar language, as nodes."""
+class OnnxLanguage:
+    """The functions of the scalar language, as ONNX nodes."""
 
     def __init__(self, writer: GraphWriter) -> None:
         self.writer = writer
@@ -149,32 +149,32 @@ class Lanes:
         if leaf in _SAME:
             return lambda x: OnnxScalar(w, w.op(_SAME[leaf], x.name), x.dtype)
         if leaf in _COMPARISONS:
-            return lambda x, y: _joined(w, _COMPARISONS[leaf], x, y, _BOOL)
+            return lambda x, y: _binary(w, _COMPARISONS[leaf], x, y, _BOOL)
         if leaf in _TRUTHS:
-            return lambda x, y: self._truth(_TRUTHS[leaf], x, y)
-        raise Unwritten(leaf)
+            return lambda x, y: self._logical(_TRUTHS[leaf], x, y)
+        raise UnsupportedFunction(leaf)
 
-    def _truth(self, kind: str, x: Any, y: Any) -> OnnxScalar:
+    def _logical(self, kind: str, x: Any, y: Any) -> OnnxScalar:
         names = [_as(self.writer, a, _BOOL).name for a in (x, y)]
         return OnnxScalar(self.writer, self.writer.op(kind, *names), _BOOL)
 
     def special(self, name: str, *operands: Any) -> Any:
-        """A function of scipy.special: the error function only."""
+        """A function of scipy.special; only erf is supported."""
         if name == "erf":
             (x,) = operands
             return OnnxScalar(self.writer, self.writer.op("Erf", x.name), x.dtype)
-        raise Unwritten(f"special.{name}")
+        raise UnsupportedFunction(f"special.{name}")
 
     def not_equal(self, x: Any, y: Any) -> OnnxScalar:
         """x != y."""
         return self.logical_not(self.equal(x, y))
 
     def logical_not(self, x: OnnxScalar) -> OnnxScalar:
-        """Whether x is zero."""
+        """x == 0."""
         return OnnxScalar(self.writer, self.writer.op("Not", x.to(_BOOL).name), _BOOL)
 
     def isnan(self, x: OnnxScalar) -> OnnxScalar:
-        """Whether x is not a number."""
+        """Whether x is NaN."""
         if x.dtype.kind != "f":
             return _as(self.writer, False, _BOOL)
         return OnnxScalar(self.writer, self.writer.op("IsNaN", x.name), _BOOL)
@@ -186,15 +186,15 @@ class Lanes:
         return self.equal(self.abs(x), np.inf)
 
     def isfinite(self, x: OnnxScalar) -> OnnxScalar:
-        """Whether x is a number, and finite."""
+        """Whether x is neither NaN nor infinite."""
         return self.less(self.abs(x), np.inf) if x.dtype.kind == "f" else self.equal(x, x)
 
     def conj(self, x: OnnxScalar) -> OnnxScalar:
-        """The same, of a real number."""
+        """The conjugate; values are real."""
         return x
 
     def where(self, condition: Any, x: Any, y: Any) -> OnnxScalar:
-        """x where the condition holds, else y."""
+        """x where the condition is true, else y."""
         w, dtype = self.writer, _common(x, y)
         names = [_as(w, condition, _BOOL).name, _as(w, x, dtype).name, _as(w, y, dtype).name]
         return OnnxScalar(w, w.op("Where", *names), dtype)
@@ -209,12 +209,12 @@ class Lanes:
 
     def _extreme(self, kind: str, x: Any, y: Any) -> OnnxScalar:
         if _common(x, y) == _BOOL:
-            return self._truth("Or" if kind == "Max" else "And", x, y)
-        return _joined(self.writer, kind, x, y)
+            return self._logical("Or" if kind == "Max" else "And", x, y)
+        return _binary(self.writer, kind, x, y)
 
     def power(self, x: Any, y: Any) -> OnnxScalar:
         """x**y."""
-        return _joined(self.writer, "Pow", x, y)
+        return _binary(self.writer, "Pow", x, y)
 
     def fmod(self, x: Any, y: Any) -> OnnxScalar:
         """The remainder with the sign of x."""
@@ -223,7 +223,7 @@ class Lanes:
         return OnnxScalar(self.writer, self.writer.op("Mod", a.name, b.name, fmod=1), dtype)
 
     def trunc(self, x: OnnxScalar) -> OnnxScalar:
-        """Toward zero."""
+        """Round toward zero."""
         return self.where(self.less(x, 0), self.ceil(x), self.floor(x))
 
     def heaviside(self, x: Any, y: Any) -> OnnxScalar:
@@ -232,7 +232,7 @@ class Lanes:
         return self.where(self.isnan(x), x, steps)
 
     def signbit(self, x: OnnxScalar) -> OnnxScalar:
-        """x < 0, or x is -0.0, of which the reciprocal tells."""
+        """x < 0 or x is -0.0, which its reciprocal distinguishes from 0.0."""
         if x.dtype.kind != "f":
             return self.less(x, 0)
         minus = self.logical_and(self.equal(x, 0.0), self.less(1.0 / x, 0.0))
@@ -245,7 +245,7 @@ class Lanes:
         return self.where(self.signbit(_as(self.writer, y, dtype)), -a, a)
 
     def arctan2(self, y: Any, x: Any) -> OnnxScalar:
-        """The angle of the point (x, y): the arctangent of the smaller side by the larger one."""
+        """The angle of the point (x, y), by the arctangent of the smaller over the larger side."""
         dtype = _common(x, y)
         y, x = _as(self.writer, y, dtype), _as(self.writer, x, dtype)
         a, b = self.abs(y), self.abs(x)
@@ -256,7 +256,7 @@ class Lanes:
         angle = self.where(self.signbit(x), float(np.pi) - angle, angle)
         return self.copysign(angle, y)
 
-    # What ONNX has no operator for, of what it has, such that no digits are lost.
+    # Functions without an ONNX operator, by numerically stable expressions of others.
 
     def exp2(self, x: OnnxScalar) -> OnnxScalar:
         """2**x."""
@@ -288,7 +288,7 @@ class Lanes:
         return self.log(x) / float(np.log(10.0))
 
     def cbrt(self, x: OnnxScalar) -> OnnxScalar:
-        """The cube root, one step of Newton's method after the power, whose exponent is rounded."""
+        """The cube root: the power 1/3 (a rounded exponent), corrected by a Newton step."""
         a = self.abs(x)
         safe = self.where(self.logical_and(self.less(0.0, a), self.isfinite(a)), a, 1.0)
         root = self.power(safe, 1.0 / 3.0)
@@ -297,21 +297,21 @@ class Lanes:
 
 
 @exports_kind("elementwise")
-def by_body(w: GraphWriter, node: Node, *names: Any) -> str:
+def write_body(w: GraphWriter, node: Node, *names: Any) -> str:
     """Write a node by the body of its operation."""
-    lanes, dtype = Lanes(w), node.spec.dtype
+    language, dtype = OnnxLanguage(w), node.spec.dtype
     operands = [_operand(w, a, name, dtype) for a, name in zip(node.inputs, names, strict=True)]
     try:
-        out = node.op.body(lanes, *operands)  # type: ignore[union-attr]
-    except Unwritten as leaf:
-        raise refused(node, f"needs {leaf}, for which ONNX has no operator") from None
+        out = node.op.body(language, *operands)  # type: ignore[union-attr]
+    except UnsupportedFunction as leaf:
+        raise unsupported(node, f"needs {leaf}, for which ONNX has no operator") from None
     if isinstance(out, tuple):
-        raise refused(node, "has several results in one, which ONNX has no operator for")
+        raise unsupported(node, "has several results, for which ONNX has no operator")
     return _as(w, out, dtype).name
 
 
 def _operand(w: GraphWriter, node: Node, name: str, dtype: np.dtype[Any]) -> OnnxScalar:
-    """An operand; where the result is floating, in its dtype, for that is what is computed in."""
+    """An operand, cast to the dtype of the result if that is floating point."""
     have = node.spec.dtype
     if dtype.kind == "f" and have.kind in "iuf":
         return OnnxScalar(w, w.cast(name, have, dtype), dtype)
@@ -319,5 +319,5 @@ def _operand(w: GraphWriter, node: Node, name: str, dtype: np.dtype[Any]) -> Onn
 
 
 def is_python(node: Node) -> bool:
-    """Whether a line is a Python number, which takes the dtype of what it meets."""
+    """Whether a node is a Python number, whose dtype is weak."""
     return node.spec.weak or (type(node) is ConstantLeaf and type(node.value) in (bool, int, float))

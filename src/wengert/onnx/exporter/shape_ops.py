@@ -1,7 +1,7 @@
-"""Shape operations, and arrays made of lengths alone.
+"""Shape operations, and arrays that depend on lengths only.
 
-A shape with one named length is written with -1 in its place; with several, the file computes
-them from the shapes of its inputs.
+In a shape with one symbolic size it is replaced by -1; several are computed in the file from the
+shapes of its inputs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wengert._engine.core.symbolic.dim import Dim
 
 from .graph_writer import GraphWriter
 from .reductions import axes_of, reduced
-from .registry import exports, refused
+from .registry import exports, unsupported
 
 LAST_BOUND = np.iinfo(np.int64).max
 
 
 def reshaped(w: GraphWriter, x: str, shape: Sequence[Any]) -> str:
-    """The same elements in another shape; one symbolic length needs no computation."""
+    """Reshape; a single symbolic size needs no computation."""
     unknown = [n for n in shape if isinstance(n, Dim)]
     if len(unknown) == 1 and 0 not in shape and -1 not in shape:
         return str(w.op("Reshape", x, w.ints([-1 if isinstance(n, Dim) else n for n in shape])))
@@ -98,7 +98,7 @@ def _roll(w: GraphWriter, node: Node, x: str) -> Any:
 
 def _rolled(w: GraphWriter, x: str, length: Any, shift: Any, axis: int, node: Node) -> str:
     if isinstance(length, Dim):
-        raise refused(node, "along an axis of unknown length has no counterpart in ONNX")
+        raise unsupported(node, "along an axis of symbolic size has no counterpart in ONNX")
     cut = -shift % length if length else 0
     if not cut:
         return x

@@ -1,7 +1,9 @@
 """Value infos: names, dtypes and shapes of inputs and outputs.
 
-A length without a number is written as text, so that axes of one length have one name, and a
-reader can tell what fits together.
+    value_info    the ONNX description of a value
+
+A symbolic size is written as the text of its expression, so that readers of the file see which
+lengths are equal.
 """
 
 from __future__ import annotations
@@ -14,11 +16,7 @@ from ..onnx_library import code_of, onnx
 from .graph_writer import Outside
 
 
-def described(name: str, spec: Any, outside: Outside) -> Any:
-    """A value's name, dtype and shape as ONNX writes them.
-
-    A length that is an expression of names is written as its text; so readers see that two lengths
-    are the same.
-    """
+def value_info(name: str, spec: Any, outside: Outside) -> Any:
+    """The ONNX description of a value: name, dtype and shape."""
     shape = [str(n) if isinstance(n, Dim) else int(n) for n in spec.shape]
     return onnx().helper.make_tensor_value_info(name, code_of(spec.dtype), shape)

@@ -12,7 +12,7 @@ conv_pool      convolution and pooling
 normalization  batch, group and layer normalization
 recurrent      RNN, GRU and LSTM
 control_flow   If, Loop and Scan
-memory_limit   a limit of the memory of constants computed while importing
+memory_limit   a limit on the memory of constants computed during the import
 """
 
 from . import (
@@ -27,13 +27,13 @@ from . import (
     reductions,
     shape_ops,
 )
-from .memory_limit import Room
-from .node_view import NodeView, settled
+from .memory_limit import MemoryLimit
+from .node_view import NodeView, as_value
 from .registry import imported, reader_of, static_inputs
 
 __all__ = [
     "NodeView",
-    "Room",
+    "MemoryLimit",
     "control_flow",
     "conv_pool",
     "creation",
@@ -45,7 +45,7 @@ __all__ = [
     "reader_of",
     "recurrent",
     "reductions",
-    "settled",
+    "as_value",
     "shape_ops",
     "static_inputs",
 ]

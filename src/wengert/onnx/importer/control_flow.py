@@ -1,8 +1,8 @@
 """Loops and branches: If, Loop and Scan become `cond`, `while_loop` and `scan`.
 
-Their bodies are graphs inside the file, which see what stands outside by its name.  A Loop that
-ends after a known number of steps is a `scan`; one that says itself when it ends is a `while_loop`,
-and then cannot collect results of every step, as their number would not be known.
+Their bodies are graphs that can refer to outer values by name.  A Loop with a known number of steps
+becomes a `scan`.  One that ends by a condition becomes a `while_loop`, which cannot stack results
+of every step, because their number is unknown.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .registry import imports
 def _if(n: NodeView, condition: Any) -> Any:
     first, second = n.get("then_branch"), n.get("else_branch")
     if not isinstance(condition, Handle):
-        return tuple(n.inside(first if bool(np.all(condition)) else second, []))
+        return tuple(n.run_body(first if bool(np.all(condition)) else second, []))
     which: Any = np.reshape(condition, ())  # type: ignore[call-overload]
-    out = cond(which, lambda: tuple(n.inside(first, [])), lambda: tuple(n.inside(second, [])))
+    out = cond(which, lambda: tuple(n.run_body(first, [])), lambda: tuple(n.run_body(second, [])))
     return tuple(out)
 
 
@@ -43,7 +43,7 @@ def _scan(n: NodeView, *given: Any) -> Any:
         xs.append(np.flip(x, 0) if reverse else x)
 
     def step(carry: Any, parts: Any) -> Any:
-        found = n.inside(body, [*carry, *parts])
+        found = n.run_body(body, [*carry, *parts])
         return tuple(found[:carried]), tuple(found[carried:])
 
     carry, ys = scan(step, tuple(given[:carried]), tuple(xs))
@@ -54,8 +54,8 @@ def _scan(n: NodeView, *given: Any) -> Any:
     return (*carry, *final)
 
 
-class _Ends(Exception):
-    """The body itself says when the loop ends."""
+class _ConditionalLoop(Exception):
+    """The loop ends by a condition that its body computes."""
 
 
 @imports("Loop", static=(0, 1), grows=True)
@@ -65,13 +65,13 @@ def _loop(n: NodeView, steps: Any, going: Any, *given: Any) -> Any:
     always = going is None or (not isinstance(going, Handle) and bool(np.all(going)))
     if steps is not None and always:
         try:
-            return _counted(n, body, int(n.number(steps, "number of steps")), given)
-        except _Ends:
+            return _fixed_loop(n, body, int(n.number(steps, "number of steps")), given)
+        except _ConditionalLoop:
             pass
     if len(body.output) - 1 > carried:
-        raise n.refused(
-            "that ends by a condition and collects results of every step is not supported: their "
-            "number would not be known"
+        raise n.unsupported(
+            "that ends by a condition and stacks results of every step is not supported: their "
+            "number is unknown"
         )
     limit = None if steps is None else int(n.number(steps, "number of steps"))
     start = np.asarray(True) if going is None else going
@@ -82,21 +82,21 @@ def _loop(n: NodeView, steps: Any, going: Any, *given: Any) -> Any:
 
     def step(state: Any) -> Any:
         number, on, carry = state
-        again, *rest = n.inside(body, [number, on, *carry])
+        again, *rest = n.run_body(body, [number, on, *carry])
         return number + 1, np.reshape(again, ()), tuple(rest)
 
     begin = (np.asarray(0, np.int64), np.reshape(start, ()), tuple(given))
     return tuple(while_loop(holds, step, begin)[2])
 
 
-def _counted(n: NodeView, body: Any, steps: int, given: Any) -> Any:
-    """A loop of a known number of steps."""
+def _fixed_loop(n: NodeView, body: Any, steps: int, given: Any) -> Any:
+    """A loop with a known number of steps."""
     carried = len(given)
 
     def step(carry: Any, number: Any) -> Any:
-        again, *rest = n.inside(body, [number, np.asarray(True), *carry])
+        again, *rest = n.run_body(body, [number, np.asarray(True), *carry])
         if isinstance(again, Handle) or not bool(np.all(again)):
-            raise _Ends
+            raise _ConditionalLoop
         return tuple(rest[:carried]), tuple(rest[carried:])
 
     n.need((max(steps, 0),), np.int64)

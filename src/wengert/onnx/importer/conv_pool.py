@@ -1,7 +1,7 @@
 """Convolution, transposed convolution and pooling.
 
-What is to be added around an array is said by numbers, or by `auto_pad`, which keeps lengths the
-same (up to the stride), the odd one after (SAME_UPPER) or before (SAME_LOWER).
+Padding is given by numbers, or by `auto_pad`, which preserves lengths (up to the stride) and adds
+an odd element at the end (SAME_UPPER) or at the start (SAME_LOWER).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _padding(n: NodeView, lengths: Any, kernel: Any, stride: Any, dilation: Any)
     pairs = []
     for m, k, s, d in zip(lengths, kernel, stride, dilation, strict=True):
         if not isinstance(m, int):
-            raise n.refused(f"with auto_pad={how!r} needs the lengths of its axes as numbers")
+            raise n.unsupported(f"with auto_pad={how!r} is not supported for symbolic sizes")
         total = max((-(-m // s) - 1) * s + d * (k - 1) + 1 - m, 0)
         small, large = total // 2, total - total // 2
         pairs.append((small, large) if how == "SAME_UPPER" else (large, small))
@@ -74,7 +74,7 @@ def _transposed(n: NodeView, x: Any, w: Any, bias: Any = None) -> Any:
         wanted = [m * s for m, s in zip(x.shape[2:], stride, strict=True)]
     if wanted is not None:
         cut = [f - m for f, m in zip(full, wanted[-axes:], strict=True)]
-        # Here, unlike in Conv, SAME_UPPER cuts more off before, and every other way off after.
+        # Unlike in Conv, SAME_UPPER crops more at the start, all other modes at the end.
         upper = how == "SAME_UPPER"
         padding = tuple((c // 2, c - c // 2) if upper else (c - c // 2, c // 2) for c in cut)
     else:
@@ -95,7 +95,7 @@ def _transposed(n: NodeView, x: Any, w: Any, bias: Any = None) -> Any:
 def _placed(
     n: NodeView, x: Any, w: Any, full: Any, padding: Pairs, stride: Any, dilation: Any
 ) -> Any:
-    """The whole result, zeros where no window reaches, and what is wanted of it."""
+    """The full result, with zeros where no window reaches, and the slices to crop it."""
     none = ((0, 0),) * len(full)
     reach = tuple(
         (m - 1) * s + d * (k - 1) + 1
@@ -111,7 +111,7 @@ def _placed(
 
 
 def _rounded_up(n: NodeView, x: Any, frame: Any) -> Pairs:
-    """Padding with what a last window that is not full reaches beyond the end."""
+    """Padding extended so that an incomplete last window fits (ceil_mode)."""
     kernel, stride, padding, dilation = frame
     if not n.get("ceil_mode", 0):
         return tuple(padding)
@@ -119,7 +119,7 @@ def _rounded_up(n: NodeView, x: Any, frame: Any) -> Pairs:
     for m, k, s, (low, high), d in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True):
         span = m + low + high - (d * (k - 1) + 1)
         count = -(-span // s) + 1
-        if (count - 1) * s >= m + low:  # a window must begin inside
+        if (count - 1) * s >= m + low:  # windows must start inside the array
             count -= 1
         pairs.append((low, high + max((count - 1) * s - span, 0)))
     return tuple(pairs)
@@ -151,7 +151,7 @@ def _max_pool(n: NodeView, x: Any) -> Any:
 
 
 def sums(n: NodeView, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
-    """Sums over windows; of windows with gaps by a convolution with ones, channel by channel."""
+    """Sums over windows; with dilation by a depthwise convolution with ones."""
     if all(d == 1 for d in dilation):
         return lookup("sum_pool")(x, window=kernel, stride=stride, padding=padding)
     channels = x.shape[1]

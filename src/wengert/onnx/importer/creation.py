@@ -1,7 +1,6 @@
-"""Constants, and arrays made of lengths.
+"""Constants, and arrays that depend on lengths only: filled arrays, ranges, identity matrices.
 
-Lengths may have names; so what is made of them has the shape that it will have whenever the graph
-runs.
+Lengths may be symbolic; then the arrays are nodes of the graph.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ def _constant(n: NodeView) -> Any:
     for name, dtype in (("value_floats", np.float32), ("value_ints", np.int64)):
         if n.get(name) is not None:
             return np.array(list(n.get(name)), dtype)
-    raise n.refused("is not an array of numbers")
+    raise n.unsupported("is not a numeric array")
 
 
 @imports("ConstantOfShape", lengths=True, static=(0,))
 def _filled(n: NodeView, shape: Any) -> Any:
     value = n.get("value")
     fill = np.zeros(1, np.float32) if value is None else onnx().numpy_helper.to_array(value)
-    wanted = tuple(n.whole(shape, "shape"))
+    wanted = tuple(n.integers(shape, "shape"))
     if any(isinstance(m, Dim) for m in wanted):
         return full(wanted, np.asarray(fill).reshape(-1)[0], fill.dtype)
     n.need(wanted, fill.dtype)

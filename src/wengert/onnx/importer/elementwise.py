@@ -1,7 +1,7 @@
 """Elementwise operators.
 
-Operands of one node have one dtype in ONNX, so that nothing is promoted; division of integers
-is toward zero, as in C.
+Operands of a node have one dtype in ONNX, so there is no type promotion; integer division rounds
+toward zero, as in C.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from wengert._engine.core.op import lookup
 from wengert._engine.ops.casts import astype
 
-from .node_view import NodeView, settled
+from .node_view import NodeView, as_value
 from .registry import imports
 
 _NUMPY = {
@@ -67,7 +67,7 @@ def _dtype(x: Any) -> np.dtype[Any]:
 
 
 def weak(value: Any) -> float:
-    """An attribute, which has 32 bits: the shortest decimal number that rounds to it."""
+    """A float attribute, which has 32 bits, as the shortest decimal number that rounds to it."""
     return float(str(np.float32(value)))
 
 
@@ -182,13 +182,13 @@ def _cast(n: NodeView, x: Any) -> Any:
     if _dtype(x).kind == "O":
         if want.kind == "i":
             return x
-        x = settled(x)
+        x = as_value(x)
     return _converted(n, x, want)
 
 
 def _converted(n: NodeView, x: Any, want: np.dtype[Any]) -> Any:
     if _dtype(x).kind not in "biuf" or want.kind not in "biuf":
-        raise n.refused(f"from {_dtype(x)} to {want} is not supported")
+        raise n.unsupported(f"from {_dtype(x)} to {want} is not supported")
     return x.astype(want) if isinstance(x, np.ndarray) else astype(x, want)
 
 

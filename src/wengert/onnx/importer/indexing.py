@@ -1,7 +1,7 @@
 """Gather and scatter operators.
 
-All of them become an index of NumPy's.  A position from -n to -1 counts from the end, as there;
-what is added to one position more than once is summed.
+All become NumPy indexing.  Positions from -n to -1 count from the end, as in NumPy; values added to
+the same position are summed.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from wengert._engine.core.op import lookup
 from wengert._engine.ops.indexing.template import split_index
 from wengert.numpy import arange
 
-from .node_view import NodeView, settled
+from .node_view import NodeView, as_value
 from .registry import imports
 
 _JOIN = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _at(x: Any, index: tuple[Any, ...]) -> Any:
-    """x[index], also of an array that is known at positions that are not."""
+    """x[index], also for a known array at unknown positions."""
     template, operands = split_index(index)
     if isinstance(x, Handle) or not any(isinstance(a, Handle) for a in operands):
         return x[index]
-    return lookup("getitem")(settled(x), *operands, index=template)
+    return lookup("getitem")(as_value(x), *operands, index=template)
 
 
 @imports("Gather", lengths=True)
@@ -46,11 +46,11 @@ def _gather(n: NodeView, x: Any, positions: Any) -> Any:
 
 @imports("GatherElements")
 def _gather_elements(n: NodeView, x: Any, positions: Any) -> Any:
-    return _at(x, _places(positions, n.get("axis", 0) % len(x.shape)))
+    return _at(x, _indices_along(positions, n.get("axis", 0) % len(x.shape)))
 
 
-def _places(positions: Any, axis: int) -> tuple[Any, ...]:
-    """The index of elements that stand where `positions` do, but for one axis."""
+def _indices_along(positions: Any, axis: int) -> tuple[Any, ...]:
+    """The index of elements at the same positions in all axes except one."""
     shape = positions.shape
     index: list[Any] = []
     for k, m in enumerate(shape):
@@ -69,7 +69,7 @@ def _gather_nd(n: NodeView, x: Any, positions: Any) -> Any:
 
 
 def _points(positions: Any, batch: int = 0) -> tuple[Any, ...]:
-    """The index of points, whose coordinates stand in the last axis."""
+    """The index of points whose coordinates are along the last axis."""
     shape = positions.shape
     index: list[Any] = []
     for k in range(batch):
@@ -81,7 +81,7 @@ def _points(positions: Any, batch: int = 0) -> tuple[Any, ...]:
 
 @imports("ScatterElements")
 def _scatter_elements(n: NodeView, x: Any, positions: Any, updates: Any) -> Any:
-    return _scattered(n, x, _places(positions, n.get("axis", 0) % len(x.shape)), updates)
+    return _scattered(n, x, _indices_along(positions, n.get("axis", 0) % len(x.shape)), updates)
 
 
 @imports("ScatterND")
@@ -101,6 +101,6 @@ def _scattered(n: NodeView, x: Any, index: tuple[Any, ...], updates: Any) -> Any
         return x
     if how == "none":
         return lookup("setitem")(x, updates, *operands, index=template)
-    if how == "add":  # what meets in one place is summed
+    if how == "add":  # values at the same position are summed
         return x + lookup("scatter")(updates, *operands, index=template, shape=tuple(x.shape))
-    raise n.refused(f"with reduction={how!r} is not supported")
+    raise n.unsupported(f"with reduction={how!r} is not supported")

@@ -1,7 +1,7 @@
 """Matrix products, contractions and determinants.
 
-Gemm is alpha A B + beta C, of matrices that may be transposed; MatMul and Einsum are NumPy's own,
-by their definition.
+Gemm is alpha A B + beta C, with optionally transposed matrices; MatMul and Einsum are defined as in
+NumPy.
 """
 
 from __future__ import annotations

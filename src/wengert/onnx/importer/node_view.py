@@ -1,8 +1,9 @@
-"""An ONNX node as the functions that read it see it.
+"""The view of an ONNX node that importers get.
 
-NodeView    name, attributes, version; what it was given, as static numbers; errors
-lengths     a value as a list of lengths: integers, or symbolic sizes
-settled     a list of lengths as an array or tensor
+NodeView     name, attributes, opset; known values of inputs; errors
+lengths      a value as an array of integers and symbolic sizes
+as_value     an array of lengths as an integer array or tensor
+as_lengths   a list of lengths as an array
 """
 
 from __future__ import annotations
@@ -17,26 +18,26 @@ from wengert._engine.core.tracing import size_value
 from wengert.errors import BackendError, at, user_line
 
 from ..onnx_library import dtype_of, onnx
-from .memory_limit import Room
+from .memory_limit import MemoryLimit
 
 
 class NodeView:
-    """A node on its way to operations.
+    """An ONNX node.
 
     Parameters
     ----------
     proto : onnx.NodeProto
     opset : int
         The version of the operators in the file.
-    room : Room
-        What arrays of known values may take.
-    inside : callable
-        Runs a graph that is an attribute, with what stands outside: ``inside(graph, inputs)``.
+    memory : MemoryLimit
+        Limit of the memory of computed constants.
+    run_body : callable
+        ``run_body(graph, inputs)`` returns the results of a graph that is an attribute.
     """
 
-    def __init__(self, proto: Any, opset: int, room: Room, inside: Any = None) -> None:
-        self.room = room
-        self.inside = inside
+    def __init__(self, proto: Any, opset: int, memory: MemoryLimit, run_body: Any = None) -> None:
+        self.memory = memory
+        self.run_body = run_body
         self.kind = proto.op_type
         self.name = proto.name
         self.opset = opset
@@ -45,69 +46,69 @@ class NodeView:
         self._attributes = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An attribute, texts as str."""
+        """An attribute; bytes become str."""
         value = self._attributes.get(name, default)
         return value.decode() if isinstance(value, bytes) else value
 
-    def refused(self, why: str) -> BackendError:
-        """The error for what is not supported."""
+    def unsupported(self, why: str) -> BackendError:
+        """The error for an unsupported node."""
         return BackendError(f"onnx.load: {self.label} {why}{at(user_line())}.")
 
     @property
     def label(self) -> str:
-        """How to call it in a message."""
+        """The name of the node in messages."""
         return f"{self.kind} {self.name!r}" if self.name else self.kind
 
     def need(self, shape: Any, dtype: Any) -> None:
-        """Refuse to make an array of that shape if it is too large."""
-        self.room.need(self.label, shape, dtype)
+        """Raise if an array of this shape exceeds the memory limit."""
+        self.memory.need(self.label, shape, dtype)
 
     def only(self, name: str, *allowed: Any) -> None:
-        """Refuse an attribute of other values than these; the first is its default."""
+        """Raise if an attribute has another value than these; the first is its default."""
         value = self.get(name, allowed[0])
         if value not in allowed:
-            raise self.refused(f"with {name}={value!r} is not supported")
+            raise self.unsupported(f"with {name}={value!r} is not supported")
 
     def dtype(self, code: int) -> np.dtype[Any]:
-        """The dtype of a number of ONNX."""
+        """The dtype of an ONNX code."""
         found = dtype_of(code)
         if found is None:
             kind = onnx().TensorProto.DataType.Name(code)
-            raise self.refused(f"has elements of type {kind}, which NumPy does not have")
+            raise self.unsupported(f"has elements of type {kind}, which NumPy does not have")
         return found
 
-    def whole(self, x: Any, what: str) -> list[Any]:
-        """Integers that must be known now: axes, a shape, bounds."""
+    def integers(self, x: Any, what: str) -> list[Any]:
+        """Integers that must be known during the import: axes, a shape, bounds."""
         found = lengths(x)
         if found is None:
-            raise self.refused(
-                f"takes its {what} from values that are known only when it runs, so the shape of "
-                f"its result is not known. Give them to onnx.load by `given`"
+            raise self.unsupported(
+                f"takes its {what} from values that are unknown during the import, so the shape of "
+                f"its result is unknown. Pass the values to onnx.load as `given`"
             )
         return [int(v) if not isinstance(v, Dim) else v for v in found.ravel()]
 
     def number(self, x: Any, what: str) -> Any:
-        """One number that must be known now."""
+        """A number that must be known during the import."""
         if isinstance(x, Handle):
-            raise self.refused(
-                f"takes its {what} from values that are known only when it runs. Give them to "
-                f"onnx.load by `given`"
+            raise self.unsupported(
+                f"takes its {what} from values that are unknown during the import. Pass the values "
+                f"to onnx.load as `given`"
             )
         return np.asarray(x).reshape(-1)[0]
 
     def axes(self, given: Any, ndim: int) -> list[int]:
-        """Axes from an attribute or, since opset 13 or 18, from an input; none of them negative."""
-        found = self.get("axes") if given is None else self.whole(given, "axes")
+        """Nonnegative axes, from an attribute or, since opset 13 or 18, from an input."""
+        found = self.get("axes") if given is None else self.integers(given, "axes")
         return [int(a) % ndim if ndim else 0 for a in found or []]
 
 
 def lengths(x: Any) -> Any:
-    """A value as an array of integers and symbolic sizes; None if it is not known."""
+    """A value as an array of integers and symbolic sizes; None if it is unknown."""
     return None if isinstance(x, Handle) else np.asarray(x)
 
 
-def settled(x: Any) -> Any:
-    """A list of lengths as an array, or as a tensor if there are names in it."""
+def as_value(x: Any) -> Any:
+    """An array of lengths as an integer array, or as a tensor if some are symbolic."""
     if not isinstance(x, np.ndarray) or x.dtype.kind != "O":
         return x
     if not any(isinstance(v, Dim) for v in x.ravel()):
@@ -116,8 +117,8 @@ def settled(x: Any) -> Any:
     return np.stack(parts).reshape(x.shape) if x.shape else parts[0]
 
 
-def listed(values: Any) -> Any:
-    """Lengths as an array: of integers if all of them are."""
+def as_lengths(values: Any) -> Any:
+    """Lengths as an array, of integers if none is symbolic, else of objects."""
     values = list(values)
     if any(isinstance(v, Dim) for v in values):
         out = np.empty(len(values), object)

@@ -1,7 +1,6 @@
 """Normalization over batches, samples, groups, layers and neighbors; dropout.
 
-All are read as in evaluation; a node that is to train is refused, as a file of ONNX cannot keep
-the statistics that it would update.
+Only evaluation mode is supported: in training mode nodes would update statistics.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from wengert._engine.ops.casts import astype
 from .elementwise import weak
 from .node_view import NodeView
 from .registry import imports
+
+_TRAINING = "in training mode is not supported: export the model in evaluation mode"
 
 
 def _standard(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
@@ -31,7 +32,7 @@ def _by_channel(a: Any, x: Any) -> Any:
 @imports("BatchNormalization")
 def _batch(n: NodeView, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
     if n.get("training_mode", 0) or len([o for o in n.outputs if o]) > 1:
-        raise n.refused("in training is not supported: export the model in evaluation")
+        raise n.unsupported(_TRAINING)
     mean, var = _by_channel(mean, x), _by_channel(var, x)
     standard = (x - mean) / np.sqrt(var + weak(n.get("epsilon", 1e-5)))
     return astype(standard * _by_channel(scale, x) + _by_channel(bias, x), x.dtype)
@@ -66,7 +67,7 @@ def _root_mean_square(n: NodeView, x: Any, scale: Any) -> Any:
 @imports("GroupNormalization")
 def _group(n: NodeView, x: Any, scale: Any, bias: Any) -> Any:
     if n.opset < 21:
-        raise n.refused("before opset 21 has other weights, and is not supported")
+        raise n.unsupported("before opset 21, which has weights of another shape, is not supported")
     groups, shape = n.get("num_groups"), tuple(x.shape)
     apart = np.reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
     axes = tuple(range(2, len(shape) + 1))
@@ -100,5 +101,5 @@ def _dropout(n: NodeView, x: Any, ratio: Any = None, training: Any = None) -> An
     if training is not None and bool(n.number(training, "mode")):
         rate = 0.5 if ratio is None else float(n.number(ratio, "ratio"))
         if rate != 0.0:
-            raise n.refused("in training is not supported: export the model in evaluation")
+            raise n.unsupported(_TRAINING)
     return (x, np.ones(x.shape, bool)) if len(n.outputs) > 1 else x

@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM, each a `scan` over time for one or two directions.
 
-Weights of both directions stand in the first axis, those of the gates below each other: z, r, h of
-a GRU, i, o, f, c of an LSTM.  The formulas are those of the operators' descriptions.  Sequences
-are taken as long as they are; activations are the default ones.
+The first axis of weights is the direction; the gates are concatenated along the second: z, r, h for
+GRU, i, o, f, c for LSTM.  The formulas are those of the ONNX specification.  Only sequences of full
+length and the default activations are supported.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def _check(n: NodeView, lengths: Any, directions: int, steps: Any) -> None:
     wanted = _DEFAULTS[n.kind] * directions
     given = [a.decode() if isinstance(a, bytes) else a for a in n.get("activations") or wanted]
     if given != wanted:
-        raise n.refused(f"with activations={given} is not supported")
-    if lengths is not None and any(m != steps for m in n.whole(lengths, "lengths of sequences")):
-        raise n.refused("with sequences that end early is not supported")
+        raise n.unsupported(f"with activations={given} is not supported")
+    if lengths is not None and any(m != steps for m in n.integers(lengths, "lengths of sequences")):
+        raise n.unsupported("with sequences of different lengths is not supported")
     if n.get("clip") is not None or n.get("input_forget", 0):
-        raise n.refused("with clip or input_forget is not supported")
+        raise n.unsupported("with clip or input_forget is not supported")
 
 
 @imports("RNN", "GRU", "LSTM", static=(4,))

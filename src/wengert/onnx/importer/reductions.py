@@ -1,7 +1,7 @@
-"""Reductions over axes, given as an attribute or, in later versions, an input.
+"""Reductions, cumulative sums and softmax.
 
-Without axes all are meant, or none if the node says that this is to do nothing.  Running sums and
-the softmax, which keep the shape, are here too.
+The axes are an attribute or, in later versions, an input.  Without axes all are reduced, or none
+with noop_with_empty_axes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REDUCTIONS = {
 
 
 def _axes(n: NodeView, x: Any, given: Any) -> Any:
-    """The axes; None if nothing is to be done."""
+    """The axes; None if nothing is to be reduced."""
     axes = n.axes(given, len(x.shape))
     if axes:
         return tuple(axes)
@@ -54,7 +54,7 @@ def _axes(n: NodeView, x: Any, given: Any) -> Any:
 def _reduced(n: NodeView, x: Any, given: Any = None) -> Any:
     axes = _axes(n, x, given)
     keep = bool(n.get("keepdims", 1))
-    # Of no axes, ReduceSumSquare is still the square, and ReduceSum what it was given.
+    # Without axes, ReduceSumSquare still squares; ReduceSum returns its input.
     axes = () if axes is None else axes
     out = _REDUCTIONS[n.kind](x, axis=axes, keepdims=keep)
     return out if out.dtype == x.dtype else out.astype(x.dtype)
@@ -88,7 +88,7 @@ def _position(n: NodeView, x: Any) -> Any:
 
 
 @imports("CumSum", "CumProd", static=(1,))
-def _running(n: NodeView, x: Any, given: Any) -> Any:
+def _cumsum(n: NodeView, x: Any, given: Any) -> Any:
     axis = int(n.number(given, "axis")) % len(x.shape)
     back = bool(n.get("reverse", 0))
     total, neutral = (np.cumsum, 0) if n.kind == "CumSum" else (np.cumprod, 1)
@@ -130,9 +130,9 @@ def _lp(n: NodeView, x: Any) -> Any:
 
 
 @imports("TopK", static=(1,))
-def _largest(n: NodeView, x: Any, count: Any) -> Any:
-    """Of equal elements the first comes first, and what is not asked to be in order is, too."""
-    axis, k = n.get("axis", -1) % len(x.shape), n.whole(count, "number of elements")[0]
+def _top_k(n: NodeView, x: Any, count: Any) -> Any:
+    """The largest elements, always sorted; the sort is stable."""
+    axis, k = n.get("axis", -1) % len(x.shape), n.integers(count, "number of elements")[0]
     if n.get("largest", 1):
         key = -x if x.dtype.kind == "f" else np.invert(x)
     else:

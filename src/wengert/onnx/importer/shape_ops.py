@@ -1,7 +1,7 @@
 """Shape operations, and lengths as values.
 
-A Shape is a list of lengths, some of which may have names; what is computed from it stays one, and
-so a Reshape knows its result for all sizes.
+A Shape is an array of lengths, some of which may be symbolic, as are arrays computed from it.  So
+the result of a Reshape has a known symbolic shape.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from wengert._engine.core.symbolic.dim import Dim
 from wengert.numpy import full
 
-from .node_view import NodeView, listed
+from .node_view import NodeView, as_lengths
 from .registry import imports
 
-_LAST_BOUND = 2**31 - 1  # the largest bound of 32 bits, which stands for the end
+_LAST_BOUND = 2**31 - 1  # the largest 32-bit bound of a slice, which stands for the end
 
 
 @imports("Shape")
 def _shape(n: NodeView, x: Any) -> Any:
-    return listed(x.shape[slice(n.get("start", 0), n.get("end"))])
+    return as_lengths(x.shape[slice(n.get("start", 0), n.get("end"))])
 
 
 @imports("Size")
@@ -29,12 +29,12 @@ def _size(n: NodeView, x: Any) -> Any:
     total: Any = 1
     for length in x.shape:
         total = total * length
-    return listed([total]).reshape(())
+    return as_lengths([total]).reshape(())
 
 
 @imports("Reshape", lengths=True, static=(1,))
 def _reshape(n: NodeView, x: Any, shape: Any) -> Any:
-    wanted = n.whole(shape, "shape")
+    wanted = n.integers(shape, "shape")
     if not n.get("allowzero", 0):
         wanted = [x.shape[k] if type(m) is int and m == 0 else m for k, m in enumerate(wanted)]
     return np.reshape(x, tuple(wanted))
@@ -56,7 +56,7 @@ def _squeeze(n: NodeView, x: Any, axes: Any = None) -> Any:
 
 @imports("Unsqueeze", lengths=True, static=(1,))
 def _unsqueeze(n: NodeView, x: Any, axes: Any = None) -> Any:
-    given = n.get("axes") if axes is None else n.whole(axes, "axes")
+    given = n.get("axes") if axes is None else n.integers(axes, "axes")
     return np.expand_dims(x, tuple(a % (len(x.shape) + len(given)) for a in given))
 
 
@@ -80,7 +80,7 @@ def _concat(n: NodeView, *xs: Any) -> Any:
 @imports("Split", static=(1,))
 def _split(n: NodeView, x: Any, sizes: Any = None) -> Any:
     axis = n.get("axis", 0) % len(x.shape)
-    given = n.get("split") if sizes is None else n.whole(sizes, "sizes")
+    given = n.get("split") if sizes is None else n.integers(sizes, "sizes")
     if given is None:
         count = n.get("num_outputs") or len(n.outputs)
         each = -(-x.shape[axis] // count)
@@ -97,7 +97,7 @@ def _split(n: NodeView, x: Any, sizes: Any = None) -> Any:
 
 @imports("Expand", static=(1,), grows=True)
 def _expand(n: NodeView, x: Any, shape: Any) -> Any:
-    wanted = n.whole(shape, "shape")
+    wanted = n.integers(shape, "shape")
     have = (1,) * (len(wanted) - len(x.shape)) + tuple(x.shape)
     wanted = [1] * (len(have) - len(wanted)) + wanted
     final = tuple(h if type(m) is int and m == 1 else m for h, m in zip(have, wanted, strict=True))
@@ -108,14 +108,14 @@ def _expand(n: NodeView, x: Any, shape: Any) -> Any:
 
 @imports("Tile", static=(1,), grows=True)
 def _tile(n: NodeView, x: Any, counts: Any) -> Any:
-    return np.tile(x, tuple(n.whole(counts, "repeats")))
+    return np.tile(x, tuple(n.integers(counts, "repeats")))
 
 
 @imports("Slice", lengths=True, static=(1, 2, 3, 4))
 def _slice(n: NodeView, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    first, last = n.whole(starts, "starts"), n.whole(ends, "ends")
-    where = list(range(len(first))) if axes is None else n.whole(axes, "axes")
-    by = [1] * len(first) if steps is None else n.whole(steps, "steps")
+    first, last = n.integers(starts, "starts"), n.integers(ends, "ends")
+    where = list(range(len(first))) if axes is None else n.integers(axes, "axes")
+    by = [1] * len(first) if steps is None else n.integers(steps, "steps")
     index = [slice(None)] * len(x.shape)
     for a, b, axis, step in zip(first, last, where, by, strict=True):
         index[axis] = _bounded(a, b, step, x.shape[axis])
@@ -123,7 +123,7 @@ def _slice(n: NodeView, x: Any, starts: Any, ends: Any, axes: Any = None, steps:
 
 
 def _bounded(a: Any, b: Any, step: int, length: Any) -> slice:
-    """A slice whose bounds beyond the ends, which ONNX writes as large numbers, are left out."""
+    """A slice without bounds beyond the ends, which ONNX writes as large numbers."""
     if step > 0:
         last = None if not isinstance(b, Dim) and b >= _LAST_BOUND else b
         return slice(a, last, None if step == 1 else step)
@@ -160,9 +160,9 @@ def _space_to_depth(n: NodeView, x: Any) -> Any:
 @imports("Pad", static=(1, 2, 3), grows=True)
 def _pad(n: NodeView, x: Any, pads: Any, value: Any = None, axes: Any = None) -> Any:
     mode = n.get("mode", "constant")
-    amounts = n.whole(pads, "pads")
+    amounts = n.integers(pads, "pads")
     ndim, half = len(x.shape), len(amounts) // 2
-    where = range(ndim) if axes is None else [a % ndim for a in n.whole(axes, "axes")]
+    where = range(ndim) if axes is None else [a % ndim for a in n.integers(axes, "axes")]
     width = [(0, 0)] * ndim
     for k, axis in enumerate(where):
         width[axis] = (amounts[k], amounts[half + k])
