@@ -76,7 +76,7 @@ Z = onp.array([1.0 + 2.0j, -0.5 + 0.3j])
 # ---- operators ---------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_readme():
+def test_example_of_the_readme():
     def tanh(x):
         return (1.0 - np.exp(-2 * x)) / (1.0 + np.exp(-2 * x))
 
@@ -87,7 +87,7 @@ def test_the_example_of_the_readme():
         assert float(f(x)) == pytest.approx(want, rel=1e-12)
 
 
-def test_grad_by_arguments_and_containers():
+def test_grad_with_respect_to_arguments_and_containers():
     def f(x, y, scale=1.0):
         return scale * x * y["a"] ** 2
 
@@ -161,7 +161,7 @@ def test_checkpoint():
     onp.testing.assert_allclose(hessian(checkpoint(f))(X), onp.diag(2 * onp.cos(2 * X)), atol=1e-15)
 
 
-def test_what_is_refused():
+def test_errors():
     with pytest.raises(NotScalarError):
         grad(np.sin)(X)
     with pytest.raises(NotScalarError):
@@ -198,7 +198,7 @@ def test_holomorphic_functions(k):
     onp.testing.assert_allclose(grad(lambda z: np.sum(np.imag(f(z))))(Z), -1j * slope(Z))
 
 
-def test_functions_that_are_not_holomorphic():
+def test_nonholomorphic_functions():
     onp.testing.assert_allclose(grad(np.abs)(3.0 + 4.0j), 0.6 - 0.8j)
     onp.testing.assert_allclose(grad(lambda z: np.sum(np.abs(z) ** 2))(Z), 2 * Z.conj())
     onp.testing.assert_allclose(grad(np.angle)(3.0 + 4.0j), (-4 - 3j) / 25)
@@ -208,13 +208,13 @@ def test_functions_that_are_not_holomorphic():
         assert holomorphic_grad(np.square)(3.0) == 6.0
 
 
-def test_a_real_argument_of_a_complex_program():
+def test_real_argument_of_a_complex_function():
     f = lambda x: np.real(np.exp(1j * x))  # noqa: E731
     assert grad(f)(1.0) == pytest.approx(-onp.sin(1.0))
     assert grad(grad(f))(1.0) == pytest.approx(-onp.cos(1.0))
 
 
-# ---- functions with rules ----------------------------------------------------------------------
+# ---- primitives --------------------------------------------------------------------------------
 
 
 def rules_of_logsumexp():
@@ -231,7 +231,7 @@ def rules_of_logsumexp():
     return logsumexp, vjp
 
 
-def test_a_primitive():
+def test_primitive():
     logsumexp, vjp = rules_of_logsumexp()
     assert logsumexp.__name__ == "logsumexp"
     with pytest.raises(NotDifferentiableError, match="defvjp"):
@@ -249,7 +249,7 @@ def test_a_primitive():
     onp.testing.assert_allclose(rows[1], scipy.special.softmax(2 * X))
 
 
-def test_rules_by_argument():
+def test_rules_for_single_arguments():
     @primitive
     def f(x, y, n, scale=1.0):
         return scale * x**n * y
@@ -328,7 +328,7 @@ def test_forward_rules():
     assert make_jvp(mean)(X)(X)[1] == pytest.approx(X.mean())
 
 
-def test_complex_rules_are_in_autograds_convention():
+def test_complex_rules_follow_the_convention_of_autograd():
     @primitive
     def square(z):
         return z * z
@@ -341,7 +341,7 @@ def test_complex_rules_are_in_autograds_convention():
     onp.testing.assert_allclose(wg.grad(lambda z: np.sum(np.real(square(z))))(Z), 2 * Z.conj())
 
 
-def test_containers_in_and_out():
+def test_primitives_of_containers():
     @primitive
     def swap(pair):
         return {"first": pair[1] * 2.0, "second": pair[0] * 3.0}
@@ -357,7 +357,7 @@ def test_containers_in_and_out():
     assert make_jvp(lambda x: f(x, x))(2.0)(1.0)[1] == 24.0
 
 
-def test_what_no_derivative_passes():
+def test_functions_without_derivative():
     @notrace_primitive
     def pivot(x):
         assert type(x) is onp.ndarray
@@ -396,7 +396,7 @@ def test_boxes_and_builtins():
     assert (wg.trace(lambda x: 2 * x if ag_type(x) is onp.ndarray else x)(X)(X) == 2 * X).all()
 
 
-def test_spaces():
+def test_vector_spaces():
     space = vspace({"a": Z, "b": [1.0, X]})
     assert space.size == 8 and space.iscomplex and space == vspace(space.zeros())
     assert len(list(space.standard_basis())) == 8
@@ -444,7 +444,7 @@ def test_optimizers(optimize):
     onp.testing.assert_allclose(end["w"], 3.0, atol=0.1)
 
 
-def test_the_first_steps_of_the_optimizers():
+def test_first_steps_of_optimizers():
     g = lambda x, i: 2.0 * x  # noqa: E731
     x = onp.array([1.0])
     assert sgd(g, x, num_iters=1)[0] == pytest.approx(1.0 - 0.1 * 0.1 * 2.0)
@@ -452,7 +452,7 @@ def test_the_first_steps_of_the_optimizers():
     assert adam(g, x, num_iters=1)[0] == pytest.approx(1.0 - 0.001, rel=1e-6)
 
 
-def test_a_fixed_point():
+def test_fixed_point():
     def newton(a):
         return lambda x: 0.5 * (x + a / x)
 
@@ -474,7 +474,7 @@ def test_a_fixed_point():
     onp.testing.assert_allclose(solved, onp.linalg.inv(onp.eye(2) - m), rtol=1e-9)
 
 
-def test_check_grads_finds_a_wrong_rule():
+def test_check_grads_detects_a_wrong_rule():
     @primitive
     def wrong(x):
         return x**2
@@ -504,7 +504,7 @@ def test_namespaces():
     assert (grad(lambda x: np.sum(np.array([x[0], x[1] * 2, 3.0])))(X) == [1, 2, 0]).all()
 
 
-def test_a_network_of_containers():
+def test_network_with_parameters_in_containers():
     rng = npr.RandomState(1)
     params = [(rng.randn(m, n) * 0.5, rng.randn(n) * 0.1) for m, n in ((2, 8), (8, 1))]
     inputs = rng.randn(20, 2)
@@ -524,7 +524,7 @@ def test_a_network_of_containers():
     assert objective(end, 0) < 0.2 * objective(params, 0)
 
 
-def test_programs_compile():
+def test_compiled_functions():
     f = wg.jit(grad(lambda x: np.sum(np.sin(x) ** 2)))
     onp.testing.assert_allclose(f(X), onp.sin(2 * X))
     onp.testing.assert_allclose(wg.vmap(grad(np.sin))(X), onp.cos(X))
@@ -532,7 +532,7 @@ def test_programs_compile():
 
 @pytest.mark.parametrize("entry", [0, 7, 11])
 @pytest.mark.parametrize("wrong", ["vjp", "jvp", "second"])
-def test_check_grads_finds_one_wrong_entry(entry, wrong):
+def test_check_grads_detects_one_wrong_entry(entry, wrong):
     x = onp.random.default_rng(0).normal(size=(3, 4))
     off = onp.zeros(12)
     off[entry] = 1e-4
@@ -555,7 +555,7 @@ def test_check_grads_finds_one_wrong_entry(entry, wrong):
         check_grads(cube)(x)
 
 
-def test_the_cost_of_check_grads_does_not_grow_with_the_number_of_entries():
+def test_cost_of_check_grads_is_independent_of_the_number_of_entries():
     calls = []
 
     def f(x):
@@ -570,7 +570,7 @@ def test_the_cost_of_check_grads_does_not_grow_with_the_number_of_entries():
     assert counts[1] <= 1.5 * counts[0] < 80  # entry by entry 430 and 2,900
 
 
-def test_random_variables_take_no_key():
+def test_rvs_takes_no_key():
     for name in ("norm", "expon", "gamma", "t", "poisson", "chi2", "beta"):
         given = {
             "gamma": (2.0,),
@@ -596,7 +596,7 @@ def test_random_variables_take_no_key():
 
 
 def convolved(a, b, axes, dot_axes, mode):
-    """By loops: autograd's definition, axes of a that stay, those of b, the convolved ones."""
+    """autograd's definition by loops, with axes (others of a, others of b, convolved)."""
     k = len(axes[0])
     stay = [[i for i in range(x.ndim) if i not in c and i not in d]
             for x, c, d in zip((a, b), axes, dot_axes, strict=True)]  # fmt: skip
@@ -643,7 +643,7 @@ def test_convolve_along_axes(one, two, axes, dot_axes, mode):
     want = convolved(a, b, axes, dot_axes, mode)
     f = lambda a, b: convolve(a, b, axes=axes, dot_axes=dot_axes, mode=mode)  # noqa: E731
     onp.testing.assert_allclose(f(a, b), want, atol=1e-13)
-    # it is linear in both, so products of its derivatives are known
+    # bilinear, so the derivatives are known
     for got in wg.vjp(f, a, b)[1](want):
         assert got.shape in (one, two)
     for k, x in enumerate((a, b)):
@@ -659,7 +659,7 @@ def test_convolve_of_all_axes_and_its_errors():
     assert signal.fftconvolve is wg.scipy.signal.fftconvolve
     with pytest.raises(ValueError, match="mode='half'"):
         signal.convolve(a, b, mode="half")
-    with pytest.raises(ValueError, match="named twice"):
+    with pytest.raises(ValueError, match="are repeated"):
         signal.convolve(a, b, axes=([0, -2], [0, 1]))
     with pytest.raises(ValueError, match="2 axes of A and 1 of B"):
         signal.convolve(a, b, axes=([0, 1], [0]))

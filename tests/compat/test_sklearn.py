@@ -1,4 +1,4 @@
-"""Estimators: scikit-learn's own checks, its values where the minimum is one, pipelines."""
+"""Estimators: the checks of scikit-learn, comparison with its results, pipelines."""
 
 import pickle
 
@@ -24,7 +24,7 @@ OF_ENVIRONMENT = "check_array_api_input"  # wants SCIPY_ARRAY_API=1 before SciPy
 
 
 def passes(name):
-    """Run every check; the names of those that were skipped."""
+    """Run all checks; return the names of skipped ones."""
     skipped = []
     for estimator, check in estimator_checks_generator(getattr(sklearn, name)()):
         if getattr(check, "func", check).__name__ == OF_ENVIRONMENT:
@@ -46,7 +46,7 @@ def passes(name):
     "name",
     [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in sorted(sklearn.__all__)],
 )
-def test_scikit_learns_own_checks(name):
+def test_estimator_checks_of_scikit_learn(name):
     assert len(passes(name)) < 10
 
 
@@ -64,7 +64,7 @@ def iris():
 
 
 @pytest.mark.parametrize("rows", [slice(None), slice(0, 6)], ids=["tall", "wide"])
-def test_ridge_is_theirs(diabetes, rows):
+def test_ridge_agrees_with_scikit_learn(diabetes, rows):
     x, y = diabetes[0][rows], diabetes[1][rows]
     y = np.stack([y, y[::-1] ** 2], axis=1)
     weight = np.linspace(0, 1, len(y))
@@ -74,7 +74,7 @@ def test_ridge_is_theirs(diabetes, rows):
         np.testing.assert_allclose(ours.predict(x), theirs.predict(x), rtol=1e-8)
 
 
-def test_ridge_without_penalty_of_dependent_features_is_the_least_norm(diabetes):
+def test_ridge_of_dependent_features_has_minimal_norm(diabetes):
     x, y = diabetes
     x = np.hstack([x, x[:, :2]])
     ours = sklearn.Ridge(0.0).fit(x, y)
@@ -84,7 +84,7 @@ def test_ridge_without_penalty_of_dependent_features_is_the_least_norm(diabetes)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.7, 0.0])
-def test_elastic_net_is_theirs(diabetes, share):
+def test_elastic_net_agrees_with_scikit_learn(diabetes, share):
     x, y = diabetes
     ours = sklearn.ElasticNet(0.02, l1_ratio=share, tol=1e-13, max_iter=100_000).fit(x, y)
     if share:
@@ -96,8 +96,8 @@ def test_elastic_net_is_theirs(diabetes, share):
     assert ours.intercept_ == pytest.approx(theirs.intercept_)
 
 
-def test_lasso_is_zero_where_the_slope_is_too_small(diabetes):
-    """The conditions of Karush, Kuhn and Tucker at the minimum."""
+def test_lasso_satisfies_the_optimality_conditions(diabetes):
+    """The Karush-Kuhn-Tucker conditions at the minimum."""
     x, y = diabetes
     model = sklearn.Lasso(0.5, tol=1e-12).fit(x, y)
     slope = x.T @ (y - model.predict(x)) / len(y)
@@ -108,7 +108,7 @@ def test_lasso_is_zero_where_the_slope_is_too_small(diabetes):
     assert 0 <= model.dual_gap_ < 1e-6
 
 
-def test_a_loop_that_ends_too_early_warns(diabetes):
+def test_missing_convergence_warns(diabetes):
     with pytest.warns(UserWarning, match="did not converge: the duality gap"):
         sklearn.Lasso(1e-3, max_iter=2).fit(*diabetes)
 
@@ -118,7 +118,7 @@ def test_a_loop_that_ends_too_early_warns(diabetes):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_logistic_regression_is_theirs(iris, classes, intercept):
+def test_logistic_regression_agrees_with_scikit_learn(iris, classes, intercept):
     x, y = iris
     x, y = x[y < classes], y[y < classes]
     ours = sklearn.LogisticRegression(2.0, fit_intercept=intercept, tol=1e-9).fit(x, y)
@@ -139,7 +139,7 @@ def test_probabilities_do_not_underflow():
     np.testing.assert_allclose(logs, [[0.0, -2000.0], [-2000.0, 0.0]], atol=1e-300)
 
 
-def test_perceptron_learns_in_a_pipeline_and_a_search(iris):
+def test_perceptron_in_a_pipeline_and_a_grid_search(iris):
     x, y = iris
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     pipe = make_pipeline(
@@ -154,11 +154,11 @@ def test_perceptron_learns_in_a_pipeline_and_a_search(iris):
     assert np.array_equal(again.predict(x), search.predict(x))
 
 
-def test_perceptron_follows_its_seed_also_when_compiled(diabetes, monkeypatch):
+def test_perceptron_is_reproducible_from_the_seed(diabetes, monkeypatch):
     x, y = diabetes[0] * 10, diabetes[1] / 100
 
     def trained(worth):
-        monkeypatch.setattr("wengert.compat.sklearn.mlp.WORTH_COMPILING", worth)
+        monkeypatch.setattr("wengert.compat.sklearn.mlp.MIN_COMPILED_STEPS", worth)
         model = sklearn.MLPRegressor(
             (6,), "tanh", batch_size=100, max_iter=6, tol=0.0, n_iter_no_change=100, random_state=3
         )
@@ -181,7 +181,7 @@ THEIRS = {
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_process_is_theirs_at_given_scales(rng, kernel):
+def test_process_with_given_scales_agrees_with_scikit_learn(rng, kernel):
     x, y, z = rng.normal(size=(15, 2)), rng.normal(size=15), rng.normal(size=(4, 2))
     ours = sklearn.GaussianProcessRegressor(
         kernel, length_scale=[0.7, 1.9], noise=0.1, optimize=False
@@ -195,7 +195,7 @@ def test_process_is_theirs_at_given_scales(rng, kernel):
     assert ours.log_marginal_likelihood_ == pytest.approx(theirs.log_marginal_likelihood_value_)
 
 
-def test_process_finds_the_likeliest_scales(iris):
+def test_process_maximizes_the_likelihood(iris):
     x, y = iris[0][::3, :3], iris[0][::3, 3]
     ours = sklearn.GaussianProcessRegressor(normalize_y=True).fit(x, y)
     kernel = kernels.ConstantKernel(1.0) * kernels.RBF(np.ones(3)) + kernels.WhiteKernel(1e-2)
@@ -214,7 +214,7 @@ def test_gradients_where_samples_coincide(kernel):
     assert np.all(np.isfinite(wg.grad(f)(np.zeros(2))))
 
 
-def test_functions_are_drawn_from_what_is_known():
+def test_samples_from_the_posterior():
     model = sklearn.GaussianProcessRegressor(noise=1e-6, optimize=False)
     model.fit([[0.0], [1.0]], [2.0, -1.0])
     drawn = model.sample_y([[0.0], [1.0], [9.0]], 500)
@@ -222,19 +222,19 @@ def test_functions_are_drawn_from_what_is_known():
     assert drawn[2].std() == pytest.approx(1.0, rel=0.15)
 
 
-# ---- what is refused ---------------------------------------------------------------------------
+# ---- errors ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda: sklearn.Ridge(-1.0), "alpha has to be at least 0"),
+        (lambda: sklearn.Ridge(-1.0), "alpha must be at least 0"),
         (lambda: sklearn.ElasticNet(l1_ratio=2.0), "from 0 to 1"),
         (lambda: sklearn.GaussianProcessRegressor("cubic"), "one of"),
-        (lambda: sklearn.GaussianProcessRegressor(length_scale=0.0), "larger than 0"),
+        (lambda: sklearn.GaussianProcessRegressor(length_scale=0.0), "must be positive"),
         (lambda: sklearn.GaussianProcessRegressor(noise=0.0), "larger than 0"),
         (lambda: sklearn.MLPRegressor(activation="step"), "one of"),
-        (lambda: sklearn.MLPRegressor((0,)), "at least one number"),
+        (lambda: sklearn.MLPRegressor((0,)), "must be at least 1"),
         (lambda: sklearn.MLPRegressor(learning_rate_init=0.0), "larger than 0"),
     ],
 )
@@ -245,5 +245,5 @@ def test_options_out_of_range(make, what):
 
 def test_classifiers_need_two_classes():
     for make in (sklearn.LogisticRegression, sklearn.MLPClassifier):
-        with pytest.raises(errors.ArgumentError, match="one class only"):
+        with pytest.raises(errors.ArgumentError, match="single class"):
             make().fit([[0.0], [1.0]], [1, 1])

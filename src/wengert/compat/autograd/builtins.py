@@ -1,7 +1,7 @@
 """Python's builtins under the names that programs for autograd import.
 
-isinstance, type    what they say of a tensor is what they say of its value
-dict, list, tuple   Python's: containers of tensors need nothing special here
+isinstance, type    for a tensor, those of its value
+dict, list, tuple   Python's own: containers of tensors need no special class
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["dict", "isinstance", "list", "tuple", "type"]
 
 
 def isinstance(x: Any, kinds: Any) -> bool:
-    """Python's isinstance, of the value that a tensor has."""
+    """Python's isinstance, for the value of a tensor."""
     return builtins.isinstance(x, kinds) or issubclass(type(x), kinds)
 
 
 def type(x: Any) -> Any:
-    """Python's type, of the value that a tensor has; single numbers are NumPy's."""
+    """Python's type, for the value of a tensor; single numbers are NumPy scalars."""
     if not builtins.isinstance(x, Handle):
         return builtins.type(x)
     if is_traced(x):

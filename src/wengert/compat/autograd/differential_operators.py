@@ -1,17 +1,17 @@
 """Differential operators with autograd's names, signatures and conventions.
 
     grad, value_and_grad, grad_and_aux, grad_named, multigrad_dict    of real scalar functions
-    elementwise_grad (egrad), deriv, holomorphic_grad                 of elementwise ones
+    elementwise_grad (egrad), deriv, holomorphic_grad                 of elementwise functions
     jacobian, hessian                                                 matrices
     make_vjp, make_jvp, make_hvp, make_ggnvp                          linear maps at a point
-    hessian_tensor_product, tensor_jacobian_product                   their products
-    checkpoint                                                        less memory
+    hessian_tensor_product, tensor_jacobian_product                   products with a tensor
+    checkpoint                                                        recompute to save memory
 
-Each takes a function and the number of an argument (or a list of numbers), and returns a function
-of the same arguments.  Arguments may be nested containers of arrays.
+Each takes a function and the index of an argument (or a list of indices), and returns a function of
+the same arguments.  Arguments may be nested containers of arrays.
 
-Complex numbers: autograd's cotangents are linear forms, wengert's are members of the space itself,
-so they are conjugated on their way in and out.
+Complex numbers: autograd's cotangents are the conjugates of wengert's, so they are conjugated on
+input and output.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ __all__ = [
 
 @unary_to_nary
 def make_vjp(fun: Callable[..., Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """``make_vjp(fun, argnum=0)(*args)`` is a pair: the pullback g -> g J at the point, the value.
+    """``make_vjp(fun, argnum=0)(*args)`` is a pair: the pullback g -> g J, and the value.
 
     Examples
     --------
@@ -98,11 +98,11 @@ def make_jvp_reversemode(fun: Callable[..., Any], x: Any) -> Callable[[Any], Any
 
 
 def _seed(value: Any, what: str) -> Any:
-    """The number one, if a value is one real number."""
+    """The seed 1, for a value that is a real number."""
     space = vspace(value)
     if space.size != 1 or space.iscomplex:
         raise NotScalarError(
-            f"{what} of a function that returned {space}, not one real number. Use jacobian, "
+            f"{what} of a function that returned {space}, not a real number. Use jacobian, "
             f"elementwise_grad or holomorphic_grad{at(user_line())}."
         )
     return space.ones()
@@ -110,7 +110,7 @@ def _seed(value: Any, what: str) -> Any:
 
 @unary_to_nary
 def grad(fun: Callable[..., Any], x: Any) -> Any:
-    """``grad(fun, argnum=0)(*args)`` is the gradient of a function of one real value.
+    """``grad(fun, argnum=0)(*args)`` is the gradient of a real scalar function.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
 
 
 def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Gradients with respect to all arguments, as a dict by name; defaults are arguments, too."""
+    """Gradients with respect to all arguments, including defaults, as a dict by name."""
     signature = inspect.signature(fun)
 
     def of_bound(arguments: dict[str, Any]) -> Any:
@@ -166,7 +166,7 @@ def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., Any]:
 def elementwise_grad(fun: Callable[..., Any], x: Any) -> Any:
     """``elementwise_grad(fun, argnum=0)(*args)``: the sum of each column of the Jacobian.
 
-    Of a function of each element that is its derivative there.
+    For an elementwise function this is its derivative.
 
     Examples
     --------
@@ -190,7 +190,7 @@ egrad = elementwise_grad
 
 @unary_to_nary
 def deriv(fun: Callable[..., Any], x: Any) -> Any:
-    """``deriv(fun, argnum=0)(*args)``: the derivative along ones, by forward mode."""
+    """``deriv(fun, argnum=0)(*args)``: the derivative along a tangent of ones, by forward mode."""
     return make_jvp(fun)(x)(vspace(x).ones())[1]
 
 
@@ -223,8 +223,8 @@ def jacobian(fun: Callable[..., Any], x: Any) -> Any:
     space = vspace(value)
     if space.iscomplex or space.shape is None:
         raise NotDifferentiableError(
-            f"jacobian by complex numbers of a function that returned {space}. Take the real and "
-            f"the imaginary part of it, one at a time{at(user_line())}."
+            f"jacobian with respect to complex numbers of a function that returned {space}. "
+            f"Differentiate its real and imaginary parts separately{at(user_line())}."
         )
     rows = [vjp(unit) for unit in space.standard_basis()]
     shape = (*space.shape, *vspace(x).shape)  # type: ignore[misc]
@@ -239,12 +239,12 @@ def hessian(fun: Callable[..., Any], x: Any) -> Any:
 
 @unary_to_nary
 def make_hvp(fun: Callable[..., Any], x: Any) -> Any:
-    """``make_hvp(fun, argnum=0)(*args)`` is a pair: v -> H v at the point, the gradient there."""
+    """``make_hvp(fun, argnum=0)(*args)`` is a pair: v -> H v at the point, and the gradient."""
     return make_vjp(grad(fun))(x)
 
 
 def hessian_tensor_product(fun: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """A function of the arguments of `fun`, and of a tensor v behind them: H v.
+    """H v, as a function of the arguments of `fun` followed by a tensor v.
 
     Examples
     --------
@@ -263,9 +263,9 @@ hvp = hessian_tensor_product
 
 
 def tensor_jacobian_product(fun: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """A function of the arguments of `fun`, and of a tensor v behind them: v J.
+    """v J, as a function of the arguments of `fun` followed by a tensor v.
 
-    `v` may have fewer axes than the value; then those behind remain.
+    `v` may have fewer axes than the value; then the last axes of the value remain.
     """
 
     def product(*args: Any, **kwargs: Any) -> Any:
@@ -301,5 +301,5 @@ def make_ggnvp(
 
 
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`fun`, whose intermediate values are recomputed in the backward pass and not stored."""
+    """`fun`, with intermediate values recomputed in the backward pass instead of stored."""
     return _checkpoint(fun)

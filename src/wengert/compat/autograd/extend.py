@@ -1,14 +1,14 @@
 """Functions with custom derivatives.
 
-    primitive                                  a function that is not looked into
-    defvjp, defvjp_argnum, defvjp_argnums      its rule in reverse mode
-    defjvp, defjvp_argnum, defjvp_argnums      its rule in forward mode
-    def_linear                                 it is linear in each argument
-    notrace_primitive, register_notrace        no derivative passes it
+    primitive                                  an opaque function
+    defvjp, defvjp_argnum, defvjp_argnums      its rules in reverse mode
+    defjvp, defjvp_argnum, defjvp_argnums      its rules in forward mode
+    def_linear                                 linear in each argument
+    notrace_primitive, register_notrace        no derivative
     vspace, VSpace, Box                        vspace.py, tracer.py
 
-One mode is enough: wengert derives the other.  A rule is written in NumPy's functions, so that it
-differentiates again; for complex numbers in autograd's convention, g times f'(z).
+Rules of one mode suffice: wengert derives the other.  Rules written with NumPy functions can be
+differentiated again.  For complex numbers they follow autograd's convention, g times f'(z).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...errors import NotDifferentiableError, RegistryError, at, user_line
-from .traced_call import PrimitiveRules, called
+from .traced_call import PrimitiveRules, call_primitive
 from .tracer import Box, getval
 from .vspace import VSpace, vspace
 
@@ -42,7 +42,7 @@ Function = Callable[..., Any]
 
 
 def primitive(f_raw: Function) -> Function:
-    """A function that is given plain values, and whose derivative is stated (a decorator).
+    """Make a function an opaque operation with user-defined derivatives (a decorator).
 
     Examples
     --------
@@ -60,7 +60,7 @@ def primitive(f_raw: Function) -> Function:
 
     @functools.wraps(f_raw, updated=())
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
-        return called(f_raw, rules, args, kwargs)
+        return call_primitive(f_raw, rules, args, kwargs)
 
     f_wrapped.fun = f_raw  # type: ignore[attr-defined]
     f_wrapped.rules = rules  # type: ignore[attr-defined]
@@ -71,7 +71,7 @@ def _rules_of(fun: Any) -> PrimitiveRules:
     rules = getattr(fun, "rules", None)
     if not isinstance(rules, PrimitiveRules):
         raise RegistryError(
-            f"{getattr(fun, '__name__', fun)!r} is not a primitive, so it can have no rule. "
+            f"{getattr(fun, '__name__', fun)!r} is not a primitive, so it cannot have rules. "
             f"Decorate it with @primitive first{at(user_line())}."
         )
     return rules
@@ -81,7 +81,7 @@ def _rules_of(fun: Any) -> PrimitiveRules:
 
 
 def defvjp_argnums(fun: Function, vjpmaker: Function) -> None:
-    """State the rule for several arguments: ``vjpmaker(argnums, ans, args, kwargs)(g)``.
+    """Define the rule for several arguments: ``vjpmaker(argnums, ans, args, kwargs)(g)``.
 
     It returns one cotangent for each of `argnums`.
     """
@@ -89,7 +89,7 @@ def defvjp_argnums(fun: Function, vjpmaker: Function) -> None:
 
 
 def defvjp_argnum(fun: Function, vjpmaker: Function) -> None:
-    """State the rule for one argument: ``vjpmaker(argnum, ans, args, kwargs)(g)``."""
+    """Define the rule for one argument: ``vjpmaker(argnum, ans, args, kwargs)(g)``."""
 
     def for_several(argnums: Sequence[int], *given: Any) -> Function:
         pulls = [vjpmaker(argnum, *given) for argnum in argnums]
@@ -101,15 +101,15 @@ def defvjp_argnum(fun: Function, vjpmaker: Function) -> None:
 def defvjp(
     fun: Function, *vjpmakers: Function | None, argnums: Iterable[int] | None = None
 ) -> None:
-    """State the rules: for each argument ``vjpmaker(ans, *args, **kwargs)(g)``.
+    """Define the rules: for each argument ``vjpmaker(ans, *args, **kwargs)(g)``.
 
     Parameters
     ----------
     fun : a primitive
     *vjpmakers : callable or None
-        None where the derivative is known to be zero.
+        None if the derivative is zero.
     argnums : sequence of int, optional
-        The arguments that they are for; by default the first ones.
+        The arguments of the rules; by default the first ones.
     """
     makers = dict(
         zip(range(len(vjpmakers)) if argnums is None else argnums, vjpmakers, strict=False)
@@ -118,8 +118,9 @@ def defvjp(
     def for_one(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
         if argnum not in makers:
             raise NotDifferentiableError(
-                f"VJP of {_rules_of(fun).name} by argument {argnum} is not defined. Give defvjp a "
-                f"rule for it, or None if its derivative is zero{at(user_line())}."
+                f"VJP of {_rules_of(fun).name} with respect to argument {argnum} is not defined. "
+                "Pass a rule for it to defvjp, or None if the derivative is zero"
+                f"{at(user_line())}."
             )
         maker = makers[argnum]
         return _nothing if maker is None else maker(ans, *args, **kwargs)
@@ -128,19 +129,19 @@ def defvjp(
 
 
 def _nothing(g: Any) -> None:
-    """The cotangent of what has no derivative."""
+    """The cotangent of an argument without derivative."""
 
 
 # ---- forward mode --------------------------------------------------------------------------------
 
 
 def defjvp_argnums(fun: Function, jvpmaker: Function) -> None:
-    """State the forward rule: ``jvpmaker(argnums, gs, ans, args, kwargs)``, the whole tangent."""
+    """Define the forward rule: ``jvpmaker(argnums, gs, ans, args, kwargs)``, the full tangent."""
     _rules_of(fun).jvp = jvpmaker
 
 
 def defjvp_argnum(fun: Function, jvpmaker: Function) -> None:
-    """State the forward rule of one argument: ``jvpmaker(argnum, g, ans, args, kwargs)``."""
+    """Define the forward rule of one argument: ``jvpmaker(argnum, g, ans, args, kwargs)``."""
 
     def for_several(argnums: Sequence[int], gs: Sequence[Any], *given: Any) -> Any:
         total = None
@@ -154,15 +155,15 @@ def defjvp_argnum(fun: Function, jvpmaker: Function) -> None:
 
 
 def defjvp(fun: Function, *jvpfuns: Any, argnums: Iterable[int] | None = None) -> None:
-    """State the forward rules: for each argument ``jvpfun(g, ans, *args, **kwargs)``.
+    """Define the forward rules: for each argument ``jvpfun(g, ans, *args, **kwargs)``.
 
     Parameters
     ----------
     fun : a primitive
     *jvpfuns : callable, "same" or None
-        "same" where `fun` is linear in that argument: the tangent is `fun` of it.
+        "same" if `fun` is linear in that argument: the rule is `fun` itself.
     argnums : sequence of int, optional
-        The arguments that they are for; by default the first ones.
+        The arguments of the rules; by default the first ones.
     """
     rules = dict(zip(range(len(jvpfuns)) if argnums is None else argnums, jvpfuns, strict=False))
 
@@ -182,10 +183,10 @@ def defjvp(fun: Function, *jvpfuns: Any, argnums: Iterable[int] | None = None) -
 
 
 def def_linear(fun: Function) -> None:
-    """State that a primitive is linear in each of its arguments.
+    """Declare a primitive linear in each of its arguments.
 
-    Its tangent is the function itself. The reverse rule is the transpose of that, found column by
-    column: state one with `defvjp` where there are many.
+    Its tangent is the function itself. Its transpose is computed column by column; for arguments
+    with many elements define a rule with `defvjp`.
     """
     defjvp_argnum(
         fun,
@@ -198,7 +199,7 @@ def def_linear(fun: Function) -> None:
 
 
 def notrace_primitive(f_raw: Function) -> Function:
-    """A function that is given plain values, and whose result is a constant (a decorator)."""
+    """Make a function an opaque operation whose result is a constant (a decorator)."""
 
     @functools.wraps(f_raw, updated=())
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -208,7 +209,7 @@ def notrace_primitive(f_raw: Function) -> Function:
 
 
 def register_notrace(trace_type: Any, primitive_fun: Function) -> None:
-    """State that the derivative of a primitive is zero, in both modes."""
+    """Define the derivative of a primitive as zero, in both modes."""
     rules = _rules_of(primitive_fun)
     rules.vjp = lambda argnums, ans, args, kwargs: lambda g: (None,) * len(argnums)
     rules.jvp = lambda argnums, gs, ans, args, kwargs: None

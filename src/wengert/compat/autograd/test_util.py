@@ -29,7 +29,7 @@ def check_grads(
 ) -> None:
     """``check_grads(f, argnum=0, modes=("fwd", "rev"), order=2)(*args)``.
 
-    As autograd's it looks along a random direction, in which every entry has its part.
+    Like autograd's it checks one random direction, to which every entry contributes.
 
     Raises
     ------
@@ -40,25 +40,25 @@ def check_grads(
 
 
 def check_vjp(f: Callable[..., Any], x: Any) -> None:
-    """Compare the reverse mode with differences."""
+    """Compare reverse mode with finite differences."""
     check_grads(f, modes=["rev"], order=1)(x)
 
 
 def check_jvp(f: Callable[..., Any], x: Any) -> None:
-    """Compare the forward mode with differences."""
+    """Compare forward mode with finite differences."""
     check_grads(f, modes=["fwd"], order=1)(x)
 
 
 def check_equivalent(x: Any, y: Any) -> None:
-    """Require two values of one space that are the same but for rounding.
+    """Require two values of one vector space that are equal up to rounding.
 
     Raises
     ------
     CheckError
-        They are not.
+        They differ.
     """
     if vspace(x) != vspace(y):
-        raise CheckError(f"{vspace(x)} and {vspace(y)} are different spaces.")
+        raise CheckError(f"{vspace(x)} and {vspace(y)} are different vector spaces.")
     for a, b in zip(pytree.flatten(x)[0], pytree.flatten(y)[0], strict=True):
         if not np.allclose(a, b, rtol=1e-6, atol=1e-6):
             raise CheckError(f"{a} and {b} differ.")
@@ -67,7 +67,7 @@ def check_equivalent(x: Any, y: Any) -> None:
 def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:
     """``combo_check(fun, argnums, modes=...)(args0, args1, ..., option=[...])``.
 
-    Checks every combination of the given arguments, of which each is a list.
+    Checks all combinations of the elements of the arguments, which are lists.
     """
 
     def of_lists(*lists: Any, **options: Any) -> None:

@@ -1,11 +1,11 @@
-"""A call of a user's function as one node of the graph.
+"""Calls of a primitive as nodes of the graph.
 
-A function that was made a primitive may take and return anything: nested containers with tensors in
-them, options, other functions.  Each call whose arguments have tensors in them becomes an operation
-of its own: the tensors are its operands, all else is a part of it.
+The arguments and results of a primitive may be anything: nested containers with tensors, options,
+functions.  Each call whose arguments contain tensors creates an operation: the tensors are its
+operands, everything else is stored in it.
 
-    PrimitiveRules  what is known of the derivative of a primitive
-    called          a call of a primitive
+    PrimitiveRules   the derivative rules of a primitive
+    call_primitive   a call of a primitive
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ JVP = Callable[[Sequence[int], Sequence[Any], Any, tuple[Any, ...], dict[str, An
 
 
 class PrimitiveRules:
-    """What is known of the derivative of a primitive.
+    """The derivative rules of a primitive.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class PrimitiveRules:
     jvp : callable or None
         ``jvp(argnums, gs, ans, args, kwargs)`` gives the tangent.
     is_linear : bool
-        Whether the forward rule calls the primitive itself, as that of a linear function does. Its
-        transpose is then found by its columns.
+        Whether the primitive is linear, so that the forward rule is the primitive itself. The
+        transpose is then computed column by column.
     """
 
     def __init__(self, name: str) -> None:
@@ -50,7 +50,7 @@ class PrimitiveRules:
 
 
 class _Call:
-    """One call: where its tensors stand among its arguments, and how its rules are asked."""
+    """A call: the positions of the tensors in the arguments, and calls of the rules."""
 
     def __init__(
         self, function: Any, rules: PrimitiveRules, args: Any, kwargs: dict[str, Any]
@@ -66,7 +66,7 @@ class _Call:
             if isinstance(x, Handle)
         ]
         self.argnums = sorted({i for i, _ in self.slots})
-        self.several: Any = None  # the structure of a result that is a container
+        self.container: Any = None  # for a result that is a container
 
     @property
     def operands(self) -> list[Any]:
@@ -74,33 +74,33 @@ class _Call:
         return [self.leaves[i][k] for i, k in self.slots]
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments, with values in the place of the tensors."""
+        """The arguments, with values in position of the tensors."""
         full = [list(leaves) for leaves in self.leaves]
         for (i, k), value in zip(self.slots, values, strict=True):
             full[i][k] = value
         return tuple([pytree.unflatten(s, x) for s, x in zip(self.structures, full, strict=True)])
 
     def run(self, *values: Any) -> Any:
-        """What the function returns: an array, or a tuple of those in a container."""
+        """The result of the function: an array, or the tuple of the leaves of a container."""
         out = self.function(*self.arguments(values), **self.kwargs)
         leaves, structure = pytree.flatten(out)
         if structure.is_leaf():
             return out
-        self.several = structure
+        self.container = structure
         return tuple(leaves)
 
-    def answer(self, out: Any) -> Any:
-        """The result as the function returned it."""
-        return out if self.several is None else pytree.unflatten(self.several, out)
+    def unflatten(self, out: Any) -> Any:
+        """The result in the container that the function returned."""
+        return out if self.container is None else pytree.unflatten(self.container, out)
 
     def vjp(self, t: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
         """The cotangents of the tensors, in wengert's convention."""
         rule = self.rules.vjp
         if rule is None:
             raise self._missing("vjp")
-        seeds = self.answer(tuple(_zero_for_none(t, out)) if self.several is not None else t)
+        seeds = self.unflatten(tuple(_zero_for_none(t, out)) if self.container is not None else t)
         args = self.arguments(inputs)
-        pull = rule(self.argnums, self.answer(out), args, self.kwargs)
+        pull = rule(self.argnums, self.unflatten(out), args, self.kwargs)
         bars = conjugated(tuple(pull(conjugated(seeds))))
         if len(bars) != len(self.argnums):
             raise RuleError(
@@ -116,14 +116,15 @@ class _Call:
         if bars == [None]:
             return None
         raise RuleError(
-            f"the vjp of {self.rules.name} by argument {i} has {len(bars)} parts, and the argument "
-            f"has {len(self.leaves[i])}. Return the same containers{at(user_line())}."
+            f"the vjp of {self.rules.name} with respect to argument {i} has {len(bars)} leaves, "
+            f"but the argument has {len(self.leaves[i])}. Return the same containers"
+            f"{at(user_line())}."
         )
 
-    def columns(self, t: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
+    def transpose_by_columns(self, t: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
         """The cotangents of the tensors, from the tangents along all unit vectors."""
         bars = []
-        for place, x in enumerate(inputs):
+        for position, x in enumerate(inputs):
             spec = describe(x)
             units = (1, 1j) if spec.dtype.kind == "c" else (1,)
             found = []
@@ -133,7 +134,7 @@ class _Call:
                     e = np.zeros(spec.shape, spec.dtype)
                     e[index] = unit
                     dots: list[Any] = [None] * len(inputs)
-                    dots[place] = e
+                    dots[position] = e
                     total = total + unit * _product(t, self.jvp(dots, out, *inputs))
                 found.append(total)
             bars.append(wnp.array(found).reshape(spec.shape).astype(spec.dtype))
@@ -153,18 +154,18 @@ class _Call:
                 moving.add(i)
         argnums = sorted(moving)
         gs = [pytree.unflatten(self.structures[i], full[i]) for i in argnums]
-        dot = rule(argnums, gs, self.answer(out), args, self.kwargs)
-        return dot if self.several is None else tuple(pytree.flatten(dot)[0])
+        dot = rule(argnums, gs, self.unflatten(out), args, self.kwargs)
+        return dot if self.container is None else tuple(pytree.flatten(dot)[0])
 
     def _missing(self, mode: str) -> NotDifferentiableError:
         return NotDifferentiableError(
-            f"{mode.upper()} of {self.rules.name} by the arguments {self.argnums} is not defined. "
-            f"Define it with def{mode}({self.rules.name}, ...){at(user_line())}."
+            f"{mode.upper()} of {self.rules.name} with respect to the arguments {self.argnums} is "
+            f"not defined. Define it with def{mode}({self.rules.name}, ...){at(user_line())}."
         )
 
 
 def _product(ts: Any, dots: Any) -> Any:
-    """Re<t, v>, over all outputs."""
+    """The real inner product <t, v> of all outputs."""
     pairs = zip(ts, dots, strict=True) if isinstance(ts, tuple) else [(ts, dots)]
     terms = [np.sum(np.real(np.conj(t) * v)) for t, v in pairs if t is not None and v is not None]
     return sum(terms)
@@ -178,16 +179,16 @@ def _zero_for_none(ts: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
     return [np.zeros_like(o) if t is None else t for t, o in zip(ts, outs, strict=True)]
 
 
-def called(
+def call_primitive(
     function: Any, rules: PrimitiveRules, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """A call of a primitive: the function itself, or a line if there are tensors among `args`."""
+    """Call a primitive: the function itself, or a node if there are tensors in `args`."""
     call = _Call(function, rules, args, kwargs)
     if not call.slots:
         return function(*args, **kwargs)
     vjp: Any = call.vjp if rules.vjp is not None or rules.jvp is None else None
     if vjp is None and rules.is_linear:
-        vjp = call.columns
+        vjp = call.transpose_by_columns
     jvp = call.jvp if rules.jvp is not None else None
     op = UserOperation(call.run, rules.name, vjp=vjp, jvp=jvp)
-    return call.answer(apply(op, call.operands))
+    return call.unflatten(apply(op, call.operands))

@@ -1,7 +1,6 @@
-"""Box, getval, isbox: the arguments of a function that is differentiated.
+"""Box, getval, isbox: the values in a function that is differentiated.
 
-In autograd that is a Box around a value, of a class for each type; here it is a Tensor, whatever
-the type.
+In autograd they are Boxes, with a class for each type of value; here all are Tensors.
 
     Box, isbox, getval
 """
@@ -20,13 +19,13 @@ __all__ = ["Box", "getval", "isbox"]
 
 
 def isbox(x: Any) -> bool:
-    """Whether `x` stands for a value that is differentiated."""
+    """Whether `x` is a value that is differentiated."""
     return isinstance(x, Handle)
 
 
 def getval(x: Any) -> Any:
-    """The plain value, also of what is inside of containers; no derivative passes.
+    """The plain value, also of tensors in containers, without derivative.
 
-    While a graph is built there is none, and what comes back is a tensor that no derivative passes.
+    While a graph is built there are no values, and it returns a detached tensor.
     """
     return pytree.tree_map(value_of, x)

@@ -1,12 +1,12 @@
 """The vector space of a value and of its gradient.
 
-Numbers, arrays and nested containers of them; complex numbers are pairs of real ones.  Classes of
-the user's own are containers once they are registered with optree.
+Values are numbers, arrays and nested containers of them; complex numbers are pairs of real ones.
+User-defined classes are containers if they are registered with optree.
 
-    vspace        the space of a value
+    vspace        the vector space of a value
     VSpace        zeros, ones, a basis, sums, products
-    conjugated    a tree with the complex numbers in it conjugated
-    fitted        a tree in the dtypes of another
+    conjugated    a pytree with its complex leaves conjugated
+    fitted        a pytree in the dtypes of another
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["VSpace", "conjugated", "fitted", "vspace"]
 
 
 class VSpace:
-    """The space of a value; `vspace` makes it.
+    """The vector space of a value, created by `vspace`.
 
     Attributes
     ----------
     shape, dtype
-        Of an array; None of a container.
+        Those of an array; None for a container.
     size : int
-        How many real numbers a member is.
+        Dimension over the real numbers.
     iscomplex : bool
     """
 
@@ -49,19 +49,19 @@ class VSpace:
         return pytree.unflatten(self._structure, [make(s) for s in self._specs])
 
     def zeros(self) -> Any:
-        """The zero."""
+        """The zero vector."""
         return self._made(lambda s: np.zeros(s.shape, s.dtype))
 
     def ones(self) -> Any:
-        """Ones; 1 + 1i of complex numbers."""
+        """Ones; 1 + 1i for complex numbers."""
         return self._made(lambda s: np.full(s.shape, 1 + 1j if s.dtype.kind == "c" else 1, s.dtype))
 
     def randn(self) -> Any:
-        """Normal numbers, by NumPy's global generator."""
+        """Normal random numbers, from NumPy's global generator."""
         return self._made(_normal)
 
     def standard_basis(self) -> Iterator[Any]:
-        """Every member with one real number 1 and the others 0."""
+        """The vectors with one real component 1 and the others 0."""
         for k, spec in enumerate(self._specs):
             for index in np.ndindex(*spec.shape):
                 for unit in (1, 1j) if spec.dtype.kind == "c" else (1,):
@@ -74,7 +74,7 @@ class VSpace:
         return y if x is None else pytree.tree_map(lambda a, b: a + b, x, y)
 
     def mut_add(self, x: Any, y: Any) -> Any:
-        """x + y; nothing is overwritten."""
+        """x + y; unlike in autograd, x is not modified."""
         return self.add(x, y)
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
@@ -82,12 +82,12 @@ class VSpace:
         return pytree.tree_map(lambda leaf: leaf * a, x)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
-        """The inner product of two members as real vectors."""
+        """The inner product of real vectors."""
         pairs = zip(pytree.flatten(x)[0], pytree.flatten(y)[0], strict=True)
         return sum(np.sum(np.real(np.conj(a) * b)) for a, b in pairs)
 
     def covector(self, x: Any) -> Any:
-        """The linear form that x is, in autograd's convention: complex numbers conjugated."""
+        """x as a linear form, in autograd's convention: complex numbers conjugated."""
         return conjugated(x)
 
     def __eq__(self, other: object) -> bool:
@@ -102,15 +102,15 @@ class VSpace:
         return hash(tuple([(s.shape, s.dtype) for s in self._specs]))
 
     def __repr__(self) -> str:
-        return f"<space of {', '.join(map(str, self._specs))}>"
+        return f"<vector space of {', '.join(map(str, self._specs))}>"
 
 
 def _spec(x: Any) -> Any:
     spec = describe(x)
     if spec is None or isinstance(spec, tuple) or spec.dtype.kind not in "biufc":
         raise DtypeError(
-            f"a {type(x).__name__} belongs to no vector space. Use numbers, arrays and containers "
-            f"of them; register a class of your own with optree{at(user_line())}."
+            f"a {type(x).__name__} has no vector space. Use numbers, arrays and containers of "
+            f"them; register your own classes with optree{at(user_line())}."
         )
     return spec
 
@@ -136,7 +136,7 @@ def vspace(value: Any) -> VSpace:
 
 
 def conjugated(x: Any) -> Any:
-    """A tree with the complex numbers in it conjugated."""
+    """A pytree with its complex leaves conjugated."""
     return pytree.tree_map(_conjugate, x)
 
 
@@ -147,7 +147,7 @@ def _conjugate(x: Any) -> Any:
 
 
 def fitted(g: Any, like: Any) -> Any:
-    """A tree of numbers in the dtypes of another: what a user passes as a cotangent.
+    """A cotangent passed by the user, converted to the dtypes of the value.
 
     Raises
     ------
@@ -167,8 +167,8 @@ def _cast(g: Any, like: Any) -> Any:
     if g.dtype.kind == "c" and spec.dtype.kind != "c":
         if not is_traced(g) and np.any(np.imag(g)):
             raise StructureError(
-                "a complex cotangent of a real value. Take its real part: a real value is not "
-                f"moved by an imaginary number{at(user_line())}."
+                "a complex cotangent was passed for a real value. Pass its real part"
+                f"{at(user_line())}."
             )
         g = wnp.real(g)
     return g.astype(spec.dtype)

@@ -1,7 +1,7 @@
 """Operators on functions of one argument, extended to functions of several.
 
 unary_to_nary   a decorator: ``op(fun, x)`` becomes ``op(fun, argnum=0)(*args, **kwargs)``
-get_name        how messages call a function
+get_name        the name of a function in messages
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["get_name", "unary_to_nary"]
 
 
 def get_name(fun: Any) -> str:
-    """The name of a function, or what stands for it."""
+    """The name of a function, or a placeholder."""
     return getattr(fun, "__name__", "[unknown name]")
 
 
@@ -33,7 +33,7 @@ def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         ``op(fun, argnum=0, *more, **options)``, which returns a function of the arguments of
-        `fun`. `argnum` is a number, or a list of numbers: then `x` is a tuple.
+        `fun`. `argnum` is an index, or a list of indices: then `x` is a tuple.
     """
 
     @functools.wraps(operator)
@@ -57,7 +57,7 @@ def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
             return operator(of_one, x, *more, **options)
 
         of_arguments.__name__ = f"{name}_of_{get_name(fun)}_wrt_argnum_{argnum}"
-        of_arguments.__doc__ = f"{name} of {get_name(fun)} by argument {argnum}."
+        of_arguments.__doc__ = f"{name} of {get_name(fun)} with respect to argument {argnum}."
         return of_arguments
 
     return of_function

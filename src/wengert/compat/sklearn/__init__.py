@@ -7,8 +7,8 @@ gaussian_process     GaussianProcessRegressor
 covariance           covariance functions of Gaussian processes
 validation           validation of inputs; the only module that imports scikit-learn
 
-They need scikit-learn (the extra `learn`), have its parameter names, and pass its estimator checks.
-They are fitted with exact derivatives and compiled code.
+They require scikit-learn (the extra `learn`), use its parameter names and pass its estimator
+checks.  They are fitted with exact derivatives and compiled code.
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -19,29 +19,29 @@ import numpy as np
 
 
 def squared_distances(x: Any, z: Any, scales: Any) -> Any:
-    """Squared distances of all pairs in units of the scales, shape (n, m)."""
+    """Squared distances of all pairs, in units of the length scales, shape (n, m)."""
     difference = x[:, None, :] / scales - z[None, :, :] / scales
     return np.sum(difference * difference, axis=2)
 
 
 def rbf(squares: Any) -> Any:
-    """The Gaussian."""
+    """The Gaussian kernel."""
     return np.exp(-0.5 * squares)
 
 
 def matern12(squares: Any) -> Any:
-    """Matern's kernel of half an order, the exponential."""
+    """The Matern kernel of order 1/2, the exponential kernel."""
     return np.exp(-_root(squares))
 
 
 def matern32(squares: Any) -> Any:
-    """Matern's kernel of one and a half orders."""
+    """The Matern kernel of order 3/2."""
     r = math.sqrt(3.0) * _root(squares)
     return (1.0 + r) * np.exp(-r)
 
 
 def matern52(squares: Any) -> Any:
-    """Matern's kernel of two and a half orders."""
+    """The Matern kernel of order 5/2."""
     r = math.sqrt(5.0) * _root(squares)
     return (1.0 + r + 5.0 / 3.0 * squares) * np.exp(-r)
 

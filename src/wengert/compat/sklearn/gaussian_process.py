@@ -2,9 +2,10 @@
 
     y = f(x) + noise,   cov(f(x), f(z)) = s k(r)
 
-with r the distance in units of one length for each feature.  The logarithms of s, of the lengths
-and of the noise maximize the marginal likelihood (Rasmussen and Williams, 2006, equation 2.30 and
-algorithm 2.1), by L-BFGS with the exact gradient through Cholesky's factors, compiled.
+with r the distance in units of a length scale for each feature.  The logarithms of s, of the length
+scales and of the noise variance maximize the marginal likelihood (Rasmussen and Williams, 2006,
+equation 2.30 and algorithm 2.1), found by L-BFGS with the exact compiled gradient of the Cholesky
+factorization.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ LOWEST, HIGHEST = math.log(1e-5), math.log(1e5)
 
 
 class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Regression by a Gaussian process with learned scales.
+    """Gaussian process regression with fitted length scales.
 
     Parameters
     ----------
     kernel : {"rbf", "matern52", "matern32", "matern12"}, default "rbf"
     length_scale : float or array of shape (features,), default 1.0
-        Where the search begins, or what is used without one.
+        Initial length scales, or the ones used without optimization.
     noise : float, default 1e-2
-        The variance of the noise, likewise.
+        Initial variance of the noise, or the one used without optimization.
     optimize : bool, default True
-        Whether to learn the scales.
+        Whether to fit the length scales and the noise.
     n_restarts : int, default 0
-        Further searches, from random scales.
+        Number of further optimizations from random initial values.
     alpha : float, default 1e-10
-        Added to the diagonal, so that samples may coincide.
+        Added to the diagonal of the covariance, so that samples may coincide.
     normalize_y : bool, default False
-        Take off the mean of the targets, and divide by their deviation.
+        Normalize the targets to mean 0 and standard deviation 1.
     random_state : int, RandomState or None
-        For restarts and samples.
+        Seed of restarts and samples.
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
-        """Learn the scales, and factor the covariance of the samples.
+        """Fit the parameters, and factorize the covariance of the samples.
 
         Parameters
         ----------
@@ -110,8 +111,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         at_least(self, alpha=0, n_restarts=0)
         if self.kernel not in KERNELS:
             raise ArgumentError(
-                f"GaussianProcessRegressor(kernel={self.kernel!r}): it is one of {list(KERNELS)}. "
-                f"Choose one{at(user_line())}."
+                f"GaussianProcessRegressor(kernel={self.kernel!r}): expected one of "
+                f"{list(KERNELS)}{at(user_line())}."
             )
         x, y = pairs(self, X, y)
         self._flat, self._dtype = y.ndim == 1, x.dtype
@@ -137,8 +138,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         lengths = np.broadcast_to(np.asarray(self.length_scale, float), (features,))
         if np.any(lengths <= 0):
             raise ArgumentError(
-                f"GaussianProcessRegressor(length_scale={self.length_scale!r}): lengths are larger "
-                f"than 0. Change it{at(user_line())}."
+                f"GaussianProcessRegressor(length_scale={self.length_scale!r}): length_scale must "
+                f"be positive. Change it{at(user_line())}."
             )
         return {"lengths": np.log(lengths), "noise": math.log(self.noise), "variance": 0.0}
 
@@ -159,19 +160,20 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     # ---- prediction ----------------------------------------------------------------------------
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """The mean of the process, and how sure it is.
+        """The mean of the process, optionally with its standard deviation or covariance.
 
         Parameters
         ----------
         X : array of shape (n, features)
         return_std, return_cov : bool
-            Also the standard deviation, shape like the mean; or the covariance, shape (n, n) or
-            (n, n, targets). Of the process, without the noise.
+            Also return the standard deviation, of the shape of the mean, or the covariance, shape
+            (n, n) or (n, n, targets), of the process without noise.
         """
         if return_std and return_cov:
             raise ArgumentError(
-                "predict(return_std=True, return_cov=True): one of them at a time; the deviations "
-                f"are the roots of the covariance's diagonal{at(user_line())}."
+                "predict(return_std=True, return_cov=True): pass only one of them; standard "
+                "deviations are the square roots of the diagonal of the covariance"
+                f"{at(user_line())}."
             )
         z = samples(self, X).astype(float)
         across = self._between(z, self._x)
@@ -187,11 +189,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return mean, self._shaped(left[:, :, None] * self._spread**2)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Functions drawn from what is known, shape (n, n_samples); of one target only."""
+        """Samples from the posterior, shape (n, n_samples); for a single target only."""
         mean, covariance = self.predict(X, return_cov=True)
         if not self._flat:
             raise ArgumentError(
-                "sample_y draws functions of one target, this process has several. Fit one for "
+                "sample_y supports a single target, but this process has several. Fit one for "
                 f"each{at(user_line())}."
             )
         random = check_random_state(random_state)
@@ -219,7 +221,7 @@ def _covariance(kernel: str, scales: Any, x: Any, alpha: Any) -> Any:
 
 
 def _loss(kernel: str) -> Any:
-    """Minus the logarithm of the marginal likelihood, by the logarithms of the scales."""
+    """The negative log marginal likelihood as a function of the logarithms of the parameters."""
     return _LOSSES[kernel]
 
 

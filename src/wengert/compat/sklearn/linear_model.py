@@ -1,11 +1,11 @@
-"""Linear regression with penalties: Ridge in closed form, Lasso and ElasticNet by a compiled loop.
+"""Linear regression with penalties: Ridge in closed form, Lasso and ElasticNet iteratively.
 
     minimize  |y - X w - b|**2 + alpha |w|**2                                           Ridge
     minimize  |y - X w - b|**2 / (2 n) + alpha r |w|_1 + alpha (1 - r) |w|**2 / 2       the others
 
-The loop is the proximal gradient method with Nesterov's momentum, restarted where the momentum
-leads uphill [1]_, [2]_; it stops when the duality gap, which bounds what is left to gain, is small
-enough.  It is one while loop in native code.
+The iteration is the proximal gradient method with Nesterov momentum, restarted when the momentum
+increases the objective [1]_, [2]_.  It stops when the duality gap, an upper bound of the remaining
+decrease, is small enough.  It is one compiled while loop.
 
 References
 ----------
@@ -40,7 +40,7 @@ from .validation import (
 
 
 class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What linear regressors share: prediction, and data about their means."""
+    """Base of linear regressors: prediction and centered data."""
 
     coef_: Any
     intercept_: Any
@@ -58,14 +58,14 @@ class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]
-    """Least squares with a squared penalty.
+    """Least squares with an l2 penalty.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        The weight of the penalty, at least 0.
+        Weight of the penalty, at least 0.
     fit_intercept : bool, default True
-        Whether there is a constant, which is not penalized.
+        Whether to fit an intercept, which is not penalized.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]
 
     Notes
     -----
-    Solved by Cholesky's factors of the smaller of the two Gram matrices, O(n p min(n, p)); by
-    singular values where that matrix is not positive definite.
+    Solved by a Cholesky factorization of the smaller of the two Gram matrices, O(n p min(n, p));
+    by singular values if that matrix is not positive definite.
 
     Examples
     --------
@@ -128,18 +128,18 @@ class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]
 
 
 class ElasticNet(_Linear):
-    """Least squares with a penalty of absolute values and of squares, so that weights become 0.
+    """Least squares with l1 and l2 penalties, which gives sparse weights.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        The weight of the penalty, at least 0.
+        Weight of the penalty, at least 0.
     l1_ratio : float, default 0.5
-        The share of the absolute values in it, from 0 to 1.
+        Share of the l1 penalty, from 0 to 1.
     fit_intercept : bool, default True
-        Whether there is a constant, which is not penalized.
+        Whether to fit an intercept, which is not penalized.
     max_iter : int, default 10,000
-        Iterations of the loop.
+        Maximal number of iterations.
     tol : float, default 1e-4
         The duality gap to stop at, relative to the mean of y squared.
 
@@ -149,7 +149,7 @@ class ElasticNet(_Linear):
     intercept_ : float
     n_iter_ : int
     dual_gap_ : float
-        A bound of what is left to gain.
+        Upper bound of the remaining decrease of the objective.
 
     Examples
     --------
@@ -188,8 +188,8 @@ class ElasticNet(_Linear):
         at_least(self, alpha=0, tol=0, max_iter=1)
         if not 0 <= share <= 1:
             raise ArgumentError(
-                f"{type(self).__name__}(l1_ratio={share!r}): a share is from 0 to 1. Change it"
-                f"{at(user_line())}."
+                f"{type(self).__name__}(l1_ratio={share!r}): l1_ratio must be from 0 to 1. Change "
+                f"it{at(user_line())}."
             )
         x, y = pairs(self, X, y, several=False)
         x, y, middle, level = self._centered(x, y, np.ones(len(y), x.dtype))
@@ -197,7 +197,7 @@ class ElasticNet(_Linear):
         sharp, smooth = n * self.alpha * share, n * self.alpha * (1 - share)
         steepness = float(np.linalg.norm(x, 2)) ** 2 + smooth
         x64, y64 = x.astype(float), y.astype(float)
-        if steepness == 0:  # nothing can be explained
+        if steepness == 0:  # all features are constant
             found, gap, count = np.zeros(x.shape[1]), 0.0, 0
         else:
             enough = self.tol * float(y64 @ y64)
@@ -213,7 +213,7 @@ class ElasticNet(_Linear):
 
 
 class Lasso(ElasticNet):
-    """Least squares with a penalty of absolute values.
+    """Least squares with an l1 penalty.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class Lasso(ElasticNet):
         self.tol = tol
 
 
-# ---- the loop ----------------------------------------------------------------------------------
+# ---- the iteration -----------------------------------------------------------------------------
 
 
 @jit
@@ -256,8 +256,8 @@ def _descend(
     zeros = np.zeros(x.shape[1], like=x)
 
     def gap_at(w: Any) -> Any:
-        # Two bounds, by two dual points: residuals shrunk until no correlation exceeds the sharp
-        # penalty, and residuals themselves, which the smooth one allows if there is any.
+        # Two bounds from two dual points: residuals scaled until no correlation exceeds the l1
+        # penalty, and the residuals themselves, which are feasible with an l2 penalty.
         residual = y - x @ w
         size, common = residual @ residual, sharp * np.sum(np.abs(w))
         slope = x.T @ residual

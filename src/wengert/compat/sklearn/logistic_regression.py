@@ -1,7 +1,7 @@
-"""Logistic regression: the maximum of the penalized likelihood.
+"""Logistic regression by penalized maximum likelihood.
 
-The loss is convex, so L-BFGS with exact compiled gradients finds its minimum from anywhere.  Two
-classes share one row of weights, more have a row each (the softmax).
+The loss is convex, so L-BFGS with exact compiled gradients finds its minimum from any initial
+value.  Two classes share one row of weights; more classes have a row each (softmax).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from .validation import (
 class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier with probabilities.
 
-    Minimizes ``C sum_i w_i loss_i + |weights|**2 / 2``, the loss being minus the logarithm of the
-    probability of the right class.
+    Minimizes ``C sum_i w_i loss_i + |weights|**2 / 2``, where the loss is the negative logarithm
+    of the probability of the correct class.
 
     Parameters
     ----------
     C : float, default 1.0
-        The inverse of the penalty's weight; inf for none.
+        Inverse of the weight of the penalty; inf for none.
     fit_intercept : bool, default True
-        Whether there are constants, which are not penalized.
+        Whether to fit intercepts, which are not penalized.
     tol : float, default 1e-6
         The largest element of the gradient, per sample, to stop at.
     max_iter : int, default 500
-        Iterations.
+        Maximal number of iterations.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array of shape (n, features)
         y : array of shape (n,)
-            Classes: numbers or texts.
+            Classes: numbers or strings.
         sample_weight : array of shape (n,), optional
         """
         above(self, C=0)
@@ -101,7 +101,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-15, "maxls": 50},
         )
         if found.nit >= self.max_iter:
-            stopped_early(self, f"{found.nit} iterations were not enough")
+            stopped_early(self, f"it did not converge in {found.nit} iterations")
         self.coef_ = found.x[0].astype(x.dtype)
         constants = found.x[1] if self.fit_intercept else np.zeros(rows)
         self.intercept_ = constants.astype(x.dtype)
@@ -114,7 +114,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores[:, 0] if len(self.classes_) == 2 else scores)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the probabilities, shape (n, classes); they do not underflow."""
+        """Logarithms of the probabilities, shape (n, classes), without underflow."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.stack([-softplus(scores), -softplus(-scores)], axis=1)
@@ -128,7 +128,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(softmax(scores, axis=1))
 
     def predict(self, X: Any) -> Array:
-        """The likeliest class of each sample."""
+        """The most probable class of each sample."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])

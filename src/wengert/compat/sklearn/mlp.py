@@ -1,7 +1,7 @@
 """Multilayer perceptrons for classification and regression.
 
-Trained by Adam on shuffled batches; value, gradient and update of a step are one native call once
-a training is long enough to earn its compilation.  Everything random follows `random_state`.
+They are trained by Adam on shuffled batches.  A step (value, gradient and update) is compiled if
+the training has enough steps.  All random numbers depend on `random_state`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ACTIVATIONS: dict[str, Any] = {
     "tanh": np.tanh,
     "relu": F.relu,
 }
-WORTH_COMPILING = 300  # steps; fewer are done before a program of them is built
+MIN_COMPILED_STEPS = 300  # fewer steps take less time than their compilation
 
 
 class Network(nn.Module):
@@ -49,14 +49,14 @@ class Network(nn.Module):
         self.layers = [nn.Linear(n, m, rng=rng, dtype=dtype) for n, m in itertools.pairwise(sizes)]
 
     def forward(self, x: Any) -> Any:
-        """Scores, one row a sample."""
+        """Scores, a row for each sample."""
         for layer in self.layers[:-1]:
             x = ACTIVATIONS[self.activation](layer(x))
         return self.layers[-1](x)
 
 
 class _Perceptron(BaseEstimator):  # type: ignore[misc]
-    """Training and its options, the same for classes and for numbers."""
+    """Training and its options, for classification and regression."""
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class _Perceptron(BaseEstimator):  # type: ignore[misc]
         at_least(self, alpha=0, max_iter=1, tol=0, n_iter_no_change=1)
         if self.activation not in ACTIVATIONS:
             raise ArgumentError(
-                f"{type(self).__name__}(activation={self.activation!r}): it is one of "
-                f"{list(ACTIVATIONS)}. Choose one{at(user_line())}."
+                f"{type(self).__name__}(activation={self.activation!r}): expected one of "
+                f"{list(ACTIVATIONS)}{at(user_line())}."
             )
         hidden = [int(n) for n in np.atleast_1d(self.hidden_layer_sizes)]
         if any(n < 1 for n in hidden):
             raise ArgumentError(
-                f"{type(self).__name__}(hidden_layer_sizes={self.hidden_layer_sizes!r}): layers "
-                f"have at least one number. Change it{at(user_line())}."
+                f"{type(self).__name__}(hidden_layer_sizes={self.hidden_layer_sizes!r}): sizes "
+                f"must be at least 1. Change them{at(user_line())}."
             )
         return hidden
 
@@ -124,7 +124,7 @@ class _Perceptron(BaseEstimator):  # type: ignore[misc]
             order, total = random.permutation(n), 0.0
             for begin in range(0, n, batch):
                 rows = order[begin : begin + batch]
-                run = compiled if taken >= WORTH_COMPILING else step
+                run = compiled if taken >= MIN_COMPILED_STEPS else step
                 total += run(x[rows], y[rows]).item() * len(rows)
                 taken += 1
             self.loss_curve_.append(total / n)
@@ -133,7 +133,7 @@ class _Perceptron(BaseEstimator):  # type: ignore[misc]
             if since >= self.n_iter_no_change:
                 break
         else:
-            stopped_early(self, f"the loss still fell after {self.max_iter} epochs")
+            stopped_early(self, f"the loss was still decreasing after {self.max_iter} epochs")
         self.n_iter_, self.loss_ = len(self.loss_curve_), self.loss_curve_[-1]
 
     def _scores(self, x: Any) -> Array:
@@ -144,24 +144,24 @@ class _Perceptron(BaseEstimator):  # type: ignore[misc]
 
 
 class MLPClassifier(ClassifierMixin, _Perceptron):  # type: ignore[misc]
-    """A perceptron that tells classes apart, by cross-entropy.
+    """A multilayer perceptron classifier, trained with cross-entropy.
 
     Parameters
     ----------
     hidden_layer_sizes : sequence of int, default (100,)
     activation : {"identity", "logistic", "tanh", "relu"}, default "relu"
     alpha : float, default 1e-4
-        The weight of the squared weights, per sample of a batch.
+        Weight of the l2 penalty, per sample of a batch.
     batch_size : int or "auto", default "auto"
-        200, or all samples if these are fewer.
+        "auto" means 200, or all samples if there are fewer.
     learning_rate_init : float, default 1e-3
-        Adam's rate.
+        Learning rate of Adam.
     max_iter : int, default 200
-        Epochs.
+        Maximal number of epochs.
     tol, n_iter_no_change : float, int
-        Training ends when the loss has not fallen by `tol` for so many epochs.
+        Training stops when the loss has not decreased by `tol` for `n_iter_no_change` epochs.
     random_state : int, RandomState or None
-        Where the weights start, and the order of samples.
+        Seed of the initial weights and the order of samples.
 
     Attributes
     ----------
@@ -181,13 +181,13 @@ class MLPClassifier(ClassifierMixin, _Perceptron):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any) -> MLPClassifier:
-        """Train.
+        """Train the network.
 
         Parameters
         ----------
         X : array of shape (n, features)
         y : array of shape (n,)
-            Classes: numbers or texts.
+            Classes: numbers or strings.
         """
         hidden = self._check()
         x, codes = labeled(self, X, y)
@@ -203,13 +203,13 @@ class MLPClassifier(ClassifierMixin, _Perceptron):  # type: ignore[misc]
         return np.asarray(F.softmax(self._scores(X)))
 
     def predict(self, X: Any) -> Array:
-        """The likeliest class of each sample."""
+        """The most probable class of each sample."""
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
 
 class MLPRegressor(MultiOutputMixin, RegressorMixin, _Perceptron):  # type: ignore[misc]
-    """A perceptron that predicts numbers, by half the mean squared deviation.
+    """A multilayer perceptron regressor, trained with half the mean squared error.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ n_iter_no_change, random_state
     """
 
     def fit(self, X: Any, y: Any) -> MLPRegressor:
-        """Train.
+        """Train the network.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ n_iter_no_change, random_state
         return self
 
     def predict(self, X: Any) -> Array:
-        """Numbers, shape (n,) or (n, targets)."""
+        """Predictions, shape (n,) or (n, targets)."""
         scores = self._scores(X)
         return scores[:, 0] if self._flat else scores
 

@@ -1,6 +1,6 @@
 """Helpers of autograd: flattening, optimizers, fixed points.
 
-flatten.py       containers as one vector, and back
+flatten.py       containers to vectors and back
 optimizers.py    sgd, rmsprop, adam
 fixed_points.py  fixed_point, differentiated implicitly
 """

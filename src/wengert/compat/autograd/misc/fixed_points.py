@@ -1,7 +1,7 @@
 """Fixed points x = f(a)(x), with implicit derivatives with respect to `a`.
 
-At the fixed point dx = (I - J)^-1 (df/da) da, where J is the derivative of f(a) by x; so the
-cotangent w = g + J' w is a fixed point, too, and w df/da the gradient.
+At the fixed point dx = (I - J)^-1 (df/da) da, where J is the Jacobian of f(a).  The cotangent w is
+the fixed point w = g + J' w, and w df/da the gradient.
 
 B. Christianson, "Reverse accumulation and attractive fixed points", Optimization Methods and
 Software 3 (1994), 311-326.
@@ -27,7 +27,7 @@ def fixed_point(
     distance: Callable[[Any, Any], Any],
     tol: float,
 ) -> Any:
-    """The x with ``f(a)(x) = x``, by iteration from `x0` while two x are more than `tol` apart.
+    """The x with ``f(a)(x) = x``, by iteration from `x0` until the change is at most `tol`.
 
     Examples
     --------
@@ -39,22 +39,22 @@ def fixed_point(
     0.25
     """
     step = f(a)
-    x, before = step(x0), x0
-    while distance(x, before) > tol:
-        x, before = step(x), x
+    x, previous = step(x0), x0
+    while distance(x, previous) > tol:
+        x, previous = step(x), x
     return x
 
 
-def _by_a(ans: Any, f: Any, a: Any, x0: Any, distance: Any, tol: float) -> Any:
+def _vjp_maker(ans: Any, f: Any, a: Any, x0: Any, distance: Any, tol: float) -> Any:
     def vjp(g: Any) -> Any:
-        w = fixed_point(_backwards(f), (a, ans, g), vspace(g).zeros(), distance, tol)
+        w = fixed_point(_adjoint_iteration(f), (a, ans, g), vspace(g).zeros(), distance, tol)
         return make_vjp(lambda a: f(a)(ans))(a)[0](w)
 
     return vjp
 
 
-def _backwards(f: Any) -> Any:
-    """w = g + J' w, as a function of (a, x, g)."""
+def _adjoint_iteration(f: Any) -> Any:
+    """The iteration w -> g + J' w, as a function of (a, x, g)."""
 
     def of_point(point: Any) -> Any:
         a, x, g = point
@@ -64,4 +64,4 @@ def _backwards(f: Any) -> Any:
     return of_point
 
 
-defvjp(fixed_point, None, _by_a, None, None, None)
+defvjp(fixed_point, None, _vjp_maker, None, None, None)

@@ -1,7 +1,7 @@
-"""Nested containers of numbers and arrays as one vector, and back; both differentiable.
+"""Differentiable conversion between nested containers of arrays and vectors.
 
-flatten       a container as a vector, and the inverse
-flatten_func  a function of containers as one of vectors
+flatten       a container as a vector, and the inverse function
+flatten_func  a function of containers as a function of vectors
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["flatten", "flatten_func"]
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A container of numbers and arrays as a vector, and a function from vectors to containers.
 
-    The elements of dicts come in the order of their sorted keys.
+    Elements of dicts are in the order of sorted keys.
 
     Examples
     --------
@@ -46,17 +46,17 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _cast(part: Any, dtype: Any) -> Any:
-    """The same kind of numbers in the dtype that they had; others stay as they are."""
+    """Cast to the original dtype if it is of the same kind."""
     return part.astype(dtype) if part.dtype.kind == dtype.kind else part
 
 
 def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Any, Any]:
-    """A function whose first argument and result are containers, as one of vectors.
+    """A function whose first argument and result are containers, as a function of vectors.
 
     Returns
     -------
     callable
-        Of a vector, and of the other arguments of `func`.
+        Function of a vector and the other arguments of `func`.
     callable
         From vectors to containers like `example`.
     array

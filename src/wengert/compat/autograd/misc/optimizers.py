@@ -1,8 +1,8 @@
 """sgd, rmsprop and adam, as functions.
 
-Each takes ``grad(x, i)``, where to begin (any container of numbers and arrays), and a
-``callback(x, i, g)`` that is called before each step; it returns where it has come to.
-`wengert.optim` has more of them, and such as keep their state between calls.
+Each takes ``grad(x, i)``, an initial value (any container of numbers and arrays), and a
+``callback(x, i, g)`` that is called before each step; it returns the final value.  `wengert.optim`
+has more optimizers, as objects with state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Callback = Callable[[Any, int, Any], None] | None
 
 
 def unflatten_optimizer(optimize: Callable[..., Any]) -> Callable[..., Any]:
-    """An optimizer of vectors as one of containers (a decorator)."""
+    """Make an optimizer of vectors an optimizer of containers (a decorator)."""
 
     @functools.wraps(optimize)
     def of_containers(
@@ -43,7 +43,7 @@ def unflatten_optimizer(optimize: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _steps(grad: Gradient, x: list[Any], callback: Any, num_iters: int) -> Iterator[Any]:
-    """The number and gradient of each step; the caller puts what it comes to into ``x[0]``."""
+    """The number and gradient of each step; the caller updates ``x[0]``."""
     for i in range(num_iters):
         g = grad(x[0], i)
         callback(x[0], i, g)
@@ -59,7 +59,7 @@ def sgd(
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> Any:
-    """Descent along the gradient, with momentum.
+    """Gradient descent with momentum.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def rmsprop(
     gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> Any:
-    """Descent by the gradient over the root of its mean square.
+    """Steps along the gradient divided by its root mean square.
 
     T. Tieleman and G. Hinton, lecture 6.5 of Neural Networks for Machine Learning, 2012.
     """

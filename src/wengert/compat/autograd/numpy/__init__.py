@@ -5,7 +5,7 @@ linalg, fft     those of wengert.numpy
 random          NumPy's own
 numpy_boxes.py  ArrayBox
 
-``import numpy as np`` works as well: NumPy's functions dispatch to wengert.
+``import numpy as np`` works too: NumPy's functions dispatch to wengert.
 """
 
 import sys
@@ -13,7 +13,7 @@ from typing import Any
 
 from .... import numpy as _ours
 
-# So that `import wengert.compat.autograd.numpy.random as npr` finds them.
+# For `import wengert.compat.autograd.numpy.random as npr`.
 for _name in ("linalg", "fft", "random"):
     sys.modules[f"{__name__}.{_name}"] = getattr(_ours, _name)
 

@@ -1,8 +1,8 @@
-"""Boxes: the class of what stands for an array in a function that is differentiated.
+"""Boxes: the class of the values in a function that is differentiated.
 
-Programs import it to ask ``isinstance(x, ArrayBox)``.
+Programs import it for ``isinstance(x, ArrayBox)``.
 
-    ArrayBox    autograd has one for each type of value; here all are tensors
+    ArrayBox    Tensor; autograd has a class for each type of value
 """
 
 from ..tracer import Box

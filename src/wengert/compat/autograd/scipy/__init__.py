@@ -1,8 +1,8 @@
 """SciPy's names, for arrays and tensors: those of `wengert.scipy`.
 
 special, linalg, integrate  as in wengert.scipy
-misc                        special, in which autograd has logsumexp
-stats.py                    distributions, each importable as a module
+misc                        special; autograd has logsumexp there
+stats.py                    distributions, importable as modules
 signal.py                   convolve, with autograd's arguments
 
 They are imported at first use.
@@ -19,7 +19,7 @@ _PLACES = {
     "misc": "wengert.scipy.special",
 }
 __all__ = [*_PLACES, "signal", "stats"]
-# So that `from wengert.compat.autograd.scipy.special import gammaln` finds them.
+# For `from wengert.compat.autograd.scipy.special import gammaln`.
 for _name, _place in _PLACES.items():
     sys.modules[f"{__name__}.{_name}"] = LazyModule(_place)  # type: ignore[assignment]
 

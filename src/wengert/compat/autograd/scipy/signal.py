@@ -1,8 +1,8 @@
-"""Signals: what `wengert.scipy.signal` has, with autograd's `convolve`.
+"""The functions of `wengert.scipy.signal`, with autograd's `convolve`.
 
-    convolve    along chosen axes, summed over others: the axes of both that are neither stay
+    convolve    convolution along some axes, with sums over others
 
-autograd's signature differs from SciPy's: `axes` and `dot_axes` stand before `mode`.
+autograd's signature differs from SciPy's: `axes` and `dot_axes` come before `mode`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Axes = Sequence[Sequence[int]]
 def convolve(
     A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ()), mode: str = "full"
 ) -> Any:
-    """The convolution of two arrays along some axes, summed over others.
+    """Convolve two arrays along some axes and sum over others.
 
     Parameters
     ----------
@@ -35,19 +35,20 @@ def convolve(
     dot_axes : pair of sequences of int
         The axes of A and of B to multiply and sum over, in pairs, as `np.tensordot` does.
     mode : {"full", "same", "valid"}
-        SciPy's; "same" is of the size of A.
+        As in SciPy; "same" has the size of A.
 
     Returns
     -------
     array or Tensor
-        Its axes are those of A that neither names, those of B, and the convolved ones.
+        Its axes are the other axes of A, the other axes of B, and the convolved axes.
 
     Raises
     ------
     ArgumentError
-        Another mode, or an axis that is not there or is named twice.
+        Another mode, or an axis that does not exist or is repeated.
     ShapeError
-        Axes that are summed over differ in length; with "valid" neither array fits into the other.
+        Axes that are summed over differ in length; with "valid" neither array is larger along all
+        axes.
 
     Examples
     --------
@@ -63,8 +64,8 @@ def convolve(
         return every(A, B, mode=mode)
     ndims = len(shape_of(A)), len(shape_of(B))
     axes = (range(ndims[0]), range(ndims[1])) if axes is None else axes
-    along, over, rest = _parted(ndims, axes, dot_axes)
-    # each with the axes that stay, those that are summed over, and those to convolve along
+    along, over, rest = _partition_axes(ndims, axes, dot_axes)
+    # both with the axes (others, summed, convolved)
     x, v = (np.transpose(array, (*rest[k], *over[k], *along[k])) for k, array in enumerate((A, B)))
     n, m = len(along[0]), len(over[0])
     _check_sums(shape_of(x), shape_of(v), n, m)
@@ -73,15 +74,15 @@ def convolve(
     if swapped:
         if any(a > b for a, b in zip(long, short, strict=True)):
             raise ShapeError(
-                f'convolve with mode="valid": lengths {long} and {short} along the axes; one array '
-                f"has to be the larger along all of them{at(user_line())}."
+                f'convolve with mode="valid": arrays of lengths {long} and {short} along the axes; '
+                f"one of them must be larger along all axes{at(user_line())}."
             )
         x, v, short = v, x, long
     x = np.pad(x, [(0, 0)] * (x.ndim - n) + [_padding(k, mode) for k in short])
-    places = tuple(range(-n, 0))
+    positions = tuple(range(-n, 0))
     if n:
-        x = np.lib.stride_tricks.sliding_window_view(x, short, axis=places)
-    return _product(x, np.flip(v, places) if n else v, n, m, swapped)
+        x = np.lib.stride_tricks.sliding_window_view(x, short, axis=positions)
+    return _product(x, np.flip(v, positions) if n else v, n, m, swapped)
 
 
 def __getattr__(name: str) -> Any:
@@ -95,24 +96,25 @@ def __dir__() -> list[str]:
 # ---- axes ----------------------------------------------------------------------------------------
 
 
-def _parted(ndims: Sequence[int], axes: Axes, dot_axes: Axes) -> tuple[Any, Any, Any]:
-    """For both arrays: axes to convolve along, axes to sum over, the others."""
+def _partition_axes(ndims: Sequence[int], axes: Axes, dot_axes: Axes) -> tuple[Any, Any, Any]:
+    """For both arrays: axes to convolve along, axes to sum over, other axes."""
     found: tuple[Any, Any, Any] = ([], [], [])
     for name, one, two in (("axes", *axes), ("dot_axes", *dot_axes)):
         if len(one) != len(two):
             raise ArgumentError(
-                f"convolve: {name} names {len(one)} axes of A and {len(two)} of B. Name as many of "
-                f"both{at(user_line())}."
+                f"convolve: {name} has {len(one)} axes of A and {len(two)} of B. Pass equally many"
+                f"{at(user_line())}."
             )
     for k, ndim in enumerate(ndims):
         chosen = [*axes[k], *dot_axes[k]]
         if not all(-ndim <= a < ndim for a in chosen):
             raise ArgumentError(
-                f"convolve: axes {chosen} of an array with {ndim} axes{at(user_line())}."
+                f"convolve: axes {chosen} are out of range for an array with {ndim} axes"
+                f"{at(user_line())}."
             )
         chosen = [a % ndim for a in chosen]
         if len(set(chosen)) < len(chosen):
-            raise ArgumentError(f"convolve: axes {chosen} are named twice{at(user_line())}.")
+            raise ArgumentError(f"convolve: axes {chosen} are repeated{at(user_line())}.")
         n = len(axes[k])
         found[0].append(chosen[:n])
         found[1].append(chosen[n:])
@@ -129,7 +131,7 @@ def _check_sums(x: Any, v: Any, n: int, m: int) -> None:
 
 
 def _padding(length: Any, mode: str) -> tuple[Any, Any]:
-    """How many zeros stand before and behind, for a kernel of that length."""
+    """The number of zeros before and after, for a kernel of this length."""
     if mode == "valid":
         return 0, 0
     after = length - 1 if mode == "full" else (length - 1) // 2
@@ -137,11 +139,11 @@ def _padding(length: Any, mode: str) -> tuple[Any, Any]:
 
 
 def _product(x: Any, v: Any, n: int, m: int, swapped: bool) -> Any:
-    """Windows (rest, summed, places, window) times kernels (rest, summed, window)."""
-    letters = iter(range(x.ndim + v.ndim))
-    window, summed, places = ([next(letters) for _ in range(k)] for k in (n, m, n))
-    of_x = [next(letters) for _ in range(x.ndim - 2 * n - m)]
-    of_v = [next(letters) for _ in range(v.ndim - n - m)]
+    """Contract windows (..., summed, positions, window) with kernels (..., summed, window)."""
+    subscripts = iter(range(x.ndim + v.ndim))
+    window, summed, positions = ([next(subscripts) for _ in range(k)] for k in (n, m, n))
+    of_x = [next(subscripts) for _ in range(x.ndim - 2 * n - m)]
+    of_v = [next(subscripts) for _ in range(v.ndim - n - m)]
     stays = [*of_v, *of_x] if swapped else [*of_x, *of_v]
-    first, second = [*of_x, *summed, *places, *window], [*of_v, *summed, *window]
-    return np.einsum(x, first, v, second, [*stays, *places])
+    first, second = [*of_x, *summed, *positions, *window], [*of_v, *summed, *window]
+    return np.einsum(x, first, v, second, [*stays, *positions])

@@ -1,7 +1,7 @@
 """Distributions: those of `wengert.scipy.stats`.
 
-autograd has a module for each, so ``import wengert.compat.autograd.scipy.stats.norm as norm`` has
-to work too.
+autograd has a module for each, so ``import wengert.compat.autograd.scipy.stats.norm as norm`` works
+too.
 """
 
 import importlib
@@ -12,9 +12,9 @@ MODULES = ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "norm", 
 
 
 class _Distribution:
-    """A distribution of `wengert.scipy.stats`, found when something of it is asked for.
+    """A distribution of `wengert.scipy.stats`, imported at first use.
 
-    Its `rvs` is SciPy's own, as autograd's: without a key, and without derivatives.
+    Its `rvs` is SciPy's, as in autograd: without a key, and without derivatives.
     """
 
     def __init__(self, name: str) -> None:
