@@ -82,11 +82,17 @@ def is_library_function(fun: FunctionType) -> bool:
 
 
 def is_library_module(module: ModuleType) -> bool:
-    """Whether a module is part of a library; one without a file is part of Python."""
+    """Whether a module is part of a library."""
     if module.__name__ == "__main__":
         return False
     name = getattr(module, "__file__", None)
-    return name is None or is_library_file(name)
+    if name is not None:
+        return is_library_file(name)
+    folders = list(getattr(module, "__path__", None) or ())
+    if folders:  # a package without __init__.py
+        return all(is_library_file(os.path.join(f, "__init__.py")) for f in folders)
+    # One without a file is part of Python, unless it was made by hand.
+    return getattr(module, "__spec__", None) is not None
 
 
 def is_library_class(cls: type) -> bool:

@@ -1,7 +1,8 @@
 """Builtins: the built-in functions that converted code finds.
 
-Three of them differ from Python's: ``import`` gives the namespaces of tensors, ``isinstance`` takes
-a tensor for the array that it stands for, and ``globals()`` is the dictionary of the module.
+Some of them differ from Python's: ``import`` gives the namespaces of tensors, ``isinstance`` takes
+a tensor for the array that it stands for, ``globals()`` is the dictionary of the module, and
+``eval`` and ``exec`` run in it.
 
     builtins_of    the built-in names for the globals of a module
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -38,6 +40,8 @@ def builtins_of(module: dict[str, Any]) -> dict[str, Any]:
         "__import__": functools.partial(_imported, real["__import__"], module),
         "isinstance": isinstance_,
         "globals": functools.partial(_same, module),
+        "eval": functools.partial(_evaluated, real["eval"], module),
+        "exec": functools.partial(_evaluated, real["exec"], module),
     }
     return _Builtins(real, own)
 
@@ -51,3 +55,12 @@ def _imported(
 
 def _same(module: dict[str, Any]) -> dict[str, Any]:
     return module
+
+
+def _evaluated(
+    python: Callable[..., Any], module: dict[str, Any], source: Any, *names: Any, **more: Any
+) -> Any:
+    """What ``eval`` and ``exec`` do without namespaces: they use those of the caller."""
+    if not names and not more:
+        names = module, sys._getframe(1).f_locals
+    return python(source, *names, **more)

@@ -6,15 +6,18 @@ Captured        whether all guards hold, and the current arrays
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.library_code import is_library_module
 
 from .guards import Guard, SameObject
-from .sources import CaptureSource, Kind
+from .sources import ABSENT, CaptureSource, Kind
 
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import capture_guards
@@ -156,13 +159,15 @@ class Captured:
         return arrays
 
     def rebase(self) -> None:
-        """Expect the current lengths of containers.
+        """Expect the current lengths of containers, and the modules that it has imported.
 
         A function that appends to a list or adds to a dict while it is traced does so once; without
         this it would be traced again at each call.
         """
         for guard in self.guards:
-            if guard.source.kind is Kind.LENGTH and isinstance(guard, SameObject):
+            if isinstance(guard, SameObject) and (
+                guard.source.kind is Kind.LENGTH or _is_imported_library(guard)
+            ):
                 guard.expected = guard.source.read()
         if self._records is not None:
             self._records.refresh(self)
@@ -170,3 +175,11 @@ class Captured:
     def changed(self) -> str | None:
         """The name of a captured value that has changed, or None."""
         return next((g.source.name for g in self.guards if not g.holds()), None)
+
+
+def _is_imported_library(guard: SameObject) -> bool:
+    """Whether it expects that a module is not imported, and it is one of a library."""
+    if guard.source.holder is not sys.modules or guard.expected is not ABSENT:
+        return False
+    found = guard.source.read()
+    return isinstance(found, ModuleType) and is_library_module(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import functools
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
@@ -17,9 +17,13 @@ _WRITTEN_CELLS = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 _WRITTEN_GLOBALS = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
 # Names by which code can read attributes that its bytecode does not name.
 _ANY_ATTRIBUTE = frozenset(
-    ("getattr", "vars", "hasattr", "__dict__", "attrgetter", "asdict", "astuple", "fields", "dir")
+    (
+        *("getattr", "vars", "hasattr", "__dict__", "attrgetter", "methodcaller", "asdict"),
+        *("astuple", "fields", "dir"),
+    )
 )
-_ANY_GLOBAL = frozenset(("globals", "eval", "exec", "locals"))
+_ANY_GLOBAL = frozenset(("globals", "eval", "exec"))
+_CONSTANTS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
 
 
 class Reads(NamedTuple):
@@ -28,16 +32,20 @@ class Reads(NamedTuple):
     globals : names of globals.
     attributes : names of attributes of any object.
     written_cells, written_globals : free variables and globals that it assigns to.
+    imports : the modules that it imports, each with the number of dots before it.
     any_attribute : whether it may read attributes that it does not name.
     any_global : whether it may read globals that it does not name.
+    absent : whether it may go on where an attribute that it reads does not exist.
     """
 
     globals: frozenset[str]
     attributes: frozenset[str]
     written_cells: frozenset[str]
     written_globals: frozenset[str]
+    imports: frozenset[tuple[str, int]]
     any_attribute: bool
     any_global: bool
+    absent: bool
 
 
 @functools.lru_cache(maxsize=4096)
@@ -55,6 +63,8 @@ def reads_of(code: CodeType) -> Reads:
     attributes: set[str] = set()
     cells: set[str] = set()
     stored: set[str] = set()
+    imports: set[tuple[str, int]] = set()
+    constants: list[Any] = []
     for instruction in dis.get_instructions(code):
         name = instruction.opname
         if name in _GLOBALS:
@@ -65,6 +75,14 @@ def reads_of(code: CodeType) -> Reads:
             cells.add(instruction.argval)
         elif name in _WRITTEN_GLOBALS:
             stored.add(instruction.argval)
+        elif name in _CONSTANTS:
+            constants.append(instruction.argval)
+        elif name == "IMPORT_NAME":
+            level = constants[-2] if len(constants) > 1 else 0
+            imports.add((instruction.argval, level if type(level) is int else 0))
+    if {"import_module", "modules"} & (names | attributes):
+        imports |= {(c, 0) for c in constants if type(c) is str}
+    absent = bool(code.co_exceptiontable or {"hasattr", "getattr"} & names)
     any_attribute = bool(_ANY_ATTRIBUTE & (names | attributes))
     any_global = bool(_ANY_GLOBAL & names)
     for inner in code.co_consts:
@@ -74,6 +92,8 @@ def reads_of(code: CodeType) -> Reads:
             attributes |= found.attributes
             cells |= found.written_cells
             stored |= found.written_globals
+            imports |= found.imports
+            absent |= found.absent
             any_attribute |= found.any_attribute
             any_global |= found.any_global
     return Reads(
@@ -81,6 +101,8 @@ def reads_of(code: CodeType) -> Reads:
         frozenset(attributes),
         frozenset(cells & set(code.co_freevars)),
         frozenset(stored),
+        frozenset(imports),
         any_attribute,
         any_global,
+        absent,
     )

@@ -3,10 +3,12 @@
 SameObject  the identical object, or an equal immutable value
 Content     an array with the same elements
 Test        a predicate
+KeyOrder    the order of the keys of a dict
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -87,10 +89,19 @@ class Test(Guard):
             return False
 
 
+class KeyOrder(Test):
+    """The same keys of a dict, in the same order."""
+
+    def __init__(self, source: CaptureSource) -> None:
+        keys = list(source.holder)
+        super().__init__(source, lambda now: all(map(operator.is_, now, keys)))
+
+
 # ---- predicates ---------------------------------------------------------------------------------
 
 
-def _is_same(a: float | None, b: float | None) -> bool:
+def is_same(a: Any, b: Any) -> bool:
+    """Whether an object is identical to another one, or an equal immutable value."""
     return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
 
 
@@ -101,7 +112,7 @@ def equals(known: Any, now: Any) -> bool:
 
 def has_elements(shape: tuple[int, ...], elements: list[Any], now: Any) -> bool:
     """Whether an array of objects has this shape and these elements."""
-    return bool(now.shape == shape) and all(map(_is_same, now.flat, elements))
+    return bool(now.shape == shape) and all(map(is_same, now.flat, elements))
 
 
 def has_bits(known: tuple[Any, ...], now: Any) -> bool:
@@ -112,4 +123,5 @@ def has_bits(known: tuple[Any, ...], now: Any) -> bool:
 def bits(x: Any) -> Any:
     """Dtype, shape and bytes of an array-like object."""
     was = np.asarray(x)
-    return was.dtype, was.shape, was.tobytes()
+    mask = np.ma.getmaskarray(x).tobytes() if isinstance(x, np.ma.MaskedArray) else b""
+    return was.dtype, was.shape, was.tobytes(), mask

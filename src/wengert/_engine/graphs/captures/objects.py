@@ -2,8 +2,11 @@
 
 slots              the names of members of classes with __slots__
 has_own_getattr    whether attributes are computed
+has_unnamed_reads  whether methods of libraries may read attributes
+has_own_code       whether a class has functions of the user
 is_plain           whether an object can be created with other attributes
-is_of_python       whether a class is in the standard library
+is_of_python       whether a class of the standard library is not searched
+is_iterator        whether an object gives other items each time it is used
 draws              whether an object generates random numbers
 is_network_module  whether a class derives from wengert.nn.Module
 holds_functions    whether a value is a function or a container of functions
@@ -14,8 +17,14 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
+
+from wengert._engine.core.library_code import is_library_class, is_library_function
+
+# Classes of Python that read no attributes of objects of their subclasses.
+_WITHOUT_DATA = frozenset(("abc", "builtins", "enum", "typing"))
+_DATA = frozenset(("argparse", "collections", "configparser", "optparse"))
 
 
 def slots(cls: type) -> Iterator[str]:
@@ -23,6 +32,20 @@ def slots(cls: type) -> Iterator[str]:
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())
         yield from (slots,) if isinstance(slots, str) else slots
+
+
+def has_unnamed_reads(cls: type) -> bool:
+    """Whether methods of libraries among its bases may read attributes of an object."""
+    return any(
+        base is not object and is_library_class(base) and base.__module__ not in _WITHOUT_DATA
+        for base in cls.__mro__
+    )
+
+
+def has_own_code(cls: type) -> bool:
+    """Whether a class has functions of the user, or objects with attributes."""
+    own = [v for v in vars(cls).values() if isinstance(v, FunctionType)]
+    return any(not is_library_function(f) for f in own) or "__dict__" in vars(cls)
 
 
 def has_own_getattr(cls: type) -> bool:
@@ -46,8 +69,14 @@ def _has_layout(cls: type) -> bool:
 
 
 def is_of_python(cls: type) -> bool:
-    """Whether a class is in the standard library."""
-    return cls.__module__.partition(".")[0] in sys.stdlib_module_names
+    """Whether a class is in the standard library, apart from those that hold data of the user."""
+    package = cls.__module__.partition(".")[0]
+    return package in sys.stdlib_module_names and package not in _DATA
+
+
+def is_iterator(x: object) -> bool:
+    """Whether an object gives other items each time it is used: an iterator of Python."""
+    return type(x).__module__ in ("builtins", "itertools") and isinstance(x, Iterator)
 
 
 def draws(cls: type) -> bool:

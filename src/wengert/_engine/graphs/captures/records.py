@@ -16,15 +16,24 @@ import numpy as np
 from wengert._engine.backends.llvm.abi.capture_guard_codegen import (
     CELL,
     CODE,
+    DEFAULTS,
+    KWDEFAULTS,
     LENGTH,
     RECORD,
     Act,
     Load,
 )
-from wengert._engine.backends.llvm.abi.capture_guards import has_versions
-from wengert._engine.backends.llvm.abi.cpython_layout import DATA, DESCR, DIMENSIONS, NDIM, STRIDES
+from wengert._engine.backends.llvm.abi.capture_guards import has_versions, offset_of_slot
+from wengert._engine.backends.llvm.abi.cpython_layout import (
+    DATA,
+    DESCR,
+    DIMENSIONS,
+    NDIM,
+    STRIDES,
+    TYPE,
+)
 
-from .guards import Content, Guard, SameObject
+from .guards import Content, Guard, KeyOrder, SameObject
 from .sources import ABSENT, CaptureSource, Kind
 
 
@@ -37,6 +46,14 @@ class Captures(Protocol):
 
 
 _Row = tuple[int, int, int, int, int, int]
+_OFFSETS = {
+    Kind.CELL: CELL,
+    Kind.CODE: CODE,
+    Kind.DEFAULTS: DEFAULTS,
+    Kind.KWDEFAULTS: KWDEFAULTS,
+    Kind.LENGTH: LENGTH,
+    Kind.TYPE: TYPE,
+}
 
 
 class Records:
@@ -69,12 +86,12 @@ def _made(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
     scopes: dict[int, list[_Row]] = {}
     for guard in captured.guards:
         made = _rows(guard, kept)
-        if len(made) == 1 and _is_global(guard.source) and has_versions():
+        if len(made) == 1 and _is_of_dict(guard) and has_versions():
             scopes.setdefault(id(guard.source.holder), []).append(made[0])
         else:
             rows += made
     for holder, those in scopes.items():
-        # While the globals of a module do not change, comparing their version is enough.
+        # While a dict does not change, comparing its version is enough.
         rows.append((Load.VERSION, holder, len(those) + 1, Act.SAME, 0, 0))
         rows += [*those, (Load.SEEN, holder, len(those) + 1, Act.SAME, 0, 0)]
     for source in captured.feeds.values():
@@ -84,23 +101,22 @@ def _made(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
     return np.array(rows, np.int64).reshape(-1, len(RECORD)), kept
 
 
-def _is_global(source: CaptureSource) -> bool:
-    return source.kind is Kind.ITEM and "__builtins__" in source.holder
+def _is_of_dict(guard: Guard) -> bool:
+    """Whether it holds as long as a dict does not change: of globals, or of a user."""
+    known = type(guard) is KeyOrder or guard.source.kind in (Kind.ITEM, Kind.LENGTH)
+    return known and type(guard.source.holder) is dict
 
 
 def _load(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int]:
     """The kind of a load, the address of the object, and the key."""
     kind, holder, key = source.kind, source.holder, source.key
-    if kind is Kind.DICT and isinstance(holder, weakref.ref):
+    if kind in (Kind.DICT, Kind.TYPE) and isinstance(holder, weakref.ref):
         # Alive whenever the records are read: it is an argument of the call.
-        return Load.DICT, id(holder()), 0
-    kept += [holder, key]
-    if kind is Kind.CELL:
-        return Load.WORD, id(holder), CELL
-    if kind is Kind.CODE:
-        return Load.WORD, id(holder), CODE
-    if kind is Kind.LENGTH:
-        return Load.WORD, id(holder), LENGTH
+        holder = holder()
+    else:
+        kept += [holder, key]
+    if kind in _OFFSETS:
+        return Load.WORD, id(holder), _OFFSETS[kind]
     if kind is Kind.ITEM:
         return Load.ITEM, id(holder), id(key)
     if kind is Kind.INDEX:
@@ -113,12 +129,13 @@ def _load(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int]:
 
 def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
     source = guard.source
-    if isinstance(guard, SameObject) and source.kind is not Kind.ATTRIBUTE:
+    if isinstance(guard, SameObject):
         if source.kind is Kind.LENGTH:
             return [(*_load(source, kept), Act.SAME, guard.expected, 0)]
-        kept.append(guard.expected)
-        expected = 0 if guard.expected is ABSENT else id(guard.expected)
-        return [(*_load(source, kept), Act.SAME, expected, 0)]
+        load = _load_attribute(source, kept) if source.kind is Kind.ATTRIBUTE else None
+        if load is not None or source.kind is not Kind.ATTRIBUTE:
+            kept.append(guard.expected)
+            return [(*(load or _load(source, kept)), Act.SAME, _address(guard), 0)]
     if isinstance(guard, Content) and source.kind is not Kind.ATTRIBUTE:
         x, was = guard.array, guard.bytes
         if x.flags.forc and x.strides == was.strides and x.dtype == was.dtype:
@@ -126,6 +143,20 @@ def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
     holds = guard.holds
     kept.append(holds)
     return [(Load.CALL, id(holds), 0, Act.SAME, id(True), 0)]
+
+
+def _address(guard: SameObject) -> int:
+    """The address of the expected object; 0 where nothing is expected."""
+    expected, kind = guard.expected, guard.source.kind
+    missing = expected is ABSENT or (expected is None and kind in (Kind.DEFAULTS, Kind.KWDEFAULTS))
+    return 0 if missing else id(expected)
+
+
+def _load_attribute(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int] | None:
+    """The load of a member of ``__slots__``; None if it is not known where that is."""
+    offset = offset_of_slot(source.holder, source.key)
+    kept.append(source.holder)
+    return None if offset is None else (Load.WORD, id(source.holder), offset)
 
 
 def _of_array(

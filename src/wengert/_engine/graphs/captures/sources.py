@@ -34,6 +34,9 @@ class Kind(Enum):
     INDEX = "index"  # an element of a list
     DICT = "dict"  # the __dict__ of an object
     CODE = "code"  # the code of a function
+    DEFAULTS = "defaults"  # the defaults of a function, a tuple or None
+    KWDEFAULTS = "kwdefaults"  # those of its keyword-only parameters, a dict or None
+    TYPE = "type"  # the class of an object
     LENGTH = "length"  # the number of elements
     ATTRIBUTE = "attribute"  # a member of a class with __slots__
 
@@ -45,7 +48,7 @@ class CaptureSource(NamedTuple):
     ----------
     kind : Kind
     holder : object
-        For the ``__dict__`` of an argument a weak reference to it.
+        For the ``__dict__`` and the class of an argument a weak reference to it.
     key : object
         Of a dict, a list, or the name of an attribute.
     name : str
@@ -71,12 +74,16 @@ class CaptureSource(NamedTuple):
                 return ABSENT
         if kind is Kind.INDEX:
             return list.__getitem__(holder, self.key) if self.key < len(holder) else ABSENT
-        if kind is Kind.DICT:
+        if kind in (Kind.DICT, Kind.TYPE):
             if isinstance(holder, weakref.ref):
                 holder = holder()
-            return getattr(holder, "__dict__", ABSENT)
+            return type(holder) if kind is Kind.TYPE else getattr(holder, "__dict__", ABSENT)
         if kind is Kind.CODE:
             return holder.__code__
+        if kind is Kind.DEFAULTS:
+            return holder.__defaults__
+        if kind is Kind.KWDEFAULTS:
+            return holder.__kwdefaults__
         if kind is Kind.LENGTH:
             return len(holder)
         return getattr(holder, self.key, ABSENT)

@@ -119,7 +119,8 @@ class Substitution:
     def _fill(self, fun: FunctionType) -> None:
         """Replace globals and contents of cells."""
         own, scope, reads = fun.__globals__, self._scope(fun), reads_of(fun.__code__)
-        for word in reads.globals - reads.written_globals:
+        words = reads.globals | own.keys() if reads.any_global else reads.globals
+        for word in words - reads.written_globals:
             if word in own and scope[word] is own[word]:
                 scope[word] = self.of(own[word])
         for word in reads.written_globals:

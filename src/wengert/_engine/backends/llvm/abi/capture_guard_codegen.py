@@ -32,6 +32,7 @@ _OWN = ("target", "miss", "records", "count", "feeds", "arguments", "position")
 WORDS = {name: k for k, name in enumerate((*_OWN, *FUNCTIONS, *OBJECTS))}
 
 CELL, CODE, LENGTH, ELEMENTS = 16, 48, 16, 24  # of a cell, a function, a dict or list, a list
+DEFAULTS, KWDEFAULTS = 56, 64  # of a function; null for None
 VERSION = 24  # of a dict: another number after each change (PEP 509), until Python 3.12
 
 

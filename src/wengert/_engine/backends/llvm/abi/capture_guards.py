@@ -7,6 +7,7 @@ otherwise another callable.  One function serves all programs (abi/capture_guard
 
     guarded_entry, guard_check    the function objects
     is_available, has_versions    whether this interpreter's objects have the expected layout
+    offset_of_slot                where an object has the value of a member of ``__slots__``
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,10 @@ from . import cpython_layout
 from .capture_guard_codegen import (
     CELL,
     CODE,
+    DEFAULTS,
     ELEMENTS,
     FUNCTIONS,
+    KWDEFAULTS,
     LENGTH,
     OBJECTS,
     VERSION,
@@ -34,6 +38,9 @@ from .capture_guard_codegen import (
     text,
 )
 from .python_function import FASTCALL, Definition
+
+# Of the descriptor of a member: its definition, and the offset there (PyMemberDef).
+_MEMBER, _OFFSET = 40, 16
 
 
 @functools.cache
@@ -49,8 +56,11 @@ def is_available() -> bool:
         return False
     content, some, names = object(), [1.5, str, None], {"a": 1, "b": 2, "c": 3}
 
-    def fun() -> object:
+    def fun(a: object = content, *, b: object = None) -> object:
         return content
+
+    def bare() -> None:
+        pass
 
     def word(x: Any, offset: int) -> int:
         return int(ctypes.c_int64.from_address(id(x) + offset).value)
@@ -59,6 +69,9 @@ def is_available() -> bool:
     return (
         word(fun.__closure__[0], CELL) == id(content)
         and word(fun, CODE) == id(fun.__code__)
+        and word(fun, DEFAULTS) == id(fun.__defaults__)
+        and word(fun, KWDEFAULTS) == id(fun.__kwdefaults__)
+        and word(bare, DEFAULTS) == word(bare, KWDEFAULTS) == 0
         and word(some, LENGTH) == len(some)
         and word(names, LENGTH) == len(names)
         and int(ctypes.c_int64.from_address(word(some, ELEMENTS) + 8).value) == id(str)
@@ -77,6 +90,22 @@ def has_versions() -> bool:
         assert int(ctypes.c_uint64.from_address(id(names) + VERSION).value) == numbers[-1]
         names["a"] = value + 1.0
     return len(set(numbers)) == len(numbers)
+
+
+def offset_of_slot(x: Any, name: str) -> int | None:
+    """Where an object has the value of a member of ``__slots__``, in bytes; None if not known."""
+    descriptor = getattr(type(x), name, None)
+    if not isinstance(descriptor, MemberDescriptorType) or not is_available():
+        return None
+    member = ctypes.c_void_p.from_address(id(descriptor) + _MEMBER).value
+    assert member is not None
+    offset = int(ctypes.c_int64.from_address(member + _OFFSET).value)
+    if not 0 < offset < type(x).__basicsize__:
+        return None
+    found = ctypes.c_void_p.from_address(id(x) + offset).value
+    missing = object()
+    value = getattr(x, name, missing)
+    return offset if found == (None if value is missing else id(value)) else None
 
 
 def guarded_entry(

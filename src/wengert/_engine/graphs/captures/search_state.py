@@ -1,0 +1,96 @@
+"""Search state: what one search for captured values has found so far.
+
+Each value is searched once; other paths to it add guards only.
+
+SearchState    guards, objects and arrays found, and the queue of those to be searched
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.library_code import is_immutable, is_library_module
+
+from .captured import CapturedObject
+from .guards import Guard, SameObject
+from .sources import ABSENT, CaptureSource, Kind
+
+
+class SearchState:
+    """What one search has found so far.
+
+    Parameters
+    ----------
+    names : frozenset of str
+        Names of attributes that the code reads, as far as they are known.
+    any_attribute : bool
+        Whether it may read others too.
+    absent : bool
+        Whether it may go on where an attribute does not exist.
+    """
+
+    def __init__(self, names: frozenset[str], any_attribute: bool, absent: bool) -> None:
+        self._wanted, self._all = names, any_attribute
+        self.names: set[str] = set()
+        self.any_attribute, self.absent, self._absent = any_attribute, absent, absent
+        self._guards: list[Guard] = []
+        self._found: dict[int, CapturedObject] = {}
+        self._arrays: dict[int, list[CaptureSource]] = {}
+        self._unguarded: dict[str, str] = {}
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._seen_classes: set[type] = set()
+        self._opaque = 0
+
+    def _visit(
+        self,
+        value: Any,
+        source: CaptureSource,
+        parent: CapturedObject | None,
+        barred: bool = False,
+        weak: bool = False,
+    ) -> None:
+        """Add the source of a value, and search the value once."""
+        if value is ABSENT or is_immutable(value):
+            if source.kind is not Kind.CONSTANT:
+                self._guards.append(SameObject(source, value))
+            return
+        key = id(value)
+        is_new = key not in self._found
+        found = self._found.setdefault(key, CapturedObject(value))
+        found.barred |= barred or (parent is not None and not parent.replaceable)
+        if parent is not None:
+            parent.children.append(key)
+        if type(value) is np.ndarray and value.dtype.kind in "biufc" and value.dtype.isnative:
+            self._arrays.setdefault(key, []).append(source)
+            return
+        if source.kind is not Kind.CONSTANT:
+            self._guards.append(SameObject(source, value))
+        if is_new:
+            self._expand(found, source, weak)
+
+    def _later(self, task: Callable[..., None], *args: Any) -> None:
+        self._tasks.append(functools.partial(task, *args))
+
+    def _expand(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
+        """Search the contents of a value."""
+        raise NotImplementedError
+
+    def _entries(
+        self, found: CapturedObject, entries: dict[str, Any], prefix: str, words: frozenset[Any]
+    ) -> None:
+        """The entries of a namespace with these names."""
+        everything = self._all and not isinstance(found.value, ModuleType)
+        if self._absent:
+            count = CaptureSource(Kind.LENGTH, entries, None, prefix.rstrip("."))
+            self._guards.append(SameObject(count, len(entries)))
+        for word in sorted(entries) if everything else sorted(words & entries.keys()):
+            value = entries[word]
+            if isinstance(value, ModuleType) and is_library_module(value):
+                continue
+            self._visit(value, CaptureSource(Kind.ITEM, entries, word, prefix + word), found)
