@@ -8,7 +8,7 @@ import pytest
 import wengert as wg
 from wengert.scipy.special import decimal_series
 from wengert.scipy.special import hypergeometric_parameter_derivatives as orders
-from wengert.scipy.special.double_double import Doubled, log
+from wengert.scipy.special.double_double import DoubleDouble, log
 
 
 def exact(x):
@@ -23,8 +23,8 @@ def off(found, wanted):
 
 def test_arithmetic_has_31_digits():
     rng = np.random.default_rng(0)
-    a = Doubled(rng.normal(size=200) * 1e3, rng.normal(size=200) * 1e-15)
-    b = Doubled(rng.normal(size=200), rng.normal(size=200) * 1e-18)
+    a = DoubleDouble(rng.normal(size=200) * 1e3, rng.normal(size=200) * 1e-15)
+    b = DoubleDouble(rng.normal(size=200), rng.normal(size=200) * 1e-18)
     with localcontext() as context:
         context.prec = 60
         x, y = exact(a), exact(b)
@@ -38,7 +38,7 @@ def test_arithmetic_has_31_digits():
 
 def test_logarithms_have_30_digits():
     rng = np.random.default_rng(1)
-    a = Doubled(np.exp(rng.uniform(0.3, 300.0, 50)), np.zeros(50))
+    a = DoubleDouble(np.exp(rng.uniform(0.3, 300.0, 50)), np.zeros(50))
     with localcontext() as context:
         context.prec = 60
         assert off(log(a), [x.ln() for x in exact(a)]) < 10
@@ -71,7 +71,7 @@ def test_series_that_lose_their_digits_are_left_to_decimals():
 def test_a_series_that_ends_needs_no_digits(monkeypatch):
     # 2F1(a, 0; c; x) = 1 for all a and c: exact zeros, which no number of digits would distinguish
     # from what has canceled.
-    monkeypatch.setattr(decimal_series, "_MOST_DIGITS", 60)
+    monkeypatch.setattr(decimal_series, "_MAX_DIGITS", 60)
     f = wg.scipy.special.hyp2f1
     for k, x in ((0, -3.0), (2, -3.0), (0, 0.9)):
         slope = wg.grad(f, k)(0.5, 0.0, 0.5, x)

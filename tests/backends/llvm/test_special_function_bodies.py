@@ -82,7 +82,7 @@ def test_float32_is_computed_in_double_precision():
     np.testing.assert_array_equal(found, op(a, x, n=1))
 
 
-def test_what_takes_too_long_is_refused_as_in_the_eager_run():
+def test_operands_that_would_take_too_long_raise_the_error_of_the_eager_run():
     compiled = wg.jit(lambda v, x: bessel_order_derivatives.jv_order(v, x, n=1))
     v = np.array([1.0, 2e6])
     assert np.isfinite(compiled(v[:1], v[:1])).all()

@@ -1,4 +1,4 @@
-"""scipy.special, for arrays and tensors; every function here is differentiable.
+"""The functions of scipy.special, for arrays and tensors; all are differentiable.
 
 gamma                                 gamma, gammaln, rgamma, digamma ...
 polygammas                            polygamma and differences of digamma
@@ -26,8 +26,8 @@ bessel                                Bessel functions of any order
 bessel_order_0_1                      Bessel functions of order 0 and 1
 bessel_argument_derivatives           jvp, yvp, ivp, kvp, h1vp, h2vp
 bessel_order_derivatives              derivatives of Bessel functions with respect to the order
-bessel_order_integrals                their integral representations, on plain arrays
-modified_bessel_order_integrals       the same of modified Bessel functions
+bessel_order_integrals                integral representations of these, on plain arrays
+modified_bessel_order_integrals       integral representations for modified Bessel functions
 bessel_integrals_of_x                 integrals of Bessel functions of order 0 from 0 to x
 spherical_functions                   spherical Bessel functions and harmonics, Legendre functions
 orthogonal_polynomials                orthogonal polynomials of real order
@@ -49,16 +49,16 @@ binomial_distribution                 binomial and negative binomial distributio
 student_t_ndtr                        Student's t, normal and Kolmogorov distributions
 noncentral_chi2                       noncentral chi-square distribution and its inverses
 von_mises                             von Mises distribution, and its implicit derivative
-derivative_families                   families of functions: derivatives of a function, by integer
-                                      indices
-register                              how functions of scipy.special become operations
+derivative_families                   families of functions: derivatives of any order, indexed by
+                                      integers
+register                              registration of SciPy's ufuncs as operations
 quadrature                            Gauss-Legendre quadrature of many integrals
-traced_loops                          loops for arrays and for native scalars
-oracle_expression                     mpmath expressions, as the reference of families
+traced_loops                          loops for arrays and for traced scalars of native code
+oracle_expression                     mpmath expressions as oracles
 
-`wengert.scipy.special.gammaln is scipy.special.gammaln`: ufuncs are SciPy's own and dispatch to the
-operations here when called with tensors.  Functions that are not ufuncs are ours, and call SciPy's
-for plain arrays.  Each module states its public names in `__all__`; they are collected below.
+Ufuncs are those of SciPy (`wengert.scipy.special.gammaln is scipy.special.gammaln`), and dispatch
+to the operations here if called with tensors.  Functions that are not ufuncs are defined here, and
+call SciPy's for plain arrays.  Public names are those in `__all__` of each module.
 """
 
 import pkgutil
@@ -73,7 +73,7 @@ _NAMES: dict[str, Any] = {}
 for _found in pkgutil.iter_modules(__path__):
     _module = import_module(f"{__name__}.{_found.name}")
     _NAMES |= public(getattr(_module, "__all__", ()), vars(_module))
-globals().update(_NAMES)  # behind the imports, as a module may have the name of a function
+globals().update(_NAMES)  # after the imports, as a module may have the name of a function
 
 __all__ = sorted(_NAMES)
 

@@ -1,10 +1,10 @@
-"""Derivatives of Bessel functions in their argument, from SciPy's functions: DLMF 10.6, 10.29.
+"""Derivatives of Bessel functions with respect to the argument, as functions: DLMF 10.6, 10.29.
 
-    jvp yvp h1vp h2vp     of J, Y and Hankel's functions
+    jvp yvp h1vp h2vp     of J, Y and Hankel functions
     ivp kvp               of I and K
 
-The derivative of order n is a sum of n + 1 neighbors of the order with binomial coefficients
-(DLMF 10.6.7, 10.29.5), so it differentiates again, by the argument and by the order.
+The n-th derivative is a sum of n + 1 Bessel functions with binomial coefficients (DLMF 10.6.7,
+10.29.5), which is differentiable with respect to argument and order.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = "jvp yvp h1vp h2vp ivp kvp".split()
 
 
 def _derivative(name: str, function: Any, alternate: float, sign: float) -> Any:
-    """SciPy's function of that name, for tensors too."""
+    """SciPy's function of that name, and the sum of Bessel functions for tensors."""
 
     def ours(v: Any, z: Any, n: int = 1) -> Any:
         if n != int(n) or n < 0:
             raise ArgumentError(
-                f"{name} with n={n}: the order of the derivative is an integer, 0 or more"
+                f"{name} with n={n}: the order of the derivative must be a nonnegative integer"
                 f"{at(user_line())}."
             )
         total: Any = 0.0
@@ -37,14 +37,15 @@ def _derivative(name: str, function: Any, alternate: float, sign: float) -> Any:
         return total * (sign / 2.0) ** n
 
     ours.__name__ = name
-    ours.__doc__ = f"""The derivative of order n of ``{function.name.split(".")[-1]}(v, z)`` by z.
+    name_of_function = function.name.split(".")[-1]
+    ours.__doc__ = f"""The n-th derivative of ``{name_of_function}(v, z)`` with respect to z.
 
     Parameters
     ----------
     v, z : array or Tensor
-        Order and argument; both have derivatives.
+        Order and argument; both are differentiable.
     n : int
-        0 or more.
+        The order of the derivative, 0 or more.
 
     Returns
     -------
@@ -53,11 +54,11 @@ def _derivative(name: str, function: Any, alternate: float, sign: float) -> Any:
     Raises
     ------
     ArgumentError
-        n is negative or not whole.
+        n is negative or not an integer.
 
     Notes
     -----
-    NIST DLMF 10.6.7 and 10.29.5; n + 1 Bessel functions.
+    DLMF 10.6.7 and 10.29.5. *Cost.* That of n + 1 Bessel functions.
 
     Examples
     --------

@@ -4,7 +4,7 @@
     i0 i1 i0e i1e         I, and exp(-|x|) I
     k0 k1 k0e k1e         K, and exp(x) K
 
-Their derivatives are functions of the order beside (DLMF 10.6.3, 10.29.3).
+Their derivatives are Bessel functions of neighboring orders (DLMF 10.6.3, 10.29.3).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.kinds.elementwise import POSITIVE, REAL
 
 from .bessel import iv, ive, jv, kv, kve, yv
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import function
 
 __all__ = "j0 j1 y0 y1 i0 i1 i0e i1e k0 k1 k0e k1e".split()
@@ -27,7 +27,7 @@ def _entry(name: str, doc: str, expression: str, domain: Any = POSITIVE) -> Any:
         name,
         "x",
         domain=[domain],
-        oracle=Witness("x", expression),
+        oracle=OracleExpression("x", expression),
         singular=True,
         half=False,
         doc=doc,

@@ -1,14 +1,14 @@
-"""Derivatives of Bessel functions with respect to the order, as families: DLMF 10.15, 10.38.
+"""Derivatives of Bessel functions with respect to the order: DLMF 10.15, 10.38.
 
-    jv_order, yv_order      the n-th derivative with respect to v of J, Y
-    ive_order, kve_order    of exp(-x) I, exp(x) K
-    log_kve                 the logarithm of exp(x) K, and its derivatives divided by it
+    jv_order, yv_order      n-th derivatives of J and Y with respect to v
+    ive_order, kve_order    exp(-x) and exp(x) times those of I and K
+    log_kve                 log(exp(x) K), and n-th derivatives of K with respect to v divided by K
 
-With respect to the argument they satisfy the recurrences of the functions (DLMF 10.6, 10.29), which
-are preserved by differentiation with respect to v.  Accuracy: 1e-12 relative to the
-larger of the derivative and the function (I, K: to the derivative), for arguments to 1e5 and any
-order; at larger arguments for orders below their square root.  Negative arguments have derivatives
-by the order at no order: NaN (docs/conventions.md, 3.3).
+With respect to the argument they satisfy the same recurrences as the functions (DLMF 10.6, 10.29),
+which can be differentiated with respect to v.  Accuracy for arguments up to 1e5 and any order, and
+for larger arguments if the order is below their square root: 1e-12 relative to the larger of the
+derivative and the function (for I and K: relative to the derivative).  For negative arguments the
+derivative is NaN (docs/conventions.md, 3.3).
 """
 
 from __future__ import annotations
@@ -19,112 +19,118 @@ import numpy as np
 
 from . import bessel_order_integrals, modified_bessel_order_integrals
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 
 __all__: list[str] = []
 
 
-def _positive(kernel: Any, n: int, v: Any, x: Any, at_zero: Any, far: float) -> Any:
-    """The kernel where 0 < x < inf; NaN where x is negative."""
+def _extend_to_limits(kernel: Any, n: int, v: Any, x: Any, at_zero: Any, at_infinity: float) -> Any:
+    """The kernel for 0 < x < inf, limits at 0 and inf, and NaN for x < 0."""
     out = np.full_like(v, np.nan)
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     if inside.any():
         out[inside] = kernel(n, v[inside], x[inside])
-    out[(x == np.inf) & np.isfinite(v)] = far
+    out[(x == np.inf) & np.isfinite(v)] = at_infinity
     zero = (x == 0) & np.isfinite(v)
     if zero.any():
         out[zero] = at_zero(kernel, n, v[zero])
     return out
 
 
-def _vanishing(kernel: Any, n: int, v: Any) -> Any:
-    """At x = 0, where the function is x**v: 0 for v >= 0, infinite below."""
+def _limit_of_power(kernel: Any, n: int, v: Any) -> Any:
+    """The limit at x = 0 of a function that behaves like x**v: 0 for v >= 0, else infinite."""
     near = kernel(n, v, np.full_like(v, 1e-8))
     return np.where(v >= 0, 0.0, np.sign(near) * np.inf)
 
 
-def _infinite(kernel: Any, n: int, v: Any) -> Any:
-    """At x = 0, where the function is infinite."""
+def _limit_of_pole(kernel: Any, n: int, v: Any) -> Any:
+    """The limit at x = 0 of a function with a pole there."""
     near = kernel(n, v, np.full_like(v, 1e-8))
     return np.where(near == 0, 0.0, np.sign(near) * np.inf)
 
 
-def _real(n: int, v: Any, x: Any) -> Any:
+def _j_derivative(n: int, v: Any, x: Any) -> Any:
     return bessel_order_integrals.hankel(n, v, x).real
 
 
-def _imaginary(n: int, v: Any, x: Any) -> Any:
+def _y_derivative(n: int, v: Any, x: Any) -> Any:
     return bessel_order_integrals.hankel(n, v, x).imag
 
 
-@family(native=True, oracle=Witness("v x", "diff(lambda v: besselj(v, x), v, n)"))
+@family(native=True, oracle=OracleExpression("v x", "diff(lambda v: besselj(v, x), v, n)"))
 def jv_order(v: Any, x: Any, *, n: int) -> Any:
-    """The n-th derivative of J by its order."""
-    return _positive(_real, n, v, x, _vanishing, 0.0)
+    """The n-th derivative of J with respect to the order."""
+    return _extend_to_limits(_j_derivative, n, v, x, _limit_of_power, 0.0)
 
 
-@family(native=True, oracle=Witness("v x", "diff(lambda v: bessely(v, x), v, n)"))
+@family(native=True, oracle=OracleExpression("v x", "diff(lambda v: bessely(v, x), v, n)"))
 def yv_order(v: Any, x: Any, *, n: int) -> Any:
-    """The n-th derivative of Y by its order."""
-    return _positive(_imaginary, n, v, x, _infinite, 0.0)
+    """The n-th derivative of Y with respect to the order."""
+    return _extend_to_limits(_y_derivative, n, v, x, _limit_of_pole, 0.0)
 
 
-@family(native=True, oracle=Witness("v x", "exp(-x) * diff(lambda v: besseli(v, x), v, n)"))
+@family(
+    native=True, oracle=OracleExpression("v x", "exp(-x) * diff(lambda v: besseli(v, x), v, n)")
+)
 def ive_order(v: Any, x: Any, *, n: int) -> Any:
-    """exp(-x) times the n-th derivative of I by its order."""
-    return _positive(modified_bessel_order_integrals.scaled_i, n, v, x, _vanishing, 0.0)
+    """exp(-x) times the n-th derivative of I with respect to the order."""
+    return _extend_to_limits(
+        modified_bessel_order_integrals.scaled_i, n, v, x, _limit_of_power, 0.0
+    )
 
 
-@family(native=True, oracle=Witness("v x", "exp(x) * diff(lambda v: besselk(v, x), v, n)"))
+@family(native=True, oracle=OracleExpression("v x", "exp(x) * diff(lambda v: besselk(v, x), v, n)"))
 def kve_order(v: Any, x: Any, *, n: int) -> Any:
-    """exp(x) times the n-th derivative of K by its order."""
-    return _positive(modified_bessel_order_integrals.scaled_k, n, v, x, _infinite, 0.0)
+    """exp(x) times the n-th derivative of K with respect to the order."""
+    return _extend_to_limits(modified_bessel_order_integrals.scaled_k, n, v, x, _limit_of_pole, 0.0)
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "v x",
         "log(exp(x) * besselk(v, x)) if n == 0 else "
         "diff(lambda v: besselk(v, x), v, n) / besselk(v, x)",
     ),
 )
 def log_kve(v: Any, x: Any, *, n: int) -> Any:
-    """log(exp(x) K), and for n >= 1 the n-th derivative of K by its order, divided by K.
+    """log(exp(x) K); for n >= 1 the n-th derivative of K with respect to the order, over K.
 
-    Numbers of moderate size where K itself, or a cotangent divided by it, overflows or underflows.
+    Neither overflows nor underflows where K, or a cotangent divided by it, does.
     """
     out = np.full_like(v, np.nan)
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     if inside.any():
-        top, total = modified_bessel_order_integrals.parts_of_k(0, v[inside], x[inside])
+        top, total = modified_bessel_order_integrals.log_and_factor_of_k(0, v[inside], x[inside])
         if n == 0:
             out[inside] = top + np.log(total)
         else:
-            _, found = modified_bessel_order_integrals.parts_of_k(n, v[inside], x[inside])
-            out[inside] = found / total
+            _, derivative = modified_bessel_order_integrals.log_and_factor_of_k(
+                n, v[inside], x[inside]
+            )
+            out[inside] = derivative / total
     return out
 
 
-def _log_kve_slope(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
-    """By the argument: DLMF 10.29.1, each neighbor divided by K of this order."""
-    middle = out if n == 0 else log_kve(v, x, n=0)
-    below = np.exp(log_kve(v - 1.0, x, n=0) - middle)
-    above = np.exp(log_kve(v + 1.0, x, n=0) - middle)
-    slope = -0.5 * (below + above)
+def _log_kve_by_argument(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
+    """The partial with respect to the argument, by DLMF 10.29.1 divided by K."""
+    log_k = out if n == 0 else log_kve(v, x, n=0)
+    lower = np.exp(log_kve(v - 1.0, x, n=0) - log_k)
+    upper = np.exp(log_kve(v + 1.0, x, n=0) - log_k)
+    slope = -0.5 * (lower + upper)
     if n == 0:
         return t * (1.0 + slope)
-    moved = -0.5 * (log_kve(v - 1.0, x, n=n) * below + log_kve(v + 1.0, x, n=n) * above)
-    return t * (moved - out * slope)
+    slope_n = -0.5 * (log_kve(v - 1.0, x, n=n) * lower + log_kve(v + 1.0, x, n=n) * upper)
+    return t * (slope_n - out * slope)
 
 
-def _log_kve_turn(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
-    """By the order."""
+def _log_kve_by_order(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
+    """The partial with respect to the order."""
     first = out if n == 1 else log_kve(v, x, n=1)
     return t * first if n == 0 else t * (log_kve(v, x, n=n + 1) - out * first)
 
 
-log_kve.partials(_log_kve_turn, _log_kve_slope)
+log_kve.partials(_log_kve_by_order, _log_kve_by_argument)
 
 
 for _op in (jv_order, yv_order):
@@ -147,5 +153,5 @@ kve_order.partials(
 @ive_order.examples
 @kve_order.examples
 @log_kve.examples
-def _orders(rng: Any) -> Any:
+def _examples(rng: Any) -> Any:
     yield (rng.uniform(0.2, 3.0, size=(2, 1)), rng.uniform(0.5, 4.0, size=1)), {"n": 1}

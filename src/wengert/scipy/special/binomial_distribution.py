@@ -1,11 +1,11 @@
-"""The binomial and negative binomial distributions, differentiable in the probability: DLMF 8.17.
+"""The binomial and negative binomial distributions, differentiable w.r.t. p: DLMF 8.17.
 
-    bdtr bdtrc bdtri        the binomial distribution, its complement, the p of a given value
-    nbdtr nbdtrc nbdtri     the negative binomial
+    bdtr bdtrc bdtri        binomial distribution function, its complement, and its inverse
+    nbdtr nbdtrc nbdtri     the same of the negative binomial distribution
 
-The counts k and n are rounded down, as SciPy does, and have no derivative.  SciPy's ufuncs have
-loops for whole n beside those for floats, which warn, so that the dtype of p does not decide which
-is taken; here it is always that for whole n, in double precision.
+The counts k and n are rounded down, as in SciPy, and are not differentiable.  SciPy's ufuncs have
+loops for integer n and for floats, of which the latter warn; here the integer loop is always
+used, in double precision, so that the dtype of p does not select the loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import special
 
 from .derivative_families import family
 from .incomplete_beta import beta_density
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 
 __all__ = "bdtr bdtrc bdtri nbdtr nbdtrc nbdtri".split()
 
@@ -25,28 +25,29 @@ _BINOMIAL = "betainc(floor(k) + 1, n - floor(k), 0, p, regularized=True)"
 _NEGATIVE = "betainc(n, k + 1, 0, p, regularized=True)"
 
 
-def _slope(a: Any, b: Any, p: Any) -> Any:
+def _beta_density(a: Any, b: Any, p: Any) -> Any:
     return beta_density(a * 1.0, b * 1.0, p, j=0, k=0, m=0)
 
 
-def _binomial(k: Any, n: Any, p: Any) -> Any:
-    """The slope of the complement by p."""
-    return _slope(np.floor(k) + 1.0, np.floor(n) - np.floor(k), p)
+def _bdtrc_derivative(k: Any, n: Any, p: Any) -> Any:
+    """The derivative of bdtrc with respect to p."""
+    return _beta_density(np.floor(k) + 1.0, np.floor(n) - np.floor(k), p)
 
 
-def _negative(k: Any, n: Any, p: Any) -> Any:
-    return _slope(np.floor(n), np.floor(k) + 1.0, p)
+def _nbdtr_derivative(k: Any, n: Any, p: Any) -> Any:
+    """The derivative of nbdtr with respect to p."""
+    return _beta_density(np.floor(n), np.floor(k) + 1.0, p)
 
 
-@family(native=True, oracle=Witness("k n p", f"1 - {_BINOMIAL}"))
+@family(native=True, oracle=OracleExpression("k n p", f"1 - {_BINOMIAL}"))
 def bdtr(k: Any, n: Any, p: Any) -> Any:
-    """I(n - k, k + 1) of 1 - p, DLMF 8.17.5; by p: minus the density of the beta distribution."""
+    """Binomial distribution function I_{1-p}(n - k, k + 1), DLMF 8.17.5."""
     return special.bdtr(k, n.astype(int), p)
 
 
-@family(native=True, oracle=Witness("k n p", _BINOMIAL))
+@family(native=True, oracle=OracleExpression("k n p", _BINOMIAL))
 def bdtrc(k: Any, n: Any, p: Any) -> Any:
-    """I(k + 1, n - k) of p, 1 - bdtr(k, n, p)."""
+    """1 - bdtr(k, n, p), which is I_p(k + 1, n - k)."""
     return special.bdtrc(k, n.astype(int), p)
 
 
@@ -59,13 +60,13 @@ def bdtri(k: Any, n: Any, y: Any) -> Any:
     return special.bdtri(k, n.astype(int), y)
 
 
-@family(native=True, oracle=Witness("k n p", _NEGATIVE))
+@family(native=True, oracle=OracleExpression("k n p", _NEGATIVE))
 def nbdtr(k: Any, n: Any, p: Any) -> Any:
-    """I(n, k + 1) of p, DLMF 8.17.5; by p: the density of the beta distribution."""
+    """Negative binomial distribution function I_p(n, k + 1), DLMF 8.17.5."""
     return special.nbdtr(k.astype(int), n.astype(int), p)
 
 
-@family(native=True, oracle=Witness("k n p", f"1 - {_NEGATIVE}"))
+@family(native=True, oracle=OracleExpression("k n p", f"1 - {_NEGATIVE}"))
 def nbdtrc(k: Any, n: Any, p: Any) -> Any:
     """1 - nbdtr(k, n, p)."""
     return special.nbdtrc(k.astype(int), n.astype(int), p)
@@ -77,12 +78,12 @@ def nbdtri(k: Any, n: Any, y: Any) -> Any:
     return special.nbdtri(k.astype(int), n.astype(int), y)
 
 
-bdtr.partials(None, None, lambda t, out, k, n, p: -t * _binomial(k, n, p))
-bdtrc.partials(None, None, lambda t, out, k, n, p: t * _binomial(k, n, p))
-bdtri.partials(None, None, lambda t, out, k, n, y: -t / _binomial(k, n, out))
-nbdtr.partials(None, None, lambda t, out, k, n, p: t * _negative(k, n, p))
-nbdtrc.partials(None, None, lambda t, out, k, n, p: -t * _negative(k, n, p))
-nbdtri.partials(None, None, lambda t, out, k, n, y: t / _negative(k, n, out))
+bdtr.partials(None, None, lambda t, out, k, n, p: -t * _bdtrc_derivative(k, n, p))
+bdtrc.partials(None, None, lambda t, out, k, n, p: t * _bdtrc_derivative(k, n, p))
+bdtri.partials(None, None, lambda t, out, k, n, y: -t / _bdtrc_derivative(k, n, out))
+nbdtr.partials(None, None, lambda t, out, k, n, p: t * _nbdtr_derivative(k, n, p))
+nbdtrc.partials(None, None, lambda t, out, k, n, p: -t * _nbdtr_derivative(k, n, p))
+nbdtri.partials(None, None, lambda t, out, k, n, y: t / _nbdtr_derivative(k, n, out))
 
 
 @bdtr.examples

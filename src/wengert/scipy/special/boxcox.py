@@ -1,11 +1,11 @@
-"""Box and Cox's transforms and their inverses, smooth in lambda through 0.
+"""Box-Cox transforms and their inverses, smooth at lambda = 0.
 
-    boxcox, boxcox1p             (x^lambda - 1) / lambda, log(x) at 0; the same of 1 + x
+    boxcox, boxcox1p             (x^lambda - 1) / lambda, log(x) at lambda = 0; the same of 1 + x
     inv_boxcox, inv_boxcox1p     their inverses
 
 With L = log(x) the transform is L (e^u - 1) / u at u = lambda L, and the inverse is exp(y h(v))
-with h(v) = log(1 + v) / v at v = lambda y: the quotients and their derivatives are smooth at 0
-(relative_quotients.py), so the derivative in lambda is right there too: L^2 / 2, and -y^2 e^y / 2.
+with h(v) = log(1 + v) / v at v = lambda y.  Both quotients are smooth at 0 (relative_quotients.py),
+and so are the derivatives with respect to lambda: L^2 / 2 and -y^2 e^y / 2 at lambda = 0.
 
 G. E. P. Box and D. R. Cox, "An analysis of transformations", J. Royal Statistical Society B 26
 (1964) 211-252.
@@ -34,12 +34,12 @@ boxcox = function(
     domain=[POSITIVE, EXPONENT],
     oracle="(x**lmbda - 1) / lmbda if lmbda else log(x)",
     singular=True,
-    doc="(x^lambda - 1) / lambda, and log(x) at lambda = 0; by x: x^(lambda - 1).",
+    doc="(x^lambda - 1) / lambda, and log(x) at lambda = 0; d/dx = x^(lambda - 1).",
 )
 
 
 def _by_lambda(t: Any, log: Any, lmbda: Any) -> Any:
-    """L^2 times the slope of (e^u - 1) / u at lambda L; 1 / lambda^2 where L is -inf."""
+    """L^2 times the derivative of (e^u - 1) / u at u = lambda L; 1 / lambda^2 where L is -inf."""
     where = lookup("where")
     end = np.logical_and(np.isneginf(value_of(log)), value_of(lmbda) > 0)
     inside = where(end, 0.0, log)
@@ -58,7 +58,7 @@ boxcox1p = function(
     domain=[(-1.0, np.inf), EXPONENT],
     oracle="expm1(lmbda * log1p(x)) / lmbda if lmbda else log1p(x)",
     singular=True,
-    doc="((1 + x)^lambda - 1) / lambda, and log(1 + x) at lambda = 0; by x: (1 + x)^(lambda - 1).",
+    doc="((1 + x)^lambda - 1) / lambda, and log(1 + x) at lambda = 0; d/dx = (1 + x)^(lambda - 1).",
 )
 boxcox1p.partials(
     lambda t, out, x, lmbda: t * (1.0 + x) ** (lmbda - 1.0),
@@ -84,7 +84,7 @@ def _inverse_by_y(t: Any, power: Any, y: Any, lmbda: Any) -> Any:
 
 
 def _inverse_by_lambda(t: Any, power: Any, y: Any, lmbda: Any) -> Any:
-    """(1 + lambda y)^(1 / lambda) y^2 h'(lambda y); 0 where the power is."""
+    """(1 + lambda y)^(1 / lambda) y^2 h'(lambda y); 0 where the power is 0."""
     where = lookup("where")
     end = value_of(lmbda) * value_of(y) == -1.0
     slope = y * y * log1prel_of(where(end, 0.0, lmbda * y), n=1)
@@ -107,7 +107,7 @@ inv_boxcox1p = function(
 
 
 def _power(out: Any, y: Any, lmbda: Any) -> Any:
-    """out + 1; for a tiny lambda y, where SciPy's own gives y and not e^y - 1, by e^y."""
+    """out + 1; e^y for tiny lambda y, where SciPy returns y instead of e^y - 1."""
     return lookup("where")(np.abs(lmbda * y) < 1e-150, np.exp(y), out + 1.0)
 
 

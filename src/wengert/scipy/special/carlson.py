@@ -1,17 +1,19 @@
-"""Carlson's symmetric elliptic integrals, DLMF 19.16, with all their derivatives.
+"""Carlson's symmetric elliptic integrals, DLMF 19.16, and their derivatives of any order.
 
-    elliprf, elliprd, elliprj    half, and three times half, the integral over t > 0 of a product of
-                                 powers of t + x, t + y, t + z and t + p
-    elliprc, elliprg             of two operands, and of the second kind
+    elliprf, elliprd, elliprj    integrals over t > 0 of products of powers of t + x, t + y, t + z
+                                 and t + p, times 1/2, 3/2 and 3/2
+    elliprc, elliprg             the degenerate case R_F(x, y, y), and the second kind
 
-A derivative with respect to x multiplies by -1/2 - a and lowers the power of t + x: the integrals
+Differentiation with respect to x multiplies by -1/2 - a and lowers the power of t + x by one.  So
+the integrals
 
     carlson_of(x, y, z, p; orders (a, b, c, d))
         = int (t+x)^(-1/2-a) (t+y)^(-1/2-b) (t+z)^(-1/2-c) (t+p)^-d dt
 
-are a family that is closed.  With t = e^u their integrand is analytic in a strip about the real
-line, so the trapezoidal rule converges as fast as exp(-2 pi width / step), and has no cancellation
-as all terms have one sign.  The first derivatives of elliprf and elliprc are SciPy's own elliprd.
+are a family that is closed under differentiation.  With t = e^u the integrand is analytic in a
+strip around the real line, so that the error of the trapezoidal rule decreases as
+exp(-2 pi width / step); all terms have the same sign and do not cancel.  The first derivatives of
+elliprf and elliprc are SciPy's elliprd.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .quadrature import trapezoid
 from .register import function
 
@@ -37,7 +39,7 @@ _FALL = 41.0  # exp(-41) is below rounding
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "x y z p",
         "2 * quad(lambda s: s / (sqrt(s*s+x) * sqrt(s*s+y) * sqrt(s*s+z)) / ((s*s+x)**orders[0]"
         " * (s*s+y)**orders[1] * (s*s+z)**orders[2] * (s*s+p)**orders[3]), [0, 1, 3, 10, inf])",
@@ -49,49 +51,49 @@ def carlson_of(x: Any, y: Any, z: Any, p: Any, *, orders: tuple[int, int, int, i
     powers = [0.5 + orders[0], 0.5 + orders[1], 0.5 + orders[2], float(orders[3])]
     values = [v for v, e in zip((x, y, z, p), powers, strict=True) if e]
     powers = [e for e in powers if e]
-    whole = any(np.iscomplexobj(v) for v in values)
-    found = np.full_like(values[0], np.nan, dtype=complex if whole else float)
+    is_complex = any(np.iscomplexobj(v) for v in values)
+    found = np.full_like(values[0], np.nan, dtype=complex if is_complex else float)
     zeros = sum((v == 0) * e for v, e in zip(values, powers, strict=True))
     right = np.isfinite(x)
     for v in values:
-        right = right & np.isfinite(v) & (whole | (np.real(v) >= 0))
+        right = right & np.isfinite(v) & (is_complex | (np.real(v) >= 0))
     found[right & (zeros >= 1)] = np.inf
     inside = right & (zeros < 1)
     if inside.any():
-        found[inside] = _integrated([v[inside] for v in values], powers, zeros[inside], whole)
+        found[inside] = _integrate([v[inside] for v in values], powers, zeros[inside], is_complex)
     return found
 
 
-def _integrated(values: list[Any], powers: list[float], zeros: Any, whole: bool) -> Any:
-    """The sum over u of t = e^u, from where it rises from rounding to where it falls below it."""
+def _integrate(values: list[Any], powers: list[float], zeros: Any, is_complex: bool) -> Any:
+    """The integral over u with t = e^u, where the integrand is not negligible."""
     sizes = [np.abs(v) for v in values]
     scale = functools.reduce(np.maximum, sizes)
     least = functools.reduce(np.minimum, [np.where(s > 0, s, np.inf) for s in sizes])
     low = np.log(least) - np.log(scale) - _FALL / (1.0 - zeros)
     high = np.full_like(low, _FALL / (sum(powers) - 1.0))
-    shares = [v / scale for v in values]
+    scaled = [v / scale for v in values]
 
     def f(u: Any, which: Any) -> Any:
         t = np.exp(u)
         product = t
-        for v, e in zip(shares, powers, strict=True):
+        for v, e in zip(scaled, powers, strict=True):
             product = product * (t + v[which, None]) ** -e
         return product
 
-    total = trapezoid(f, low, high, 0.2 if whole else 0.4, complex if whole else float)
+    total = trapezoid(f, low, high, 0.2 if is_complex else 0.4, complex if is_complex else float)
     return total * scale ** (1.0 - sum(powers))
 
 
-def _lower(t: Any, args: Any, orders: tuple[int, int, int, int], k: int) -> Any:
-    """t times the derivative with respect to the operand of number k."""
-    more = tuple(o + (i == k) for i, o in enumerate(orders))
+def _partial(t: Any, args: Any, orders: tuple[int, int, int, int], k: int) -> Any:
+    """t times the derivative with respect to operand k."""
+    raised = tuple(o + (i == k) for i, o in enumerate(orders))
     factor = -0.5 - orders[k] if k < 3 else -orders[3]
-    return t * (factor * carlson_of(*args, orders=more)) if factor else None
+    return t * (factor * carlson_of(*args, orders=raised)) if factor else None
 
 
 carlson_of.partials(
-    *[lambda t, out, *args, orders, k=k: _lower(t, args, orders, k) for k in range(3)],
-    lambda t, out, *args, orders: t * 0.0 if not orders[3] else _lower(t, args, orders, 3),
+    *[lambda t, out, *args, orders, k=k: _partial(t, args, orders, k) for k in range(3)],
+    lambda t, out, *args, orders: t * 0.0 if not orders[3] else _partial(t, args, orders, 3),
 )
 
 
@@ -105,13 +107,13 @@ def _(rng: np.random.Generator) -> Any:
         yield tuple(np.exp(rng.normal(size=3)) for _ in range(4)), {"orders": orders}
 
 
-# ---- the integrals of SciPy --------------------------------------------------------------------
+# ---- SciPy's functions -------------------------------------------------------------------------
 
-_RC = Witness("x y", "elliprc(x, y)")
-_RD = Witness("x y z", "elliprd(x, y, z)")
-_RF = Witness("x y z", "elliprf(x, y, z)")
-_RG = Witness("x y z", "elliprg(x, y, z)")
-_RJ = Witness("x y z p", "elliprj(x, y, z, p)")
+_RC = OracleExpression("x y", "elliprc(x, y)")
+_RD = OracleExpression("x y z", "elliprd(x, y, z)")
+_RF = OracleExpression("x y z", "elliprf(x, y, z)")
+_RG = OracleExpression("x y z", "elliprg(x, y, z)")
+_RJ = OracleExpression("x y z p", "elliprj(x, y, z, p)")
 _options: dict[str, Any] = {"complex_ok": True, "singular": True}
 
 elliprd = function(
@@ -133,7 +135,7 @@ elliprf = function(
     "x y z",
     domain=[POSITIVE] * 3,
     oracle=_RF,
-    doc="R_F, DLMF 19.16.1; by z: -R_D(x, y, z) / 6.",
+    doc="R_F, DLMF 19.16.1; d/dz = -R_D(x, y, z) / 6.",
     **_options,
 )
 elliprf.partials(
@@ -147,22 +149,22 @@ elliprg = function(
     "x y z",
     domain=[POSITIVE] * 3,
     oracle=_RG,
-    doc="R_G, DLMF 19.16.3; by x: (R_F(x, y, z) - x R_D(y, z, x) / 3) / 4.",
+    doc="R_G, DLMF 19.16.3; d/dx = (R_F(x, y, z) - x R_D(y, z, x) / 3) / 4.",
     **_options,
 )
 
 
-def _second_kind(t: Any, x: Any, y: Any, z: Any) -> Any:
-    """The derivative of R_G by its first operand."""
-    where, none = lookup("where"), value_of(x) == 0
-    rest = where(none, 0.0, x * elliprd(y, z, where(none, 1.0, x)) / 3.0)
+def _elliprg_partial(t: Any, x: Any, y: Any, z: Any) -> Any:
+    """The partial of R_G with respect to its first operand."""
+    where, zero = lookup("where"), value_of(x) == 0
+    rest = where(zero, 0.0, x * elliprd(y, z, where(zero, 1.0, x)) / 3.0)
     return t * (0.25 * (elliprf(x, y, z) - rest))
 
 
 elliprg.partials(
-    lambda t, out, x, y, z: _second_kind(t, x, y, z),
-    lambda t, out, x, y, z: _second_kind(t, y, z, x),
-    lambda t, out, x, y, z: _second_kind(t, z, x, y),
+    lambda t, out, x, y, z: _elliprg_partial(t, x, y, z),
+    lambda t, out, x, y, z: _elliprg_partial(t, y, z, x),
+    lambda t, out, x, y, z: _elliprg_partial(t, z, x, y),
 )
 
 elliprj = function(
@@ -170,7 +172,7 @@ elliprj = function(
     "x y z p",
     domain=[POSITIVE] * 4,
     oracle=_RJ,
-    doc="R_J, DLMF 19.16.2, p > 0; of Cauchy's principal value at p < 0 the derivative is NaN.",
+    doc="R_J, DLMF 19.16.2; for p < 0 the Cauchy principal value, whose derivative is NaN.",
     **_options,
 )
 elliprj.partials(
@@ -185,33 +187,33 @@ elliprc = function(
     "x y",
     domain=[POSITIVE] * 2,
     oracle=_RC,
-    doc="R_C(x, y) = R_F(x, y, y), DLMF 19.6(iv); at y < 0 Cauchy's principal value.",
+    doc="R_C(x, y) = R_F(x, y, y), DLMF 19.6(iv); for y < 0 the Cauchy principal value.",
     **_options,
 )
 
 
-def _principal(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
-    """Where y < 0; x - y, -y and sqrt(x / (x - y)), with R_C = sqrt(..) R_C(x - y, -y) there."""
+def _principal_value_parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+    """Where y < 0; x - y, -y and sqrt(x / (x - y)): R_C is the root times R_C(x - y, -y) there."""
     where, below = lookup("where"), np.real(value_of(y)) < 0
     a, b = where(below, x - y, 1.0), where(below, -y, 1.0)
     return below, a, b, np.sqrt(where(below, x, 1.0) / a)
 
 
-def _degenerate_by_x(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _elliprc_by_x(t: Any, out: Any, x: Any, y: Any) -> Any:
     where = lookup("where")
-    below, a, b, root = _principal(x, y)
+    below, a, b, root = _principal_value_parts(x, y)
     start = where(below, x, 1.0)
-    moved = 0.5 * out * (1.0 / start - 1.0 / a) - root * elliprd(b, b, a) / 6.0
+    negative_y = 0.5 * out * (1.0 / start - 1.0 / a) - root * elliprd(b, b, a) / 6.0
     above = where(below, 1.0, y)
-    return t * where(below, moved, elliprd(above, above, where(below, 1.0, x)) / -6.0)
+    return t * where(below, negative_y, elliprd(above, above, where(below, 1.0, x)) / -6.0)
 
 
-def _degenerate_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _elliprc_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     where = lookup("where")
-    below, a, b, root = _principal(x, y)
-    moved = 0.5 * out / a + root * (elliprd(b, b, a) / 6.0 + elliprd(a, b, b) / 3.0)
+    below, a, b, root = _principal_value_parts(x, y)
+    negative_y = 0.5 * out / a + root * (elliprd(b, b, a) / 6.0 + elliprd(a, b, b) / 3.0)
     above = where(below, 1.0, y)
-    return t * where(below, moved, elliprd(where(below, 1.0, x), above, above) / -3.0)
+    return t * where(below, negative_y, elliprd(where(below, 1.0, x), above, above) / -3.0)
 
 
-elliprc.partials(_degenerate_by_x, _degenerate_by_y)
+elliprc.partials(_elliprc_by_x, _elliprc_by_y)

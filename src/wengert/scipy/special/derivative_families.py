@@ -1,17 +1,18 @@
-"""Families: derivatives of a special function, indexed by integers.
+"""Families of functions: a special function and its derivatives, indexed by integer parameters.
 
-The derivative of J by its order is not a function that SciPy has, and neither is the derivative of
-that.  Together with a number n of derivatives they are a family that is closed: the entry states
+SciPy has no function for the derivative of J with respect to its order, nor for the derivatives of
+that.  The n-th derivatives for all n are a family that is closed under differentiation.  An entry
+states
 
-    run       the value from plain arrays of float64, by a method of its own (integrals, series)
-    partials  for each operand the map t -> partial * t, as those of elementwise entries, which
-              names another member of the same family: n + 1, or the neighbors of the order
+    run       the values for plain arrays of float64, by a method of its own (integrals, series)
+    partials  for each operand the map t -> partial * t, as for elementwise operations; it uses
+              another member of the family, such as n + 1, or another order of the function
 
-so every order of derivative exists.  Native code computes them by the same functions: it calls
-`run` with numbers that NumPy takes for arrays of one element, and records what is done with
-them (backends/llvm/special_functions).  So `values` is written with the ufuncs of NumPy, masks
-(`x[mask]`, `out[mask] = y`), `np.where`, the loops of traced_loops.py and quadrature.py, and does
-not branch on values: `mask.any()` only to leave out what is not needed.
+so that derivatives of any order exist.  Native code computes the values with the same functions: it
+calls them with traced scalars, which NumPy takes for arrays of one element, and records the
+operations (_engine/backends/llvm/special_functions).  So they are written with ufuncs of NumPy,
+masks (`x[mask]`, `out[mask] = y`), `np.where`, and the loops of traced_loops.py and quadrature.py.
+They do not branch on values, except for `mask.any()`, which skips a computation.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Rule = Callable[..., Any]
 
 
 class FunctionFamily(Opaque):
-    """Elementwise functions of an integer parameter; made by the decorator `family`."""
+    """Elementwise functions with integer parameters; see the decorator `family`."""
 
     differentiation = Differentiation(singular=True)
 
@@ -60,34 +61,35 @@ class FunctionFamily(Opaque):
         self.host_callback = "" if native else BY_SCIPY
         self.run = self._run
         self.rules: tuple[Rule | None, ...] = (None,) * operands
-        self.ready = False
+        self.has_rules = False
 
     @property
     def differentiable(self) -> bool:  # type: ignore[override]
-        """Whether its partials are stated."""
-        return self.ready
+        """Whether partials are defined."""
+        return self.has_rules
 
     has_jvp = True  # type: ignore[assignment]
     has_vjp = True  # type: ignore[assignment]
 
     def partials(self, *rules: Rule | None) -> FunctionFamily:
-        """State the partials, one map `(t, out, *operands, **params) -> partial * t` for each."""
+        """Define the partials: for each operand a map `(t, out, *operands, **params)`."""
         if len(rules) != len(self.rules):
             raise TypeError(f"{self.name} has {len(self.rules)} operands, {len(rules)} rules")
-        self.rules, self.ready = rules, True
+        self.rules, self.has_rules = rules, True
         return self
 
     def _run(self, *operands: Any, **params: Any) -> Any:
-        """The values, computed in double precision and given in that of the operands."""
+        """Compute values in double precision, and cast them to that of the operands."""
         arrays = np.broadcast_arrays(*[np.asarray(x) for x in operands])
         dtype = np.result_type(*operands)
         if dtype.kind not in "fc":
             dtype = np.dtype(float)
         if dtype.kind == "c" and not self.complex_ok:
             raise DtypeError(
-                f"{self.name} was given complex operands: the derivative of this function by an "
-                "order or parameter is known for real ones only. Differentiate with respect to the "
-                f"argument, or keep the parameters out of it (stop_gradient){at(user_line())}."
+                f"{self.name} of complex operands: the derivative of this function with respect to "
+                "an order or parameter is implemented for real operands only. Differentiate with "
+                "respect to the argument, or detach the parameters with stop_gradient"
+                f"{at(user_line())}."
             )
         flat = [x.ravel().astype(complex if x.dtype.kind == "c" else float) for x in arrays]
         try:
@@ -98,23 +100,23 @@ class FunctionFamily(Opaque):
                 return found.astype(dtype).reshape(arrays[0].shape)[()]
         except OverflowError as error:
             raise OperandError(
-                f"{self.name} has operands that are too large for it: {error}. Scale the problem, "
-                f"or keep these parameters out of the derivative{at(user_line())}."
+                f"{self.name} cannot be computed for these operands: {error}. Scale the problem, "
+                f"or detach the parameters with stop_gradient{at(user_line())}."
             ) from error
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The common shape; what it gives for one element says of which dtype."""
+        """The broadcast shape, and the dtype of the result for one element."""
         shape = broadcast(*[s.shape for s in specs])
-        small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
-        one = spec_of(self.run(*[example_of(s) for s in small], **params))
-        return Spec(shape, one.dtype)
+        ones = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
+        result = spec_of(self.run(*[example_of(s) for s in ones], **params))
+        return Spec(shape, result.dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The operation itself, the rows lined up."""
+        """The operation itself, with aligned batch axes."""
         return self(*aligned(args, batched), **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
-        """Each partial times the cotangent."""
+        """The cotangent times each partial."""
         if not self.differentiable:
             raise self.no_rule(node)
         holomorphic = t.dtype.kind == "c"
@@ -146,19 +148,19 @@ class FunctionFamily(Opaque):
 def family(
     *, oracle: Any, complex_ok: bool = False, native: bool = False
 ) -> Callable[[Callable[..., Any]], FunctionFamily]:
-    """Register the function below as a family (a decorator).
+    """Register a function as a family (a decorator).
 
     Parameters
     ----------
     oracle : callable
-        The same by another way, for the laws; `Witness` is one.
+        The reference for the laws: an independent function, such as a `OracleExpression`.
     complex_ok : bool
-        It takes complex operands too; else they are refused.
+        Whether complex operands are accepted.
     native : bool
-        The function below can be read with elements in place of arrays (above); else native code
-        calls it back in Python.
+        Whether native code can trace the function with scalars (see above); otherwise it calls it
+        back in Python.
 
-    The function below takes 1-d arrays of float64, all of one length, and by name integers.
+    The decorated function takes 1-d arrays of float64 of equal length, and integers by keyword.
     """
 
     def enter(values: Callable[..., Any]) -> FunctionFamily:

@@ -1,10 +1,10 @@
 """Elementary functions of scipy.special: powers, exponentials, functions of degrees.
 
-cbrt exp2 expm1 log1p      wengert's own operations, to which SciPy's ufuncs come
-exp10 cosm1 exprel powm1   10^x, cos(x) - 1, (e^x - 1) / x, x^y - 1
-sindg cosdg tandg cotdg radian   of degrees
-sinc round                 NumPy's
-expit logit log_expit softplus   the logistic function, logit ...; softplus
+cbrt exp2 expm1 log1p            operations of wengert, to which SciPy's ufuncs dispatch
+exp10 cosm1 exprel powm1         10^x, cos(x) - 1, (e^x - 1) / x, x^y - 1
+sindg cosdg tandg cotdg radian   angles in degrees
+sinc round                       as in NumPy
+expit logit log_expit softplus   the logistic function, its inverse and logarithm; softplus
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ cosm1 = function(
     "cosm1",
     "x",
     oracle="-2 * sin(x / 2)**2",
-    doc="cos(x) - 1, with all digits near 0; its derivative is -sin(x).",
+    doc="cos(x) - 1, without cancellation near 0; its derivative is -sin(x).",
 )
 cosm1.partials(lambda t, out, x: -t * np.sin(x))
 
@@ -47,7 +47,7 @@ exprel = function(
     "exprel",
     "x",
     oracle="expm1(x) / x if x else mpf(1)",
-    doc="(e^x - 1) / x, and 1 at 0; smooth there to every order.",
+    doc="(e^x - 1) / x, and 1 at 0; all derivatives are smooth at 0.",
 )
 exprel.partials(lambda t, out, x: t * exprel_of(x, n=1))
 
@@ -57,7 +57,7 @@ powm1 = function(
     domain=[POSITIVE, REAL],
     oracle="expm1(y * log(x))",
     singular=True,
-    doc="x^y - 1, with all digits near 0; by x: y x^(y - 1), by y: x^y log(x).",
+    doc="x^y - 1, without cancellation near 0; d/dx = y x^(y - 1), d/dy = x^y log(x).",
 )
 
 
@@ -98,14 +98,16 @@ cotdg = function(
     singular=True,
     doc="The cotangent of an angle in degrees.",
 )
-cotdg.partials(lambda t, out, x: t * -DEGREE / sindg(x) ** 2)  # SciPy's cotdg loses digits
+cotdg.partials(
+    lambda t, out, x: t * -DEGREE / sindg(x) ** 2
+)  # in terms of SciPy's cotdg it would cancel
 
 radian = function(
     "radian",
     "d m s",
     oracle="(d + m / 60 + s / 3600) * pi / 180",
     bounded=True,
-    doc="An angle in degrees, minutes and seconds, in radians: linear in each.",
+    doc="An angle in degrees, minutes and seconds converted to radians.",
 )
 radian.partials(
     lambda t, out, d, m, s: t * DEGREE,
@@ -121,7 +123,7 @@ logit = function(
     domain=[(0.0, 1.0)],
     oracle="log(x / (1 - x))",
     singular=True,
-    doc="log(x / (1 - x)), the inverse of expit; its slope is 1 / (x (1 - x)), inf at 0 and 1.",
+    doc="log(x / (1 - x)), the inverse of expit; its derivative is 1 / (x (1 - x)).",
 )
 logit.partials(lambda t, out, x: t / (x * (1.0 - x)))
 

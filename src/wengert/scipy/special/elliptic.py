@@ -1,13 +1,13 @@
-"""Elliptic integrals of Legendre, Jacobi's functions (DLMF 19.2, 22), arithmetic-geometric mean.
+"""Elliptic integrals of Legendre and Jacobi elliptic functions (DLMF 19.2, 22); the AGM.
 
-    ellipk, ellipkm1, ellipe     complete, of the parameter m (1 - m for ellipkm1)
-    ellipkinc, ellipeinc         incomplete, of the amplitude phi too
-    ellipj                       sn, cn, dn and the amplitude, by u and by m
-    agm                          by DLMF 19.8.4
+    ellipk, ellipkm1, ellipe     complete integrals, of the parameter m (1 - m for ellipkm1)
+    ellipkinc, ellipeinc         incomplete integrals, of the amplitude phi and the parameter m
+    ellipj                       sn, cn, dn and the amplitude, of u and m
+    agm                          arithmetic-geometric mean
 
-Derivatives in m are Carlson's R_D (carlson.py), which has no cancellation at m = 0 and none at 1.
-Beyond a quarter turn, phi is less an integer j of half turns, and 2 j times what is complete is
-added.
+Derivatives with respect to m are multiples of Carlson's R_D (carlson.py), without cancellation at
+m = 0 and m = 1.  For |phi| > pi / 2, phi is reduced by a multiple j of pi, and 2 j times the
+complete integral is added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, REAL
 
 from .carlson import elliprd
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import function
 
 __all__ = "ellipk ellipkm1 ellipe ellipkinc ellipeinc ellipj agm".split()
@@ -30,13 +30,13 @@ __all__ = "ellipk ellipkm1 ellipe ellipkinc ellipeinc ellipj agm".split()
 BELOW_ONE = (-inf, 1.0)
 
 
-def _first_by_m(m: Any) -> Any:
-    """The derivative of the complete integral of the first kind."""
+def _k_by_m(m: Any) -> Any:
+    """The derivative of the complete integral of the first kind K."""
     return elliprd(0.0, 1.0, 1.0 - m) / 6.0
 
 
-def _second_by_m(m: Any) -> Any:
-    """Of the second kind."""
+def _e_by_m(m: Any) -> Any:
+    """The derivative of the complete integral of the second kind E."""
     return elliprd(0.0, 1.0 - m, 1.0) / -6.0
 
 
@@ -49,7 +49,7 @@ ellipk = function(
     doc="K(m), DLMF 19.2.8; its derivative is R_D(0, 1, 1 - m) / 6.",
     **_options,
 )
-ellipk.partials(lambda t, out, m: t * _first_by_m(m))
+ellipk.partials(lambda t, out, m: t * _k_by_m(m))
 
 ellipkm1 = function(
     "ellipkm1",
@@ -69,33 +69,33 @@ ellipe = function(
     doc="E(m), DLMF 19.2.8; its derivative is -R_D(0, 1 - m, 1) / 6.",
     **_options,
 )
-ellipe.partials(lambda t, out, m: t * _second_by_m(m))
+ellipe.partials(lambda t, out, m: t * _e_by_m(m))
 
 # ---- incomplete --------------------------------------------------------------------------------
 
 
-def _turned(phi: Any) -> tuple[Any, Any, Any]:
-    """The number of half turns, and the sine and squared cosine of the remainder."""
+def _reduce(phi: Any) -> tuple[Any, Any, Any]:
+    """The multiple j of pi nearest to phi, and sin and cos^2 of the remainder."""
     j = np.rint(value_of(phi) / pi)
     rest = phi - j * pi
     return j, np.sin(rest), np.cos(rest) ** 2
 
 
-def _whole(t: Any, j: Any, slope: Any, m: Any) -> Any:
-    """2 j times the derivative of what is complete, where there are half turns."""
-    return 2.0 * t * j * slope(m) if possibly(np.not_equal(j, 0.0)) else 0.0
+def _complete_part(t: Any, j: Any, derivative: Any, m: Any) -> Any:
+    """2 j times the derivative of the complete integral; 0.0 if all j are 0."""
+    return 2.0 * t * j * derivative(m) if possibly(np.not_equal(j, 0.0)) else 0.0
 
 
-def _incomplete_by_m(t: Any, phi: Any, m: Any) -> Any:
-    j, s, c2 = _turned(phi)
+def _f_by_m(t: Any, phi: Any, m: Any) -> Any:
+    j, s, c2 = _reduce(phi)
     part = t * (s * s * s * elliprd(c2, 1.0, 1.0 - m * s * s) / 6.0)
-    return part + _whole(t, j, _first_by_m, m)
+    return part + _complete_part(t, j, _k_by_m, m)
 
 
-def _second_incomplete_by_m(t: Any, phi: Any, m: Any) -> Any:
-    j, s, c2 = _turned(phi)
+def _e_incomplete_by_m(t: Any, phi: Any, m: Any) -> Any:
+    j, s, c2 = _reduce(phi)
     part = t * (s * s * s * elliprd(c2, 1.0 - m * s * s, 1.0) / -6.0)
-    return part + _whole(t, j, _second_by_m, m)
+    return part + _complete_part(t, j, _e_by_m, m)
 
 
 def _root(phi: Any, m: Any) -> Any:
@@ -106,36 +106,36 @@ ellipkinc = function(
     "ellipkinc",
     "phi m",
     domain=[REAL, BELOW_ONE],
-    oracle=Witness("phi m", "ellipf(phi, m)"),
-    doc="F(phi, m), DLMF 19.2.4; by phi: 1 / sqrt(1 - m sin(phi)^2).",
+    oracle=OracleExpression("phi m", "ellipf(phi, m)"),
+    doc="F(phi, m), DLMF 19.2.4; d/dphi = 1 / sqrt(1 - m sin(phi)^2).",
     **_options,
 )
 ellipkinc.partials(
-    lambda t, out, phi, m: t / _root(phi, m), lambda t, out, phi, m: _incomplete_by_m(t, phi, m)
+    lambda t, out, phi, m: t / _root(phi, m), lambda t, out, phi, m: _f_by_m(t, phi, m)
 )
 
 ellipeinc = function(
     "ellipeinc",
     "phi m",
     domain=[REAL, BELOW_ONE],
-    oracle=Witness("phi m", "ellipe(phi, m)"),
-    doc="E(phi, m), DLMF 19.2.5; by phi: sqrt(1 - m sin(phi)^2).",
+    oracle=OracleExpression("phi m", "ellipe(phi, m)"),
+    doc="E(phi, m), DLMF 19.2.5; d/dphi = sqrt(1 - m sin(phi)^2).",
     **_options,
 )
 ellipeinc.partials(
     lambda t, out, phi, m: t * _root(phi, m),
-    lambda t, out, phi, m: _second_incomplete_by_m(t, phi, m),
+    lambda t, out, phi, m: _e_incomplete_by_m(t, phi, m),
 )
 
-# ---- Jacobi's functions ------------------------------------------------------------------------
+# ---- Jacobi elliptic functions -----------------------------------------------------------------
 
 
-def _jacobi(which: int, doc: str, oracle: str) -> Any:
-    witness = Witness("u m", oracle)
+def _jacobi(result: int, doc: str, oracle: str) -> Any:
+    witness = OracleExpression("u m", oracle)
     return function(
         "ellipj",
         "u m",
-        result=which,
+        result=result,
         domain=[REAL, (0.0, 1.0)],
         oracle=witness,
         doc=doc,
@@ -143,22 +143,22 @@ def _jacobi(which: int, doc: str, oracle: str) -> Any:
     )
 
 
-sn = _jacobi(0, "sn(u, m), DLMF 22.2.4; by u: cn dn.", "re(ellipfun('sn', u, m=m))")
-cn = _jacobi(1, "cn(u, m), DLMF 22.2.5; by u: -sn dn.", "re(ellipfun('cn', u, m=m))")
-dn = _jacobi(2, "dn(u, m), DLMF 22.2.6; by u: -m sn cn.", "re(ellipfun('dn', u, m=m))")
+sn = _jacobi(0, "sn(u, m), DLMF 22.2.4; d/du = cn dn.", "re(ellipfun('sn', u, m=m))")
+cn = _jacobi(1, "cn(u, m), DLMF 22.2.5; d/du = -sn dn.", "re(ellipfun('cn', u, m=m))")
+dn = _jacobi(2, "dn(u, m), DLMF 22.2.6; d/du = -m sn cn.", "re(ellipfun('dn', u, m=m))")
 am = _jacobi(
     3,
-    "The amplitude, DLMF 22.16.1: sn(u, m) = sin(am); by u: dn.",
+    "The amplitude, DLMF 22.16.1: sn(u, m) = sin(am); d/du = dn.",
     "quad(lambda v: re(ellipfun('dn', v, m=m)), linspace(0, u, 4))",
 )
 
 
 def _amplitude_by_m(u: Any, m: Any) -> Any:
-    """As F(am, m) = u whatever m is."""
-    return -dn(u, m) * _incomplete_by_m(1.0, am(u, m), m)
+    """d am / dm, by the implicit function theorem: F(am(u, m), m) = u for all m."""
+    return -dn(u, m) * _f_by_m(1.0, am(u, m), m)
 
 
-def _delta_by_m(u: Any, m: Any) -> Any:
+def _dn_by_m(u: Any, m: Any) -> Any:
     s = sn(u, m)
     return -0.5 * s * (s + 2.0 * m * cn(u, m) * _amplitude_by_m(u, m)) / dn(u, m)
 
@@ -173,7 +173,7 @@ cn.partials(
 )
 dn.partials(
     lambda t, out, u, m: -t * (m * sn(u, m) * cn(u, m)),
-    lambda t, out, u, m: t * _delta_by_m(u, m),
+    lambda t, out, u, m: t * _dn_by_m(u, m),
 )
 am.partials(
     lambda t, out, u, m: t * dn(u, m),
@@ -186,7 +186,7 @@ def ellipj(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
     return sn(u, m), cn(u, m), dn(u, m), am(u, m)
 
 
-# ---- the mean ----------------------------------------------------------------------------------
+# ---- arithmetic-geometric mean -----------------------------------------------------------------
 
 agm = function(
     "agm",
@@ -194,31 +194,32 @@ agm = function(
     domain=[POSITIVE, POSITIVE],
     oracle="agm(a, b)",
     commutative=True,
-    doc="The arithmetic-geometric mean M = pi / (2 R_F(0, a^2, b^2)); 1/2 to each at a = b.",
+    doc="Arithmetic-geometric mean pi / (2 R_F(0, a^2, b^2)); both derivatives are 1/2 at a = b.",
     **_options,
 )
 
 
-def _share(t: Any, out: Any, a: Any, b: Any) -> Any:
-    """2 / (3 pi) a R_D(0, b^2, a^2) of operands in units of the mean, which keeps them in range."""
-    none = value_of(out) == 0
+def _agm_partial(t: Any, out: Any, a: Any, b: Any) -> Any:
+    """The partial with respect to a; operands are divided by the mean to avoid overflow."""
+    zero = value_of(out) == 0
     where = lookup("where")
     end = np.where(value_of(b) == 0, np.where(value_of(a) == 0, 0.5, 0.0), np.inf)
-    unit = where(none, 1.0, out)
-    x, y = where(none, 1.0, a) / unit, where(none, 1.0, b) / unit
-    return where(none, t * end, t * _normal_share(x, y, a, b))
+    unit = where(zero, 1.0, out)
+    x, y = where(zero, 1.0, a) / unit, where(zero, 1.0, b) / unit
+    return where(zero, t * end, t * _normalized_agm_partial(x, y, a, b))
 
 
-def _normal_share(x: Any, y: Any, p: Any, q: Any) -> Any:
-    """The derivative with respect to x of the mean of x and y, which is 1; also asymptotically.
+def _normalized_agm_partial(x: Any, y: Any, p: Any, q: Any) -> Any:
+    """The derivative of the mean of x and y, which is 1, with respect to x.
 
-    p and q are x and y before they were brought to that scale, where y may have lost digits.
+    For very different x and y it is an asymptotic expression.  p and q are x and y before division
+    by the mean, where y may have underflowed.
     """
     where = lookup("where")
     small, large = value_of(x) < 1e-100 * value_of(y), value_of(y) < 1e-100 * value_of(x)
-    apart = small | large
-    a, b = where(apart, 1.0, x), where(apart, 1.0, y)
-    near = 2.0 / (3.0 * pi) * a * elliprd(0.0, b * b, a * a)
+    asymptotic = small | large
+    a, b = where(asymptotic, 1.0, x), where(asymptotic, 1.0, y)
+    near = 2.0 / (3.0 * pi) * a * elliprd(0.0, b * b, a * a)  # DLMF 19.8.4
     ratio = np.log(where(large, p, 1.0)) - np.log(where(large, q, 1.0))
     first = 2.0 / pi * (ratio + (log(4.0) - 1.0)) / where(large, x, 1.0) ** 2
     second = 2.0 / pi / (where(small, x, 1.0) * where(small, y, 1.0))
@@ -226,6 +227,6 @@ def _normal_share(x: Any, y: Any, p: Any, q: Any) -> Any:
 
 
 agm.partials(
-    lambda t, out, a, b: _share(t, out, a, b),
-    lambda t, out, a, b: _share(t, out, b, a),
+    lambda t, out, a, b: _agm_partial(t, out, a, b),
+    lambda t, out, a, b: _agm_partial(t, out, b, a),
 )

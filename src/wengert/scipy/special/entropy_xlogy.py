@@ -1,11 +1,11 @@
-"""Entropies, x log y, divergences and losses: zero where a factor is zero and a logarithm is not.
+"""x log y, entropies, divergences and Huber losses, with 0 log 0 = 0.
 
     xlogy, xlog1py         x log(y), x log(1 + y), and 0 for x = 0
-    entr, rel_entr, kl_div   -x log(x), x log(x / y), the same - x + y
-    huber, pseudo_huber    r^2 / 2 near 0, and as |r| far from it
+    entr, rel_entr, kl_div   -x log(x), x log(x / y), x log(x / y) - x + y
+    huber, pseudo_huber    r^2 / 2 near 0, linear in |r| far from it
 
-At x = 0 the value is 0 whatever y is, so the derivative with respect to y is 0 there; that by x is
-the logarithm, -inf at y = 0 (docs/conventions.md, 3.4).
+At x = 0 the value is 0 for all y, so that the derivative with respect to y is 0 there; the
+derivative with respect to x is the logarithm, -inf at y = 0 (docs/conventions.md, 3.4).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = "xlogy xlog1py entr rel_entr kl_div huber pseudo_huber".split()
 
 def _ratio(x: Any, y: Any, t: Any) -> Any:
     """t x / y, and 0 where both x and y are 0."""
-    none = np.logical_and(value_of(x) == 0, value_of(y) == 0)
+    zero = np.logical_and(value_of(x) == 0, value_of(y) == 0)
     where = lookup("where")
-    return where(none, 0.0, t * x / where(none, 1.0, y))
+    return where(zero, 0.0, t * x / where(zero, 1.0, y))
 
 
 xlogy = function(
@@ -37,7 +37,7 @@ xlogy = function(
     oracle="x * log(y)",
     complex_ok=True,
     singular=True,
-    doc="x log(y), and 0 where x = 0; by x: log(y), by y: x / y.",
+    doc="x log(y), and 0 where x = 0; d/dx = log(y), d/dy = x / y.",
 )
 xlogy.partials(lambda t, out, x, y: t * np.log(y), lambda t, out, x, y: _ratio(x, y, t))
 
@@ -48,7 +48,7 @@ xlog1py = function(
     oracle="x * log1p(y)",
     complex_ok=True,
     singular=True,
-    doc="x log(1 + y), and 0 where x = 0; by x: log1p(y), by y: x / (1 + y).",
+    doc="x log(1 + y), and 0 where x = 0; d/dx = log1p(y), d/dy = x / (1 + y).",
 )
 xlog1py.partials(lambda t, out, x, y: t * np.log1p(y), lambda t, out, x, y: _ratio(x, 1.0 + y, t))
 
@@ -58,7 +58,7 @@ entr = function(
     domain=[POSITIVE],
     oracle="-x * log(x)",
     singular=True,
-    doc="-x log(x), 0 at 0 and -inf below; its derivative is -log(x) - 1, inf at 0.",
+    doc="-x log(x), 0 at 0, -inf for x < 0; its derivative is -log(x) - 1, inf at 0.",
 )
 entr.partials(lambda t, out, x: -t * (np.log(x) + 1.0))
 
@@ -67,13 +67,13 @@ entr.partials(lambda t, out, x: -t * (np.log(x) + 1.0))
     name=f"{PREFIX}log_ratio", domain=[POSITIVE, POSITIVE], oracle="log(x / y)", singular=True
 )
 def log_ratio(s: Any, x: Any, y: Any) -> Any:
-    """log(x / y), also where x / y is out of range; near 1 by the difference, which is exact."""
+    """log(x / y), also where x / y overflows; near 1 from x - y, which is exact there."""
     q = x / y
     near = s.logical_and(s.less(0.5, q), s.less(q, 2.0))
     within = s.logical_and(s.less(1e-4, q), s.less(q, 1e4))
     close = s.log1p(s.where(near, x - y, 0.0) / s.where(near, y, 1.0))
-    apart = s.where(within, s.log(s.where(within, q, 1.0)), s.log(x) - s.log(y))
-    return s.where(near, close, apart)
+    far = s.where(within, s.log(s.where(within, q, 1.0)), s.log(x) - s.log(y))
+    return s.where(near, close, far)
 
 
 log_ratio.partials(lambda t, out, x, y: t / x, lambda t, out, x, y: -t / y)
@@ -84,7 +84,7 @@ rel_entr = function(
     domain=[POSITIVE, POSITIVE],
     oracle="x * log(x / y)",
     singular=True,
-    doc="x log(x / y), and 0 at x = 0, y >= 0; by x: log(x / y) + 1, by y: -x / y.",
+    doc="x log(x / y), and 0 at x = 0, y >= 0; d/dx = log(x / y) + 1, d/dy = -x / y.",
 )
 rel_entr.partials(
     lambda t, out, x, y: t * (log_ratio(x, y) + 1.0), lambda t, out, x, y: -_ratio(x, y, t)
@@ -96,19 +96,21 @@ kl_div = function(
     domain=[POSITIVE, POSITIVE],
     oracle="x * log(x / y) - x + y",
     singular=True,
-    doc="x log(x / y) - x + y, and y at x = 0; by x: log(x / y), by y: 1 - x / y.",
+    doc="x log(x / y) - x + y, and y at x = 0; d/dx = log(x / y), d/dy = 1 - x / y.",
 )
-kl_div.partials(lambda t, out, x, y: t * log_ratio(x, y), lambda t, out, x, y: _less(x, y, t))
+kl_div.partials(
+    lambda t, out, x, y: t * log_ratio(x, y), lambda t, out, x, y: _kl_div_by_y(x, y, t)
+)
 
 
-def _less(x: Any, y: Any, t: Any) -> Any:
-    """t (1 - x / y), and t where both are 0; the difference is taken first where they are close."""
+def _kl_div_by_y(x: Any, y: Any, t: Any) -> Any:
+    """t (1 - x / y), as t (y - x) / y if x and y are close; t where both are 0."""
     a, b = value_of(x), value_of(y)
-    none = np.logical_and(a == 0, b == 0)
+    zero = np.logical_and(a == 0, b == 0)
     close = np.logical_and(0.5 * b < a, a < 2.0 * b)
     where = lookup("where")
-    below = where(none, 1.0, y)
-    return t * where(close, (y - x) / below, 1.0 - where(close, 0.0, x) / below)
+    divisor = where(zero, 1.0, y)
+    return t * where(close, (y - x) / divisor, 1.0 - where(close, 0.0, x) / divisor)
 
 
 huber = function(
@@ -116,7 +118,7 @@ huber = function(
     "delta r",
     domain=[POSITIVE, REAL],
     oracle="r**2 / 2 if abs(r) <= delta else delta * (abs(r) - delta / 2)",
-    doc="r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2): Huber's loss.",
+    doc="Huber loss: r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2).",
 )
 
 
@@ -139,25 +141,25 @@ pseudo_huber = function(
     domain=[POSITIVE, REAL],
     oracle="delta**2 * (sqrt(1 + (r / delta)**2) - 1)",
     singular=True,
-    doc="delta^2 (sqrt(1 + (r / delta)^2) - 1): Huber's loss, made smooth.",
+    doc="Pseudo-Huber loss: delta^2 (sqrt(1 + (r / delta)^2) - 1).",
 )
 
 
-def _pseudo_huber(delta: Any, r: Any) -> tuple[Any, Any, Any]:
+def _safe_hypot(delta: Any, r: Any) -> tuple[Any, Any, Any]:
     """delta, r and hypot(delta, r); 1, 0 and 1 where both are 0."""
-    none = np.logical_and(value_of(delta) == 0, value_of(r) == 0)
+    zero = np.logical_and(value_of(delta) == 0, value_of(r) == 0)
     where = lookup("where")
-    size = where(none, 1.0, delta)
+    size = where(zero, 1.0, delta)
     return size, r, np.hypot(size, r)
 
 
 def _pseudo_by_delta(t: Any, out: Any, delta: Any, r: Any) -> Any:
-    size, r, length = _pseudo_huber(delta, r)
+    size, r, length = _safe_hypot(delta, r)
     q = r / (size + length)
     return t * (q * q * r * (r / length))
 
 
-def _third(t: Any, x: Any, delta: Any, r: Any) -> Any:
+def _cube_of_ratio(t: Any, x: Any, delta: Any, r: Any) -> Any:
     """t (x / hypot(delta, r))^3."""
     q = x / np.hypot(delta, r)
     return t * (q * q * q)
@@ -170,17 +172,17 @@ def _third(t: Any, x: Any, delta: Any, r: Any) -> Any:
     singular=True,
 )
 def pseudo_huber_slope(s: Any, delta: Any, r: Any) -> Any:
-    """r delta / hypot(delta, r), the derivative of pseudo_huber by r; 0 where both are 0."""
+    """r delta / hypot(delta, r): the derivative of pseudo_huber w.r.t. r; 0 where both are 0."""
     a, b = s.abs(delta), s.abs(r)
     large, small = s.max(a, b), s.min(a, b)
-    none = s.equal(large, 0.0)
-    q = small / s.where(none, 1.0, large)
-    return r * (delta / s.where(none, 1.0, large * s.sqrt(1.0 + q * q)))
+    zero = s.equal(large, 0.0)
+    q = small / s.where(zero, 1.0, large)
+    return r * (delta / s.where(zero, 1.0, large * s.sqrt(1.0 + q * q)))
 
 
 pseudo_huber_slope.partials(
-    lambda t, out, delta, r: _third(t, r, delta, r),
-    lambda t, out, delta, r: _third(t, delta, delta, r),
+    lambda t, out, delta, r: _cube_of_ratio(t, r, delta, r),
+    lambda t, out, delta, r: _cube_of_ratio(t, delta, delta, r),
 )
 
 

@@ -1,12 +1,12 @@
-"""Error functions, the normal distribution, Dawson, Faddeeva and Voigt: DLMF 7.
+"""Error functions, the normal distribution, Dawson, Faddeeva and Voigt functions: DLMF 7.
 
-    erf, erfc, erfi, erfinv, erfcinv     the error function, and what follows from it
-    erfcx, dawsn, wofz, voigt_profile    scaled, so that they neither overflow nor vanish
-    ndtr, log_ndtr, ndtri, ndtri_exp     the normal distribution, its logarithm, their inverses
+    erf, erfc, erfi, erfinv, erfcinv     error functions and their inverses
+    erfcx, dawsn, wofz, voigt_profile    scaled, so that they neither overflow nor underflow
+    ndtr, log_ndtr, ndtri, ndtri_exp     normal distribution function, its logarithm, their inverses
 
-Real operands of erf and erfc come to wengert's own operations
-(_engine/ops/elementwise/error_function.py).  The slope of log_ndtr below zero is sqrt(2 / pi) /
-erfcx(-x / sqrt 2), which is right from -1e300 on.
+For real operands, erf and erfc are operations of wengert
+(_engine/ops/elementwise/error_function.py).  For x < 0 the derivative of log_ndtr is
+sqrt(2 / pi) / erfcx(-x / sqrt 2), which is accurate down to -1e300.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 from wengert._engine.ops.elementwise import error_function as ours
 
 from .error_function_derivatives import dawsn_of, erfcx_of, voigt_of, wofz_of
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import function
 
 __all__ = """
     erf erfc erfi erfinv erfcinv erfcx dawsn wofz voigt_profile ndtr log_ndtr ndtri ndtri_exp
 """.split()
 
-SLOPE = 2.0 / sqrt(pi)
-HALF = sqrt(0.5)
+_TWO_OVER_SQRT_PI = 2.0 / sqrt(pi)
+_SQRT_HALF = sqrt(0.5)
 _bell = lookup("bell")
 
 
@@ -39,28 +39,36 @@ def _is_complex(x: Any) -> bool:
     return bool(dtype_of(x).kind == "c")
 
 
-def _gauss(x: Any) -> Any:
-    """exp(-x^2), with all digits in its tails."""
+def _gaussian(x: Any) -> Any:
+    """exp(-x^2), accurate in the tails too."""
     return np.exp(-x * x) if _is_complex(x) else _bell(x)
 
 
 _erf = function(
-    "erf", "x", oracle="erf(x)", complex_ok=True, doc="The error function, DLMF 7.2.1, complex."
+    "erf",
+    "x",
+    oracle="erf(x)",
+    complex_ok=True,
+    doc="Error function of complex arguments, DLMF 7.2.1.",
 )
-_erf.partials(lambda t, out, x: t * (SLOPE * _gauss(x)))
+_erf.partials(lambda t, out, x: t * (_TWO_OVER_SQRT_PI * _gaussian(x)))
 _erfc = function(
-    "erfc", "x", oracle="erfc(x)", complex_ok=True, doc="1 - erf(x), DLMF 7.2.2, complex."
+    "erfc",
+    "x",
+    oracle="erfc(x)",
+    complex_ok=True,
+    doc="1 - erf(x) of complex arguments, DLMF 7.2.2.",
 )
-_erfc.partials(lambda t, out, x: -t * (SLOPE * _gauss(x)))
+_erfc.partials(lambda t, out, x: -t * (_TWO_OVER_SQRT_PI * _gaussian(x)))
 
 
 def erf(x: Any) -> Any:
-    """The error function of a tensor."""
+    """The error function of real or complex tensors."""
     return _erf(x) if _is_complex(x) else ours.erf(x)
 
 
 def erfc(x: Any) -> Any:
-    """1 - erf of a tensor."""
+    """1 - erf of real or complex tensors."""
     return _erfc(x) if _is_complex(x) else ours.erfc(x)
 
 
@@ -69,9 +77,9 @@ erfi = function(
     "x",
     oracle="erfi(x)",
     complex_ok=True,
-    doc="-i erf(i x): 2 / sqrt(pi) times the integral of exp(u^2); its slope is that of exp(x^2).",
+    doc="-i erf(i x); its derivative is 2 / sqrt(pi) exp(x^2).",
 )
-erfi.partials(lambda t, out, x: t * (SLOPE * np.exp(x * x)))
+erfi.partials(lambda t, out, x: t * (_TWO_OVER_SQRT_PI * np.exp(x * x)))
 
 erfinv = function(
     "erfinv",
@@ -81,17 +89,17 @@ erfinv = function(
     singular=True,
     doc="The inverse of erf, DLMF 7.17; its derivative is sqrt(pi) / 2 exp(erfinv(x)^2).",
 )
-erfinv.partials(lambda t, out, x: t * (np.exp(out * out) / SLOPE))
+erfinv.partials(lambda t, out, x: t * (np.exp(out * out) / _TWO_OVER_SQRT_PI))
 
 erfcinv = function(
     "erfcinv",
     "x",
     domain=[(0.0, 2.0)],
-    oracle=Witness("x", "findroot(lambda y: erfc(y) - x, erfinv(1 - x))"),
+    oracle=OracleExpression("x", "findroot(lambda y: erfc(y) - x, erfinv(1 - x))"),
     singular=True,
     doc="The inverse of erfc; its derivative is -sqrt(pi) / 2 exp(erfcinv(x)^2).",
 )
-erfcinv.partials(lambda t, out, x: -t * (np.exp(out * out) / SLOPE))
+erfcinv.partials(lambda t, out, x: -t * (np.exp(out * out) / _TWO_OVER_SQRT_PI))
 
 # ---- scaled ------------------------------------------------------------------------------------
 
@@ -118,9 +126,9 @@ dawsn.partials(lambda t, out, x: t * (1.0 - 2.0 * x * out if _is_complex(x) else
 wofz = function(
     "wofz",
     "x",
-    oracle=Witness("x", "exp(-x * x) * erfc(-1j * x)"),
+    oracle=OracleExpression("x", "exp(-x * x) * erfc(-1j * x)"),
     complex_ok=True,
-    doc="Faddeeva's w(z) = exp(-z^2) erfc(-i z), DLMF 7.2.3; w' = -2 z w + 2 i / sqrt(pi).",
+    doc="Faddeeva function w(z) = exp(-z^2) erfc(-i z), DLMF 7.2.3; w' = -2 z w + 2 i / sqrt(pi).",
 )
 wofz.partials(lambda t, out, x: t * wofz_of(x, n=1))
 
@@ -128,13 +136,13 @@ voigt_profile = function(
     "voigt_profile",
     "x sigma gamma",
     domain=[REAL, POSITIVE, POSITIVE],
-    oracle=Witness(
+    oracle=OracleExpression(
         "x sigma gamma",
         "re((lambda z: exp(-z*z) * erfc(-1j * z))((x + 1j * gamma) / (sigma * sqrt(2))))"
         " / (sigma * sqrt(2 * pi))",
     ),
     singular=True,
-    doc="Voigt's profile, DLMF 7.19: a normal density folded with a Cauchy density.",
+    doc="Voigt profile, DLMF 7.19: the convolution of a normal and a Cauchy density.",
 )
 voigt_profile.partials(
     lambda t, out, x, sigma, gamma: t * voigt_of(x, sigma, gamma, n=1, part=0),
@@ -152,37 +160,36 @@ ndtr = function(
     doc="The normal distribution function; its derivative is the density.",
 )
 ndtr.cost = Cost(350.0)
-ndtr.partials(lambda t, out, x: t * (_gauss(x * HALF) / sqrt(2.0 * pi)))
+ndtr.partials(lambda t, out, x: t * (_gaussian(x * _SQRT_HALF) / sqrt(2.0 * pi)))
 
 log_ndtr = function(
     "log_ndtr",
     "x",
     oracle="log(erfc(-x / sqrt(mpf(2))) / 2)",
     complex_ok=True,
-    doc="The logarithm of the normal distribution function; its derivative is the inverse of "
-    "Mills' ratio.",
+    doc="Logarithm of the normal distribution function; its derivative is 1 / (Mills ratio of -x).",
 )
 
 
-def _slope_of_log_ndtr(t: Any, x: Any) -> Any:
-    """One over Mills' ratio of -x; for x > 0 by the density, as erfcx there grows beyond bounds."""
+def _log_ndtr_partial(t: Any, x: Any) -> Any:
+    """t / (Mills ratio of -x); for x > 0 as density / ndtr, where erfcx would overflow."""
     if _is_complex(x):
-        return t * (sqrt(2.0 / pi) / erfcx(x * -HALF))
+        return t * (sqrt(2.0 / pi) / erfcx(x * -_SQRT_HALF))
     left, right = np.where(x < 0.0, x, 0.0), np.where(x < 0.0, 0.0, x)
-    below = sqrt(2.0 / pi) / erfcx(left * -HALF)
-    above = _gauss(right * HALF) / (sqrt(2.0 * pi) * ndtr(right))
-    return t * np.where(x < 0.0, below, above)
+    of_left = sqrt(2.0 / pi) / erfcx(left * -_SQRT_HALF)
+    of_right = _gaussian(right * _SQRT_HALF) / (sqrt(2.0 * pi) * ndtr(right))
+    return t * np.where(x < 0.0, of_left, of_right)
 
 
-log_ndtr.partials(lambda t, out, x: _slope_of_log_ndtr(t, x))
+log_ndtr.partials(lambda t, out, x: _log_ndtr_partial(t, x))
 
 ndtri = function(
     "ndtri",
     "p",
     domain=[(0.0, 1.0)],
-    oracle=Witness("p", "findroot(lambda y: ncdf(y) - p, sqrt(2) * erfinv(2 * p - 1))"),
+    oracle=OracleExpression("p", "findroot(lambda y: ncdf(y) - p, sqrt(2) * erfinv(2 * p - 1))"),
     singular=True,
-    doc="The inverse of ndtr; its derivative is one over the density at ndtri(p).",
+    doc="The inverse of ndtr; its derivative is 1 / (density at ndtri(p)).",
 )
 ndtri.partials(lambda t, out, p: t * (sqrt(2.0 * pi) * np.exp(0.5 * out * out)))
 
@@ -190,8 +197,10 @@ ndtri_exp = function(
     "ndtri_exp",
     "y",
     domain=[(-inf, 0.0)],
-    oracle=Witness("y", "findroot(lambda v: ncdf(v) - exp(y), sqrt(2) * erfinv(2 * exp(y) - 1))"),
+    oracle=OracleExpression(
+        "y", "findroot(lambda v: ncdf(v) - exp(y), sqrt(2) * erfinv(2 * exp(y) - 1))"
+    ),
     singular=True,
-    doc="ndtri(exp(y)), the inverse of log_ndtr; its derivative is Mills' ratio at -ndtri_exp(y).",
+    doc="ndtri(exp(y)), the inverse of log_ndtr; its derivative is the Mills ratio at minus it.",
 )
-ndtri_exp.partials(lambda t, out, y: t * (sqrt(0.5 * pi) * erfcx(out * -HALF)))
+ndtri_exp.partials(lambda t, out, y: t * (sqrt(0.5 * pi) * erfcx(out * -_SQRT_HALF)))

@@ -1,13 +1,13 @@
 """The gamma function, its reciprocal, its logarithm and polygamma functions: DLMF 5.
 
-    gamma, rgamma            the function and its reciprocal, which is entire
-    gammaln, loggamma        its logarithm: of |gamma|, and the analytic one, also complex
-    gammasgn                 the sign of gamma: a step
-    digamma, psi, polygamma  the derivatives of the logarithm
-    multigammaln             of many dimensions
+    gamma, rgamma            the function, and its reciprocal, which is entire
+    gammaln, loggamma        log|gamma| of real, and the analytic logarithm of complex arguments
+    gammasgn                 the sign of gamma
+    digamma, psi, polygamma  derivatives of the logarithm
+    multigammaln             logarithm of the multivariate gamma function
 
-The poles of digamma stand at the zeros of the reciprocal, so below 1/2 its slope is written with
-the reflection 5.5.3, which is smooth there: at x = -n it is (-1)^n n!.
+digamma has poles where the reciprocal is 0.  So for x < 1/2 the derivative of the reciprocal is
+computed by the reflection formula 5.5.3, which has none: at x = -n it is (-1)^n n!.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wengert._engine.tensor.numpy_dispatch import counterpart
 from ...errors import ArgumentError, at, user_line
 from .polygammas import digamma, polygamma_of
 from .register import function
-from .sinpi_cospi import cospi, whole_numbers
+from .sinpi_cospi import check_integers, cospi
 
 __all__ = """
     gamma rgamma gammaln loggamma gammasgn digamma psi polygamma multigammaln
@@ -65,7 +65,7 @@ loggamma = function(
     oracle="loggamma(x)",
     complex_ok=True,
     singular=True,
-    doc="The analytic logarithm of gamma, cut along x < 0; its derivative is digamma(x).",
+    doc="Analytic logarithm of gamma, with branch cut x < 0; its derivative is digamma(x).",
 )
 loggamma.partials(lambda t, out, x: t * digamma(x))
 
@@ -75,7 +75,7 @@ gammasgn = function(
     domain=[POSITIVE],
     oracle="sign(gamma(x))",
     discrete=True,
-    doc="The sign of gamma(x): a step, without derivative.",
+    doc="The sign of gamma(x), piecewise constant.",
 )
 
 rgamma = function(
@@ -89,7 +89,7 @@ rgamma = function(
 )
 
 
-def rgamma_slope(out: Any, x: Any) -> Any:
+def rgamma_derivative(out: Any, x: Any) -> Any:
     """The derivative of 1 / gamma at x, whose value is `out`."""
     where = lookup("where")
     left = np.real(value_of(x)) < 0.5
@@ -98,56 +98,56 @@ def rgamma_slope(out: Any, x: Any) -> Any:
     return where(left, reflected, -digamma(high) * out)
 
 
-rgamma.partials(lambda t, out, x: t * rgamma_slope(out, x))
+rgamma.partials(lambda t, out, x: t * rgamma_derivative(out, x))
 
 
 @counterpart(scipy.special.polygamma)
 def polygamma(n: Any, x: Any) -> Any:
-    """The derivative of order n of digamma at real x, DLMF 5.15; by x it is that of order n + 1.
+    """The derivative of order n of digamma at real x, DLMF 5.15.
 
     Parameters
     ----------
     n : int or array of int
-        Not negative; it is a number of derivatives, and has none itself.
+        The order, not negative; not differentiable.
     x : array or Tensor
 
     Raises
     ------
     ArgumentError
-        n is negative, or no integer.
+        n is negative, or not an integer.
 
     Examples
     --------
     >>> float(wg.grad(wg.scipy.special.polygamma, argnums=1)(0, 1.0)) - np.pi**2 / 6 < 1e-15
     True
     """
-    return polygamma_of(whole_numbers(n, "polygamma: the order n", 0), x)
+    return polygamma_of(check_integers(n, "polygamma", "n", 0), x)
 
 
 @counterpart(scipy.special.multigammaln)
 def multigammaln(a: Any, d: Any) -> Any:
-    """The logarithm of the gamma function of dimension d, DLMF 35.3: a sum of gammaln.
+    """The logarithm of the multivariate gamma function, DLMF 35.3.
 
     Parameters
     ----------
     a : array or Tensor
-        Each larger than (d - 1) / 2.
+        Each element must be larger than (d - 1) / 2.
     d : int
-        At least 1.
+        The dimension, at least 1.
 
     Raises
     ------
     ArgumentError
-        d is not such a number, or an a is too small.
+        d is not a positive integer, or an element of a is too small.
     """
-    number = int(whole_numbers(d, "multigammaln: the dimension d", 1))
-    right = value_of(a) > 0.5 * (number - 1)
-    if not is_traced(a) and not np.all(right):
+    dimension = int(check_integers(d, "multigammaln", "d", 1))
+    valid = value_of(a) > 0.5 * (dimension - 1)
+    if not is_traced(a) and not np.all(valid):
         raise ArgumentError(
-            f"multigammaln: each a has to be larger than (d - 1) / 2 = {0.5 * (number - 1)}; the "
-            f"function has no value there{at(user_line())}."
+            f"multigammaln with d={dimension}: each element of a must be larger than (d - 1) / 2 = "
+            f"{0.5 * (dimension - 1)}{at(user_line())}."
         )
-    total: Any = 0.25 * log(pi) * number * (number - 1)
-    for j in range(number):
+    total: Any = 0.25 * log(pi) * dimension * (dimension - 1)
+    for j in range(dimension):
         total = total + gammaln(a - 0.5 * j)
-    return lookup("where")(right, total, np.nan)  # a graph does not know its operands yet
+    return lookup("where")(valid, total, np.nan)  # NaN while tracing, where a is not known

@@ -1,12 +1,12 @@
-"""Hypergeometric functions and Struve's, by argument and parameters: DLMF 11, 13, 15, 16.
+"""Hypergeometric and Struve functions, with derivatives in all arguments: DLMF 11, 13, 15, 16.
 
-    hyp0f1 hyp1f1 hyp2f1    0F1, 1F1 (Kummer's M), 2F1 (Gauss')
-    hyperu                  U (Tricomi's)
+    hyp0f1 hyp1f1 hyp2f1    0F1, 1F1 (Kummer's M), 2F1 (Gauss)
+    hyperu                  Tricomi's U
     struve modstruve        H and L
 
-By the argument a derivative is the function itself with other parameters, also for complex
-arguments where SciPy takes these; by parameters, for real arguments, it is of a family of its own
-(hypergeometric_orders; for U here, by the integrals of tricomi_integrals).
+The derivative with respect to the argument is the same function with other parameters; complex
+arguments are supported where SciPy supports them.  Derivatives with respect to parameters are for
+real arguments only (hypergeometric_parameter_derivatives.py, hyperu_parameter_integrals.py).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 
 from . import hyperu_parameter_integrals
 from .derivative_families import family
-from .gamma import gammaln, psi, rgamma, rgamma_slope
+from .gamma import gammaln, psi, rgamma, rgamma_derivative
 from .hypergeometric_parameter_derivatives import (
     hyp0f1_orders,
     hyp1f1_orders,
     hyp2f1_orders,
     struve_orders,
 )
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import PREFIX, sampled_function
 
-_LARGE_ORDER = 20.0  # an order from which on gamma is taken by its logarithm
+_LARGE_ORDER = 20.0  # orders from which on gammaln is used, as gamma would overflow
 
 __all__ = "hyp0f1 hyp1f1 hyp2f1 hyperu struve modstruve".split()
 
 
-_SOME = (0.5, 2.5)
+_RANGE = (0.5, 2.5)
 
 hyp0f1 = sampled_function(
-    "hyp0f1", "v x", "0F1(; v; x), DLMF 16.2.1.", "hyp0f1(v, x)", [_SOME, (-2.0, 2.0)]
+    "hyp0f1", "v x", "0F1(; v; x), DLMF 16.2.1.", "hyp0f1(v, x)", [_RANGE, (-2.0, 2.0)]
 )
 hyp0f1.partials(
     lambda t, out, v, x: t * hyp0f1_orders(v, x, k=1, m=0),
@@ -49,20 +49,21 @@ hyp0f1.partials(
 @elementwise(
     name=f"{PREFIX}hyp1f1",
     domain=[POSITIVE, POSITIVE, REAL],
-    oracle=Witness("a b x", "hyp1f1(a, b, x)"),
+    oracle=OracleExpression("a b x", "hyp1f1(a, b, x)"),
     singular=True,
     half=False,
 )
 def hyp1f1(s: Any, a: Any, b: Any, x: Any) -> Any:
     """Kummer's function M = 1F1(a; b; x), DLMF 13.2.2.
 
-    At infinite x SciPy's does not end, or crashes; here it is the limit, DLMF 13.2.4, 13.2.23.
+    For infinite x, where SciPy's function does not return or crashes, it is the limit, DLMF 13.2.4,
+    13.2.23.
     """
-    endless = s.isinf(x)
-    found = s.special("hyp1f1", a, b, s.where(endless, s.copysign(800.0, x), x))
+    infinite = s.isinf(x)
+    found = s.special("hyp1f1", a, b, s.where(infinite, s.copysign(800.0, x), x))
     vanishes = s.where(s.less(x, 0.0), s.less(0.0, a), False)
     limit = s.where(vanishes, 0.0, s.where(s.equal(a, 0.0), 1.0, found * inf))
-    return s.where(endless, limit, found)
+    return s.where(infinite, limit, found)
 
 
 @hyp1f1.examples  # type: ignore[untyped-decorator]
@@ -78,9 +79,9 @@ hyp1f1.partials(
 hyp2f1 = sampled_function(
     "hyp2f1",
     "a b c x",
-    "Gauss' function 2F1(a, b; c; x), DLMF 15.2.1; for real x below 1.",
+    "Gauss hypergeometric function 2F1(a, b; c; x), DLMF 15.2.1; for real x < 1.",
     "hyp2f1(a, b, c, x)",
-    [_SOME, _SOME, _SOME, (-0.7, 0.5)],
+    [_RANGE, _RANGE, _RANGE, (-0.7, 0.5)],
 )
 hyp2f1.partials(
     lambda t, out, a, b, c, x: t * hyp2f1_orders(a, b, c, x, i=1, j=0, k=0, m=0),
@@ -94,10 +95,10 @@ hyp2f1.partials(
 
 @family(
     native=True,
-    oracle=Witness("a b x", "diff(lambda a, b, x: hyperu(a, b, x), (a, b, x), (j, k, m))"),
+    oracle=OracleExpression("a b x", "diff(lambda a, b, x: hyperu(a, b, x), (a, b, x), (j, k, m))"),
 )
 def hyperu_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
-    """The derivative j, k, m times by a, b, x of U(a, b, x), for x > 0; NaN elsewhere."""
+    """The derivative of U(a, b, x) of orders j, k, m in a, b, x, for x > 0; NaN elsewhere."""
     out = np.full_like(a, np.nan)
     inside = (x > 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(x)
     if inside.any():
@@ -125,21 +126,21 @@ hyperu = sampled_function(
     "a b x",
     "Tricomi's function U(a, b, x), DLMF 13.2.6; for x > 0.",
     "hyperu(a, b, x)",
-    [_SOME, _SOME, (0.5, 3.0)],
+    [_RANGE, _RANGE, (0.5, 3.0)],
 )
-# SciPy's own has fewer digits than these integrals, and none for some parameters.
+# The integrals are more accurate than SciPy's hyperu, which is wrong for some parameters.
 hyperu.partials(
     lambda t, out, a, b, x: t * hyperu_orders(a, b, x, j=1, k=0, m=0),
     lambda t, out, a, b, x: t * hyperu_orders(a, b, x, j=0, k=1, m=0),
     lambda t, out, a, b, x: t * hyperu_orders(a, b, x, j=0, k=0, m=1),
 )
 
-# ---- Struve's ------------------------------------------------------------------------------------
+# ---- Struve functions ----------------------------------------------------------------------------
 
 struve = sampled_function(
     "struve",
     "v x",
-    "Struve's function H of order v, DLMF 11.2.1.",
+    "Struve function H of order v, DLMF 11.2.1.",
     "struveh(v, x)",
     [(-0.9, 2.5), (0.5, 3.0)],
     [POSITIVE, POSITIVE],
@@ -147,46 +148,55 @@ struve = sampled_function(
 modstruve = sampled_function(
     "modstruve",
     "v x",
-    "The modified Struve function L of order v, DLMF 11.2.2.",
+    "Modified Struve function L of order v, DLMF 11.2.2.",
     "struvel(v, x)",
     [(-0.9, 2.5), (0.5, 3.0)],
     [POSITIVE, POSITIVE],
 )
 
 
-def _share(v: Any, x: Any, p: float) -> Any:
-    """(x/2)^(v+p) / gamma(v + 3/2) for large v, where neither may be formed alone."""
+def _power_over_gamma(v: Any, x: Any, p: float) -> Any:
+    """(x/2)^(v+p) / gamma(v + 3/2) for large v, where both would overflow."""
     log_half = np.log(np.where(x > 0, x, 1.0)) - log(2.0)
     return np.where(x > 0, np.exp((v + p) * log_half - gammaln(v + 1.5)), 0.0)
 
 
-def _first(v: Any, x: Any) -> Any:
-    """(x/2)^v / (sqrt(pi) gamma(v + 3/2)), what the recurrences DLMF 11.4.23, 11.4.25 have over."""
+def _recurrence_term(v: Any, x: Any) -> Any:
+    """(x/2)^v / (sqrt(pi) gamma(v + 3/2)), a term of the recurrences DLMF 11.4.23, 11.4.25."""
     large = v > _LARGE_ORDER
     low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE_ORDER)
     near = np.power(0.5 * x, low) * rgamma(low + 1.5)
-    return np.where(large, _share(high, x, 0.0), near) / sqrt(pi)
+    return np.where(large, _power_over_gamma(high, x, 0.0), near) / sqrt(pi)
 
 
-def _by_order(t: Any, v: Any, x: Any, sign: float) -> Any:
-    """(x/2)^(v+1) / (gamma(3/2) gamma(v + 3/2)) 1F2(1; 3/2, v + 3/2; -x^2/4) by v."""
+def _struve_by_order(t: Any, v: Any, x: Any, sign: float) -> Any:
+    """The partial with respect to v of a Struve function.
+
+    The function is (x/2)^(v+1) / (gamma(3/2) gamma(v + 3/2)) 1F2(1; 3/2, v + 3/2; sign x^2/4).
+    """
     b, z = v + 1.5, sign * 0.25 * (x * x)
     large = v > _LARGE_ORDER
     low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE_ORDER)
     f, slope = struve_orders(b, z, k=0, m=0), struve_orders(b, z, k=1, m=0)
-    log_half = np.log(np.where(x == 0, 1.0, x)) - log(2.0)  # at 0 the power decides
+    log_half = np.log(np.where(x == 0, 1.0, x)) - log(2.0)  # at x = 0 the power is 0
     inverse = rgamma(low + 1.5)
-    near = log_half * inverse * f + rgamma_slope(inverse, low + 1.5) * f + inverse * slope
+    near = log_half * inverse * f + rgamma_derivative(inverse, low + 1.5) * f + inverse * slope
     far = (log_half - psi(high + 1.5)) * f + slope
-    product = np.where(large, _share(high, x, 1.0) * far, np.power(0.5 * x, low + 1.0) * near)
+    product = np.where(
+        large, _power_over_gamma(high, x, 1.0) * far, np.power(0.5 * x, low + 1.0) * near
+    )
     return t * (product * (2.0 / sqrt(pi)))
 
 
 struve.partials(
-    lambda t, out, v, x: _by_order(t, v, x, -1.0),
-    lambda t, out, v, x: 0.5 * t * (struve(v - 1.0, x) - struve(v + 1.0, x) + _first(v, x)),
+    lambda t, out, v, x: _struve_by_order(t, v, x, -1.0),
+    lambda t, out, v, x: (
+        0.5 * t * (struve(v - 1.0, x) - struve(v + 1.0, x) + _recurrence_term(v, x))
+    ),
 )
 modstruve.partials(
-    lambda t, out, v, x: _by_order(t, v, x, 1.0),
-    lambda t, out, v, x: 0.5 * t * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + _first(v, x)),
+    lambda t, out, v, x: _struve_by_order(t, v, x, 1.0),
+    lambda t, out, v, x: (
+        0.5 * t * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + _recurrence_term(v, x))
+    ),
 )

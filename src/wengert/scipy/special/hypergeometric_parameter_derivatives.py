@@ -1,13 +1,14 @@
-"""Derivatives of hypergeometric functions in their parameters, as families: DLMF 13, 15, 16.
+"""Derivatives of hypergeometric functions with respect to the parameters: DLMF 13, 15, 16.
 
     hyp0f1_orders  hyp1f1_orders  hyp2f1_orders     0F1, 1F1, 2F1
-    struve_orders  the series of Struve's functions, DLMF 11.2
+    struve_orders  the series of Struve functions, DLMF 11.2
 
-Each is a series whose terms are rational in the parameters, summed in decimal numbers of as many
-digits as it takes (decimals), so that the result is right to rounding; a number costs about a
-millisecond.  Native code sums it with 31 digits, and leaves what they are too few for to decimals
-(doubled_series).  By the argument m times, a function is (a)_m / (b)_m times itself with all
-parameters more by m (DLMF 13.3.16, 15.5.2).  2F1 is real for x < 1; beyond it is NaN.
+Each is a series with terms that are rational in the parameters.  The interpreter sums it in decimal
+arithmetic with as many digits as are needed (decimal_series.py), so that the result is accurate to
+rounding; this takes about a millisecond per element.  Native code sums it with 31 digits
+(double_double_series.py), and calls the interpreter where these are not sufficient.  The m-th
+derivative with respect to the argument is (a)_m / (b)_m times the function with m added to all
+parameters (DLMF 13.3.16, 15.5.2).  For x > 1, where 2F1 is complex, the result is NaN.
 """
 
 from __future__ import annotations
@@ -23,38 +24,39 @@ import numpy as np
 from . import double_double_series
 from .decimal_series import Box, LinearParameter, Series, SeriesSum, enough, gauss, hypergeometric
 from .derivative_families import family
-from .double_double import Doubled
-from .oracle_expression import Witness
-from .traced_loops import is_element
+from .double_double import DoubleDouble
+from .oracle_expression import OracleExpression
+from .traced_loops import is_traced_scalar
 
 __all__: list[str] = []
 
-Summed = Callable[[Box, Series, list[LinearParameter], Decimal], SeriesSum]
+SumSeries = Callable[[Box, Series, list[LinearParameter], Decimal], SeriesSum]
 
 
-def _each(
+def _derivative_of_series(
     orders: Sequence[int],
-    over: int,
+    numerators: int,
     m: int,
     operands: Sequence[Any],
-    summed: tuple[Summed, Any],
+    sum_series: tuple[SumSeries, Any],
     valid: Any,
 ) -> Any:
-    """The derivative for each element; `over` of the parameters stand above the line.
+    """The derivative for each element; the first `numerators` parameters are numerator parameters.
 
-    It is summed by the first of `summed` in decimals, by the second in native code.
+    The first of `sum_series` sums decimals, the second is for native code.
     """
-    size = float(prod(map(factorial, orders)))
+    factorials = float(prod(map(factorial, orders)))
     out = np.full_like(operands[0], np.nan)
     count = len(operands) - 1
     inside = valid
     for k, p in enumerate(operands):
         inside = np.isfinite(p) & inside
-        if over <= k < count:
+        if numerators <= k < count:
             inside = inside & ~((p <= 0) & (p == np.rint(p)))
-    if is_element(out):
-        chosen = [p[inside] for p in operands]
-        out[inside] = size * _of_element(orders, over, m, chosen, summed[1])
+    if is_traced_scalar(out):
+        selected = [p[inside] for p in operands]
+        result = _sum_natively(orders, numerators, m, selected, sum_series[1])
+        out[inside] = factorials * result
         return out
     for i in np.nonzero(inside)[0]:
         values = [float(p[i]) for p in operands]
@@ -62,34 +64,34 @@ def _each(
         def compute(values: list[float] = values) -> SeriesSum:
             box = Box(orders)
             x = +Decimal(values[-1])
-            start, parameters = _begun(box, over, m, map(Decimal, values[:-1]))
-            return summed[0](box, start, parameters, x)
+            start, parameters = _start(box, numerators, m, map(Decimal, values[:-1]))
+            return sum_series[0](box, start, parameters, x)
 
-        out[i] = float(enough(compute)) * size
+        out[i] = float(enough(compute)) * factorials
     return out
 
 
-def _begun(
-    box: Box, over: int, m: int, values: Iterable[Any]
+def _start(
+    box: Box, numerators: int, m: int, values: Iterable[Any]
 ) -> tuple[Series, list[LinearParameter]]:
-    """For m derivatives with respect to x: their factor, a series, and the parameters plus m."""
+    """The series of the factor (a)_m / (b)_m, and the parameters plus m."""
     constants = list(values)
     start, parameters = box.one(), []
     for d, v in enumerate(constants):
         p = LinearParameter(v, tuple(int(d == e) for e in range(len(constants))))
         for n in range(m):
-            start = box.times(start, p.plus(n)) if d < over else box.over(start, p.plus(n))
+            start = box.times(start, p.plus(n)) if d < numerators else box.over(start, p.plus(n))
         parameters.append(p.plus(m))
     return start, parameters
 
 
-def _of_element(
-    orders: Sequence[int], over: int, m: int, operands: Sequence[Any], summed: Any
+def _sum_natively(
+    orders: Sequence[int], numerators: int, m: int, operands: Sequence[Any], sum_series: Any
 ) -> Any:
-    """The derivative in native code, but for the factorials of the orders."""
+    """The derivative in native code, divided by the factorials of the orders."""
     box = double_double_series.box_of(orders, operands[-1])
-    start, parameters = _begun(box, over, m, map(Doubled, operands[:-1]))
-    return summed(box, start, parameters, operands[-1])
+    start, parameters = _start(box, numerators, m, map(DoubleDouble, operands[:-1]))
+    return sum_series(box, start, parameters, operands[-1])
 
 
 def _limit(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
@@ -97,7 +99,7 @@ def _limit(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> Ser
 
 
 def _kummer(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
-    """1F1, for negative x by Kummer's transformation, DLMF 13.2.39, which has no cancellation."""
+    """1F1; for negative x by Kummer's transformation, DLMF 13.2.39, to avoid cancellation."""
     a, b = p
     if x >= 0:
         return hypergeometric(box, (a,), (b,), x, start)
@@ -114,59 +116,66 @@ def _gauss(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> Ser
     return gauss(box, a, b, c, x, start)
 
 
-def _ends(a: Any) -> Any:
-    """Whether the series with this parameter has an end."""
+def _is_finite_series(a: Any) -> Any:
+    """Whether the series with this numerator parameter is finite."""
     return (a <= 0) & (a == np.rint(a))
 
 
-def _struve(m: int) -> Summed:
-    """1F2(1; 3/2, b; x) m times by x: all parameters more by m."""
+def _struve(m: int) -> SumSeries:
+    """The sum of the m-th derivative of 1F2(1; 3/2, b; x): m is added to all parameters."""
 
-    def summed(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
+    def sum_series(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
         fixed = (0,) * len(p[0].slopes)
         one, half = LinearParameter(Decimal(1), fixed), LinearParameter(Decimal("1.5"), fixed)
         for n in range(m):
             start = box.over(box.times(start, one.plus(n)), half.plus(n))
         return hypergeometric(box, (one.plus(m),), (half.plus(m), p[0]), x, start)
 
-    return summed
+    return sum_series
 
 
-@family(native=True, oracle=Witness("b x", "diff(lambda b, x: hyp0f1(b, x), (b, x), (k, m))"))
+@family(
+    native=True, oracle=OracleExpression("b x", "diff(lambda b, x: hyp0f1(b, x), (b, x), (k, m))")
+)
 def hyp0f1_orders(b: Any, x: Any, *, k: int, m: int) -> Any:
-    """The derivative, k times by b and m times by x, of 0F1(; b; x)."""
-    return _each((k,), 0, m, (b, x), (_limit, double_double_series.limit), True)
+    """The derivative of 0F1(; b; x) of orders k in b and m in x."""
+    return _derivative_of_series((k,), 0, m, (b, x), (_limit, double_double_series.limit), True)
 
 
 @family(
     native=True,
-    oracle=Witness("a b x", "diff(lambda a, b, x: hyp1f1(a, b, x), (a, b, x), (j, k, m))"),
+    oracle=OracleExpression("a b x", "diff(lambda a, b, x: hyp1f1(a, b, x), (a, b, x), (j, k, m))"),
 )
 def hyp1f1_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
-    """The derivative j, k, m times by a, b, x of 1F1(a; b; x)."""
-    return _each((j, k), 1, m, (a, b, x), (_kummer, double_double_series.kummer), True)
+    """The derivative of 1F1(a; b; x) of orders j, k, m in a, b, x."""
+    return _derivative_of_series(
+        (j, k), 1, m, (a, b, x), (_kummer, double_double_series.kummer), True
+    )
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "a b c x", "diff(lambda a, b, c, x: hyp2f1(a, b, c, x), (a, b, c, x), (i, j, k, m))"
     ),
 )
 def hyp2f1_orders(a: Any, b: Any, c: Any, x: Any, *, i: int, j: int, k: int, m: int) -> Any:
-    """The derivative i, j, k, m times by a, b, c, x of 2F1(a, b; c; x)."""
-    ends = _ends(a) & (i == 0) | _ends(b) & (j == 0)  # a polynomial in x
-    summed = _gauss, double_double_series.gauss
-    return _each((i, j, k), 2, m, (a, b, c, x), summed, (x < 1.0) | ends)
+    """The derivative of 2F1(a, b; c; x) of orders i, j, k, m in a, b, c, x."""
+    is_polynomial = _is_finite_series(a) & (i == 0) | _is_finite_series(b) & (j == 0)
+    sum_series = _gauss, double_double_series.gauss
+    return _derivative_of_series(
+        (i, j, k), 2, m, (a, b, c, x), sum_series, (x < 1.0) | is_polynomial
+    )
 
 
 @family(
-    native=True, oracle=Witness("b x", "diff(lambda b, x: hyper([1], [1.5, b], x), (b, x), (k, m))")
+    native=True,
+    oracle=OracleExpression("b x", "diff(lambda b, x: hyper([1], [1.5, b], x), (b, x), (k, m))"),
 )
 def struve_orders(b: Any, x: Any, *, k: int, m: int) -> Any:
-    """The derivative k, m times by b, x of 1F2(1; 3/2, b; x), which makes Struve's functions."""
-    summed = _struve(m), functools.partial(double_double_series.struve, m=m)
-    return _each((k,), 0, m, (b, x), summed, True)
+    """The derivative of 1F2(1; 3/2, b; x), for Struve functions, of orders k in b and m in x."""
+    sum_series = _struve(m), functools.partial(double_double_series.struve, m=m)
+    return _derivative_of_series((k,), 0, m, (b, x), sum_series, True)
 
 
 hyp0f1_orders.partials(

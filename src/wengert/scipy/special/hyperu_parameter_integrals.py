@@ -1,10 +1,11 @@
-"""Tricomi's function U differentiated with respect to its parameters, on plain arrays: DLMF 13.4.4.
+"""Derivatives of Tricomi's function U with respect to its parameters, on plain arrays: DLMF 13.4.4.
 
-U(a, b, x) is the integral of exp(-x t) t^(a-1) (1+t)^(b-a-1) / gamma(a) over t > 0, for a > 0; in
-log t an integrand with one top.  Derivatives in a and b put polynomials in log t and log(1 + t)
-under the integral sign.  For small and negative a the recurrence DLMF 13.3.7 leads down from there:
+    derivatives    of U(a, b, x), of orders j, k, m in a, b, x
 
-    derivatives    of orders j, k, m by a, b, x
+For a > 0, U(a, b, x) is the integral of exp(-x t) t^(a-1) (1+t)^(b-a-1) / gamma(a) over t > 0; in
+log t the integrand has one maximum.  Derivatives with respect to a and b multiply the integrand by
+polynomials in log t and log(1 + t).  Small and negative a are reached from a >= 1 by the recurrence
+DLMF 13.3.7.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from scipy import special
 
 from .power_series import exponential, log_gamma, product, zeros
 from .quadrature import edge, integrals
-from .traced_loops import refuse, repeat
+from .traced_loops import fail_where, repeat
 
 __all__: list[str] = []
 
-_STEPS = 5000  # down from a parameter above 1
+_MAX_STEPS = 5000  # of the recurrence
 
 
 def derivatives(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
-    """The derivative j, k, m times by a, b, x of U(a, b, x), for x > 0."""
-    # By x m times: (-1)^m (a)_m U(a + m, b + m, x), DLMF 13.3.22.
+    """The derivative of U(a, b, x) of orders j, k, m in a, b, x, for x > 0."""
+    # The m-th derivative in x is (-1)^m (a)_m U(a + m, b + m, x), DLMF 13.3.22.
     found = _series(j, k, a + m, b + m, x)
     for i in range(m):
         found = -product(found, a + i, 1.0, 0)
@@ -36,7 +37,7 @@ def derivatives(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
 def _series(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
     """The series of U in steps of a and b."""
     steps = np.where(a < 1.0, np.ceil(1.0 - a), 0.0)
-    refuse(steps > _STEPS, lambda: "a first parameter below -5000")
+    fail_where(steps > _MAX_STEPS, lambda: "the first parameter of hyperu is below -5000")
     here, above = _integral(j, k, a + steps, b, x), _integral(j, k, a + steps + 1.0, b, x)
     size = (j + 1) * (k + 1)
 
@@ -57,22 +58,22 @@ def _series(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
         if k:
             second[:, 1:] -= product(above, p, 1.0, 0)[:, :-1]
         below = first - second
-        return left - 1.0, *_listed(below), *_listed(here)
+        return left - 1.0, *_coefficients(below), *_coefficients(here)
 
-    state = steps, *_listed(here), *_listed(above)
-    found = repeat(step, state, _STEPS, lambda left, *_: left > 0.0)
+    state = steps, *_coefficients(here), *_coefficients(above)
+    found = repeat(step, state, _MAX_STEPS, lambda left, *_: left > 0.0)
     return series(found[1 : size + 1])
 
 
-def _listed(c: Any) -> list[Any]:
-    """The coefficients of a series one after the other."""
+def _coefficients(c: Any) -> list[Any]:
+    """The coefficients of a series as a flat list."""
     return [c[j, k] for j in range(c.shape[0]) for k in range(c.shape[1])]
 
 
 def _integral(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
-    """The series for a >= 1, where it is an integral."""
+    """The series of U in steps of a and b, for a >= 1, by quadrature."""
     c = b - a - 1.0
-    # The top, where x u^2 + (x - a - c) u = a.
+    # The maximum is at the root of x u^2 + (x - a - c) u = a.
     half = 0.5 * (x - a - c)
     root = np.hypot(half, np.sqrt(a * x))
     top = np.where(half < 0, (root - half) / x, a / (root + half))

@@ -1,11 +1,11 @@
-"""Incomplete beta functions and their inverses, differentiable in all three arguments: DLMF 8.17.
+"""Incomplete beta functions and their inverses, differentiable in all arguments: DLMF 8.17.
 
     betainc betaincc          I_x(a, b) and 1 - I_x(a, b)
-    betaincinv betainccinv    the x at which they have a value
-    betainc_orders            derivatives of I by a and b, a family
-    beta_density              x^(a-1) (1-x)^(b-1) / B(a, b), the slope of I, and its derivatives
+    betaincinv betainccinv    their inverses, solved for x
+    betainc_orders            derivatives of I_x(a, b) with respect to a and b
+    beta_density              x^(a-1) (1-x)^(b-1) / B(a, b), and its derivatives
 
-Accuracy: 1e-12 relative also in the far tails, for a and b from 1e-6 to 1e5, any order.
+Relative accuracy: 1e-12, also in the far tails, for a and b from 1e-6 to 1e5 and any order.
 """
 
 from __future__ import annotations
@@ -17,29 +17,27 @@ from scipy import special
 
 from . import beta_integrals
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import sampled_function
 
 __all__ = ["betainc", "betaincc", "betaincinv", "betainccinv"]
 
-_SHARE = (0.0, 1.0)
 
-
-def _inside(a: Any, b: Any, x: Any) -> Any:
+def _is_valid(a: Any, b: Any, x: Any) -> Any:
     return (a >= 0) & (b >= 0) & (a + b > 0) & np.isfinite(a + b) & (x >= 0) & (x <= 1)
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "a b x", "diff(lambda a, b: betainc(a, b, 0, x, regularized=True), (a, b), (j, k))"
     ),
 )
 def betainc_orders(a: Any, b: Any, x: Any, *, j: int, k: int) -> Any:
-    """The derivative, j times by a and k times by b, of I_x(a, b); one at least."""
-    here = _inside(a, b, x)
-    out = np.where(here, 0.0, np.nan)
-    inner = here & (x > 0) & (x < 1)
+    """The derivative of I_x(a, b) of orders j in a and k in b, j + k > 0."""
+    valid = _is_valid(a, b, x)
+    out = np.where(valid, 0.0, np.nan)
+    inner = valid & (x > 0) & (x < 1)
     if inner.any():
         a, b = np.maximum(a[inner], 1e-300), np.maximum(b[inner], 1e-300)
         out[inner] = beta_integrals.lower(j, k, a, b, x[inner])
@@ -48,18 +46,18 @@ def betainc_orders(a: Any, b: Any, x: Any, *, j: int, k: int) -> Any:
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "a b x",
         "diff(lambda a, b, x: x**(a - 1) * (1 - x)**(b - 1) / beta(a, b), (a, b, x), (j, k, m))",
     ),
 )
 def beta_density(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
-    """The derivative j, k, m times by a, b, x of x^(a-1) (1-x)^(b-1) / B(a, b)."""
-    here = _inside(a, b, x)
-    out = np.where(here, 0.0, np.nan)
-    if here.any():
-        a, b = np.maximum(a[here], 1e-300), np.maximum(b[here], 1e-300)
-        out[here] = beta_integrals.density(j, k, m, a, b, x[here])
+    """The derivative of x^(a-1) (1-x)^(b-1) / B(a, b) of orders j, k, m in a, b, x."""
+    valid = _is_valid(a, b, x)
+    out = np.where(valid, 0.0, np.nan)
+    if valid.any():
+        a, b = np.maximum(a[valid], 1e-300), np.maximum(b[valid], 1e-300)
+        out[valid] = beta_integrals.density(j, k, m, a, b, x[valid])
     return out
 
 
@@ -117,11 +115,11 @@ betaincc.partials(
 )
 
 
-def _moved(t: Any, out: Any, a: Any, b: Any, j: int, k: int) -> Any:
-    """The derivative of the inverse with respect to a or b; 0 at the ends of the interval."""
-    slope = beta_density(a, b, out, j=0, k=0, m=0)
+def _inverse_partial(t: Any, out: Any, a: Any, b: Any, j: int, k: int) -> Any:
+    """The partial of the inverse with respect to a or b; 0 at x = 0 and x = 1."""
+    density = beta_density(a, b, out, j=0, k=0, m=0)
     return np.where(
-        (out == 0.0) | (out == 1.0), 0.0, -t * betainc_orders(a, b, out, j=j, k=k) / slope
+        (out == 0.0) | (out == 1.0), 0.0, -t * betainc_orders(a, b, out, j=j, k=k) / density
     )
 
 
@@ -140,12 +138,12 @@ betainccinv = sampled_function(
     _BOUNDS,
 )
 betaincinv.partials(
-    lambda t, out, a, b, y: _moved(t, out, a, b, 1, 0),
-    lambda t, out, a, b, y: _moved(t, out, a, b, 0, 1),
+    lambda t, out, a, b, y: _inverse_partial(t, out, a, b, 1, 0),
+    lambda t, out, a, b, y: _inverse_partial(t, out, a, b, 0, 1),
     lambda t, out, a, b, y: t / beta_density(a, b, out, j=0, k=0, m=0),
 )
 betainccinv.partials(
-    lambda t, out, a, b, y: _moved(t, out, a, b, 1, 0),
-    lambda t, out, a, b, y: _moved(t, out, a, b, 0, 1),
+    lambda t, out, a, b, y: _inverse_partial(t, out, a, b, 1, 0),
+    lambda t, out, a, b, y: _inverse_partial(t, out, a, b, 0, 1),
     lambda t, out, a, b, y: -t / beta_density(a, b, out, j=0, k=0, m=0),
 )

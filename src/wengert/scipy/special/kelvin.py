@@ -1,11 +1,11 @@
-"""Kelvin's functions, DLMF 10.61: ber + i bei is J_0 of x e^(3 pi i / 4), ker + i kei its K_0.
+"""Kelvin functions, DLMF 10.61: ber + i bei = J_0(x e^(3 pi i / 4)), and ker, kei from K_0.
 
     ber, bei, ker, kei       the functions
-    berp, beip, kerp, keip   their slopes
+    berp, beip, kerp, keip   their derivatives
     kelvin                   all of them, as four complex results
 
-Both pairs satisfy w'' = i w - w' / x, which gives the slope of a slope; w' / x of ber and bei is
-smooth at 0, where it is their power series.
+Both pairs satisfy w'' = i w - w' / x, which gives the second derivatives.  For ber and bei, w' / x
+is smooth at 0; near 0 it is computed from its power series.
 """
 
 from __future__ import annotations
@@ -19,38 +19,70 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import function
 
 __all__ = "ber bei ker kei berp beip kerp keip kelvin".split()
 
-_SLOPE = "exp(mpc(0, 3) * pi / 4) * -besselj(1, x * exp(mpc(0, 3) * pi / 4))"
-_FALL = "exp(mpc(0, 1) * pi / 4) * -besselk(1, x * exp(mpc(0, 1) * pi / 4))"
+_J_DERIVATIVE = "exp(mpc(0, 3) * pi / 4) * -besselj(1, x * exp(mpc(0, 3) * pi / 4))"
+_K_DERIVATIVE = "exp(mpc(0, 1) * pi / 4) * -besselk(1, x * exp(mpc(0, 1) * pi / 4))"
 
 ber = function(
-    "ber", "x", wide=True, oracle=Witness("x", "ber(0, x)"), doc="Kelvin's ber, DLMF 10.61.1."
+    "ber",
+    "x",
+    wide=True,
+    oracle=OracleExpression("x", "ber(0, x)"),
+    doc="Kelvin function ber, DLMF 10.61.1.",
 )
 bei = function(
-    "bei", "x", wide=True, oracle=Witness("x", "bei(0, x)"), doc="Kelvin's bei, DLMF 10.61.1."
+    "bei",
+    "x",
+    wide=True,
+    oracle=OracleExpression("x", "bei(0, x)"),
+    doc="Kelvin function bei, DLMF 10.61.1.",
 )
 berp = function(
-    "berp", "x", wide=True, oracle=Witness("x", f"re({_SLOPE})"), doc="The slope of ber."
+    "berp",
+    "x",
+    wide=True,
+    oracle=OracleExpression("x", f"re({_J_DERIVATIVE})"),
+    doc="The derivative of ber.",
 )
 beip = function(
-    "beip", "x", wide=True, oracle=Witness("x", f"im({_SLOPE})"), doc="The slope of bei."
+    "beip",
+    "x",
+    wide=True,
+    oracle=OracleExpression("x", f"im({_J_DERIVATIVE})"),
+    doc="The derivative of bei.",
 )
 _options: dict[str, Any] = {"domain": [POSITIVE], "singular": True, "wide": True}
 ker = function(
-    "ker", "x", oracle=Witness("x", "ker(0, x)"), doc="Kelvin's ker, DLMF 10.61.2.", **_options
+    "ker",
+    "x",
+    oracle=OracleExpression("x", "ker(0, x)"),
+    doc="Kelvin function ker, DLMF 10.61.2.",
+    **_options,
 )
 kei = function(
-    "kei", "x", oracle=Witness("x", "kei(0, x)"), doc="Kelvin's kei, DLMF 10.61.2.", **_options
+    "kei",
+    "x",
+    oracle=OracleExpression("x", "kei(0, x)"),
+    doc="Kelvin function kei, DLMF 10.61.2.",
+    **_options,
 )
 kerp = function(
-    "kerp", "x", oracle=Witness("x", f"re({_FALL})"), doc="The slope of ker.", **_options
+    "kerp",
+    "x",
+    oracle=OracleExpression("x", f"re({_K_DERIVATIVE})"),
+    doc="The derivative of ker.",
+    **_options,
 )
 keip = function(
-    "keip", "x", oracle=Witness("x", f"im({_FALL})"), doc="The slope of kei.", **_options
+    "keip",
+    "x",
+    oracle=OracleExpression("x", f"im({_K_DERIVATIVE})"),
+    doc="The derivative of kei.",
+    **_options,
 )
 
 ber.partials(lambda t, out, x: t * berp(x))
@@ -60,7 +92,7 @@ kei.partials(lambda t, out, x: t * keip(x))
 
 
 def _coefficients(first: int) -> list[float]:
-    """Of the slope over x in powers of x^4: the terms of J_0 with j = first, first + 2, ..."""
+    """Coefficients of w' / x in powers of x^4: from the terms j = first, first + 2, ... of J_0."""
     found = []
     for j in range(first, first + 24, 2):
         sign = (-1.0) ** (j // 2)
@@ -71,8 +103,8 @@ def _coefficients(first: int) -> list[float]:
 _BER, _BEI = _coefficients(0), _coefficients(1)
 
 
-def _over(slope: Any, coefficients: list[float], x: Any, power: int) -> Any:
-    """The slope of ber or bei over x: up to |x| = 4 the series x^power times one in x^4."""
+def _derivative_over_x(derivative: Any, coefficients: list[float], x: Any, power: int) -> Any:
+    """The derivative of ber or bei divided by x; for |x| < 4, x^power times a series in x^4."""
     where = lookup("where")
     near = np.abs(value_of(x)) < 4.0
     close, far = where(near, x, 0.0), where(near, 4.0, x)
@@ -82,17 +114,17 @@ def _over(slope: Any, coefficients: list[float], x: Any, power: int) -> Any:
         total = total * fourth + c
     if power:
         total = total * close * close
-    return where(near, total, slope(far) / far)
+    return where(near, total, derivative(far) / far)
 
 
-berp.partials(lambda t, out, x: -t * (bei(x) + _over(berp, _BER[1:], x, 2)))
-beip.partials(lambda t, out, x: t * (ber(x) - _over(beip, _BEI, x, 0)))
+berp.partials(lambda t, out, x: -t * (bei(x) + _derivative_over_x(berp, _BER[1:], x, 2)))
+beip.partials(lambda t, out, x: t * (ber(x) - _derivative_over_x(beip, _BEI, x, 0)))
 kerp.partials(lambda t, out, x: -t * (kei(x) + out / x))
 keip.partials(lambda t, out, x: t * (ker(x) - out / x))
 
 
 def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
-    """ber + i bei, ker + i kei and their slopes, of a tensor."""
+    """ber + i bei, ker + i kei, and their derivatives."""
     pairs = (ber, bei), (ker, kei), (berp, beip), (kerp, keip)
     first, second, third, fourth = [real(x) + 1j * imag(x) for real, imag in pairs]
     return first, second, third, fourth

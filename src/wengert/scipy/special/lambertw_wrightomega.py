@@ -1,10 +1,9 @@
-"""Lambert's W and Wright's omega, which solve w e^w = z and w + log w = z: DLMF 4.13.
+"""Lambert W and Wright omega functions, which solve w e^w = z and w + log w = z: DLMF 4.13.
 
-    lambertw       on every branch; its derivative is 1 / (z + e^w), which is 1 at z = 0
+    lambertw       all branches; its derivative is 1 / (z + e^w)
     wrightomega    real and complex; its derivative is w / (1 + w)
 
-As in SciPy, lambertw of real operands is complex, in double precision; a real program takes its
-real part.
+As in SciPy, lambertw of real operands is complex and in double precision.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ import scipy.special
 from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import PREFIX, function
-from .sinpi_cospi import whole_numbers
+from .sinpi_cospi import check_integers
 
 __all__ = ["lambertw", "wrightomega"]
 
@@ -27,14 +26,14 @@ __all__ = ["lambertw", "wrightomega"]
 @elementwise(
     name=f"{PREFIX}lambertw",
     domain=[(0.0, np.inf), (-2, 2)],
-    oracle=Witness("z k", "lambertw(z, int(k))"),
+    oracle=OracleExpression("z k", "lambertw(z, int(k))"),
     complex_ok=True,
     singular=True,
     half=False,
     single=False,
 )
 def lambertw_of(s: Any, z: Any, k: Any) -> Any:
-    """Branch k of w with w e^w = z, DLMF 4.13."""
+    """Branch k of the solution w of w e^w = z, DLMF 4.13."""
     return s.special("lambertw", z, k)
 
 
@@ -43,7 +42,7 @@ lambertw_of.partials(lambda t, out, z, k: t / (z + np.exp(out)), None)
 
 @counterpart(scipy.special.lambertw)
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
-    """Lambert's W, branch k: w with w e^w = z, complex. dw/dz is 1 / (z + e^w).
+    """Lambert W function: branch k of the complex solution w of w e^w = z.
 
     Parameters
     ----------
@@ -58,15 +57,15 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
     >>> round(float(wg.grad(lambda z: wg.scipy.special.lambertw(z).real)(np.e)), 12)
     0.183939720586
     """
-    return lambertw_of(z, whole_numbers(k, "lambertw: the branch k", -(2**31)))
+    return lambertw_of(z, check_integers(k, "lambertw", "k", -(2**31)))
 
 
 wrightomega = function(
     "wrightomega",
     "z",
     domain=[REAL],
-    oracle=Witness("z", "lambertw(exp(z), ceil((im(z) - pi) / (2 * pi)))"),
+    oracle=OracleExpression("z", "lambertw(exp(z), ceil((im(z) - pi) / (2 * pi)))"),
     complex_ok=True,
-    doc="Wright's omega: w in w + log(w) = z; its derivative is w / (1 + w).",
+    doc="Wright omega: the solution w of w + log(w) = z; its derivative is w / (1 + w).",
 )
 wrightomega.partials(lambda t, out, z: t * (out / (1.0 + out)))

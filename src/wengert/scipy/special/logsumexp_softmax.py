@@ -1,11 +1,11 @@
 """logsumexp, softmax and log_softmax along axes.
 
-    logsumexp      log of a sum of exponentials with weights of any sign; its slope is the softmax
-    softmax        the shares in that sum
+    logsumexp      log of a weighted sum of exponentials; its derivative is the softmax
+    softmax        exponentials divided by their sum
     log_softmax    their logarithms
 
-Tensors go to wengert's own (numpy/norms.py), which neither overflow nor divide 0 by 0: shares of a
-row of -inf alone, an empty sum, have the derivative 0.
+For tensors these are wengert's functions (numpy/norms.py), which neither overflow nor divide 0 by
+0: if all elements are -inf, where the sum is 0, derivatives are 0.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ __all__ = "logsumexp softmax log_softmax".split()
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """log(sum(b exp(a))) along axes, without overflow; by `a` the shares of the sum.
+    """log(sum(b exp(a))) along axes, without overflow.
 
     Parameters
     ----------
     a : array or Tensor
     axis : int, tuple of int or None
     b : array or Tensor, optional
-        Factors of any sign.
+        Weights of any sign.
     keepdims : bool
     return_sign : bool
-        Also the sign of the sum, and the logarithm of its size.
+        Whether to return the logarithm of the absolute value of the sum, and its sign.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """The noncentral chi-square distribution, differentiable in all arguments: DLMF 8.2, 13.6(v).
 
-    chndtr                         its distribution function
-    chndtrix chndtridf chndtrinc   its inverses: the point, degrees of freedom, noncentrality
-    noncentral_gamma               Poisson's weights of c times P(a + j, x), summed over j, and its
-                                   derivatives with respect to a, a family; chndtr is that of halves
-    noncentral_gammac              the complement, with the digits of its tail
-    noncentral_density             the derivative with respect to x, a family
+    chndtr                         distribution function
+    chndtrix chndtridf chndtrinc   inverses, solved for the point, degrees of freedom, noncentrality
+    noncentral_gamma               sum over j of P(a + j, x) with the Poisson weights of mean c, and
+                                   derivatives with respect to a; chndtr is that of halved arguments
+    noncentral_gammac              its complement, accurate in the upper tail
+    noncentral_density             the derivative with respect to x, and its derivatives
 
-A change of c moves weight from each j to the next, and P(a, x) - P(a + 1, x) is the gamma
-distribution's density of a + 1 (DLMF 8.8.5): the derivative in c is minus the density of a + 1, and
-nothing cancels.  M. Figurnov, S. Mohamed, A. Mnih (2018) for the derivative with respect to a of P.
+The derivative of the Poisson weight of j with respect to c is the weight of j - 1 minus that of j,
+and P(a, x) - P(a + 1, x) is the gamma density of shape a + 1 (DLMF 8.8.5).  So the derivative with
+respect to c is minus the noncentral density of a + 1, without cancellation.
 """
 
 from __future__ import annotations
@@ -17,106 +17,110 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy  # scipy.optimize is loaded when the laws ask
+import scipy  # scipy.optimize is loaded when an oracle needs it
 from scipy import special
 
 from .derivative_families import family
 from .incomplete_gamma import gamma_density, gammainc_order
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import inverse_partials, sampled_function
-from .traced_loops import is_element, refuse, repeat
+from .traced_loops import fail_where, is_traced_scalar, repeat
 
 __all__ = "chndtr chndtrix chndtridf chndtrinc".split()
 
-_FROM_NOUGHT = 4000.0  # of smaller c all terms are added up, so that tails keep their digits
-_TERMS = 200_000
-_SOME = (0.6, 3.0)
-_MIDDLE = (0.15, 0.85)
+_SUM_ALL_BELOW = 4000.0  # for smaller c the sum starts at 0, which keeps tails accurate
+_MAX_TERMS = 200_000
+_RANGE = (0.6, 3.0)
+_CENTRAL = (0.15, 0.85)
 
 
-def _reach(a: Any, x: Any, size: Any) -> tuple[Any, Any]:
-    """The first and the last term: about Poisson's mean, and about the largest term of a tail."""
-    whole = a + size
-    x = np.minimum(x, whole + 60.0 * np.sqrt(whole) + 1000.0)  # beyond all terms underflow
-    peak = 0.5 * (np.sqrt(a * a + 4.0 * size * x) - a)  # of size^j / j! x^(a + j) / gamma(a + j)
-    low, high = np.minimum(size, peak), np.maximum(size, peak)
+def _range_of_terms(a: Any, x: Any, mean: Any) -> tuple[Any, Any]:
+    """The first and last relevant j: around the Poisson mean, and the largest term of a tail."""
+    total_mean = a + mean
+    # Above this x, all terms underflow.
+    x = np.minimum(x, total_mean + 60.0 * np.sqrt(total_mean) + 1000.0)
+    # The largest mean^j / j! x^(a + j) / gamma(a + j).
+    peak = 0.5 * (np.sqrt(a * a + 4.0 * mean * x) - a)
+    low, high = np.minimum(mean, peak), np.maximum(mean, peak)
     spread = 12.0 * np.sqrt(high) + 50.0
-    first = np.where(size < _FROM_NOUGHT, 0.0, np.maximum(0.0, np.floor(low - 4.0 * spread)))
+    first = np.where(mean < _SUM_ALL_BELOW, 0.0, np.maximum(0.0, np.floor(low - 4.0 * spread)))
     return first, high + spread
 
 
-def _summed(term: Any, a: Any, x: Any, scale: Any) -> Any:
-    """The sum over j of Poisson's weights times `term(a + j, x)`."""
-    if is_element(x):
-        return _summed_natively(term, a, x, scale)
+def _poisson_sum(term: Any, a: Any, x: Any, means: Any) -> Any:
+    """The sum over j of Poisson weights times `term(a + j, x)`."""
+    if is_traced_scalar(x):
+        return _poisson_sum_natively(term, a, x, means)
     out = np.full(len(a), np.nan)
-    for i, size in enumerate(scale):
-        if not (size >= 0 and a[i] > 0 and x[i] >= 0 and np.isfinite(a[i] + size)):
+    for i, mean in enumerate(means):
+        if not (mean >= 0 and a[i] > 0 and x[i] >= 0 and np.isfinite(a[i] + mean)):
             continue
-        first, last = _reach(a[i], x[i], size)
+        first, last = _range_of_terms(a[i], x[i], mean)
         j = np.arange(first, last)
-        weights = np.exp(special.xlogy(j, size) - size - special.gammaln(j + 1.0))
+        weights = np.exp(special.xlogy(j, mean) - mean - special.gammaln(j + 1.0))
         terms = term(a[i] + j, np.full(len(j), x[i]))
         out[i] = np.sum(np.where(weights == 0.0, 0.0, weights * terms))
     return out
 
 
-def _summed_natively(term: Any, a: Any, x: Any, scale: Any) -> Any:
-    """The same for the elements of native code, one term after the other."""
+def _poisson_sum_natively(term: Any, a: Any, x: Any, means: Any) -> Any:
+    """`_poisson_sum` for traced scalars, as a loop over the terms."""
     out = np.full_like(x, np.nan)
-    inside = (scale >= 0) & (a > 0) & (x >= 0) & np.isfinite(a + scale)
-    a, x, size = a[inside], x[inside], scale[inside]
-    first, last = _reach(a, x, size)
-    refuse(last - first > _TERMS, lambda: "a noncentrality of too many terms")
+    inside = (means >= 0) & (a > 0) & (x >= 0) & np.isfinite(a + means)
+    a, x, mean = a[inside], x[inside], means[inside]
+    first, last = _range_of_terms(a, x, mean)
+    fail_where(
+        last - first > _MAX_TERMS, lambda: "the series for this noncentrality has too many terms"
+    )
 
     def step(_: Any, j: Any, total: Any) -> Any:
-        weight = np.exp(special.xlogy(j, size) - size - special.gammaln(j + 1.0))
+        weight = np.exp(special.xlogy(j, mean) - mean - special.gammaln(j + 1.0))
         return j + 1.0, total + np.where(weight == 0.0, 0.0, weight * term(a + j, x))
 
     start = first, np.zeros_like(x)
-    out[inside] = repeat(step, start, _TERMS, lambda j, _: j < last)[1]
+    out[inside] = repeat(step, start, _MAX_TERMS, lambda j, _: j < last)[1]
     return out
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "a x c",
         "diff(lambda a: nsum(lambda j: exp(-c) * c**j / factorial(j) * "
         "gammainc(a + j, 0, x, regularized=True), [0, 60]), a, n)",
     ),
 )
 def noncentral_gamma(a: Any, x: Any, c: Any, *, n: int) -> Any:
-    """The derivative of order n by a of the sum of Poisson's weights of c times P(a + j, x)."""
+    """The n-th derivative in a of the sum over j of P(a + j, x) with Poisson weights of mean c."""
     if n == 0:
-        return _summed(special.gammainc, a, x, c)
-    return _summed(lambda a, x: gammainc_order.values(a, x, n=n), a, x, c)
+        return _poisson_sum(special.gammainc, a, x, c)
+    return _poisson_sum(lambda a, x: gammainc_order.values(a, x, n=n), a, x, c)
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "a x c",
         "nsum(lambda j: exp(-c) * c**j / factorial(j) * "
         "gammainc(a + j, x, inf, regularized=True), [0, 60])",
     ),
 )
 def noncentral_gammac(a: Any, x: Any, c: Any) -> Any:
-    """The sum of Poisson's weights of c times Q(a + j, x)."""
-    return _summed(special.gammaincc, a, x, c)
+    """The sum over j of Q(a + j, x) with Poisson weights of mean c."""
+    return _poisson_sum(special.gammaincc, a, x, c)
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "a x c",
         "diff(lambda a, x: nsum(lambda j: exp(-c) * c**j / factorial(j) * "
         "x**(a + j - 1) * exp(-x) / gamma(a + j), [0, 60]), (a, x), (n, m))",
     ),
 )
 def noncentral_density(a: Any, x: Any, c: Any, *, n: int, m: int) -> Any:
-    """The derivative, n times by a and m times by x, of the slope of noncentral_gamma by x."""
-    return _summed(lambda a, x: gamma_density.values(a, x, n=n, m=m), a, x, c)
+    """The derivative of d/dx noncentral_gamma(a, x, c, n=0) of orders n in a and m in x."""
+    return _poisson_sum(lambda a, x: gamma_density.values(a, x, n=n, m=m), a, x, c)
 
 
 noncentral_gamma.partials(
@@ -173,13 +177,13 @@ def _by_nc(x: Any, df: Any, nc: Any) -> Any:
 chndtr = sampled_function(
     "chndtr",
     "x df nc",
-    "The noncentral chi-square distribution function of x, of df degrees of freedom.",
-    Witness(
+    "Noncentral chi-square distribution function with df degrees of freedom.",
+    OracleExpression(
         "x df nc",
         "nsum(lambda j: exp(-nc / 2) * (nc / 2)**j / factorial(j) * "
         "gammainc(df / 2 + j, 0, x / 2, regularized=True), [0, 60])",
     ),
-    [_SOME, _SOME, _SOME],
+    [_RANGE, _RANGE, _RANGE],
 )
 chndtr.partials(
     lambda t, out, x, df, nc: t * _by_x(x, df, nc),
@@ -188,41 +192,41 @@ chndtr.partials(
 )
 
 
-def _solved(place: int, low: float, high: float) -> Any:
-    """The argument at which chndtr has a value, found by halving intervals."""
+def _solve_for(index: int, low: float, high: float) -> Any:
+    """The argument number `index` for which chndtr has a given value, by brentq."""
 
-    def one(*given: float) -> float:
-        def off(y: float) -> float:
-            known = list(given)
-            known[place] = y
-            return float(special.chndtr(*known)) - given[place]
+    def solve(*given: float) -> float:
+        def residual(y: float) -> float:
+            arguments = list(given)
+            arguments[index] = y
+            return float(special.chndtr(*arguments)) - given[index]
 
-        return float(scipy.optimize.brentq(off, low, high, xtol=1e-14, rtol=1e-14))
+        return float(scipy.optimize.brentq(residual, low, high, xtol=1e-14, rtol=1e-14))
 
-    return np.vectorize(one)
+    return np.vectorize(solve)
 
 
 chndtrix = sampled_function(
     "chndtrix",
     "p df nc",
     "The x at which chndtr(x, df, nc) is p.",
-    _solved(0, 1e-12, 1e3),
-    [_MIDDLE, _SOME, _SOME],
+    _solve_for(0, 1e-12, 1e3),
+    [_CENTRAL, _RANGE, _RANGE],
 )
 chndtrix.partials(*inverse_partials(0, _by_x, _by_df, _by_nc))
 chndtridf = sampled_function(
     "chndtridf",
     "x p nc",
     "The df at which chndtr(x, df, nc) is p.",
-    _solved(1, 1e-6, 1e3),
-    [_SOME, (0.15, 0.4), _SOME],
+    _solve_for(1, 1e-6, 1e3),
+    [_RANGE, (0.15, 0.4), _RANGE],
 )
 chndtridf.partials(*inverse_partials(1, _by_x, _by_df, _by_nc))
 chndtrinc = sampled_function(
     "chndtrinc",
     "x df p",
     "The nc at which chndtr(x, df, nc) is p.",
-    _solved(2, 0.0, 1e3),
+    _solve_for(2, 0.0, 1e3),
     [(3.0, 5.0), (0.6, 1.5), (0.15, 0.4)],
 )
 chndtrinc.partials(*inverse_partials(2, _by_x, _by_df, _by_nc))

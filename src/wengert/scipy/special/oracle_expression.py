@@ -1,10 +1,10 @@
-"""mpmath as the oracle of special functions and of their derivatives.
+"""mpmath expressions as oracles of special functions and their derivatives.
 
-An oracle that is text is checked over a grid of hard points, with 800 digits for the derivatives
-(wengert.testing, whole_range); for functions of mpmath's that take milliseconds an element that
-would take hours.  A `Witness` is a callable oracle, asked at the operands that the laws draw; hard
-points have tests of their own (tests/scipy).  mpmath is imported when one is asked, as it is no
-dependency of the library.
+The laws check an oracle that is a string at a grid of extreme points, with 800 digits for
+derivatives (wengert.testing, whole_range).  For functions that take mpmath milliseconds per element
+that would take hours.  An `OracleExpression` is a callable oracle, and is evaluated only at the
+examples of the operation; extreme points have their own tests (tests/scipy).  mpmath is imported
+when an oracle is called, as it is not a dependency of the library.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__: list[str] = []
 DIGITS = 30
 
 
-class Witness:
-    """A function of arrays from an expression in mpmath's functions.
+class OracleExpression:
+    """A function of arrays, given as an mpmath expression.
 
     Parameters
     ----------
     operands : str
-        Their names, separated by spaces.
+        The names of the operands, separated by spaces.
     expression : str
-        In mpmath's functions, the operands, and the names of the parameters.
+        A Python expression in functions of mpmath, operands and parameters.
 
     Examples
     --------
-    >>> bool(abs(Witness("v x", "besselj(v, x)")(0.0, 1.0) - 0.7651976865579666) < 1e-15)
+    >>> bool(abs(OracleExpression("v x", "besselj(v, x)")(0.0, 1.0) - 0.7651976865579666) < 1e-15)
     True
     """
 
@@ -40,22 +40,22 @@ class Witness:
         self.expression = expression
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
-        """Its values as floats, or complex numbers where it has such."""
+        """The values as floats, or as complex numbers if any is not real."""
         mp: Any = importlib.import_module("mpmath")
         names = {k: getattr(mp, k) for k in dir(mp) if not k.startswith("_")} | params
         arrays = np.broadcast_arrays(*operands)
 
-        def one(values: Any) -> Any:
+        def evaluate(values: Any) -> Any:
             exact = {
                 name: mp.mpmathify(v.item()) for name, v in zip(self.operands, values, strict=True)
             }
             return mp.mpmathify(eval(self.expression, names | exact))
 
         with mp.workdps(DIGITS):
-            found = [one(values) for values in zip(*map(np.ravel, arrays), strict=True)]
-        whole = any(isinstance(x, mp.mpc) and x.imag != 0 for x in found)
-        flat = [complex(x) if whole else float(mp.re(x)) for x in found]
-        return np.array(flat, complex if whole else float).reshape(arrays[0].shape)[()]
+            results = [evaluate(values) for values in zip(*map(np.ravel, arrays), strict=True)]
+        is_complex = any(isinstance(x, mp.mpc) and x.imag != 0 for x in results)
+        flat = [complex(x) if is_complex else float(mp.re(x)) for x in results]
+        return np.array(flat, complex if is_complex else float).reshape(arrays[0].shape)[()]
 
     def __reduce__(self) -> Any:
-        return Witness, (" ".join(self.operands), self.expression)
+        return OracleExpression, (" ".join(self.operands), self.expression)

@@ -1,13 +1,13 @@
 """Orthogonal polynomials of real order, differentiable in argument, order and parameters.
 
-    eval_legendre, eval_chebyt, eval_chebyu, eval_gegenbauer, eval_jacobi     on -1 to 1
-    eval_laguerre, eval_genlaguerre                                            on 0 to infinity
-    eval_hermite, eval_hermitenorm                                             of whole order
+    eval_legendre, eval_chebyt, eval_chebyu, eval_gegenbauer, eval_jacobi     on [-1, 1]
+    eval_laguerre, eval_genlaguerre                                            on [0, inf)
+    eval_hermite, eval_hermitenorm                                             of integer order
 
-By x they are polynomials of the order before (DLMF 18.9(iii)).  By order and parameters they are
-hypergeometric functions (DLMF 18.5.7, 15.9(i)), differentiated in their parameters; between whole
-orders they are real for x > -1 only, and so is a derivative with respect to the order: elsewhere it
-is NaN.
+The derivative with respect to x is a polynomial of the preceding order (DLMF 18.9(iii)).  As
+functions of order and parameters they are hypergeometric functions (DLMF 18.5.7, 15.9(i)).  Between
+integer orders they are real for x > -1 only; the derivative with respect to the order is NaN
+elsewhere.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 
 from .beta import binom, poch
-from .gamma import rgamma, rgamma_slope
+from .gamma import rgamma, rgamma_derivative
 from .hypergeometric_parameter_derivatives import hyp1f1_orders, hyp2f1_orders
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .polygammas import digamma
 from .register import function
 
@@ -36,7 +36,7 @@ def _entry(name: str, operands: str, doc: str, expression: str, domains: Any) ->
         name,
         operands,
         domain=domains,
-        oracle=Witness(operands, expression),
+        oracle=OracleExpression(operands, expression),
         singular=True,
         half=False,
         doc=doc,
@@ -54,58 +54,60 @@ def _entry(name: str, operands: str, doc: str, expression: str, domains: Any) ->
 
 
 def _gauss(n: Any, p: Any, c: Any, x: Any, i: int, j: int, k: int) -> Any:
-    """A derivative with respect to its parameters of 2F1(-n, p; c; (1 - x) / 2)."""
+    """The derivative of 2F1(-n, p; c; (1 - x) / 2), of orders i, j, k in its three parameters."""
     return hyp2f1_orders(-n, p, c, 0.5 * (1.0 - x), i=i, j=j, k=k, m=0)
 
 
 def _by_n(n: Any, p: Any, c: Any, x: Any) -> Any:
-    """The derivative of 2F1(-n, p; c; (1 - x) / 2) by n, where p moves with n."""
+    """The derivative of 2F1(-n, p; c; (1 - x) / 2) with respect to n, where dp/dn = 1."""
     return _gauss(n, p, c, x, 0, 1, 0) - _gauss(n, p, c, x, 1, 0, 0)
 
 
-def _flat(n: Any, x: Any, slope: Any) -> Any:
-    """The derivative with respect to x; 0 for order 0 outside of the interval."""
-    return np.where((n == 0) & (x <= -1.0), 0.0, slope)
+def _zero_for_order_0(n: Any, x: Any, derivative: Any) -> Any:
+    """`derivative`, with respect to x; 0 for order 0 and x <= -1."""
+    return np.where((n == 0) & (x <= -1.0), 0.0, derivative)
 
 
-# ---- Jacobi's and Gegenbauer's -------------------------------------------------------------------
+# ---- Jacobi and Gegenbauer -----------------------------------------------------------------------
 
 eval_jacobi = _entry(
     "eval_jacobi",
     "n a b x",
-    "Jacobi's polynomial of order n and parameters a, b, DLMF 18.3.",
+    "Jacobi polynomial of order n and parameters a, b, DLMF 18.3.",
     "jacobi(n, a, b, x)",
     [POSITIVE, POSITIVE, POSITIVE, UNIT],
 )
 eval_gegenbauer = _entry(
     "eval_gegenbauer",
     "n a x",
-    "Gegenbauer's polynomial of order n and parameter a, DLMF 18.3.",
+    "Gegenbauer polynomial of order n and parameter a, DLMF 18.3.",
     "gegenbauer(n, a, x)",
     [POSITIVE, POSITIVE, UNIT],
 )
 
 
-def _scaled(n: Any, a: Any, value: Any, slope: Any) -> Any:
+def _order_derivative(n: Any, a: Any, value: Any, derivative: Any) -> Any:
     """The derivative with respect to n of gamma(n + a) / (gamma(a) gamma(n + 1)) times a function.
 
-    Where n is -1, as in the derivative in x of a polynomial of order 0, that quotient is 0, and its
-    derivative is not.
+    For n = -1, which occurs in the derivative of a polynomial of order 0 with respect to x, the
+    quotient is 0 but its derivative is not.
     """
     inverse = rgamma(n + 1.0)
-    rate = digamma(n + a) * inverse + rgamma_slope(inverse, n + 1.0)
-    return poch(a, n) * (rate * value + inverse * slope)
+    rate = digamma(n + a) * inverse + rgamma_derivative(inverse, n + 1.0)
+    return poch(a, n) * (rate * value + inverse * derivative)
 
 
 def _jacobi_by_order(t: Any, out: Any, n: Any, a: Any, b: Any, x: Any) -> Any:
-    at = n, n + a + b + 1.0, a + 1.0, x
-    return t * _scaled(n, a + 1.0, _gauss(*at, 0, 0, 0), _by_n(*at))
+    arguments = n, n + a + b + 1.0, a + 1.0, x
+    return t * _order_derivative(n, a + 1.0, _gauss(*arguments, 0, 0, 0), _by_n(*arguments))
 
 
 def _jacobi_by_a(t: Any, out: Any, n: Any, a: Any, b: Any, x: Any) -> Any:
     rate = digamma(n + a + 1.0) - digamma(a + 1.0)
-    at = n, n + a + b + 1.0, a + 1.0, x
-    return t * (rate * out + binom(n + a, n) * (_gauss(*at, 0, 1, 0) + _gauss(*at, 0, 0, 1)))
+    arguments = n, n + a + b + 1.0, a + 1.0, x
+    return t * (
+        rate * out + binom(n + a, n) * (_gauss(*arguments, 0, 1, 0) + _gauss(*arguments, 0, 0, 1))
+    )
 
 
 eval_jacobi.partials(
@@ -126,29 +128,31 @@ def _gegenbauer_scale(n: Any, a: Any) -> Any:
 
 
 def _gegenbauer_by_order(t: Any, out: Any, n: Any, a: Any, x: Any) -> Any:
-    at = n, n + 2.0 * a, a + 0.5, x
-    return t * _scaled(n, 2.0 * a, _gauss(*at, 0, 0, 0), _by_n(*at))
+    arguments = n, n + 2.0 * a, a + 0.5, x
+    return t * _order_derivative(n, 2.0 * a, _gauss(*arguments, 0, 0, 0), _by_n(*arguments))
 
 
 def _gegenbauer_by_a(t: Any, out: Any, n: Any, a: Any, x: Any) -> Any:
     rate = 2.0 * (digamma(n + 2.0 * a) - digamma(2.0 * a))
-    at = n, n + 2.0 * a, a + 0.5, x
-    moved = 2.0 * _gauss(*at, 0, 1, 0) + _gauss(*at, 0, 0, 1)
-    return t * (rate * out + _gegenbauer_scale(n, a) * moved)
+    arguments = n, n + 2.0 * a, a + 0.5, x
+    derivative = 2.0 * _gauss(*arguments, 0, 1, 0) + _gauss(*arguments, 0, 0, 1)
+    return t * (rate * out + _gegenbauer_scale(n, a) * derivative)
 
 
 eval_gegenbauer.partials(
     _gegenbauer_by_order,
     _gegenbauer_by_a,
-    lambda t, out, n, a, x: 2.0 * t * _flat(n, x, a * eval_gegenbauer(n - 1, a + 1.0, x)),
+    lambda t, out, n, a, x: (
+        2.0 * t * _zero_for_order_0(n, x, a * eval_gegenbauer(n - 1, a + 1.0, x))
+    ),
 )
 
-# ---- Legendre's and Chebyshev's ------------------------------------------------------------------
+# ---- Legendre and Chebyshev ----------------------------------------------------------------------
 
 eval_legendre = _entry(
     "eval_legendre",
     "n x",
-    "Legendre's polynomial of order n, DLMF 18.3; between whole orders Legendre's function P.",
+    "Legendre polynomial of order n, DLMF 18.3; Legendre function P between integer orders.",
     "legendre(n, x)",
     [POSITIVE, UNIT],
 )
@@ -159,29 +163,29 @@ eval_legendre.partials(
 eval_chebyt = _entry(
     "eval_chebyt",
     "n x",
-    "Chebyshev's polynomial T of order n, DLMF 18.3: cos(n arccos x).",
+    "Chebyshev polynomial T of order n, DLMF 18.3: cos(n arccos x).",
     "cos(n * acos(x))",
     [POSITIVE, UNIT],
 )
 eval_chebyu = _entry(
     "eval_chebyu",
     "n x",
-    "Chebyshev's polynomial U of order n, DLMF 18.3.",
+    "Chebyshev polynomial U of order n, DLMF 18.3.",
     "sin((n + 1) * acos(x)) / sin(acos(x))",
     [POSITIVE, UNIT],
 )
 eval_chebyt.partials(
     lambda t, out, n, x: t * _by_n(n, n * 1.0, 0.5, x),
-    lambda t, out, n, x: t * _flat(n, x, n * eval_chebyu(n - 1, x)),
+    lambda t, out, n, x: t * _zero_for_order_0(n, x, n * eval_chebyu(n - 1, x)),
 )
 eval_chebyu.partials(
     lambda t, out, n, x: (
         t * (_gauss(n, n + 2.0, 1.5, x, 0, 0, 0) + (n + 1.0) * _by_n(n, n + 2.0, 1.5, x))
     ),
-    lambda t, out, n, x: 2.0 * t * _flat(n, x, eval_gegenbauer(n - 1, 2.0, x)),
+    lambda t, out, n, x: 2.0 * t * _zero_for_order_0(n, x, eval_gegenbauer(n - 1, 2.0, x)),
 )
 
-# ---- Laguerre's ----------------------------------------------------------------------------------
+# ---- Laguerre ------------------------------------------------------------------------------------
 
 
 def _kummer(n: Any, a: Any, x: Any, j: int, k: int) -> Any:
@@ -191,13 +195,13 @@ def _kummer(n: Any, a: Any, x: Any, j: int, k: int) -> Any:
 eval_genlaguerre = _entry(
     "eval_genlaguerre",
     "n a x",
-    "Laguerre's polynomial of order n and parameter a, DLMF 18.3.",
+    "Laguerre polynomial of order n and parameter a, DLMF 18.3.",
     "laguerre(n, a, x)",
     [POSITIVE, POSITIVE, POSITIVE],
 )
 eval_genlaguerre.partials(
     lambda t, out, n, a, x: (
-        t * _scaled(n, a + 1.0, _kummer(n, a, x, 0, 0), -_kummer(n, a, x, 1, 0))
+        t * _order_derivative(n, a + 1.0, _kummer(n, a, x, 0, 0), -_kummer(n, a, x, 1, 0))
     ),
     lambda t, out, n, a, x: (
         t
@@ -211,7 +215,7 @@ eval_genlaguerre.partials(
 eval_laguerre = _entry(
     "eval_laguerre",
     "n x",
-    "Laguerre's polynomial of order n, DLMF 18.3.",
+    "Laguerre polynomial of order n, DLMF 18.3.",
     "laguerre(n, 0, x)",
     [POSITIVE, POSITIVE],
 )
@@ -220,12 +224,12 @@ eval_laguerre.partials(
     lambda t, out, n, x: -t * eval_genlaguerre(n - 1, 1.0, x),
 )
 
-# ---- Hermite's -----------------------------------------------------------------------------------
+# ---- Hermite -------------------------------------------------------------------------------------
 
 eval_hermite = _entry(
     "eval_hermite",
     "n x",
-    "Hermite's polynomial H of whole order n, DLMF 18.3.",
+    "Hermite polynomial H of integer order n, DLMF 18.3.",
     "hermite(n, x)",
     [(0, 4), REAL],
 )
@@ -235,7 +239,7 @@ eval_hermite.partials(
 eval_hermitenorm = _entry(
     "eval_hermitenorm",
     "n x",
-    "Hermite's polynomial He of whole order n, DLMF 18.3.",
+    "Hermite polynomial He of integer order n, DLMF 18.3.",
     "2**(-mpf(n) / 2) * hermite(n, x / sqrt(2))",
     [(0, 4), REAL],
 )

@@ -1,15 +1,16 @@
 """Derivatives of digamma, DLMF 5.15, and their differences without cancellation.
 
-    digamma                the logarithmic derivative of gamma, also complex
+    digamma                the logarithmic derivative of gamma, of real and complex operands
     polygamma_of           its derivatives, of real operands
-    polygamma_complex      and of complex ones
-    polygamma_difference   the derivative of order n at x + d less that at x
+    polygamma_complex      its derivatives, of complex operands
+    polygamma_difference   the derivative of order n at x + d minus that at x
 
-A derivative of a ratio of gamma functions (beta, poch, binom) is the ratio times a difference of
-digammas, which loses its digits when their operands are close: `polygamma_difference` keeps them.
+The derivative of a quotient of gamma functions (beta, poch, binom) is the quotient times a
+difference of digamma, which cancels if the operands are close; `polygamma_difference` does not.
 
-Below 0 the sum over all integers, which has the period 1, less the reflected sum (DLMF
-5.15.6) is what is computed, as Hurwitz's zeta would step from a large negative operand to zero.
+For x < 0 they are computed by reflection (DLMF 5.15.6) as a sum over all integers, which is
+periodic, minus the sum for 1 - x: the Hurwitz zeta function would need one term per integer from x
+to 0.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from wengert._engine.core.handle import dtype_of
 from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import PREFIX, function
 
 __all__: list[str] = []
@@ -49,15 +50,15 @@ digamma = function(
 )
 def polygamma_of(s: Any, n: Any, x: Any) -> Any:
     """The derivative of order n of digamma, DLMF 5.15: (-1)^(n+1) n! zeta(n + 1, x)."""
-    power = s.copysign(n, s.abs(x)) + 1.0  # in the dtype of both
+    power = s.copysign(n, s.abs(x)) + 1.0  # in the common dtype
     odd = s.equal(s.fmod(power, 2.0), 0.0)
     safe = s.where(s.less(n, 1), 2.0, power)
     below = s.less(x, 0.0)
     r = s.where(below, x - s.rint(x), 0.25)
     right, left = s.special("zeta", safe, 1.0 + r), s.special("zeta", safe, 1.0 - r)
-    around = s.power(r, -safe) + s.where(odd, right + left, right - left)
-    ahead = s.special("zeta", safe, s.where(below, 1.0 - x, x))
-    total = s.where(below, s.where(odd, around - ahead, around + ahead), ahead)
+    two_sided = s.power(r, -safe) + s.where(odd, right + left, right - left)
+    one_sided = s.special("zeta", safe, s.where(below, 1.0 - x, x))
+    total = s.where(below, s.where(odd, two_sided - one_sided, two_sided + one_sided), one_sided)
     total = total * s.special("gamma", power)
     return s.where(s.less(n, 1), s.special("psi", x), s.where(odd, total, -total))
 
@@ -65,15 +66,15 @@ def polygamma_of(s: Any, n: Any, x: Any) -> Any:
 polygamma_of.partials(None, lambda t, out, n, x: t * polygamma_of(n + 1, x))
 
 
-# The numbers B(2j) / (2j)! of Euler and Maclaurin's sum (DLMF 2.10.1).
+# B(2j) / (2j)!, for the Euler-Maclaurin formula (DLMF 2.10.1).
 _BERNOULLI = [b / factorial(k) for k, b in enumerate(theirs.bernoulli(24)) if k >= 2 and k % 2 == 0]
-_AHEAD = 16  # terms before the sum is replaced by an integral
+_LEADING = 16  # terms that are added before the Euler-Maclaurin formula is applied
 
 
 def _hurwitz(power: int, z: Any) -> Any:
-    """The sum of (z + k)^-power for a whole power, Re z > -1."""
-    total = sum((z + k) ** -power for k in range(_AHEAD))
-    w = z + _AHEAD
+    """The sum over k >= 0 of (z + k)^-power, for an integer power and Re z > -1."""
+    total = sum((z + k) ** -power for k in range(_LEADING))
+    w = z + _LEADING
     total = total + w ** (1 - power) / (power - 1) + 0.5 * w**-power
     term = power * w ** (-power - 1)
     for j, b in enumerate(_BERNOULLI, start=1):
@@ -82,15 +83,15 @@ def _hurwitz(power: int, z: Any) -> Any:
     return total
 
 
-@family(native=True, oracle=Witness("z", "psi(n, z)"), complex_ok=True)
+@family(native=True, oracle=OracleExpression("z", "psi(n, z)"), complex_ok=True)
 def polygamma_complex(z: Any, *, n: int) -> Any:
     """The derivative of order n >= 1 of digamma at complex z."""
     power, sign = n + 1, (-1) ** (n + 1)
     low = z.real < 0
-    ahead = _hurwitz(power, np.where(low, 1.0 - z, z))
+    one_sided = _hurwitz(power, np.where(low, 1.0 - z, z))
     r = np.where(low, z - np.round(z.real), 0.25)
-    around = _hurwitz(power, r) + sign * _hurwitz(power, 1.0 - r)
-    return sign * factorial(n) * np.where(low, around - sign * ahead, ahead)
+    two_sided = _hurwitz(power, r) + sign * _hurwitz(power, 1.0 - r)
+    return sign * factorial(n) * np.where(low, two_sided - sign * one_sided, one_sided)
 
 
 polygamma_complex.partials(lambda t, out, z, *, n: t * polygamma_complex(z, n=n + 1))
@@ -119,22 +120,22 @@ def _power_difference(power: int, x: Any, d: Any) -> Any:
     return x**-power * np.expm1(-power * np.log1p(d / x))
 
 
-@family(native=True, oracle=Witness("x d", "psi(n, x + d) - psi(n, x)"))
+@family(native=True, oracle=OracleExpression("x d", "psi(n, x + d) - psi(n, x)"))
 def polygamma_difference(x: Any, d: Any, *, n: int) -> Any:
-    """The derivative of order n of digamma at x + d, less that at x.
+    """The derivative of order n of digamma at x + d, minus that at x.
 
-    Next to each other it is the sum of 2 (d/2)^k / k! times the derivatives of order n + k in the
-    middle, k odd; an operand below 1 is moved up by one before, which is exact.
+    For |d| < x / 2 it is the sum over odd k of 2 (d/2)^k / k! times the derivative of order n + k
+    at x + d / 2.  There, x < 1 is increased by 1 with the recurrence DLMF 5.15.5.
     """
-    found = _plain(n, x + d) - _plain(n, x)
+    found = _derivative(n, x + d) - _derivative(n, x)
     near = (x > 0) & (np.abs(d) < 0.5 * x)
     if near.any():
-        found[near] = _close(n, x[near], d[near])
+        found[near] = _difference_series(n, x[near], d[near])
     return found
 
 
-def _close(n: int, x: Any, d: Any) -> Any:
-    """The same for small d, by the series."""
+def _difference_series(n: int, x: Any, d: Any) -> Any:
+    """`polygamma_difference` for |d| < x / 2."""
     shift = x < 1
     y = x + shift
     middle, half = y + 0.5 * d, 0.5 * d
@@ -150,12 +151,12 @@ def _scaled_zeta(power: int, x: Any, k: int) -> Any:
     """x^k zeta(power, x) for x >= 1/2, without overflow or underflow for large x."""
     large = x > 1e6
     safe = np.where(large, 1.0, x)
-    rest = x ** (k + 1.0 - power) / (power - 1) * (1.0 + (power - 1) / (2.0 * x))
-    rest = rest * (1.0 + power * (power - 1) / (12.0 * x * x))
-    return np.where(large, rest, safe**k * theirs.zeta(power, safe))
+    asymptotic = x ** (k + 1.0 - power) / (power - 1) * (1.0 + (power - 1) / (2.0 * x))
+    asymptotic = asymptotic * (1.0 + power * (power - 1) / (12.0 * x * x))
+    return np.where(large, asymptotic, safe**k * theirs.zeta(power, safe))
 
 
-def _plain(n: int, x: Any) -> Any:
+def _derivative(n: int, x: Any) -> Any:
     return theirs.psi(x) if n == 0 else polygamma_of(n, x)
 
 

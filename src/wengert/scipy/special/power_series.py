@@ -1,15 +1,15 @@
-"""Truncated power series in two variables: derivatives of any order in both.
+"""Truncated power series in two variables, for derivatives of any order in both.
 
-A series is an array whose first two axes say the powers: c[j, k] stands before h**j g**k.  The
-derivative of orders j and k is j! k! times that.  What else is in the array are elements.
+A series is an array whose first two axes are the powers: c[j, k] is the coefficient of h**j g**k.
+The derivative of orders j and k is j! k! c[j, k].  The other axes are those of the elements.
 
-    exponential    exp of a series, divided by exp(c[0, 0])
-    product        of a series and a polynomial of degree 1 in one step
-    log_gamma      the series of the logarithm of gamma, without its constant
-    rest           what Stirling's formula leaves of log gamma, with all digits
-    log_minus_psi  log(x) - psi(x), with all digits
-    zeros          the series that is 0
-    BERNOULLI      the numbers B_2, B_4 ... of DLMF 24.2(iv)
+    exponential          exp of a series, divided by exp(c[0, 0])
+    product              a series times a polynomial of degree 1 in one variable
+    log_gamma            the series of log gamma(x + h), without its constant
+    stirling_remainder   log gamma minus Stirling's formula, without cancellation
+    log_minus_psi        log(x) - psi(x), without cancellation
+    zeros                the series 0
+    BERNOULLI            the Bernoulli numbers B_2, B_4 ... of DLMF 24.2(iv)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .traced_loops import is_element
+from .traced_loops import is_traced_scalar
 
 __all__: list[str] = []
 
@@ -31,14 +31,14 @@ BERNOULLI = (
 
 
 def zeros(j: int, k: int, *like: Any) -> Any:
-    """The series 0 of powers up to j and k, for elements as those of arrays (broadcast)."""
-    if any(map(is_element, like)):  # of native code
+    """The series 0 with powers up to j and k, for elements of the broadcast shape of `like`."""
+    if any(map(is_traced_scalar, like)):  # for native code
         return np.full((j + 1, k + 1), 0.0, object)
     return np.zeros((j + 1, k + 1, *np.broadcast_shapes(*[np.shape(x) for x in like])))
 
 
 def exponential(c: Any) -> Any:
-    """The series of exp(c - c[0, 0]): j e_j is the sum of p c_p e_(j-p)."""
+    """The series e of exp(c - c[0, 0]), by j e_j = sum over p of p c_p e_(j-p)."""
     first, second = c.shape[:2]
     e = np.zeros_like(c)
     e[0, 0] = 1.0
@@ -46,7 +46,7 @@ def exponential(c: Any) -> Any:
         for k in range(second):
             if j == k == 0:
                 continue
-            if j:  # along the first step
+            if j:  # recurrence in the first variable
                 terms = [
                     (p * c[p, q], e[j - p, k - q]) for p in range(1, j + 1) for q in range(k + 1)
                 ]
@@ -58,7 +58,7 @@ def exponential(c: Any) -> Any:
 
 
 def product(c: Any, constant: Any, slope: Any, axis: int) -> Any:
-    """The series times (constant + slope * step), the step being the first or the second."""
+    """The series times (constant + slope * h), or g in place of h for axis 1."""
     out = c * constant
     if axis == 0:
         out[1:] += c[:-1] * slope
@@ -75,8 +75,8 @@ def log_gamma(x: Any, order: int) -> list[Any]:
     ]
 
 
-def rest(x: Any) -> Any:
-    """Log gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), DLMF 5.11.1, for x > 0."""
+def stirling_remainder(x: Any) -> Any:
+    """Compute log gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), DLMF 5.11.1, for x > 0."""
     near = np.minimum(x, 10.0)
     direct = special.gammaln(near) - ((near - 0.5) * np.log(near) - near + 0.5 * log(2.0 * pi))
     far = np.maximum(x, 10.0)

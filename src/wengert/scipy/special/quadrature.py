@@ -1,14 +1,13 @@
-"""Vectorized quadrature: panels of the Gauss-Legendre rule over windows.
+"""Vectorized quadrature with composite Gauss-Legendre and trapezoidal rules.
 
-Derivatives of special functions by their orders and parameters are integrals of smooth functions
-that are far from zero in one window only (the other files here say which).  For such integrands a
-rule of 24 points on each of a few panels is exact to rounding; what costs is the exponential at
-every point, so elements that need as many panels are treated together, in pieces that fit in
-memory.
+Derivatives of special functions with respect to orders and parameters are integrals of smooth
+functions that are negligible outside of a window.  For these, a Gauss-Legendre rule of 24 points on
+each of a few panels is accurate to rounding.  The cost is an exponential at each point, so elements
+that need equally many panels are integrated together, in chunks that fit in memory.
 
-    integrals   of f from low to high, elementwise
-    trapezoid   of f from low to high, where it is next to nothing at both ends
-    edge        where a concave exponent has fallen by so much: the end of a window
+    integrals   Gauss-Legendre, elementwise from low to high
+    trapezoid   of analytic functions that vanish at both ends
+    edge        the distance at which a concave exponent has decreased by a given amount
 """
 
 from __future__ import annotations
@@ -18,89 +17,90 @@ from typing import Any
 
 import numpy as np
 
-from .traced_loops import is_element, repeat
+from .traced_loops import is_traced_scalar, repeat
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-FALL = 42.0  # exp(-42) is below the rounding of what is summed
+FALL = 42.0  # exp(-42) is below the rounding error of the sum
 _MIDDLES = np.arange(-7.0, 8.0, 2.0) / 8.0
-_PIECE = 1 << 20  # points that are held at a time
+_MAX_POINTS = 1 << 20  # points evaluated at once
 
 
 def integrals(
     f: Callable[[Any, Any], Any], low: Any, high: Any, panels: Any, dtype: Any = float
 ) -> Any:
-    """The integral from `low` to `high` of ``f(points, which)`` for each of many elements.
+    """The integral from `low` to `high` of ``f(points, indices)``, for each element.
 
     Parameters
     ----------
     f : callable
-        Takes points of shape (elements, number) and the indices of these elements.
+        Takes points of shape (elements, points), and the indices of these elements.
     low, high : ndarray of shape (n,)
         Finite bounds; an empty window (high <= low) has the integral 0.
     panels : ndarray of shape (n,)
-        At least how many panels; it is rounded up to a power of two.
+        The minimum number of panels; it is rounded up to a power of two.
+    dtype : dtype, default float
+        That of the result.
     """
-    if is_element(low):
+    if is_traced_scalar(low):
         return low.writer.quadrature(f, (low, high), panels, (NODES, WEIGHTS), dtype)
     total = np.zeros(len(low), dtype)
     number = 1 << np.ceil(np.log2(np.maximum(panels, 4))).astype(int)
     number[~(high > low)] = 0
     for count in np.unique(number[number > 0]):
-        which = np.nonzero(number == count)[0]
-        rows = max(1, _PIECE // (24 * count))
-        for start in range(0, len(which), rows):
-            some = which[start : start + rows]
-            total[some] = _piece(f, low[some], high[some], count, some, dtype)
+        indices = np.nonzero(number == count)[0]
+        rows = max(1, _MAX_POINTS // (24 * count))
+        for start in range(0, len(indices), rows):
+            chunk = indices[start : start + rows]
+            total[chunk] = _integrate_chunk(f, low[chunk], high[chunk], count, chunk, dtype)
     return total
 
 
-def _piece(f: Any, low: Any, high: Any, count: int, which: Any, dtype: Any) -> Any:
-    """The integrals of a few elements, panel by panel where there are very many."""
+def _integrate_chunk(f: Any, low: Any, high: Any, count: int, indices: Any, dtype: Any) -> Any:
+    """The integrals of a chunk of elements, each with at most `_MAX_POINTS` points at once."""
     half = (high - low)[:, None] / (2 * count)
     total = np.zeros(len(low), dtype)
-    at_once = max(1, _PIECE // 24)
+    at_once = max(1, _MAX_POINTS // 24)
     for first in range(0, count, at_once):
         centers = np.arange(first, min(first + at_once, count)) * 2.0 + 1.0
         steps = (centers[:, None] + NODES).ravel()
         weights = np.tile(WEIGHTS, len(centers))
-        total += (f(low[:, None] + half * steps, which) * weights).sum(-1)
+        total += (f(low[:, None] + half * steps, indices) * weights).sum(-1)
     return total * half[:, 0]
 
 
 def trapezoid(
     f: Callable[[Any, Any], Any], low: Any, high: Any, step: float, dtype: Any = float
 ) -> Any:
-    """The integral of an analytic f that vanishes at the ends, by steps of at most this length.
+    """The integral of an analytic f that vanishes at both ends, with steps of at most `step`.
 
-    Its arguments are those of `integrals`; points lie in the middle of their steps.
+    Other arguments are those of `integrals`. Points are the centers of the steps.
     """
-    if is_element(low):
+    if is_traced_scalar(low):
         rule = _MIDDLES, np.full(8, 0.25)
         return low.writer.quadrature(f, (low, high), (high - low) / (8.0 * step), rule, dtype)
     total = np.zeros(len(low), dtype)
     number = 8 * max(4, int(np.ceil(np.max(high - low) / (8.0 * step))))
     steps = (high - low) / number
-    rows = max(1, _PIECE // (2 * number))
+    rows = max(1, _MAX_POINTS // (2 * number))
     for start in range(0, len(low), rows):
-        some = np.arange(start, min(start + rows, len(low)))
-        points = low[some, None] + steps[some, None] * (np.arange(number) + 0.5)
-        total[some] = f(points, some).sum(-1)
+        chunk = np.arange(start, min(start + rows, len(low)))
+        points = low[chunk, None] + steps[chunk, None] * (np.arange(number) + 0.5)
+        total[chunk] = f(points, chunk).sum(-1)
     return total * steps
 
 
 def edge(exponent: Callable[[Any], Any], width: Any, fall: float = FALL) -> Any:
-    """The distance at which a concave exponent has fallen by `fall`.
+    """The distance at which a concave exponent has decreased by `fall`, to a few percent.
 
-    `exponent(distance)` is 0 at distance 0 and falls; `width` is a first guess.
+    `exponent(distance)` is 0 at distance 0 and decreases; `width` is an initial guess.
     """
     (far,) = repeat(
         lambda _, far: (far * 2.0,), (width * 1.0,), 200, lambda far: exponent(far) > -fall
     )
 
-    def halved(_: Any, low: Any, far: Any) -> Any:
+    def bisect(_: Any, low: Any, far: Any) -> Any:
         middle = 0.5 * (low + far)
         inside = exponent(middle) > -fall
         return np.where(inside, middle, low), np.where(inside, far, middle)
 
-    # to a few percent: it is only the end of a window
-    return repeat(halved, (np.zeros_like(far), far), 5)[1]
+    return repeat(bisect, (np.zeros_like(far), far), 5)[1]

@@ -1,20 +1,20 @@
 """Registration of functions of scipy.special as operations.
 
     function           an elementwise operation that is one ufunc of scipy.special
-    sampled_function   the same, with examples drawn between bounds
+    sampled_function   the same, with random examples between bounds
     inverse_partials   partials of an inverse function, by the implicit function theorem
-    public             the public names of a family: SciPy's own ufuncs, and functions of ours
+    public             the public names of a module: SciPy's ufuncs, and functions defined here
 
 An entry is
 
     gammaln = function("gammaln", "x", domain=[POSITIVE], oracle="loggamma(x)", doc="...")
     gammaln.partials(lambda t, out, x: t * digamma(x))
 
-It is registered as "special.gammaln", so that it does not collide with a user's operation of the
-name gammaln.  `scipy.special.gammaln` of a tensor is this operation, as
-the entry names the ufunc; so the public name is SciPy's ufunc itself, with `out=`, `where=` and the
-rest, and of plain arrays it gives exactly SciPy's values.  Native code calls SciPy's C function
-(_engine/backends/llvm/special_functions/scipy_symbols.py), or a leaf of our own of that name.
+It is registered as "special.gammaln", so that it does not conflict with a user's operation named
+gammaln.  The ufunc `scipy.special.gammaln` dispatches to it for tensors; so the public name is the
+ufunc itself, with `out=`, `where=` and its other arguments, and with SciPy's values for plain
+arrays.  Native code calls SciPy's C function
+(_engine/backends/llvm/special_functions/scipy_symbols.py), or vector math of the same name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import scipy.special
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise, elementwise
 from wengert._engine.tensor.numpy_protocols import implements
 
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 
 PREFIX = "special."
 
@@ -45,7 +45,7 @@ def function(
     wide: bool = False,
     **options: Any,
 ) -> Elementwise:
-    """Register a ufunc of scipy.special as an elementwise operation; its partials come after.
+    """Register a ufunc of scipy.special as an elementwise operation, without partials.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def function(
     full = f"{prefix}{name}" + ("" if result is None else f".{result}")
     entry: Elementwise = elementwise(body, name=full, ufunc=ufunc, **options)
     if wide:
-        entry.run = functools.partial(_in_double, theirs)
+        entry.run = functools.partial(_run_in_double, theirs)
     return entry
 
 
@@ -100,29 +100,29 @@ def sampled_function(
     domain: Sequence[Any] | None = None,
     examples: Callable[[Any], Any] | None = None,
 ) -> Elementwise:
-    """Register a ufunc whose derivatives need special functions: singular, not of half precision.
+    """Register a ufunc with random examples; it is singular and has no half precision.
 
     Parameters
     ----------
     name, operands, doc
         As for `function`.
     oracle : str or callable
-        An expression of mpmath in the operands, or a function.
+        An mpmath expression of the operands, or a function.
     bounds : sequence of pairs
         The range of the examples of each operand; a pair of int gives integers.
     domain : sequence, optional
-        By default from the bounds: integers, numbers from 0 to 1, positive or all numbers.
+        By default deduced from the bounds: integers, [0, 1], positive or all real numbers.
     examples : callable, optional
         ``examples(rng)``, instead of bounds.
     """
     if isinstance(oracle, str):
-        oracle = Witness(operands, oracle)
+        oracle = OracleExpression(operands, oracle)
     domain = [_domain(*b) for b in bounds] if domain is None else domain
     entry = function(
         name, operands, doc=doc, domain=domain, oracle=oracle, singular=True, half=False
     )
 
-    def drawn(rng: Any) -> Any:
+    def draw(rng: Any) -> Any:
         yield (
             tuple(
                 rng.integers(a, b + 1, size=2) if isinstance(a, int) else rng.uniform(a, b, size=2)
@@ -131,7 +131,7 @@ def sampled_function(
             {},
         )
 
-    entry.examples(examples or drawn)
+    entry.examples(examples or draw)
     return entry
 
 
@@ -142,36 +142,36 @@ def _domain(low: float, high: float) -> tuple[float, float]:
 
 
 def inverse_partials(place: int, *slopes: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """The partials of the argument for which a function has a given value.
+    """The partials of an inverse function: of the argument for which a function has a given value.
 
     Parameters
     ----------
     place : int
-        The index of the argument that is solved for; the value of the function replaces it.
+        The index of the argument that is solved for; the value of the function is in its place.
     *slopes : callable
         The partial derivatives of the function with respect to its arguments.
     """
 
     def partial(k: int) -> Callable[..., Any]:
         def rule(t: Any, out: Any, *operands: Any) -> Any:
-            at = (*operands[:place], out, *operands[place + 1 :])
-            moved = t if k == place else -t * slopes[k](*at)
-            return moved / slopes[place](*at)
+            point = (*operands[:place], out, *operands[place + 1 :])
+            numerator = t if k == place else -t * slopes[k](*point)
+            return numerator / slopes[place](*point)
 
         return rule
 
     return [partial(k) for k in range(len(slopes))]
 
 
-def _in_double(theirs: np.ufunc, *xs: Any) -> Any:
-    """A ufunc computed in double, in the precision that it gives by itself."""
+def _run_in_double(theirs: np.ufunc, *xs: Any) -> Any:
+    """Compute a ufunc in double precision, and cast to the dtype that it would return."""
     kinds = tuple([x.dtype if hasattr(x, "dtype") else type(x) for x in xs])
     dtype = theirs.resolve_dtypes((*kinds, None))[-1]
     return np.asarray(theirs(*[np.asarray(x, np.float64) for x in xs])).astype(dtype)[()]
 
 
 def public(names: Iterable[str], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """The public functions of a family.
+    """The public functions of a module.
 
     Parameters
     ----------

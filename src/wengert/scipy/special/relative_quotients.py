@@ -1,17 +1,17 @@
-"""Quotients that are smooth where they are 0 / 0, with all derivatives.
+"""Quotients with removable singularities at 0, and all their derivatives.
 
-    exprel_of      (e^x - 1) / x                  the integral of s^n e^(x s) over s from 0 to 1
-    log1prel_of    log(1 + x) / x                 of (-1)^n n! s^n / (1 + x s)^(n + 1)
-    sinc_of        sin(x) / x                     of s^n cos(x s + n pi / 2)
-    sinhc_of       sinh(x) / x                    of s^n cosh or sinh of x s
+    exprel_of      (e^x - 1) / x     the integral over s from 0 to 1 of s^n e^(x s)
+    log1prel_of    log(1 + x) / x    of (-1)^n n! s^n / (1 + x s)^(n + 1)
+    sinc_of        sin(x) / x        of s^n cos(x s + n pi / 2)
+    sinhc_of       sinh(x) / x       of s^n cosh(x s), or sinh for odd n
 
-Each is a family: n is the order of derivative, and the value is that integral.  Near 0 it is a
-power series; elsewhere the derivative of order n of x f(x) is known, so that
+n is the order of the derivative, whose value is the integral on the right.  Near 0 it is computed
+from its power series; elsewhere from the derivatives of g(x) = x f(x), by
 
-    x f^(n) = g^(n) - n f^(n-1),   g(x) = x f(x)
+    x f^(n) = g^(n) - n f^(n-1)
 
-which is a sum of n terms.  The quotients occur in Box and Cox's transform, in integrals of
-exponentials, sines and logarithms (DLMF 6.2, 25.12), and wherever someone divides by a small x.
+The quotients occur in Box-Cox transforms and in exponential and trigonometric integrals (DLMF 6.2,
+25.12).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from typing import Any
 import numpy as np
 
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 
 __all__: list[str] = []
 
 
-def _falling(n: int, k: int) -> int:
+def _falling_factorial(n: int, k: int) -> int:
     return factorial(n) // factorial(n - k)
 
 
 def _quotient(n: int, x: Any, derivatives: Any) -> Any:
-    """f^(n) where f(x) = g(x) / x, from `derivatives(k)`, which is g^(k) at x."""
+    """f^(n) for f(x) = g(x) / x; `derivatives(k)` is g^(k) at x."""
     total = np.zeros_like(x)
     for k in range(n + 1):
-        total = total + (-1.0) ** k * _falling(n, k) * derivatives(n - k) / x ** (k + 1)
+        total = total + (-1.0) ** k * _falling_factorial(n, k) * derivatives(n - k) / x ** (k + 1)
     return total
 
 
-@family(native=True, oracle=Witness("x", "quad(lambda s: s**n * exp(x * s), [0, 1])"))
+@family(native=True, oracle=OracleExpression("x", "quad(lambda s: s**n * exp(x * s), [0, 1])"))
 def exprel_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of (e^x - 1) / x."""
     radius = 8.0 + n
@@ -47,7 +47,7 @@ def exprel_of(x: Any, *, n: int) -> Any:
     near, below = size <= radius, x < 0
     a = np.where(near, size, 1.0)
     total, up, down = np.zeros_like(a), np.ones_like(a), 1.0 / (n + 1) * np.ones_like(a)
-    for k in range(round(40 + 5.0 * n)):  # both are sums of positive terms
+    for k in range(round(40 + 5.0 * n)):  # in both series all terms are positive
         total = total + np.where(below, down, up / (n + 1 + k))
         up, down = up * (a / (k + 1)), down * (a / (n + 2 + k))
     total = np.where(below, np.exp(-a) * total, total)
@@ -60,7 +60,9 @@ exprel_of.partials(lambda t, out, x, *, n: t * exprel_of(x, n=n + 1))
 
 @family(
     native=True,
-    oracle=Witness("x", "(-1)**n * factorial(n) * quad(lambda s: s**n / (1 + x*s)**(n+1), [0, 1])"),
+    oracle=OracleExpression(
+        "x", "(-1)**n * factorial(n) * quad(lambda s: s**n / (1 + x*s)**(n+1), [0, 1])"
+    ),
 )
 def log1prel_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of log(1 + x) / x, x > -1.
@@ -92,18 +94,21 @@ def _series(n: int, x: Any, sign: int, terms: int) -> Any:
     return total * x if odd else total
 
 
-@family(native=True, oracle=Witness("x", "quad(lambda s: s**n * cos(x * s + n * pi / 2), [0, 1])"))
+@family(
+    native=True,
+    oracle=OracleExpression("x", "quad(lambda s: s**n * cos(x * s + n * pi / 2), [0, 1])"),
+)
 def sinc_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of sin(x) / x."""
     radius = 1.0 + 0.5 * n
     near = np.abs(x) <= radius
     y = np.where(near, radius, x)
-    far = _quotient(n, y, lambda k: _turned(y, k))
+    far = _quotient(n, y, lambda k: _sin_derivative(y, k))
     return np.where(near, _series(n, np.where(near, x, 0.0), -1, 14 + 2 * n), far)
 
 
-def _turned(x: Any, k: int) -> Any:
-    """sin(x + k pi / 2)."""
+def _sin_derivative(x: Any, k: int) -> Any:
+    """The k-th derivative of sin: sin(x + k pi / 2)."""
     return (np.cos(x) if k % 2 else np.sin(x)) * (-1.0) ** (k // 2)
 
 
@@ -112,7 +117,9 @@ sinc_of.partials(lambda t, out, x, *, n: t * sinc_of(x, n=n + 1))
 
 @family(
     native=True,
-    oracle=Witness("x", "quad(lambda s: s**n * (sinh(x*s) if n % 2 else cosh(x*s)), [0, 1])"),
+    oracle=OracleExpression(
+        "x", "quad(lambda s: s**n * (sinh(x*s) if n % 2 else cosh(x*s)), [0, 1])"
+    ),
 )
 def sinhc_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of sinh(x) / x."""

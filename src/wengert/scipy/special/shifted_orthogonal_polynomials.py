@@ -1,14 +1,14 @@
-"""Orthogonal polynomials on other intervals, and the constructors of them all: DLMF 18.1, 18.7.
+"""Orthogonal polynomials on other intervals, and constructors of polynomials: DLMF 18.1, 18.7.
 
-    eval_chebyc eval_chebys          on -2 to 2
-    eval_sh_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi    on 0 to 1
-    assoc_laguerre                   Laguerre's, with the arguments in another order
-    legendre_p                       Legendre's of whole order, with its derivatives
-    diric                            Dirichlet's kernel
-    legendre chebyt chebyu ...       SciPy's own, which make polynomials of a whole order; what they
-                                     make takes tensors too
+    eval_chebyc eval_chebys          on [-2, 2]
+    eval_sh_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi    on [0, 1]
+    assoc_laguerre                   Laguerre polynomial, with another order of arguments
+    legendre_p                       Legendre polynomial of integer order, with its derivatives
+    diric                            Dirichlet kernel
+    legendre chebyt chebyu ...       SciPy's constructors of polynomials of integer order; the
+                                     polynomials accept tensors
 
-Each is one of orthogonal_polynomials.py at another argument, and differentiates as that does.
+All but the constructors are expressed by functions of orthogonal_polynomials.py.
 """
 
 from __future__ import annotations
@@ -33,57 +33,57 @@ from .orthogonal_polynomials import (
     eval_legendre,
 )
 
-_MAKERS = """
+_CONSTRUCTORS = """
     legendre chebyt chebyu chebyc chebys hermite hermitenorm laguerre sh_legendre sh_chebyt
     sh_chebyu
 """.split()
-globals().update({name: getattr(scipy.special, name) for name in _MAKERS})
+globals().update({name: getattr(scipy.special, name) for name in _CONSTRUCTORS})
 
 __all__ = [
     *"eval_chebyc eval_chebys eval_sh_legendre eval_sh_chebyt eval_sh_chebyu".split(),
     *"eval_sh_jacobi assoc_laguerre diric".split(),
-    *_MAKERS,
+    *_CONSTRUCTORS,
 ]
 
 
 def eval_chebyc(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial C, 2 T_n(x / 2), DLMF 18.1.3."""
+    """Chebyshev polynomial C, 2 T_n(x / 2), DLMF 18.1.3."""
     return 2.0 * eval_chebyt(n, 0.5 * x)
 
 
 def eval_chebys(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial S, U_n(x / 2), DLMF 18.1.3."""
+    """Chebyshev polynomial S, U_n(x / 2), DLMF 18.1.3."""
     return eval_chebyu(n, 0.5 * x)
 
 
 def eval_sh_legendre(n: Any, x: Any) -> Any:
-    """Legendre's polynomial on 0 to 1, P_n(2 x - 1), DLMF 18.7.10."""
+    """Legendre polynomial on [0, 1], P_n(2 x - 1), DLMF 18.7.10."""
     return eval_legendre(n, 2.0 * x - 1.0)
 
 
 def eval_sh_chebyt(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the first kind on 0 to 1, T_n(2 x - 1), DLMF 18.7.7."""
+    """Chebyshev polynomial of the first kind on [0, 1], T_n(2 x - 1), DLMF 18.7.7."""
     return eval_chebyt(n, 2.0 * x - 1.0)
 
 
 def eval_sh_chebyu(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the second kind on 0 to 1, U_n(2 x - 1), DLMF 18.7.8."""
+    """Chebyshev polynomial of the second kind on [0, 1], U_n(2 x - 1), DLMF 18.7.8."""
     return eval_chebyu(n, 2.0 * x - 1.0)
 
 
 def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
-    """Jacobi's polynomial on 0 to 1 of leading coefficient 1, DLMF 18.1.2."""
+    """Jacobi polynomial on [0, 1] with leading coefficient 1, DLMF 18.1.2."""
     return eval_jacobi(n, p - q, q - 1.0, 2.0 * x - 1.0) / binom(2.0 * n + p - 1.0, n)
 
 
 @counterpart(scipy.special.assoc_laguerre)
 def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
-    """Laguerre's polynomial of order n and parameter k, as ``scipy.special.assoc_laguerre``.
+    """Laguerre polynomial of order n and parameter k, as ``scipy.special.assoc_laguerre``.
 
     Parameters
     ----------
     x, n, k : array or Tensor
-        All three have derivatives.
+        All three are differentiable.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
 
 @counterpart(scipy.special.diric)
 def diric(x: Any, n: int) -> Any:
-    """Dirichlet's kernel, sin(n x / 2) / (n sin(x / 2)), as ``scipy.special.diric``.
+    """Dirichlet kernel sin(n x / 2) / (n sin(x / 2)), as ``scipy.special.diric``.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def diric(x: Any, n: int) -> Any:
     Raises
     ------
     ArgumentError
-        n is not an integer of 1 or more.
+        n is not a positive integer.
 
     Notes
     -----
-    It is Chebyshev's polynomial U of order n - 1 at cos(x / 2), over n (DLMF 18.5.2), so nothing is
-    divided by 0 at multiples of 2 pi, at any order of derivative.
+    Computed as the Chebyshev polynomial U of order n - 1 at cos(x / 2), divided by n (DLMF 18.5.2),
+    which is smooth at multiples of 2 pi.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def diric(x: Any, n: int) -> Any:
     -0.666666666667
     """
     if not isinstance(n, int | np.integer) or n < 1:
-        raise ArgumentError(f"diric of n={n!r}: it is an integer of 1 or more{at(user_line())}.")
+        raise ArgumentError(f"diric with n={n!r}: n must be a positive integer{at(user_line())}.")
     return eval_chebyu(int(n) - 1, np.cos(0.5 * x)) / n
 
 
@@ -141,21 +141,21 @@ if hasattr(scipy.special, "legendre_p"):  # SciPy 1.15
 
     @counterpart(scipy.special.legendre_p)
     def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
-        """Legendre's polynomial of whole order n and its derivatives with respect to z, DLMF 18.3.
+        """Legendre polynomial of integer order n and its derivatives with respect to z, DLMF 18.3.
 
         Parameters
         ----------
         n : int or array of int
-            It has no derivative here; `eval_legendre` has one.
+            Not differentiable; use `eval_legendre` for derivatives with respect to n.
         z : array or Tensor
             Real.
         diff_n : int
-            How many derivatives stand behind the value, along the first axis.
+            The highest order of derivative that is returned.
 
         Returns
         -------
         array or Tensor
-            (diff_n + 1, ...), as SciPy's.
+            Shape (diff_n + 1, ...): the value and its derivatives along the first axis.
 
         Examples
         --------

@@ -2,10 +2,11 @@
 
     spherical_jn spherical_yn spherical_in spherical_kn    DLMF 10.47
     sph_harm_y                                              DLMF 14.30
-    lpmv                                                    Ferrers' function, DLMF 14.3
+    lpmv                                                    Ferrers function, DLMF 14.3
 
-By the argument and the angles, for real ones; whole orders and degrees have no derivative.  The
-recurrences are those that hold at 0 and at the poles of the sphere too (DLMF 10.51.2, 14.10).
+Differentiable with respect to real arguments and angles; integer orders and degrees are not
+differentiable.  The recurrences are those that also hold at 0 and at the poles of the sphere (DLMF
+10.51.2, 14.10).
 """
 
 from __future__ import annotations
@@ -21,60 +22,60 @@ from wengert._engine.tensor.numpy_dispatch import counterpart
 from wengert.errors import NotDifferentiableError, at, user_line
 
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .register import function
-from .traced_loops import is_element
+from .traced_loops import is_traced_scalar
 
 __all__ = ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "lpmv"]
 
 # ---- Bessel functions ----------------------------------------------------------------------------
 
 
-def _of_order(function: Any, n: Any, z: Any) -> Any:
-    """SciPy's function of a whole order; for elements its ufunc, reflected as it is in SciPy."""
+def _call_scipy(function: Any, n: Any, z: Any) -> Any:
+    """SciPy's function of an integer order; for traced scalars its ufunc with the reflection."""
     n = n.astype(int)
-    if not is_element(z):
+    if not is_traced_scalar(z):
         return function(n, z)
     ufunc = getattr(scipy.special._ufuncs, f"_{function.__name__}")
-    found, odd = ufunc(n, np.abs(z)), (n % 2).astype(bool)
+    values, odd = ufunc(n, np.abs(z)), (n % 2).astype(bool)
     if function.__name__ in ("spherical_jn", "spherical_in"):
-        return np.where((z < 0) & odd, -found, found)
+        return np.where((z < 0) & odd, -values, values)
     if function.__name__ == "spherical_yn":
-        return np.where((z < 0) & ~odd, -found, found)
-    return np.where(z < 0, ufunc(n, z + 0j).real, found)
+        return np.where((z < 0) & ~odd, -values, values)
+    return np.where(z < 0, ufunc(n, z + 0j).real, values)
 
 
-@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselj(n + 0.5, z)"))
+@family(native=True, oracle=OracleExpression("n z", "sqrt(pi / (2 * z)) * besselj(n + 0.5, z)"))
 def bessel_j(n: Any, z: Any) -> Any:
-    """The spherical Bessel function j of whole order n, DLMF 10.47.3."""
-    return _of_order(scipy.special.spherical_jn, n, z)
+    """The spherical Bessel function j of integer order n, DLMF 10.47.3."""
+    return _call_scipy(scipy.special.spherical_jn, n, z)
 
 
-@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * bessely(n + 0.5, z)"))
+@family(native=True, oracle=OracleExpression("n z", "sqrt(pi / (2 * z)) * bessely(n + 0.5, z)"))
 def bessel_y(n: Any, z: Any) -> Any:
-    """The spherical Bessel function y of whole order n, DLMF 10.47.4."""
-    return _of_order(scipy.special.spherical_yn, n, z)
+    """The spherical Bessel function y of integer order n, DLMF 10.47.4."""
+    return _call_scipy(scipy.special.spherical_yn, n, z)
 
 
-@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besseli(n + 0.5, z)"))
+@family(native=True, oracle=OracleExpression("n z", "sqrt(pi / (2 * z)) * besseli(n + 0.5, z)"))
 def bessel_i(n: Any, z: Any) -> Any:
-    """The modified spherical Bessel function i of whole order n, DLMF 10.47.7."""
-    return _of_order(scipy.special.spherical_in, n, z)
+    """The modified spherical Bessel function i of integer order n, DLMF 10.47.7."""
+    return _call_scipy(scipy.special.spherical_in, n, z)
 
 
-@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselk(n + 0.5, z)"))
+@family(native=True, oracle=OracleExpression("n z", "sqrt(pi / (2 * z)) * besselk(n + 0.5, z)"))
 def bessel_k(n: Any, z: Any) -> Any:
-    """The modified spherical Bessel function k of whole order n, DLMF 10.47.9."""
-    return _of_order(scipy.special.spherical_kn, n, z)
+    """The modified spherical Bessel function k of integer order n, DLMF 10.47.9."""
+    return _call_scipy(scipy.special.spherical_kn, n, z)
 
 
-def _slope(f: Any, before: float, behind: float, n: Any, z: Any) -> Any:
-    """The mean of the neighbors with the weights n and n + 1; that of order -1 has none."""
+def _derivative(f: Any, lower_factor: float, upper_factor: float, n: Any, z: Any) -> Any:
+    """(lower_factor n f(n-1, z) + upper_factor (n+1) f(n+1, z)) / (2n+1), DLMF 10.51.2."""
     lower, upper = f(np.maximum(n - 1, 0), z), f(n + 1, z)
-    return (before * n * lower + behind * (n + 1) * upper) / (2 * n + 1)
+    return (lower_factor * n * lower + upper_factor * (n + 1) * upper) / (2 * n + 1)
 
 
-for _op, _before, _behind in (
+for _op, _lower, _upper in (
     (bessel_j, 1.0, -1.0),
     (bessel_y, 1.0, -1.0),
     (bessel_i, 1.0, 1.0),
@@ -82,7 +83,7 @@ for _op, _before, _behind in (
 ):
     _op.partials(
         None,
-        lambda t, out, n, z, f=_op, p=_before, q=_behind: t * _slope(f, p, q, n, z),
+        lambda t, out, n, z, f=_op, p=_lower, q=_upper: t * _derivative(f, p, q, n, z),
     )
 
 
@@ -94,14 +95,14 @@ def _orders(rng: Any) -> Any:
     yield (rng.integers(0, 4, size=2), rng.uniform(0.5, 4.0, size=2)), {}
 
 
-def _public(name: str, op: Any, before: float, behind: float) -> Any:
-    """SciPy's function of that name, for tensors too."""
+def _public(name: str, op: Any, lower_factor: float, upper_factor: float) -> Any:
+    """SciPy's function of that name; for tensors the operation `op`."""
     theirs = getattr(scipy.special, name)
 
     def ours(n: Any, z: Any, derivative: bool = False) -> Any:
-        if dtype_of(n).kind == "f":  # SciPy takes the whole part, so that the slope is of it too
+        if dtype_of(n).kind == "f":  # SciPy truncates floats
             n = np.trunc(n).astype(int)
-        return _slope(op, before, behind, n, z) if derivative else op(n, z)
+        return _derivative(op, lower_factor, upper_factor, n, z) if derivative else op(n, z)
 
     ours.__name__ = name
     ours.__doc__ = f"""{op.__doc__}
@@ -109,11 +110,11 @@ def _public(name: str, op: Any, before: float, behind: float) -> Any:
     Parameters
     ----------
     n : int or array of int
-        Not negative; it has no derivative.
+        Not negative; not differentiable.
     z : array or Tensor
         Real.
     derivative : bool
-        Whether the derivative with respect to z is meant.
+        Whether to return the derivative with respect to z instead.
 
     Returns
     -------
@@ -140,22 +141,22 @@ spherical_kn = _public("spherical_kn", bessel_k, -1.0, -1.0)
 if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
     __all__ += ["sph_harm_y"]
 
-    @family(oracle=Witness("n m theta", "re(spherharm(n, m, theta, 0))"))
+    @family(oracle=OracleExpression("n m theta", "re(spherharm(n, m, theta, 0))"))
     def meridian(n: Any, m: Any, theta: Any) -> Any:
-        """The spherical harmonic along phi = 0, DLMF 14.30.1, where it is real."""
-        found = scipy.special.sph_harm_y(n.astype(int), m.astype(int), theta, 0.0)
-        return np.where(np.abs(m) > n, 0.0, found.real)
+        """The spherical harmonic at phi = 0, where it is real; DLMF 14.30.1."""
+        values = scipy.special.sph_harm_y(n.astype(int), m.astype(int), theta, 0.0)
+        return np.where(np.abs(m) > n, 0.0, values.real)
 
-    def _along(t: Any, out: Any, n: Any, m: Any, theta: Any) -> Any:
-        """By theta: the raising and the lowering operator, which hold at the poles.
+    def _meridian_by_theta(t: Any, out: Any, n: Any, m: Any, theta: Any) -> Any:
+        """The partial with respect to theta, by ladder operators, which also holds at the poles.
 
-        Beyond the poles SciPy mirrors the values: they are of cos(theta) and of abs(sin(theta)).
+        Outside of [0, pi], SciPy's values are functions of cos(theta) and abs(sin(theta)).
         """
         up = np.sqrt(np.maximum((n - m) * (n + m + 1), 0) * 1.0) * meridian(n, m + 1, theta)
         down = np.sqrt(np.maximum((n + m) * (n - m + 1), 0) * 1.0) * meridian(n, m - 1, theta)
         return np.where(np.sin(theta) < 0.0, -0.5, 0.5) * t * (up - down)
 
-    meridian.partials(None, None, _along)
+    meridian.partials(None, None, _meridian_by_theta)
 
     @meridian.examples
     def _degrees(rng: Any) -> Any:
@@ -168,11 +169,11 @@ if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
         Parameters
         ----------
         n, m : int or array of int
-            Degree and order; they have no derivative.
+            Degree and order; not differentiable.
         theta, phi : array or Tensor
             Polar and azimuthal angle, in radians.
         diff_n : int
-            Of tensors 0: derivatives are taken by wengert.
+            Must be 0 for tensors.
 
         Returns
         -------
@@ -193,8 +194,8 @@ if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
         """
         if diff_n:
             raise NotDifferentiableError(
-                "sph_harm_y of tensors gives no derivatives with its value. Take them by "
-                f"wengert.grad or wengert.jacobian{at(user_line())}."
+                f"sph_harm_y of tensors with diff_n={diff_n}: only values are returned. "
+                f"Differentiate with wengert.grad or wengert.jacobian{at(user_line())}."
             )
         return meridian(n, m, theta) * np.exp(1j * m * phi)
 
@@ -205,23 +206,24 @@ lpmv = function(
     "lpmv",
     "m v x",
     domain=[(0, 2), (0, 4), UNIT],
-    oracle=Witness("m v x", "re(legenp(v, m, x))"),
+    oracle=OracleExpression("m v x", "re(legenp(v, m, x))"),
     singular=True,
     half=False,
-    doc="Ferrers' function P of order m and degree v, DLMF 14.3.1, on -1 < x < 1; by x.",
+    doc="Ferrers function P of order m and degree v, DLMF 14.3.1, for -1 < x < 1.",
 )
 
 
-def _no_degree(t: Any, out: Any, m: Any, v: Any, x: Any) -> Any:
+def _not_differentiable(t: Any, out: Any, m: Any, v: Any, x: Any) -> Any:
     raise NotDifferentiableError(
-        "lpmv is differentiable in x only, not in its order or degree, which was needed. Make them "
-        f"constants, or use eval_legendre, which has one by its degree{at(user_line())}."
+        "lpmv is not differentiable with respect to its order and degree. Detach them with "
+        "stop_gradient, or use eval_legendre, which is differentiable with respect to its degree"
+        f"{at(user_line())}."
     )
 
 
 lpmv.partials(
-    _no_degree,
-    _no_degree,
+    _not_differentiable,
+    _not_differentiable,
     lambda t, out, m, v, x: (
         t * (((v + 1.0) * x * out - (v - m + 1.0) * lpmv(m, v + 1.0, x)) / (1.0 - x * x))
     ),

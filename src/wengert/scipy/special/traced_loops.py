@@ -1,11 +1,11 @@
-"""Loops over changing values, for arrays and for elements in native code.
+"""Loops for arrays that native code can trace with scalars.
 
-    repeat     steps, a number of times, or as long as an element needs them
-    refuse     what has no value, as it would take too long
-    is_element whether something is an element of native code, whose number cannot be looked at
+    repeat            a loop with carried values, and a condition for each element
+    fail_where        raises an error where a value cannot be computed
+    is_traced_scalar  whether a value is a traced scalar of native code, which has no value yet
 
-Python's own loops are written out where native code is made: what takes many turns, or as many as
-the numbers say, is said with `repeat`.
+Python loops are unrolled while tracing.  `repeat` is for loops with many iterations, or with a
+number of iterations that depends on values.
 """
 
 from __future__ import annotations
@@ -18,58 +18,61 @@ import numpy as np
 __all__: list[str] = []
 
 
-def is_element(x: Any) -> bool:
-    """Whether native code is made of what is done with x."""
+def is_traced_scalar(x: Any) -> bool:
+    """Whether x is a scalar with which native code traces a function."""
     return hasattr(x, "writer")
 
 
-def refuse(condition: Any, why: Callable[[], str]) -> None:
-    """Say that there is no value where a condition holds.
+def fail_where(condition: Any, message: Callable[[], str]) -> None:
+    """Raise an error if a condition holds for any element.
+
+    In native code such elements are computed again by the interpreter, which raises the error.
 
     Raises
     ------
     OverflowError
-        It holds for an element of an array; what is given says why.  Native code leaves it to the
-        interpreter to say so.
+        The condition holds for an element.
     """
-    if is_element(condition):
+    if is_traced_scalar(condition):
         condition.writer.refuse(condition)
     elif np.any(condition):
-        raise OverflowError(why())
+        raise OverflowError(message())
 
 
 def repeat(
     step: Callable[..., Any],
     state: Sequence[Any],
     times: int,
-    going: Callable[..., Any] | None = None,
+    continues: Callable[..., Any] | None = None,
 ) -> tuple[Any, ...]:
-    """What values become by steps.
+    """Apply a step repeatedly to carried values.
 
     Parameters
     ----------
     step : callable
-        ``step(k, *state)`` gives the next state, of the same dtypes; k counts from 0.
+        ``step(k, *state)`` returns the next state, with the same dtypes; k counts from 0.
     state : sequence of ndarray
+        The initial values.
     times : int
-        How many steps at most.
-    going : callable, optional
-        ``going(*state)`` says which elements need another step; the others stay as they are.
+        The maximum number of steps.
+    continues : callable, optional
+        ``continues(*state)`` is a mask of the elements that need another step; the others do not
+        change.
 
     Returns
     -------
     tuple of ndarray
     """
-    writer = next((x.writer for x in state if is_element(x)), None)
+    writer = next((x.writer for x in state if is_traced_scalar(x)), None)
     if writer is not None:
-        return writer.repeat(step, state, times, going)  # type: ignore[no-any-return]
+        return writer.repeat(step, state, times, continues)  # type: ignore[no-any-return]
     for k in range(times):
-        if going is None:
+        if continues is None:
             state = step(k, *state)
             continue
-        now = going(*state)
-        if not np.any(now):
+        active = continues(*state)
+        if not np.any(active):
             break
         pairs = zip(step(k, *state), state, strict=True)
-        state = [np.where(now, new, old) for new, old in pairs]
+        state = [np.where(active, new, old) for new, old in pairs]
     return tuple(state)

@@ -1,12 +1,12 @@
-"""The von Mises distribution function and its quantiles, differentiable in kappa.
+"""The von Mises distribution function and its quantiles, differentiable with respect to kappa.
 
-    von_mises_beyond    the probability of angles from x to pi
-    von_mises_of_tail   the angle beyond which there is a probability; a tail is one with a sign
-    von_mises_path      dx/dkappa where the distribution function stays what it was, and so on
-    von_mises_moment    the means of (1 - cos x)^n, which these need
+    von_mises_beyond    the probability of angles between x and pi
+    von_mises_of_tail   the quantile of a tail probability
+    von_mises_path      derivatives of an angle with respect to kappa at a fixed probability
+    von_mises_moment    the mean of (1 - cos x)^n
 
-The family of paths and its derivatives are explained in gamma_reparameterization.py.  All
-integrals are of exp(-kappa (1 - cos x)), which falls from 0 to pi, so none loses digits in a tail.
+gamma_reparameterization.py explains these derivatives, and tails.  All integrands contain
+exp(-kappa (1 - cos x)), which decreases from 0 to pi, so that tails are accurate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import scipy.special
 
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .quadrature import integrals
 from .traced_loops import repeat
 
@@ -27,26 +27,27 @@ __all__: list[str] = []
 
 
 def _window(kappa: Any) -> tuple[Any, Any]:
-    """Where exp(-kappa (1 - cos x)) ends, and in how many panels it is smooth."""
+    """The x beyond which exp(-kappa (1 - cos x)) is negligible, and the number of panels."""
     end = 2.0 * np.arcsin(np.minimum(1.0, np.sqrt(21.0 / np.maximum(kappa, 1e-300))))
     return end, np.full_like(kappa, 8.0)
 
 
 def _versine(x: Any) -> Any:
+    """1 - cos x, without cancellation."""
     half = np.sin(0.5 * x)
     return 2.0 * half * half
 
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "kappa",
         "quad(lambda x: (1 - cos(x))**order * exp(kappa * cos(x)), linspace(0, pi, 5))"
         "/ (pi * besseli(0, kappa))",
     ),
 )
 def von_mises_moment(kappa: Any, *, order: int) -> Any:
-    """The mean of (1 - cos x)^order of angles of concentration kappa."""
+    """The mean of (1 - cos x)^order for angles x with concentration kappa."""
     low, (high, panels) = np.zeros_like(kappa), _window(kappa)
 
     def integrand(x: Any, which: Any) -> Any:
@@ -70,7 +71,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def _weights(moments: Sequence[Any]) -> list[Any]:
-    """For each power of -(1 - cos x) its factor in B: of the derivatives of 1 / I0."""
+    """The coefficients of B in powers of -(1 - cos x), from the derivatives of 1 / I0."""
     order = len(moments)
     inverse: list[Any] = [1.0]
     for m in range(1, order + 1):
@@ -88,14 +89,14 @@ def _sum_of_powers(weights: Sequence[Any], c: Any) -> Any:
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "x kappa",
         "-diff(lambda k: quad(lambda s: exp(k * cos(s)), [0, x]) / (2 * pi * besseli(0, k)),"
         " kappa, order) * 2 * pi * besseli(0, kappa) * exp(-kappa * cos(x))",
     ),
 )
 def von_mises_path(x: Any, kappa: Any, *, order: int) -> Any:
-    """V of an angle x from -pi to pi, whose density is proportional to exp(kappa cos x)."""
+    """V[order] for an angle x in [-pi, pi], of density proportional to exp(kappa cos x)."""
     valid = (kappa >= 0.0) & np.isfinite(kappa) & (np.abs(x) <= np.nextafter(pi, 4.0))
     out = np.full_like(x, np.nan)
     k, far = kappa[valid], np.minimum(np.abs(x[valid]), pi)
@@ -103,7 +104,7 @@ def von_mises_path(x: Any, kappa: Any, *, order: int) -> Any:
     rows = [w + np.zeros_like(k) for w in weights]
 
     def integrand(s: Any, which: Any) -> Any:
-        # cos s - cos x as a product, without cancellation.
+        # cos s - cos x, as a product to avoid cancellation
         fall = -2.0 * np.sin(0.5 * (s + far[which, None])) * np.sin(0.5 * (s - far[which, None]))
         level = _sum_of_powers([w[which, None] for w in rows], _versine(s))
         return level * np.exp(k[which, None] * fall)
@@ -115,17 +116,15 @@ def von_mises_path(x: Any, kappa: Any, *, order: int) -> Any:
     return np.copysign(1.0, x) * out
 
 
-def _von_mises_level(x: Any, kappa: Any, order: int) -> Any:
+def _b_of(x: Any, kappa: Any, order: int) -> Any:
     moments = [von_mises_moment(kappa, order=m + 1) for m in range(order)]
     return _sum_of_powers(_weights(moments), 1.0 - np.cos(x))
 
 
 von_mises_path.partials(
+    lambda t, out, x, kappa, order: t * (kappa * np.sin(x) * out - _b_of(x, kappa, order)),
     lambda t, out, x, kappa, order: (
-        t * (kappa * np.sin(x) * out - _von_mises_level(x, kappa, order))
-    ),
-    lambda t, out, x, kappa, order: (
-        t * (von_mises_path(x, kappa, order=order + 1) - out * _von_mises_level(x, kappa, 1))
+        t * (von_mises_path(x, kappa, order=order + 1) - out * _b_of(x, kappa, 1))
     ),
 )
 
@@ -138,24 +137,24 @@ def _(rng: np.random.Generator) -> Any:
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "v kappa",
         "sign(v) * findroot(lambda x: quad(lambda s: exp(kappa * cos(s)), linspace(x, pi, 4))"
         " / (2 * pi * besseli(0, kappa)) - abs(v), (0.01, 3.1), solver='anderson')",
     ),
 )
 def von_mises_of_tail(v: Any, kappa: Any) -> Any:
-    """The angle of concentration kappa beyond which, up to pi, there is the probability |v|."""
+    """The angle with |v| as the probability from it to pi, and the sign of v."""
     valid = (kappa >= 0.0) & np.isfinite(kappa)
     k = np.where(valid, kappa, 1.0)
     wanted = 2.0 * np.abs(v) * (pi * scipy.special.i0e(k))
     guess = np.abs(scipy.special.ndtri(np.abs(v))) / np.sqrt(k + 0.4)
 
     def step(_: Any, x: Any, low: Any, high: Any, __: Any) -> Any:
-        """Newton's step, or a half where it leads out."""
+        """A Newton step, or bisection where that leaves the bracket."""
         end = np.minimum(x + _window(k)[0], pi)
-        # In units of the density at x, which far away is too small for a number.
-        rest = integrals(_falling(k, x), x, end, np.full_like(k, 4.0))
+        # Relative to the density at x, which may underflow.
+        rest = integrals(_relative_density(k, x), x, end, np.full_like(k, 4.0))
         rest = rest - wanted * np.exp(k * _versine(x))
         low, high = np.where(rest > 0, x, low), np.where(rest > 0, high, x)
         found = x + rest
@@ -163,17 +162,17 @@ def von_mises_of_tail(v: Any, kappa: Any) -> Any:
         found = np.where(inside, found, 0.5 * (low + high))
         return found, low, high, np.abs(found - x)
 
-    def going(x: Any, low: Any, high: Any, moved: Any) -> Any:
-        return moved > 1e-9 * x  # the error is the square of the last step
+    def unconverged(x: Any, low: Any, high: Any, moved: Any) -> Any:
+        return moved > 1e-9 * x  # the error is about the square of the last step
 
     none = np.zeros_like(k)
     start = np.minimum(guess, 0.5 * pi), none, none + pi, none + 1.0
-    out = repeat(step, start, 100, going)[0]
+    out = repeat(step, start, 100, unconverged)[0]
     return np.copysign(np.where(valid, out, np.nan), v)
 
 
-def _falling(k: Any, x: Any) -> Any:
-    """The density beyond x divided by that at x."""
+def _relative_density(k: Any, x: Any) -> Any:
+    """The density at s >= x divided by that at x, as an integrand."""
 
     def integrand(s: Any, which: Any) -> Any:
         fall = np.sin(0.5 * (s + x[which, None])) * np.sin(0.5 * (s - x[which, None]))
@@ -201,7 +200,7 @@ def _(rng: np.random.Generator) -> Any:
 
 @family(
     native=True,
-    oracle=Witness(
+    oracle=OracleExpression(
         "x kappa",
         "quad(lambda s: exp(kappa * cos(s)), linspace(x, pi, 4)) / (2 * pi * besseli(0, kappa))",
     ),
@@ -209,7 +208,7 @@ def _(rng: np.random.Generator) -> Any:
 def von_mises_beyond(x: Any, kappa: Any) -> Any:
     """The probability of angles between x and pi, where 0 <= x <= pi."""
     end = np.minimum(x + _window(kappa)[0], pi)
-    rest = integrals(_falling(kappa, x), x, end, np.full_like(x, 8.0))
+    rest = integrals(_relative_density(kappa, x), x, end, np.full_like(x, 8.0))
     found = rest * _density(x, kappa)
     return np.where((kappa >= 0.0) & (x >= 0.0) & (x <= pi), found, np.nan)
 

@@ -1,12 +1,12 @@
 """The zeta functions of Riemann and Hurwitz, differentiable in both arguments: DLMF 25.
 
-    zeta     zeta(x), and zeta(x, q), the sum of (q + k)^-x
+    zeta     zeta(x), and zeta(x, q), the sum over k of (q + k)^-x
     zetac    zeta(x) - 1
 
-By q the derivative is -x zeta(x + 1, q) (DLMF 25.11.17).  By x it is of a family of its own: the
-formula of Euler and Maclaurin (DLMF 25.2.9, 25.11.5), in power series in a step of x; below 0 the
-functional equation (DLMF 25.4.1).  Accuracy: 1e-13, relative to the larger of function and
-derivative.
+The derivative with respect to q is -x zeta(x + 1, q) (DLMF 25.11.17).  Derivatives with respect to
+x are computed by the Euler-Maclaurin formula (DLMF 25.2.9, 25.11.5) with power series in a step of
+x; for x < 0 by the functional equation (DLMF 25.4.1).  Accuracy: 1e-13, relative to the larger of
+the function and the derivative.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from wengert._engine.kinds.elementwise import elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .bessel_order_integrals import turn
+from .bessel_order_integrals import cospi_and_sinpi
 from .derivative_families import family
-from .oracle_expression import Witness
+from .oracle_expression import OracleExpression
 from .power_series import BERNOULLI, exponential, log_gamma, product, zeros
 from .register import PREFIX, function
-from .traced_loops import is_element
+from .traced_loops import is_traced_scalar
 
 __all__ = ["zeta", "zetac"]
 
-_FIRST = 12  # terms that are summed, before the rest is an integral
+_LEADING = 12  # terms that are added before the Euler-Maclaurin formula is applied
 
 
 def _single(c: Any) -> Any:
-    """A series in one step as one in two, the second to no order."""
-    if any(map(is_element, c)):
+    """The coefficients c of a series in one variable as a series in two."""
+    if any(map(is_traced_scalar, c)):
         out = zeros(len(c) - 1, 0, *c)
         for j, x in enumerate(c):
             out[j, 0] = x
@@ -44,7 +44,7 @@ def _single(c: Any) -> Any:
 
 
 def _power(n: int, base: Any, s: Any) -> Any:
-    """The series of base^-(s + h)."""
+    """The series of base^-(s + h) in h."""
     c = zeros(n, 0, s)
     if n:
         c[1, 0] = -np.log(base)
@@ -53,8 +53,8 @@ def _power(n: int, base: Any, s: Any) -> Any:
 
 def _hurwitz(n: int, s: Any, q: Any) -> Any:
     """The coefficients of zeta(s + h, q), for s > 0, s != 1 and q > 0; DLMF 25.11.5."""
-    total = sum(_power(n, q + k, s) for k in range(_FIRST))
-    far = q + _FIRST
+    total = sum(_power(n, q + k, s) for k in range(_LEADING))
+    far = q + _LEADING
     power = _power(n, far, s)
     # far^(1-s) / (s - 1 + h)
     pole = _single([(-1.0) ** j / (s - 1.0) ** (j + 1) for j in range(n + 1)])
@@ -71,14 +71,17 @@ def _hurwitz(n: int, s: Any, q: Any) -> Any:
 
 
 def _reflected(n: int, s: Any) -> Any:
-    """The same for s <= 0: 2 (2 pi)^(s-1) sin(pi s/2) gamma(1-s) zeta(1-s), DLMF 25.4.1."""
+    """The coefficients of zeta(s + h) for s <= 0, by the functional equation DLMF 25.4.1.
+
+    zeta(s) = 2 (2 pi)^(s-1) sin(pi s / 2) gamma(1 - s) zeta(1 - s).
+    """
     other = 1.0 - s
     c = zeros(n, 0, s)
     for k, value in enumerate(log_gamma(other, n), 1):
         c[k, 0] = (-1.0) ** k * value + (log(2.0 * pi) if k == 1 else 0.0)
     size = np.exp((s - 1.0) * log(2.0 * pi) + scipy.special.gammaln(other))
     first = 2.0 * size * exponential(c)[:, 0]
-    cos, sin = turn(0.5 * s)
+    cos, sin = cospi_and_sinpi(0.5 * s)
     waves = [[sin, cos, -sin, -cos][k % 4] * (0.5 * pi) ** k / factorial(k) for k in range(n + 1)]
     with np.errstate(all="ignore"):
         beyond = _hurwitz(n, np.where(other == 1.0, 2.0, other), np.ones_like(s))
@@ -91,9 +94,9 @@ def _reflected(n: int, s: Any) -> Any:
     return total
 
 
-@family(native=True, oracle=Witness("x", "diff(lambda x: zeta(x), x, n)"))
+@family(native=True, oracle=OracleExpression("x", "diff(lambda x: zeta(x), x, n)"))
 def zeta_order(x: Any, *, n: int) -> Any:
-    """The n-th derivative of Riemann's zeta function; at the pole it is infinite."""
+    """The n-th derivative of the Riemann zeta function; infinite at the pole."""
     out = np.full_like(x, np.nan)
     low = x < -0.5
     if low.any():
@@ -106,7 +109,7 @@ def zeta_order(x: Any, *, n: int) -> Any:
     return out * factorial(n)
 
 
-@family(native=True, oracle=Witness("x q", "diff(lambda x: zeta(x, q), x, n)"))
+@family(native=True, oracle=OracleExpression("x q", "diff(lambda x: zeta(x, q), x, n)"))
 def hurwitz_order(x: Any, q: Any, *, n: int) -> Any:
     """The n-th derivative with respect to x of zeta(x, q), for x > 1 and q > 0; NaN elsewhere."""
     out = np.full_like(x, np.nan)
@@ -140,10 +143,10 @@ riemann = function(
     "zeta",
     "x",
     domain=[(1.0, inf)],
-    oracle=Witness("x", "zeta(x)"),
+    oracle=OracleExpression("x", "zeta(x)"),
     singular=True,
     half=False,
-    doc="Riemann's zeta function, DLMF 25.2.1.",
+    doc="Riemann zeta function, DLMF 25.2.1.",
 )
 riemann.partials(lambda t, out, x: t * zeta_order(x, n=1))
 
@@ -151,12 +154,12 @@ riemann.partials(lambda t, out, x: t * zeta_order(x, n=1))
 @elementwise(
     name=f"{PREFIX}zeta.hurwitz",
     domain=[(1.0, inf), (0.0, inf)],
-    oracle=Witness("x q", "zeta(x, q)"),
+    oracle=OracleExpression("x q", "zeta(x, q)"),
     singular=True,
     half=False,
 )
 def hurwitz(s: Any, x: Any, q: Any) -> Any:
-    """Hurwitz' zeta function, DLMF 25.11.1: the sum of (q + k)^-x."""
+    """Hurwitz zeta function, DLMF 25.11.1: the sum over k of (q + k)^-x."""
     return s.special("zeta", x, q)
 
 
@@ -169,17 +172,17 @@ zetac = function(
     "zetac",
     "x",
     domain=[(1.0, inf)],
-    oracle=Witness("x", "zeta(x) - 1"),
+    oracle=OracleExpression("x", "zeta(x) - 1"),
     singular=True,
     half=False,
-    doc="zeta(x) - 1, with all digits where zeta(x) is close to 1.",
+    doc="zeta(x) - 1, without cancellation for large x.",
 )
 zetac.partials(lambda t, out, x: t * zeta_order(x, n=1))
 
 
 @counterpart(scipy.special.zeta)
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
-    """Riemann's zeta(x), or Hurwitz' zeta(x, q); DLMF 25.2.1, 25.11.1.
+    """The Riemann zeta function zeta(x), or the Hurwitz zeta function zeta(x, q).
 
     Parameters
     ----------
@@ -198,7 +201,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     Raises
     ------
     ArgumentError
-        `out` was given.
+        `out` is given.
 
     Examples
     --------
@@ -209,7 +212,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """
     if out is not None:
         raise ArgumentError(
-            "zeta of tensors does not write into an array. Leave out=, and assign the "
+            "zeta of tensors with out=: results are not written to arrays. Omit out, and use the "
             f"result{at(user_line())}."
         )
     return riemann(x) if q is None else hurwitz(x, q)
