@@ -176,8 +176,9 @@ def _vertical_part(n: int, v: Any, x: Any, mu: Any, sine: Any, height: Any) -> A
     fail_where(
         phases > 8.0 * _LARGEST_ARGUMENT,
         lambda: (
-            f"order {float(v[np.argmax(phases)])!r}, argument {float(x[np.argmax(phases)])!r} are too "
-            "large for the derivative of a Bessel function with respect to its order"
+            f"order {float(v[np.argmax(phases)])!r} and argument "
+            f"{float(x[np.argmax(phases)])!r} are too large for the derivative of a Bessel "
+            "function with respect to its order"
         ),
     )
 
