@@ -1,8 +1,8 @@
-"""What the tests of distributions have in common: parameters, and points to try."""
+"""Parameters of distributions, and points, for the tests."""
 
 import numpy as np
 
-# name: shape parameters, of which several are tried together
+# name: lists of shape parameters
 CONTINUOUS = {
     "norm": [()],
     "t": [(0.7,), (4.0,), (1e7,)],

@@ -1,6 +1,6 @@
-"""Distributions where a number on the way overflows, underflows or meets a removable kink.
+"""Distributions where an intermediate value overflows, underflows or has a removable singularity.
 
-Found by the tests (tests/finite_differences), held to mpmath or to what a formula gives by hand.
+These cases were found by tests/finite_differences; references are mpmath and closed forms.
 """
 
 import mpmath as mp
@@ -13,8 +13,8 @@ from wengert.scipy import stats
 from wengert.scipy.stats import circstd
 
 
-def slopes(f, *args):
-    """The derivatives with respect to each argument, in both modes, which agree."""
+def derivatives(f, *args):
+    """The derivatives with respect to each argument, after comparing both modes."""
     args = tuple(map(np.float64, args))
     backward = np.array(wg.grad(f, argnums=tuple(range(len(args))))(*args), float)
     ones = np.eye(len(args))
@@ -23,7 +23,7 @@ def slopes(f, *args):
     return backward
 
 
-def by_digits(f, *args):
+def mpmath_derivatives(f, *args):
     with mp.workdps(60):
         units = np.eye(len(args), dtype=int)
         return np.array([float(mp.diff(f, args, tuple(map(int, one)))) for one in units])
@@ -34,15 +34,15 @@ def skewed(x, a, b):
 
 
 @pytest.mark.parametrize("shapes", [(0.5, 0.5), (1.5, 2.5)])
-def test_jf_skew_t_in_the_middle(shapes):
-    """At 0 the derivative with respect to the point is the density, and not 0."""
-    found = slopes(stats.jf_skew_t.cdf, 0.0, *shapes)
-    np.testing.assert_allclose(found, by_digits(skewed, 0.0, *shapes), rtol=1e-10)
+def test_jf_skew_t_at_the_median(shapes):
+    """At 0 the derivative with respect to the point is the density."""
+    found = derivatives(stats.jf_skew_t.cdf, 0.0, *shapes)
+    np.testing.assert_allclose(found, mpmath_derivatives(skewed, 0.0, *shapes), rtol=1e-10)
     np.testing.assert_allclose(found[0], scipy.stats.jf_skew_t.pdf(0.0, *shapes), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("beta", "bend"), [(2.0, -2.0), (3.0, 0.0), (4.0, 0.0)])
-def test_gennorm_is_bent_in_the_middle(beta, bend):
+def test_second_derivative_of_gennorm_at_the_median(beta, bend):
     hessian = wg.hessian(lambda x: stats.gennorm.logpdf(x, beta))
     np.testing.assert_allclose(hessian(0.0), bend, atol=1e-300)
     assert wg.grad(lambda x: stats.gennorm.logpdf(x, 1.0))(0.0) == 0.0  # a kink: the middle
@@ -50,7 +50,7 @@ def test_gennorm_is_bent_in_the_middle(beta, bend):
 
 @pytest.mark.parametrize("law", ["gennorm", "halfgennorm"])
 def test_high_powers_are_nearly_uniform(law):
-    """x^1700 underflows, and the probability of less than x does not (SciPy: 0 and 1/2)."""
+    """x^1700 underflows, but the cdf does not (SciPy returns 0 and 1/2)."""
     part = 0.5 if law == "gennorm" else 1.0
     with mp.workdps(40):
         a = mp.mpf(1) / 1700
@@ -58,7 +58,7 @@ def test_high_powers_are_nearly_uniform(law):
         by_shape = float(-mp.diff(lambda b: mp.mpf("0.25") / mp.gamma(1 + 1 / b), 1700))
     cdf = getattr(stats, law).cdf
     np.testing.assert_allclose(cdf(0.25, 1700.0), 1.0 - part + part * less, rtol=1e-14)
-    found = slopes(cdf, 0.25, 1700.0)
+    found = derivatives(cdf, 0.25, 1700.0)
     np.testing.assert_allclose(found, [part * less / 0.25, -part * by_shape], rtol=1e-9)
 
 
@@ -82,19 +82,19 @@ def test_high_powers_are_nearly_uniform(law):
         (stats.zipf.std, (3000.0,)),
     ],
 )
-def test_nothing_is_no_number(call, args):
-    """What underflows is 0 or 1 with the slope 0 in both modes, and to second order."""
-    np.testing.assert_array_equal(slopes(call, *args), 0.0)
+def test_underflow_gives_no_nan(call, args):
+    """Values that underflow are 0 or 1, with derivatives 0 in both modes and to second order."""
+    np.testing.assert_array_equal(derivatives(call, *args), 0.0)
     assert np.all(np.isfinite(wg.hessian(lambda x: call(x, *args[1:]))(args[0])))
 
 
-def test_what_is_near_its_end_keeps_its_slope():
-    np.testing.assert_allclose(slopes(stats.truncexpon.mean, 1700.0), 0.0, atol=1e-300)
-    np.testing.assert_allclose(slopes(stats.truncexpon.var, 1700.0), 0.0, atol=1e-300)
-    np.testing.assert_allclose(slopes(lambda a: stats.planck.logsf(2, a), 2000.0), -3.0)
+def test_derivatives_near_the_end_of_the_support():
+    np.testing.assert_allclose(derivatives(stats.truncexpon.mean, 1700.0), 0.0, atol=1e-300)
+    np.testing.assert_allclose(derivatives(stats.truncexpon.var, 1700.0), 0.0, atol=1e-300)
+    np.testing.assert_allclose(derivatives(lambda a: stats.planck.logsf(2, a), 2000.0), -3.0)
     # The root of 2^-a, with which 2 comes: all digits, where E x^2 - (E x)^2 has none.
     np.testing.assert_allclose(stats.zipf.std(100.0), 2.0**-50, rtol=1e-15)
-    slope = slopes(stats.zipf.std, 100.0)
+    slope = derivatives(stats.zipf.std, 100.0)
     np.testing.assert_allclose(slope, -0.5 * np.log(2.0) * 2.0**-50, rtol=1e-14)
 
 
@@ -111,15 +111,15 @@ def test_ncx2_where_the_density_underflows(point):
     with mp.workdps(40):
         wanted = float(log_ncx2(*map(mp.mpf, point)))
     np.testing.assert_allclose(stats.ncx2.logpdf(*point), wanted, rtol=1e-11)
-    wanted = by_digits(log_ncx2, *map(mp.mpf, point))
-    np.testing.assert_allclose(slopes(stats.ncx2.logpdf, *point), wanted, rtol=1e-8)
+    wanted = mpmath_derivatives(log_ncx2, *map(mp.mpf, point))
+    np.testing.assert_allclose(derivatives(stats.ncx2.logpdf, *point), wanted, rtol=1e-8)
 
 
 def test_genhyperbolic_of_large_parameters():
-    """The cotangent of a Bessel function of 1e260 is no number of double precision."""
+    """The cotangent of a Bessel function that is about 1e260 would overflow."""
     args = (0.6, 1700.0, 2300.0, 1200.0)
-    found = slopes(stats.genhyperbolic.pdf, *args)
-    log_slopes = slopes(stats.genhyperbolic.logpdf, *args)
+    found = derivatives(stats.genhyperbolic.pdf, *args)
+    log_slopes = derivatives(stats.genhyperbolic.logpdf, *args)
     np.testing.assert_allclose(found, stats.genhyperbolic.pdf(*args) * log_slopes, rtol=1e-11)
     bend = wg.hessian(lambda p: stats.geninvgauss.mean(p, 2300.0))(1700.0)
     np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""Distributions differentiate in the point and by every parameter: right, and finite outside."""
+"""Derivatives of distributions with respect to the point and all parameters."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def operands(name):
 @pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_log_densities(name):
-    """By all operands, in both modes, at two orders, against differences."""
+    """With respect to all operands, in both modes, to second order, against differences."""
     wg.check_grads(getattr(ours, name).logpdf, operands(name), order=2, entries=False)
 
 
@@ -76,7 +76,7 @@ def test_outside_of_the_support_the_derivative_is_zero(name):
         slopes = wg.grad(law.cdf, tuple(range(len(shapes) + 3)))(x, *shapes, 0.0, 1.0)
         assert all(g == 0.0 for g in slopes), name
     batch = np.array([operands(name)[0][0], np.nan if np.isinf(low) else low - 3.0])
-    if not np.isnan(batch[1]):  # what is outside does not disturb what is inside
+    if not np.isnan(batch[1]):  # points outside do not affect those inside
         slope = wg.grad(
             lambda s: np.sum(np.where(batch > low, law.logpdf(batch, *shapes, 0.0, s), 0))
         )
@@ -96,7 +96,7 @@ def test_at_the_ends():
 
 def test_in_far_tails():
     for x in (-40.0, -5.0, -1e4):
-        # Mills' ratio: the derivative of the logarithm of the normal distribution function.
+        # 1 / (Mills ratio): the derivative of the logarithm of the normal distribution function.
         slope = wg.grad(ours.norm.logcdf)(x)
         exact = -x + 1.0 / -x - 2.0 / (-x) ** 3 if x < -30.0 else None
         want = np.exp(theirs.norm.logpdf(x) - theirs.norm.logcdf(x)) if exact is None else exact
@@ -108,7 +108,9 @@ def test_in_far_tails():
     assert wg.grad(ours.gumbel_r.logsf)(700.0) == pytest.approx(-1.0)
     assert abs(wg.grad(ours.t.logpdf, 1)(0.5, 1e10)) < 1e-15
     slope = wg.grad(lambda a: ours.truncnorm.logpdf(20.5, a, 21.0))(20.0)
-    want = np.exp(ours.truncnorm.logpdf(20.0, 20.0, 21.0))  # by the left end: the density there
+    want = np.exp(
+        ours.truncnorm.logpdf(20.0, 20.0, 21.0)
+    )  # with respect to the left end: the density there
     assert slope == pytest.approx(want, rel=1e-10)
 
 
@@ -123,8 +125,8 @@ def test_parameters_where_a_formula_divides_by_zero():
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_integers(name):
-    """By the parameters that are real; the point has none."""
+def test_discrete_distributions(name):
+    """With respect to the real parameters; the point is an integer."""
     law = getattr(ours, name)
     real = {
         "bernoulli": (0.3,),
@@ -153,7 +155,7 @@ def test_integers(name):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["norm", "gamma", "t", "beta", "truncnorm", "genpareto"])
-def test_compiled_and_in_rows(name):
+def test_compiled_and_batched(name):
     law, (x, *rest) = getattr(ours, name), operands(name)
 
     def slopes(x, *rest):
@@ -170,7 +172,7 @@ def test_compiled_and_in_rows(name):
 
 
 @pytest.mark.parametrize("name", ["norm", "gamma", "t", "beta", "lognorm", "genextreme"])
-def test_draws_follow_their_parameters(name):
+def test_random_variates_are_differentiable(name):
     law, shapes = getattr(ours, name), [np.float64(s) for s in INSIDE[name]]
     key = wg.random.key(3)
     draw = lambda *a: law.rvs(*a, size=(3,), random_state=key)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices, and summaries: values as SciPy's, derivatives checked."""
+"""Multivariate distributions and descriptive statistics: values and derivatives."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_the_gradient_with_respect_to_a_covariance_is_symmetric():
     np.testing.assert_allclose(slope, want, rtol=1e-10)
 
 
-def test_counts_that_do_not_fit():
+def test_counts_with_another_sum():
     p = np.array([0.2, 0.3, 0.5])
     x = np.array([[1, 2, 0], [1, 1, 0], [4, -1, 0], [0, 0, 3]])
     np.testing.assert_allclose(
@@ -124,7 +124,7 @@ SUMMARIES = {
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_summaries(name):
+def test_descriptive_statistics(name):
     f = SUMMARIES[name]
     want = f(theirs, SAMPLE)
     np.testing.assert_allclose(f(ours, SAMPLE), want, rtol=1e-15)
@@ -135,11 +135,11 @@ def test_summaries(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_second_derivatives_of_summaries(name):
+def test_second_derivatives_of_descriptive_statistics(name):
     wg.check_grads(lambda a: SUMMARIES[name](ours, a), (SAMPLE[:5, :2],), order=2, entries=False)
 
 
-def test_boxcox_by_its_power():
+def test_boxcox_with_respect_to_its_power():
     wg.check_grads(
         lambda m: ours.boxcox_llf(m, SAMPLE[:, 0]), (np.float64(0.7),), order=2, entries=False
     )
@@ -170,8 +170,8 @@ def test_values_with_a_singular_covariance(cov, compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_derivatives_among_covariances_of_one_rank(compiled):
-    """The reference has full rank: coordinates in the plane, and the factor of the determinant."""
+def test_derivatives_with_respect_to_covariances_of_fixed_rank(compiled):
+    """Against a density of full rank in coordinates of the plane."""
 
     def f(low, z):
         return np.sum(singular(z @ low.T, None, low @ low.T))
@@ -191,7 +191,7 @@ def test_derivatives_among_covariances_of_one_rank(compiled):
     )
 
 
-def test_a_covariance_with_a_negative_eigenvalue_is_refused():
+def test_a_covariance_with_a_negative_eigenvalue_is_an_error():
     with pytest.raises(ValueError, match="positive semidefinite"):
         singular(wg.tensor(X), None, np.diag([1.0, -1.0, 0.0]))
     with pytest.raises(np.linalg.LinAlgError, match="positive definite"):

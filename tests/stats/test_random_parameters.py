@@ -1,4 +1,4 @@
-"""Distributions over random parameters, far points and small and large shapes (slow)."""
+"""Distributions with random parameters, far points, and small and large shapes (slow)."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ours = wg.scipy.stats
 
 
 def parameters(name, rng):
-    """Shapes of very different sizes."""
+    """Shape parameters of very different magnitudes."""
     count = len(CONTINUOUS[name][0])
     if name == "truncnorm":
         low = rng.normal() * 6.0

@@ -1,4 +1,4 @@
-"""Distributions agree with SciPy's: inside, at the ends, outside, in far tails."""
+"""Values of distributions against SciPy: in the support, outside, at its ends, and in tails."""
 
 import mpmath as mp
 import numpy as np
@@ -11,7 +11,7 @@ from .distributions import CONTINUOUS, DISCRETE, points
 
 ours = wg.scipy.stats
 METHODS = ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf"]
-# Where SciPy's own value is not right (checked below), or is none.
+# Where SciPy's value is wrong (checked below), or NaN.
 WRONG = {
     ("truncnorm", (1.0, np.inf), "entropy"),
     ("truncnorm", (8.0, 9.0), "entropy"),
@@ -46,16 +46,16 @@ def test_continuous_values(name):
                     continue
                 want = _call(law, method, x)
                 if method == "logpdf":
-                    some = ~(np.isnan(want) & np.isinf(x))  # SciPy has inf - inf there
+                    some = ~(np.isnan(want) & np.isinf(x))  # where SciPy computes inf - inf
                     assert np.all(got[~some] == -np.inf)
                     got, want = got[some], want[some]
-                if method in ("logcdf", "logsf"):  # where SciPy takes a logarithm of a difference
+                if method in ("logcdf", "logsf"):  # where SciPy takes the logarithm of a difference
                     part = _call(law, method[3:], x)
                     keep = ~((part < 1e-8) | (part > 1 - 1e-8)) | np.isinf(x)
                     got, want = got[keep], want[keep]
                 assert isinstance(got, np.ndarray)
                 if not method.startswith("log"):
-                    some = ~(np.isnan(want) & np.isinf(x))  # SciPy has inf - inf there
+                    some = ~(np.isnan(want) & np.isinf(x))  # where SciPy computes inf - inf
                     assert np.all(np.isin(got[~some], [0.0, 1.0, -np.inf]))
                     got, want = got[some], want[some]
                 np.testing.assert_allclose(
@@ -98,7 +98,7 @@ def test_values_of_discrete_distributions(name):
             got = _call(mine, method, k)
             if got is not None:
                 want = _call(law, method, k)
-                some = ~(np.isnan(want) & np.isinf(k))  # SciPy has inf - inf there
+                some = ~(np.isnan(want) & np.isinf(k))  # where SciPy computes inf - inf
                 np.testing.assert_allclose(
                     got[some],
                     want[some],
@@ -112,7 +112,7 @@ def test_values_of_discrete_distributions(name):
                 np.testing.assert_allclose(got, _call(law, method), rtol=1e-11)
 
 
-def test_where_scipy_is_not_right():
+def test_values_where_scipy_is_wrong():
     with mp.workdps(40):
         for low, high in ((1.0, mp.inf), (8.0, 9.0)):
             mass = mp.ncdf(-low) - mp.ncdf(-high)
@@ -139,7 +139,7 @@ def test_where_scipy_is_not_right():
             assert abs(float(tail) / 1e-9 - 1.0) < 1e-11
 
 
-def test_far_tails_have_all_digits():
+def test_far_tails_are_accurate():
     with mp.workdps(60):
         exact = {
             ("norm", "logcdf", -40.0): mp.log(mp.ncdf(-40)),
@@ -179,7 +179,7 @@ def test_precision_is_kept_and_parameters_broadcast():
     assert wide.shape == (5, 3)
 
 
-def test_impossible_parameters_give_nan():
+def test_invalid_parameters_give_nan():
     assert np.isnan(ours.norm.logpdf(0.0, 0.0, -1.0))
     assert np.isnan(ours.gamma.cdf(1.0, -2.0))
     assert np.array_equal(np.isnan(ours.beta.logpdf(0.5, [1.0, 0.0], 2.0)), [False, True])
@@ -187,14 +187,14 @@ def test_impossible_parameters_give_nan():
 
 
 def test_arguments_are_checked():
-    for call, says in (
+    for call, message in (
         (lambda: ours.gamma.logpdf(1.0), "missing"),
         (lambda: ours.norm.logpdf(1.0, 0.0, 1.0, 2.0), "positional arguments"),
         (lambda: ours.norm.logpdf(1.0, mu=0.0), "keywords"),
         (lambda: ours.norm.logpdf(1.0, 0.0, loc=0.0), "twice"),
         (lambda: ours.norm.rvs(size=3), "random_state"),
     ):
-        with pytest.raises(wg.errors.ArgumentError, match=says):
+        with pytest.raises(wg.errors.ArgumentError, match=message):
             call()
     with pytest.raises(wg.errors.DtypeError, match="real"):
         ours.norm.logpdf(1j)

@@ -42,8 +42,7 @@ class Distribution:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        given = list(inspect.signature(self.log_density).parameters)
-        self.shapes = tuple(given[1:])
+        self.shapes = tuple(inspect.signature(self.log_density).parameters)[1:]
         self.__doc__ = inspect.getdoc(type(self))
 
     def log_density(self, x: Any, *shapes: Any) -> Any:
@@ -70,104 +69,106 @@ class Distribution:
         NotDifferentiableError
             The subclass does not define it.
         """
-        found: Formula | None = getattr(self, name, None)
-        if found is None:
+        formula: Formula | None = getattr(self, name, None)
+        if formula is None:
             raise NotDifferentiableError(
                 f"{self.name} has no differentiable {name.replace('standard_', '')}. For plain "
                 f"arrays use scipy.stats.{self.name}{at(user_line())}."
             )
-        return found
+        return formula
 
-    def parsed(
-        self, args: tuple[Any, ...], given: dict[str, Any], point: Any = None
+    def parse_args(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], point: Any = None
     ) -> tuple[list[Any], Any, Any]:
         """Shapes, location and scale of a call, each a tensor or an array of real numbers.
 
-        Python's numbers take the precision of the point, so that a point of float32 has a density
-        of float32.
+        Python numbers are converted to the precision of the point, so that the density at a float32
+        is a float32.
         """
         names = [*self.shapes, *self.last]
-        if len(args) > len(names) or set(given) - set(names):
+        if len(args) > len(names) or set(kwargs) - set(names):
             raise ArgumentError(
                 f"{self.name} has the parameters {', '.join(names)}, but was called with "
-                f"{len(args)} positional arguments and the keywords {sorted(given)}"
+                f"{len(args)} positional arguments and the keywords {sorted(kwargs)}"
                 f"{at(user_line())}."
             )
-        found = dict(zip(names, args, strict=False))
-        twice = sorted(set(found) & set(given))
-        found |= given
-        missing = [n for n in self.shapes if n not in found]
-        if twice or missing:
-            what = f"{twice} are given twice" if twice else f"{missing} are missing"
-            raise ArgumentError(f"{self.name}: {what}{at(user_line())}.")
+        parameters = dict(zip(names, args, strict=False))
+        repeated = sorted(set(parameters) & set(kwargs))
+        parameters |= kwargs
+        missing = [n for n in self.shapes if n not in parameters]
+        if repeated or missing:
+            problem = f"{repeated} are given twice" if repeated else f"{missing} are missing"
+            raise ArgumentError(f"{self.name}: {problem}{at(user_line())}.")
         dtype = None if point is None else dtype_of(point)
         number = dtype.type if dtype is not None and dtype.kind == "f" else float
-        values = [real(found[n], n) for n in self.shapes]
-        values += [real(found.get("loc", 0), "loc"), real(found.get("scale", 1), "scale")]
+        values = [real(parameters[n], n) for n in self.shapes]
+        values += [real(parameters.get("loc", 0), "loc"), real(parameters.get("scale", 1), "scale")]
         *shapes, loc, scale = [number(v) if type(v) in (int, float) else v for v in values]
         return shapes, loc, scale
 
     last: tuple[str, ...] = ("loc", "scale")
 
-    def freeze(self, *args: Any, **given: Any) -> Frozen:
+    def freeze(self, *args: Any, **kwargs: Any) -> Frozen:
         """The distribution with these parameters."""
-        self.parsed(args, given)
-        return Frozen(self, args, given)
+        self.parse_args(args, kwargs)
+        return Frozen(self, args, kwargs)
 
     __call__ = freeze
 
     @np.errstate(all="ignore")
-    def mean(self, *args: Any, **given: Any) -> Any:
+    def mean(self, *args: Any, **kwargs: Any) -> Any:
         """The mean."""
-        shapes, loc, scale = self.parsed(args, given)
-        return self._checked(loc + scale * self.formula("standard_mean")(*shapes), shapes, scale)
+        shapes, loc, scale = self.parse_args(args, kwargs)
+        return self._nan_if_invalid(
+            loc + scale * self.formula("standard_mean")(*shapes), shapes, scale
+        )
 
     @np.errstate(all="ignore")
-    def var(self, *args: Any, **given: Any) -> Any:
+    def var(self, *args: Any, **kwargs: Any) -> Any:
         """The variance."""
-        shapes, _, scale = self.parsed(args, given)
-        found = scale * scale * self.formula("standard_var")(*shapes)
-        return self._checked(found, shapes, scale)
+        shapes, _, scale = self.parse_args(args, kwargs)
+        out = scale * scale * self.formula("standard_var")(*shapes)
+        return self._nan_if_invalid(out, shapes, scale)
 
     @np.errstate(all="ignore")
-    def std(self, *args: Any, **given: Any) -> Any:
+    def std(self, *args: Any, **kwargs: Any) -> Any:
         """The standard deviation."""
         if not hasattr(self, "standard_std"):
-            return np.sqrt(self.var(*args, **given))
-        shapes, _, scale = self.parsed(args, given)
-        return self._checked(scale * self.formula("standard_std")(*shapes), shapes, scale)
+            return np.sqrt(self.var(*args, **kwargs))
+        shapes, _, scale = self.parse_args(args, kwargs)
+        return self._nan_if_invalid(scale * self.formula("standard_std")(*shapes), shapes, scale)
 
     @np.errstate(all="ignore")
-    def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
-        return np.where(np.logical_and(self.valid(*shapes), scale > 0), found, np.nan)[()]
+    def _nan_if_invalid(self, out: Any, shapes: list[Any], scale: Any) -> Any:
+        return np.where(np.logical_and(self.valid(*shapes), scale > 0), out, np.nan)[()]
 
     @np.errstate(all="ignore")
-    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **given: Any) -> Any:
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
         """Random variates; those of continuous distributions are differentiable.
 
         Parameters
         ----------
-        *args, **given
+        *args, **kwargs
             Shapes, ``loc`` and ``scale``.
         size : int or tuple of int, optional
             By default the shape of the parameters.
         random_state : key or int
             A key (wengert.random.key), or a seed for one. The same gives the same numbers.
         """
-        shapes, loc, scale = self.parsed(args, given)
+        shapes, loc, scale = self.parse_args(args, kwargs)
         if random_state is None:
             raise ArgumentError(
                 f"{self.name}.rvs is a function of a key. Pass random_state=wengert.random.key(0)"
                 f"{at(user_line())}."
             )
-        which = key(random_state) if isinstance(random_state, int) else as_key(random_state)
+        rng_key = key(random_state) if isinstance(random_state, int) else as_key(random_state)
         lengths = broadcast_shapes(*map(shape_of, [*shapes, loc, scale]))
         if size is not None:
             lengths = as_shape(size)
-        unit = self.formula("standard_draw")(which, lengths, *shapes)
-        if dtype_of(unit).kind != "f":
-            return unit + np.asarray(value_of(loc)).astype(np.int64)
-        return self._checked(loc + scale * unit, shapes, scale)
+        standard = self.formula("standard_draw")(rng_key, lengths, *shapes)
+        if dtype_of(standard).kind != "f":
+            return standard + np.asarray(value_of(loc)).astype(np.int64)
+        return self._nan_if_invalid(loc + scale * standard, shapes, scale)
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}({', '.join([*self.shapes, *self.last])})>"
@@ -183,16 +184,11 @@ def real(x: Any, what: str) -> Any:
     return x
 
 
-def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """`where`, which returns a scalar if both branches are scalars."""
-    return np.where(condition, x, y)
-
-
 class Frozen:
     """A distribution with fixed parameters: ``norm(0, 2).logpdf(x)``."""
 
-    def __init__(self, dist: Distribution, args: tuple[Any, ...], given: dict[str, Any]) -> None:
-        self.dist, self.args, self.kwds = dist, args, given
+    def __init__(self, dist: Distribution, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.dist, self.args, self.kwds = dist, args, kwargs
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.dist, name)
@@ -205,8 +201,8 @@ class Frozen:
         return lambda x: method(x, *self.args, **self.kwds)
 
     def __repr__(self) -> str:
-        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwds.items())]
-        return f"<{self.dist.name}({', '.join(given)})>"
+        arguments = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwds.items())]
+        return f"<{self.dist.name}({', '.join(arguments)})>"
 
 
 class Continuous(Distribution):
@@ -223,55 +219,59 @@ class Continuous(Distribution):
     at_high = True
 
     @np.errstate(all="ignore")
-    def logpdf(self, x: Any, *args: Any, **given: Any) -> Any:
+    def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density."""
         x = real(x, "x")
-        shapes, loc, scale = self.parsed(args, given, x)
+        shapes, loc, scale = self.parse_args(args, kwargs, x)
         z = (x - loc) / scale
         low, high = self.support_of(*shapes)
         above = z >= low if self.at_low else z > low
         below = z <= high if self.at_high else z < high
         inside = np.logical_and(np.logical_and(above, below), np.isfinite(values(z)))
-        out = self.log_density(chosen(inside, z, self.inside_of(*shapes)), *shapes)
-        out = chosen(inside, out - np.log(scale), -np.inf)
-        return self._finished(out, z, shapes, scale)
+        out = self.log_density(np.where(inside, z, self.inside_of(*shapes)), *shapes)
+        out = np.where(inside, out - np.log(scale), -np.inf)
+        return self._finish(out, z, shapes, scale)
 
-    def pdf(self, x: Any, *args: Any, **given: Any) -> Any:
+    def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The density."""
         with np.errstate(all="ignore"):
-            return exp_of(self.logpdf(x, *args, **given))
+            return exp_of(self.logpdf(x, *args, **kwargs))
 
-    def cdf(self, x: Any, *args: Any, **given: Any) -> Any:
+    def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The cumulative distribution function."""
-        return self._part(x, args, given, ("lower", "upper"), 0.0, 1.0)
+        return self._probability(x, args, kwargs, ("lower", "upper"), 0.0, 1.0)
 
-    def sf(self, x: Any, *args: Any, **given: Any) -> Any:
+    def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The survival function, 1 - cdf."""
-        return self._part(x, args, given, ("upper", "lower"), 1.0, 0.0)
+        return self._probability(x, args, kwargs, ("upper", "lower"), 1.0, 0.0)
 
-    def logcdf(self, x: Any, *args: Any, **given: Any) -> Any:
+    def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the cumulative distribution function."""
-        return self._part(x, args, given, ("log_lower", "log_upper"), -np.inf, 0.0)
+        return self._probability(x, args, kwargs, ("log_lower", "log_upper"), -np.inf, 0.0)
 
-    def logsf(self, x: Any, *args: Any, **given: Any) -> Any:
+    def logsf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the survival function."""
-        return self._part(x, args, given, ("log_upper", "log_lower"), 0.0, -np.inf)
+        return self._probability(x, args, kwargs, ("log_upper", "log_lower"), 0.0, -np.inf)
 
     @np.errstate(all="ignore")
-    def _part(
-        self, x: Any, args: Any, given: Any, names: tuple[str, str], before: float, behind: float
+    def _probability(
+        self, x: Any, args: Any, kwargs: Any, names: tuple[str, str], below: float, above: float
     ) -> Any:
+        """cdf, sf or one of their logarithms: the first of `names`, or derived from the other.
+
+        `below` and `above` are the values outside of the support.
+        """
         x = real(x, "x")
-        shapes, loc, scale = self.parsed(args, given, x)
+        shapes, loc, scale = self.parse_args(args, kwargs, x)
         z = (x - loc) / scale
         low, high = self.support_of(*shapes)
-        above, below = z > low, z < high
-        inside = chosen(np.logical_and(above, below), z, self.inside_of(*shapes))
-        out = self._by_any(names, inside, shapes)
-        out = chosen(above, chosen(below, out, behind), before)
-        return self._finished(out, z, shapes, scale)
+        over_low, under_high = z > low, z < high
+        inside = np.where(np.logical_and(over_low, under_high), z, self.inside_of(*shapes))
+        out = self._from_formulas(names, inside, shapes)
+        out = np.where(over_low, np.where(under_high, out, above), below)
+        return self._finish(out, z, shapes, scale)
 
-    def _by_any(self, names: tuple[str, str], z: Any, shapes: list[Any]) -> Any:
+    def _from_formulas(self, names: tuple[str, str], z: Any, shapes: list[Any]) -> Any:
         """cdf or sf from its own formula, or else from the other one or from its logarithm."""
         own, other = names
         if hasattr(self, own):
@@ -285,63 +285,65 @@ class Continuous(Distribution):
         if hasattr(self, other):
             return 1.0 - getattr(self, other)(z, *shapes)
         if hasattr(self, f"log_{other}"):
-            return one_less_exp(getattr(self, f"log_{other}")(z, *shapes))
+            return one_minus_exp(getattr(self, f"log_{other}")(z, *shapes))
         self.formula(own)
         return None
 
     def _logarithm(self, own: str, other: str, z: Any, shapes: list[Any]) -> Any:
-        """The log of cdf or sf, computed from whichever of both is smaller."""
-        value = self._by_any((own, other), z, shapes)
-        rest = self._by_any((other, own), z, shapes)
+        """The log of cdf or sf, computed from the smaller of the two."""
+        value = self._from_formulas((own, other), z, shapes)
+        complement = self._from_formulas((other, own), z, shapes)
         small = value < 0.5
-        return chosen(small, np.log(chosen(small, value, 0.5)), np.log1p(-chosen(small, 0.5, rest)))
+        return np.where(
+            small, np.log(np.where(small, value, 0.5)), np.log1p(-np.where(small, 0.5, complement))
+        )
 
-    def ppf(self, q: Any, *args: Any, **given: Any) -> Any:
+    def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The quantile function, the inverse of the cdf."""
-        return self._inverse(q, args, given, ("quantile", "upper_quantile"), False)
+        return self._inverse(q, args, kwargs, ("quantile", "upper_quantile"), False)
 
-    def isf(self, q: Any, *args: Any, **given: Any) -> Any:
+    def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The inverse of the survival function."""
-        return self._inverse(q, args, given, ("upper_quantile", "quantile"), True)
+        return self._inverse(q, args, kwargs, ("upper_quantile", "quantile"), True)
 
     @np.errstate(all="ignore")
-    def _inverse(self, q: Any, args: Any, given: Any, names: tuple[str, str], turned: bool) -> Any:
+    def _inverse(self, q: Any, args: Any, kwargs: Any, names: tuple[str, str], upper: bool) -> Any:
         q = real(q, "q")
-        shapes, loc, scale = self.parsed(args, given, q)
+        shapes, loc, scale = self.parse_args(args, kwargs, q)
         low, high = self.support_of(*shapes)
-        if turned:
+        if upper:
             low, high = high, low
         inside = np.logical_and(q > 0, q < 1)
-        some = chosen(inside, q, 0.5)
+        q_inside = np.where(inside, q, 0.5)
         if hasattr(self, names[0]):
-            out = getattr(self, names[0])(some, *shapes)
+            out = getattr(self, names[0])(q_inside, *shapes)
         else:
-            out = self.formula(names[1])(1.0 - some, *shapes)
-        ends = chosen(q == 0, low, chosen(q == 1, high, np.nan))  # in double precision
-        out = _in_precision(chosen(inside, out, ends), q, shapes)
-        return self._checked(loc + scale * out, shapes, scale)
+            out = self.formula(names[1])(1.0 - q_inside, *shapes)
+        ends = np.where(q == 0, low, np.where(q == 1, high, np.nan))  # in double precision
+        out = _in_precision(np.where(inside, out, ends), q, shapes)
+        return self._nan_if_invalid(loc + scale * out, shapes, scale)
 
-    def median(self, *args: Any, **given: Any) -> Any:
+    def median(self, *args: Any, **kwargs: Any) -> Any:
         """The median."""
-        return self.ppf(0.5, *args, **given)
+        return self.ppf(0.5, *args, **kwargs)
 
-    def support(self, *args: Any, **given: Any) -> tuple[Any, Any]:
+    def support(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Both ends of the support."""
-        shapes, loc, scale = self.parsed(args, given)
+        shapes, loc, scale = self.parse_args(args, kwargs)
         low, high = self.support_of(*shapes)
         return loc + scale * low, loc + scale * high
 
     @np.errstate(all="ignore")
-    def entropy(self, *args: Any, **given: Any) -> Any:
+    def entropy(self, *args: Any, **kwargs: Any) -> Any:
         """The differential entropy."""
-        shapes, _, scale = self.parsed(args, given)
-        found = self.formula("standard_entropy")(*shapes) + np.log(scale)
-        return self._checked(found, shapes, scale)
+        shapes, _, scale = self.parse_args(args, kwargs)
+        out = self.formula("standard_entropy")(*shapes) + np.log(scale)
+        return self._nan_if_invalid(out, shapes, scale)
 
-    def _finished(self, out: Any, z: Any, shapes: list[Any], scale: Any) -> Any:
+    def _finish(self, out: Any, z: Any, shapes: list[Any], scale: Any) -> Any:
         out = _in_precision(out, z, shapes)
-        out = chosen(np.isnan(values(z)), np.nan, out)
-        return self._checked(out, shapes, scale)
+        out = np.where(np.isnan(values(z)), np.nan, out)
+        return self._nan_if_invalid(out, shapes, scale)
 
 
 def _in_precision(out: Any, point: Any, shapes: list[Any]) -> Any:
@@ -351,32 +353,32 @@ def _in_precision(out: Any, point: Any, shapes: list[Any]) -> Any:
 
 
 # Below this exp(x) is 0; evaluating its derivative at x = -inf would give 0 * inf = NaN.
-_NOTHING = -800.0
+_UNDERFLOW = -800.0
 
 
 def exp_of(x: Any) -> Any:
     """exp(x); 0 with derivative 0 where that underflows."""
-    some = np.logical_not(x < _NOTHING)  # keeps NaN
-    return chosen(some, np.exp(chosen(some, x, 0.0)), 0.0)
+    in_range = np.logical_not(x < _UNDERFLOW)  # keeps NaN
+    return np.where(in_range, np.exp(np.where(in_range, x, 0.0)), 0.0)
 
 
-def one_less_exp(x: Any) -> Any:
+def one_minus_exp(x: Any) -> Any:
     """1 - exp(x); 1 with derivative 0 where exp(x) underflows."""
-    some = np.logical_not(x < _NOTHING)
-    return chosen(some, -np.expm1(chosen(some, x, 0.0)), 1.0)
+    in_range = np.logical_not(x < _UNDERFLOW)
+    return np.where(in_range, -np.expm1(np.where(in_range, x, 0.0)), 1.0)
 
 
-def root_or_zero(x: Any) -> Any:
+def sqrt_or_zero(x: Any) -> Any:
     """sqrt(x) for x that is 0 only by underflow: then 0 with derivative 0."""
-    some = np.logical_not(x == 0)  # keeps NaN
-    return chosen(some, np.sqrt(chosen(some, x, 1.0)), 0.0)
+    nonzero = np.logical_not(x == 0)  # keeps NaN
+    return np.where(nonzero, np.sqrt(np.where(nonzero, x, 1.0)), 0.0)
 
 
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(x)) for x < 0: M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
     near = x > -0.6931471805599453
-    return chosen(
-        near, np.log(-np.expm1(chosen(near, x, -1.0))), np.log1p(-exp_of(chosen(near, -1.0, x)))
+    return np.where(
+        near, np.log(-np.expm1(np.where(near, x, -1.0))), np.log1p(-exp_of(np.where(near, -1.0, x)))
     )
 
 

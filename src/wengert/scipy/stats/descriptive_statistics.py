@@ -1,11 +1,11 @@
-"""Descriptive statistics, with SciPy's names and signatures; compositions of NumPy's functions.
+"""Descriptive statistics, with SciPy's names and signatures; compositions of NumPy functions.
 
     gmean, hmean, pmean               geometric, harmonic and power mean
     moment, skew, kurtosis, variation moments about the mean
     sem, zscore, zmap                 standard error of the mean, and standard scores
     boxcox_llf, entropy               Box-Cox log-likelihood; entropy of probabilities
 
-Plain arrays are passed to SciPy's own functions; tensors support the arguments `a`, `axis`, `ddof`,
+Plain arrays are passed to SciPy's functions; tensors support the arguments `a`, `axis`, `ddof`,
 `bias` and the power.  Where all elements are equal the derivative is that of the formula: NaN for
 functions that divide by the standard deviation.
 """
@@ -33,10 +33,10 @@ def counterpart(ours: Callable[..., Any]) -> Callable[..., Any]:
     """Dispatch to SciPy's function of the same name if no argument is a tensor."""
 
     @functools.wraps(ours)
-    def public(*args: Any, **given: Any) -> Any:
-        if any(map(holds_tensors, (*args, *given.values()))):
-            return ours(*args, **given)
-        return getattr(scipy.stats, ours.__name__)(*args, **given)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if any(map(holds_tensors, (*args, *kwargs.values()))):
+            return ours(*args, **kwargs)
+        return getattr(scipy.stats, ours.__name__)(*args, **kwargs)
 
     return public
 
@@ -68,7 +68,12 @@ def pmean(a: Any, p: Any, *, axis: Any = 0, weights: Any = None, keepdims: bool 
     return _mean(a**p, axis, weights, keepdims) ** (1.0 / p)
 
 
-def _central(a: Any, order: Any, axis: Any, keepdims: bool = False) -> Any:
+def _sample_size(a: Any, axis: Any) -> Any:
+    axes = range(len(shape_of(a))) if axis is None else [axis]
+    return np.prod([shape_of(a)[k] for k in axes])
+
+
+def _central_moment(a: Any, order: Any, axis: Any, keepdims: bool = False) -> Any:
     deviations = a - np.mean(a, axis=axis, keepdims=True)
     return np.mean(deviations**order, axis=axis, keepdims=keepdims)
 
@@ -79,18 +84,18 @@ def moment(
 ) -> Any:
     """The mean of powers of deviations from the mean, or from `center`."""
     if center is None:
-        return _central(a, order, axis, keepdims)
+        return _central_moment(a, order, axis, keepdims)
     return np.mean((a - center) ** order, axis=axis, keepdims=keepdims)
 
 
 @counterpart
 def skew(a: Any, axis: Any = 0, bias: bool = True, *, keepdims: bool = False) -> Any:
     """The skewness: the third central moment divided by the cubed standard deviation."""
-    found = _central(a, 3, axis, keepdims) / _central(a, 2, axis, keepdims) ** 1.5
+    out = _central_moment(a, 3, axis, keepdims) / _central_moment(a, 2, axis, keepdims) ** 1.5
     if bias:
-        return found
-    n = np.prod([shape_of(a)[k] for k in ([axis] if axis is not None else range(len(shape_of(a))))])
-    return found * np.sqrt(n * (n - 1.0)) / (n - 2.0)
+        return out
+    n = _sample_size(a, axis)
+    return out * np.sqrt(n * (n - 1.0)) / (n - 2.0)
 
 
 @counterpart
@@ -98,28 +103,25 @@ def kurtosis(
     a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, *, keepdims: bool = False
 ) -> Any:
     """The fourth central moment divided by the squared variance; minus 3 if `fisher`."""
-    found = _central(a, 4, axis, keepdims) / _central(a, 2, axis, keepdims) ** 2
+    out = _central_moment(a, 4, axis, keepdims) / _central_moment(a, 2, axis, keepdims) ** 2
     if not bias:
-        axes = [axis] if axis is not None else range(len(shape_of(a)))
-        n = np.prod([shape_of(a)[k] for k in axes])
-        inner = (n * n - 1.0) * found - 3.0 * (n - 1.0) ** 2
-        found = inner / ((n - 2.0) * (n - 3.0)) + 3.0
-    return found - 3.0 if fisher else found
+        n = _sample_size(a, axis)
+        inner = (n * n - 1.0) * out - 3.0 * (n - 1.0) ** 2
+        out = inner / ((n - 2.0) * (n - 3.0)) + 3.0
+    return out - 3.0 if fisher else out
 
 
 @counterpart
 def variation(a: Any, axis: Any = 0, *, ddof: int = 0, keepdims: bool = False) -> Any:
     """The standard deviation divided by the mean."""
-    spread = np.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
-    return spread / np.mean(a, axis=axis, keepdims=keepdims)
+    std = np.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
+    return std / np.mean(a, axis=axis, keepdims=keepdims)
 
 
 @counterpart
 def sem(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False) -> Any:
     """The standard error of the mean."""
-    axes = [axis] if axis is not None else range(len(shape_of(a)))
-    n = np.prod([shape_of(a)[k] for k in axes])
-    return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.sqrt(n)
+    return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.sqrt(_sample_size(a, axis))
 
 
 @counterpart
@@ -131,8 +133,8 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0) -> Any:
 @counterpart
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0) -> Any:
     """Deviations from the mean of another sample, in units of its standard deviation."""
-    middle = np.mean(compare, axis=axis, keepdims=True)
-    return (scores - middle) / np.std(compare, axis=axis, ddof=ddof, keepdims=True)
+    mean = np.mean(compare, axis=axis, keepdims=True)
+    return (scores - mean) / np.std(compare, axis=axis, ddof=ddof, keepdims=True)
 
 
 @counterpart
@@ -141,10 +143,10 @@ def boxcox_llf(lmb: Any, data: Any) -> Any:
     logs = np.log(data)
     n = shape_of(data)[0]
     if not isinstance(lmb, Handle) and lmb == 0:
-        spread = np.var(logs, axis=0)
+        variance = np.var(logs, axis=0)
     else:
-        spread = np.var(data**lmb / lmb, axis=0)
-    return (lmb - 1.0) * np.sum(logs, axis=0) - 0.5 * n * np.log(spread)
+        variance = np.var(data**lmb / lmb, axis=0)
+    return (lmb - 1.0) * np.sum(logs, axis=0) - 0.5 * n * np.log(variance)
 
 
 @counterpart
@@ -152,7 +154,7 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0) -> Any:
     """The entropy of probabilities, or the relative entropy to `qk`; both are normalized."""
     p = pk / np.sum(pk, axis=axis, keepdims=True)
     if qk is None:
-        found = np.sum(entr(p), axis=axis)
+        out = np.sum(entr(p), axis=axis)
     else:
-        found = np.sum(rel_entr(p, qk / np.sum(qk, axis=axis, keepdims=True)), axis=axis)
-    return found if base is None else found / np.log(base)
+        out = np.sum(rel_entr(p, qk / np.sum(qk, axis=axis, keepdims=True)), axis=axis)
+    return out if base is None else out / np.log(base)

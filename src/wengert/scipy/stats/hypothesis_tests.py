@@ -1,4 +1,4 @@
-"""Correlation, regression and tests of two samples, with SciPy's names and signatures.
+"""Correlation, regression, hypothesis tests and distances of samples, with SciPy's signatures.
 
     pearsonr linregress                     correlation and linear regression
     ttest_1samp ttest_rel ttest_ind f_oneway
@@ -6,7 +6,7 @@
     wasserstein_distance energy_distance    distances between the distributions of two samples
     gaussian_kde                            kernel density estimation
 
-Plain arrays are passed to SciPy's own functions; for tensors the result has the same fields, each a
+Plain arrays are passed to SciPy's functions; for tensors the result has the same fields, each a
 tensor.  At the minimum of a statistic the derivative of the p-value is that of its formula.
 Formulas: Y. Dodge, The Concise Encyclopedia of Statistics (2008); S. Vallender (1974) and
 G. Szekely (2002) for the distances; D. W. Scott, Multivariate Density Estimation (1992).
@@ -25,7 +25,6 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import known_length
 from ..special import betainc, chdtrc, fdtrc, logsumexp, stdtr, xlogy
-from .continuous_distribution import chosen
 from .descriptive_statistics import counterpart
 
 __all__ = """
@@ -52,18 +51,19 @@ class LinregressResult(NamedTuple):
     intercept_stderr: Any
 
 
-def _two_sided(alternative: str, what: str) -> None:
+def _require_two_sided(alternative: str, name: str) -> None:
     if alternative != "two-sided":
         raise ArgumentError(
-            f"{what} of tensors supports only alternative='two-sided', not {alternative!r}. The "
-            f"one-sided p-values are stdtr(df, t) and stdtr(df, -t){at(user_line())}."
+            f"{name} of tensors with alternative={alternative!r}: only 'two-sided' is supported. "
+            f"One-sided p-values of a t statistic are stdtr(df, t) and stdtr(df, -t)"
+            f"{at(user_line())}."
         )
 
 
 @counterpart
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", axis: int = 0) -> Significance:
     """Pearson's correlation coefficient of two samples and its p-value."""
-    _two_sided(alternative, "pearsonr")
+    _require_two_sided(alternative, "pearsonr")
     count = known_length(shape_of(x)[axis], "pearsonr")
     x, y = x - np.mean(x, axis=axis, keepdims=True), y - np.mean(y, axis=axis, keepdims=True)
     sizes = np.sqrt(np.sum(x * x, axis=axis)) * np.sqrt(np.sum(y * y, axis=axis))
@@ -75,27 +75,27 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", axis: int = 0) -
 @counterpart
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResult:
     """Linear least-squares regression."""
-    _two_sided(alternative, "linregress")
+    _require_two_sided(alternative, "linregress")
     count = known_length(shape_of(x)[0], "linregress")
-    middle, level = np.mean(x), np.mean(y)
-    away, up = x - middle, y - level
-    xx, xy, yy = np.mean(away * away), np.mean(away * up), np.mean(up * up)
+    x_mean, y_mean = np.mean(x), np.mean(y)
+    dx, dy = x - x_mean, y - y_mean
+    xx, xy, yy = np.mean(dx * dx), np.mean(dx * dy), np.mean(dy * dy)
     r, slope = xy / np.sqrt(xx * yy), xy / xx
     df = count - 2
-    rest = yy - xy * slope
-    error = np.sqrt(rest / (xx * df))
+    residual = yy - xy * slope
+    error = np.sqrt(residual / (xx * df))
     t = r * np.sqrt(df / ((1.0 - r) * (1.0 + r)))
     return LinregressResult(
         slope,
-        level - slope * middle,
+        y_mean - slope * x_mean,
         r,
         2.0 * stdtr(1.0 * df, -np.abs(t)),
         error,
-        error * np.sqrt(xx + middle * middle),
+        error * np.sqrt(xx + x_mean * x_mean),
     )
 
 
-def _student(t: Any, df: Any) -> Significance:
+def _t_test(t: Any, df: Any) -> Significance:
     return Significance(t, 2.0 * stdtr(df, -np.abs(t)))
 
 
@@ -108,10 +108,10 @@ def ttest_1samp(
     alternative: str = "two-sided",
 ) -> Significance:
     """The t-test of the mean of one sample."""
-    _two_sided(alternative, "ttest_1samp")
+    _require_two_sided(alternative, "ttest_1samp")
     count = known_length(shape_of(a)[axis], "ttest_1samp")
     error = np.sqrt(np.var(a, axis=axis, ddof=1) / count)
-    return _student((np.mean(a, axis=axis) - popmean) / error, count - 1.0)
+    return _t_test((np.mean(a, axis=axis) - popmean) / error, count - 1.0)
 
 
 @counterpart
@@ -133,17 +133,17 @@ def ttest_ind(
     alternative: str = "two-sided",
 ) -> Significance:
     """Student's or Welch's t-test of the means of two independent samples."""
-    _two_sided(alternative, "ttest_ind")
+    _require_two_sided(alternative, "ttest_ind")
     n, m = (float(known_length(shape_of(s)[axis], "ttest_ind")) for s in (a, b))
-    first, second = (np.var(s, axis=axis, ddof=1) for s in (a, b))
-    apart = np.mean(a, axis=axis) - np.mean(b, axis=axis)
+    var_a, var_b = (np.var(s, axis=axis, ddof=1) for s in (a, b))
+    difference = np.mean(a, axis=axis) - np.mean(b, axis=axis)
     if equal_var:
         df = n + m - 2.0
-        pooled = ((n - 1.0) * first + (m - 1.0) * second) / df
-        return _student(apart / np.sqrt(pooled * (1.0 / n + 1.0 / m)), df)
-    one, other = first / n, second / m
-    df = (one + other) ** 2 / (one * one / (n - 1.0) + other * other / (m - 1.0))
-    return _student(apart / np.sqrt(one + other), df)
+        pooled = ((n - 1.0) * var_a + (m - 1.0) * var_b) / df
+        return _t_test(difference / np.sqrt(pooled * (1.0 / n + 1.0 / m)), df)
+    of_a, of_b = var_a / n, var_b / m
+    df = (of_a + of_b) ** 2 / (of_a * of_a / (n - 1.0) + of_b * of_b / (m - 1.0))
+    return _t_test(difference / np.sqrt(of_a + of_b), df)
 
 
 @counterpart
@@ -152,8 +152,8 @@ def f_oneway(*samples: Any, axis: int = 0) -> Significance:
     counts = [float(known_length(shape_of(s)[axis], "f_oneway")) for s in samples]
     total, groups = sum(counts), len(samples)
     means = [np.mean(s, axis=axis, keepdims=True) for s in samples]
-    whole = sum(n * m for n, m in zip(counts, means, strict=True)) / total
-    between = sum(n * (m - whole) ** 2 for n, m in zip(counts, means, strict=True))
+    grand_mean = sum(n * m for n, m in zip(counts, means, strict=True)) / total
+    between = sum(n * (m - grand_mean) ** 2 for n, m in zip(counts, means, strict=True))
     within = sum(
         np.sum((s - m) ** 2, axis=axis, keepdims=True) for s, m in zip(samples, means, strict=True)
     )
@@ -188,9 +188,9 @@ def power_divergence(
         terms = 2.0 * xlogy(f_exp, f_exp / f_obs)
     else:
         terms = f_obs * ((f_obs / f_exp) ** power - 1.0) * (2.0 / (power * (power + 1.0)))
-    found = np.sum(terms, axis=axis)
+    statistic = np.sum(terms, axis=axis)
     count = known_length(shape_of(f_obs)[axis], "power_divergence")
-    return Significance(found, chdtrc(count - 1.0 - ddof, found))
+    return Significance(statistic, chdtrc(count - 1.0 - ddof, statistic))
 
 
 @counterpart
@@ -202,19 +202,19 @@ def chisquare(
 
 
 def _cdf_differences(u: Any, v: Any, u_weights: Any, v_weights: Any) -> tuple[Any, Any]:
-    """Differences of two empirical cdfs, and the lengths of the intervals between the samples."""
-    places = np.sort(np.concatenate([u, v]))
-    gaps = places[1:] - places[:-1]
-    heights = []
+    """The differences of two empirical cdfs between the sorted points, and the interval widths."""
+    points = np.sort(np.concatenate([u, v]))
+    widths = points[1:] - points[:-1]
+    cdfs = []
     for sample, weights in ((u, u_weights), (v, v_weights)):
         order = np.argsort(values(sample))
-        found = np.searchsorted(values(sample)[order], values(places)[:-1], side="right")
+        counts = np.searchsorted(values(sample)[order], values(points)[:-1], side="right")
         if weights is None:
-            heights.append(found / known_length(shape_of(sample)[0], "a distance"))
+            cdfs.append(counts / known_length(shape_of(sample)[0], "a distance"))
             continue
         sums = np.concatenate([np.zeros(1), np.cumsum(as_array(weights)[order])])
-        heights.append(sums[found] / sums[-1])
-    return heights[0] - heights[1], gaps
+        cdfs.append(sums[counts] / sums[-1])
+    return cdfs[0] - cdfs[1], widths
 
 
 @counterpart
@@ -222,8 +222,8 @@ def wasserstein_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
     """The area between the empirical cdfs of two samples."""
-    apart, gaps = _cdf_differences(u_values, v_values, u_weights, v_weights)
-    return np.sum(np.abs(apart) * gaps)
+    differences, widths = _cdf_differences(u_values, v_values, u_weights, v_weights)
+    return np.sum(np.abs(differences) * widths)
 
 
 @counterpart
@@ -231,27 +231,28 @@ def energy_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
     """The square root of twice the integral of the squared difference of the empirical cdfs."""
-    apart, gaps = _cdf_differences(u_values, v_values, u_weights, v_weights)
-    return np.sqrt(2.0 * np.sum(apart * apart * gaps))
+    differences, widths = _cdf_differences(u_values, v_values, u_weights, v_weights)
+    return np.sqrt(2.0 * np.sum(differences * differences * widths))
 
 
-class _Density:
+class _GaussianKDE:
     """A Gaussian kernel density estimate; see `gaussian_kde`."""
 
     def __init__(self, dataset: Any, bw_method: Any, weights: Any) -> None:
         dataset = as_array(dataset)
         self.dataset = dataset if len(shape_of(dataset)) == 2 else np.reshape(dataset, (1, -1))
         self.d, self.n = (known_length(k, "gaussian_kde") for k in shape_of(self.dataset))
-        share = np.full(self.n, 1.0 / self.n) if weights is None else weights / np.sum(weights)
-        self.weights, self.neff = share, 1.0 / np.sum(share * share)
-        self.factor = self._factor_of(bw_method)
-        middle = np.sum(share * self.dataset, axis=1, keepdims=True)
-        away = self.dataset - middle
-        scatter = (share * away) @ np.swapaxes(away, 0, 1) / (1.0 - 1.0 / self.neff)
+        normalized = np.full(self.n, 1.0 / self.n) if weights is None else weights / np.sum(weights)
+        self.weights, self.neff = normalized, 1.0 / np.sum(normalized * normalized)
+        self.factor = self._bandwidth_factor(bw_method)
+        mean = np.sum(normalized * self.dataset, axis=1, keepdims=True)
+        deviations = self.dataset - mean
+        scatter = (normalized * deviations) @ np.swapaxes(deviations, 0, 1)
+        scatter = scatter / (1.0 - 1.0 / self.neff)
         self.covariance = scatter * self.factor**2
-        self.root = np.linalg.cholesky(self.covariance)
+        self.cholesky = np.linalg.cholesky(self.covariance)
 
-    def _factor_of(self, method: Any) -> Any:
+    def _bandwidth_factor(self, method: Any) -> Any:
         if method is None or method == "scott":
             return self.neff ** (-1.0 / (self.d + 4.0))
         if isinstance(method, str) and method == "silverman":
@@ -264,15 +265,15 @@ class _Density:
         points = x if len(shape_of(x)) == 2 else np.reshape(x, (self.d, -1))
         if shape_of(points)[0] != self.d:
             raise ShapeError(
-                f"points have {shape_of(points)[0]} dimensions, but the sample has {self.d}; the "
-                f"points of both are columns{at(user_line())}."
+                f"gaussian_kde of points with {shape_of(points)[0]} dimensions, but the dataset "
+                f"has {self.d}: points must be columns, as in SciPy{at(user_line())}."
             )
-        ours = np.linalg.solve(self.root, points)
-        theirs = np.linalg.solve(self.root, self.dataset)
-        squares = np.sum((ours[:, :, None] - theirs[:, None, :]) ** 2, axis=0)
-        logs = np.log(chosen(values(self.weights) > 0, self.weights, 1.0))
-        logs = chosen(values(self.weights) > 0, logs, -np.inf)
-        scale = np.sum(np.log(np.diagonal(self.root))) + 0.5 * self.d * log(2.0 * pi)
+        scaled = np.linalg.solve(self.cholesky, points)
+        scaled_data = np.linalg.solve(self.cholesky, self.dataset)
+        squares = np.sum((scaled[:, :, None] - scaled_data[:, None, :]) ** 2, axis=0)
+        logs = np.log(np.where(values(self.weights) > 0, self.weights, 1.0))
+        logs = np.where(values(self.weights) > 0, logs, -np.inf)
+        scale = np.sum(np.log(np.diagonal(self.cholesky))) + 0.5 * self.d * log(2.0 * pi)
         return logsumexp(logs - 0.5 * squares, axis=1) - scale
 
     def evaluate(self, points: Any) -> Any:
@@ -288,11 +289,11 @@ def gaussian_kde(dataset: Any, bw_method: Any = None, weights: Any = None) -> An
     Parameters
     ----------
     dataset : array or Tensor
-        (n,), or (d, n) with points as columns.
+        Shape (n,), or (d, n) with points as columns.
     bw_method : str, number or callable, optional
         "scott" (the default), "silverman", or the bandwidth factor.
     weights : array or Tensor, optional
-        (n,), the weight of each point.
+        The weight of each point, of shape (n,).
 
     Returns
     -------
@@ -307,7 +308,8 @@ def gaussian_kde(dataset: Any, bw_method: Any = None, weights: Any = None) -> An
 
     Notes
     -----
-    Cost: d times the number of points times n. D. W. Scott, Multivariate Density Estimation (1992).
+    D. W. Scott, Multivariate Density Estimation (1992). *Cost.* d times n times the number of
+    points.
 
     Examples
     --------
@@ -317,4 +319,4 @@ def gaussian_kde(dataset: Any, bw_method: Any = None, weights: Any = None) -> An
     >>> float(wg.grad(lambda x: gaussian_kde(sample)(x)[0])(np.array([0.0]))[0])
     0.0
     """
-    return _Density(dataset, bw_method, weights)
+    return _GaussianKDE(dataset, bw_method, weights)

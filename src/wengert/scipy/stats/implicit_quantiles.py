@@ -1,14 +1,14 @@
 """Quantiles without a formula: SciPy's value, and the implicit function theorem for its derivative.
 
-    Implicit     a continuous distribution with formulas for `lower` and `log_density`, but not for
-                 the inverse
-    quantile_of  the operations: the x with cdf(x) = q
+    Implicit       a continuous distribution with formulas for `lower` and `log_density`, but not
+                   for the inverse
+    quantile_of_*  the operations: the x with cdf(x) = q
 
 F(x; a) = q at the result, so dx/dq = 1 / f, where f is the density, and dx/da = -(dF/da) / f
 (U. Dini; M. Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018).  The rule
 uses the distribution's formulas at the result, so it can be differentiated to any order.  The
-smaller of cdf and sf is differentiated, as the other rounds to 1.  The value is SciPy's, improved
-by Newton steps where SciPy stopped early.
+smaller of cdf and sf is differentiated, as the other rounds to 1.  The value is SciPy's, refined by
+Newton steps, as SciPy's solver stops early for some distributions.
 
 Random variates are quantiles of uniform variates.
 """
@@ -24,12 +24,12 @@ from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert.random import functions
 
 from ..special.derivative_families import FunctionFamily, family
-from .continuous_distribution import Continuous, chosen
+from .continuous_distribution import Continuous
 
 __all__: list[str] = []
 
-_LAWS: dict[str, Implicit] = {}
-_STEPS = 2
+_DISTRIBUTIONS: dict[str, Implicit] = {}
+_NEWTON_STEPS = 2
 
 
 class Implicit(Continuous):
@@ -37,7 +37,7 @@ class Implicit(Continuous):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        _LAWS[name] = self
+        _DISTRIBUTIONS[name] = self
 
     def quantile(self, q: Any, *shapes: Any) -> Any:
         """The x with cdf(x) = q."""
@@ -51,47 +51,50 @@ class Implicit(Continuous):
         """The quantile of a uniform variate."""
         return self.quantile(functions.uniform(key, shape), *shapes)
 
-    def part(self, x: Any, shapes: list[Any], upper: bool) -> Any:
+    def cdf_or_sf(self, x: Any, shapes: list[Any], upper: bool) -> Any:
         """The cdf, or sf if `upper`, of the standard form."""
         names = ("upper", "lower") if upper else ("lower", "upper")
-        return self._by_any(names, x, shapes)
+        return self._from_formulas(names, x, shapes)
 
 
-def _found(q: Any, *shapes: Any, law: str, upper: bool) -> Any:
-    """SciPy's quantile of the standard form, improved by Newton steps."""
-    mine, theirs = _LAWS[law], getattr(scipy.stats, law)
+def _refined_quantile(q: Any, *shapes: Any, law: str, upper: bool) -> Any:
+    """SciPy's quantile of the standard form, refined by Newton steps."""
+    distribution, theirs = _DISTRIBUTIONS[law], getattr(scipy.stats, law)
     x = (theirs.isf if upper else theirs.ppf)(q, *shapes)
-    low, high = mine.support_of(*shapes)
-    for _ in range(_STEPS):
-        part = mine.part(x, list(shapes), upper)
-        step = (part - q) / np.exp(mine.log_density(x, *shapes))
-        moved = x + step if upper else x - step
-        fine = np.isfinite(moved) & (np.abs(step) < 1e-3 * (1.0 + np.abs(x)))
-        fine = fine & (moved > low) & (moved < high)
-        moved = np.where(fine, moved, x)
-        off = np.abs(mine.part(moved, list(shapes), upper) - q)
-        x = np.where(off < np.abs(part - q), moved, x)
+    low, high = distribution.support_of(*shapes)
+    for _ in range(_NEWTON_STEPS):
+        residual = distribution.cdf_or_sf(x, list(shapes), upper) - q
+        step = residual / np.exp(distribution.log_density(x, *shapes))
+        new = x + step if upper else x - step
+        accepted = np.isfinite(new) & (np.abs(step) < 1e-3 * (1.0 + np.abs(x)))
+        accepted = accepted & (new > low) & (new < high)
+        new = np.where(accepted, new, x)
+        new_residual = distribution.cdf_or_sf(new, list(shapes), upper) - q
+        x = np.where(np.abs(new_residual) < np.abs(residual), new, x)
     return x
 
 
 def _by_probability(t: Any, out: Any, q: Any, *shapes: Any, law: str, upper: bool) -> Any:
-    slope = t * np.exp(-_LAWS[law].log_density(out, *shapes))
-    return -slope if upper else slope
+    """The partial with respect to the probability."""
+    partial = t * np.exp(-_DISTRIBUTIONS[law].log_density(out, *shapes))
+    return -partial if upper else partial
 
 
 def _by_shape(k: int) -> Any:
+    """The partial with respect to shape parameter k."""
+
     def rule(t: Any, out: Any, q: Any, *shapes: Any, law: str, upper: bool) -> Any:
-        mine = _LAWS[law]
+        distribution = _DISTRIBUTIONS[law]
 
-        def slope(of_upper: bool) -> Any:
-            def moved(a: Any) -> Any:
-                return mine.part(out, [*shapes[:k], a, *shapes[k + 1 :]], of_upper)
+        def derivative(of_upper: bool) -> Any:
+            def function(a: Any) -> Any:
+                return distribution.cdf_or_sf(out, [*shapes[:k], a, *shapes[k + 1 :]], of_upper)
 
-            return jvp(moved, (shapes[k],), (np.ones_like(shapes[k]),))[1]
+            return jvp(function, (shapes[k],), (np.ones_like(shapes[k]),))[1]
 
-        near_low = (q < 0.5) != upper
-        rate = chosen(near_low, slope(False), -slope(True))
-        return -t * rate * np.exp(-mine.log_density(out, *shapes))
+        in_lower_half = (q < 0.5) != upper
+        cdf_derivative = np.where(in_lower_half, derivative(False), -derivative(True))
+        return -t * cdf_derivative * np.exp(-distribution.log_density(out, *shapes))
 
     return rule
 
@@ -99,25 +102,25 @@ def _by_shape(k: int) -> Any:
 @family(oracle=lambda q, *, law, upper: _oracle(q, law=law, upper=upper))
 def quantile_of_none(q: Any, *, law: str, upper: bool) -> Any:
     """The quantile of a distribution without shape parameters."""
-    return _found(q, law=law, upper=upper)
+    return _refined_quantile(q, law=law, upper=upper)
 
 
 @family(oracle=lambda q, a, *, law, upper: _oracle(q, a, law=law, upper=upper))
 def quantile_of_one(q: Any, a: Any, *, law: str, upper: bool) -> Any:
     """The quantile of a distribution with one shape parameter."""
-    return _found(q, a, law=law, upper=upper)
+    return _refined_quantile(q, a, law=law, upper=upper)
 
 
 @family(oracle=lambda q, a, b, *, law, upper: _oracle(q, a, b, law=law, upper=upper))
 def quantile_of_two(q: Any, a: Any, b: Any, *, law: str, upper: bool) -> Any:
     """The quantile of a distribution with two shape parameters."""
-    return _found(q, a, b, law=law, upper=upper)
+    return _refined_quantile(q, a, b, law=law, upper=upper)
 
 
 @family(oracle=lambda q, a, b, c, *, law, upper: _oracle(q, a, b, c, law=law, upper=upper))
 def quantile_of_three(q: Any, a: Any, b: Any, c: Any, *, law: str, upper: bool) -> Any:
     """The quantile of a distribution with three shape parameters."""
-    return _found(q, a, b, c, law=law, upper=upper)
+    return _refined_quantile(q, a, b, c, law=law, upper=upper)
 
 
 QUANTILES: list[FunctionFamily] = [

@@ -24,14 +24,14 @@ from wengert.random.keys import as_key, key
 
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
 from ..special import betaln, gammaln, multigammaln, psi, xlogy
-from .continuous_distribution import chosen, real
+from .continuous_distribution import real
 
 __all__ = """
     multivariate_normal multivariate_t dirichlet multinomial matrix_normal wishart invwishart
 """.split()
 
 
-def _factor(matrix: Any, what: str) -> tuple[Any, Any]:
+def _cholesky(matrix: Any, what: str) -> tuple[Any, Any]:
     """The Cholesky factor of a matrix and half its log-determinant."""
     shape = shape_of(matrix)
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -41,7 +41,7 @@ def _factor(matrix: Any, what: str) -> tuple[Any, Any]:
 
 
 def _as_covariance(x: Any, count: int | None) -> Any:
-    """A covariance given as a number, a vector of variances or a matrix, as a matrix."""
+    """Convert a number, a vector of variances or a matrix to a covariance matrix."""
     x = real(x, "a covariance")
     shape = shape_of(x)
     if len(shape) == 2:
@@ -59,8 +59,8 @@ def _squared_distances(deviations: Any, lower: Any) -> Any:
     return np.reshape(np.sum(scaled * scaled, axis=0), shape[:-1])
 
 
-def _on_range(deviations: Any, matrix: Any) -> Any:
-    """The log-density of a normal on the range of its covariance; cutoffs as in SciPy."""
+def _singular_logpdf(deviations: Any, matrix: Any) -> Any:
+    """The log-density on the range of a singular covariance; cutoffs are those of SciPy."""
     w, v = np.linalg.eigh(matrix)
     sizes = values(w)
     limit = (1e3 if w.dtype.char == "f" else 1e6) * np.finfo(w.dtype).eps * np.max(np.abs(sizes))
@@ -69,17 +69,17 @@ def _on_range(deviations: Any, matrix: Any) -> Any:
             f"cov has the eigenvalue {np.min(sizes):.3g}, but must be positive semidefinite"
             f"{at(user_line())}."
         )
-    used = sizes > limit
-    scales = chosen(used, 1.0 / np.sqrt(chosen(used, w, 1.0)), 0.0)
+    nonzero = sizes > limit
+    scales = np.where(nonzero, 1.0 / np.sqrt(np.where(nonzero, w, 1.0)), 0.0)
     length = np.sum((deviations @ (v * scales)) ** 2, axis=-1)
-    size = np.sum(chosen(used, np.log(chosen(used, w, 1.0)), 0.0))
-    out = -0.5 * (np.sum(used) * log(2.0 * pi) + size + length)
-    beside = values(deviations) @ chosen(used, 0.0, values(v))
-    return chosen(np.sqrt(np.sum(beside**2, axis=-1)) < 1e3 * limit, out, -np.inf)
+    logdet = np.sum(np.where(nonzero, np.log(np.where(nonzero, w, 1.0)), 0.0))
+    out = -0.5 * (np.sum(nonzero) * log(2.0 * pi) + logdet + length)
+    off_range = values(deviations) @ np.where(nonzero, 0.0, values(v))
+    return np.where(np.sqrt(np.sum(off_range**2, axis=-1)) < 1e3 * limit, out, -np.inf)
 
 
-def _random(random_state: Any, what: str) -> Any:
-    """The key for random numbers."""
+def _key_of(random_state: Any, what: str) -> Any:
+    """The key of `random_state`."""
     if random_state is None:
         raise ArgumentError(
             f"{what}.rvs is a function of a key. Pass random_state=wengert.random.key(0)"
@@ -91,8 +91,8 @@ def _random(random_state: Any, what: str) -> Any:
 class _MultivariateNormal:
     """The multivariate normal distribution, with mean and covariance."""
 
-    def _given(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
-        """The deviations from the mean, as vectors, and the covariance matrix."""
+    def _deviations_and_covariance(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
+        """The deviations from the mean as vectors, and the covariance as a matrix."""
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
         matrix = _as_covariance(cov, count)
         size = shape_of(matrix)[0]
@@ -111,12 +111,12 @@ class _MultivariateNormal:
         (the log-density is -inf outside of it), and the derivative with respect to `cov` is the
         one on the manifold of matrices of the same rank.
         """
-        deviations, matrix = self._given(x, mean, cov)
+        deviations, matrix = self._deviations_and_covariance(x, mean, cov)
         if allow_singular:
-            return _on_range(deviations, matrix)
-        lower, half = _factor(matrix, "cov")
+            return _singular_logpdf(deviations, matrix)
+        lower, half_logdet = _cholesky(matrix, "cov")
         count = shape_of(lower)[0]
-        return -0.5 * (count * log(2.0 * pi) + _squared_distances(deviations, lower)) - half
+        return -0.5 * (count * log(2.0 * pi) + _squared_distances(deviations, lower)) - half_logdet
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
@@ -125,16 +125,16 @@ class _MultivariateNormal:
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy."""
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
-        lower, half = _factor(_as_covariance(cov, count), "cov")
-        return 0.5 * shape_of(lower)[0] * (log(2.0 * pi) + 1.0) + half
+        lower, half_logdet = _cholesky(_as_covariance(cov, count), "cov")
+        return 0.5 * shape_of(lower)[0] * (log(2.0 * pi) + 1.0) + half_logdet
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = (), random_state: Any = None) -> Any:
         """Random vectors, (*size, n), differentiable with respect to mean and covariance."""
-        which = _random(random_state, "multivariate_normal")
+        rng_key = _key_of(random_state, "multivariate_normal")
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
         matrix = _as_covariance(cov, count)
-        middle = np.zeros(shape_of(matrix)[0]) if mean is None else mean
-        return functions.multivariate_normal(which, middle, matrix, size)
+        mean = np.zeros(shape_of(matrix)[0]) if mean is None else mean
+        return functions.multivariate_normal(rng_key, mean, matrix, size)
 
 
 class _MultivariateT:
@@ -143,13 +143,13 @@ class _MultivariateT:
     @np.errstate(all="ignore")
     def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """The logarithm of the density; `x` is (..., n), `shape` positive definite."""
-        deviations, matrix = multivariate_normal._given(x, loc, shape)
-        lower, half = _factor(matrix, "shape")
+        deviations, matrix = multivariate_normal._deviations_and_covariance(x, loc, shape)
+        lower, half_logdet = _cholesky(matrix, "shape")
         count = shape_of(lower)[0]
         df = real(df, "df")
-        top = 0.5 * (df + count)
-        size = _squared_distances(deviations, lower)
-        out = -top * np.log1p(size / df) - 0.5 * count * np.log(df) - half
+        exponent = 0.5 * (df + count)
+        distances = _squared_distances(deviations, lower)
+        out = -exponent * np.log1p(distances / df) - 0.5 * count * np.log(df) - half_logdet
         return out - betaln(0.5 * df, 0.5 * count) - 0.5 * count * log(pi) + gammaln(0.5 * count)
 
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
@@ -173,15 +173,18 @@ class _Dirichlet:
             x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)])
         if shape_of(x)[0] != count:
             raise ShapeError(
-                f"points have {shape_of(x)[0]} components, but alpha has {count}; points are "
-                f"columns, as in SciPy{at(user_line())}."
+                f"dirichlet of points with {shape_of(x)[0]} components, but alpha has {count}: "
+                f"points must be columns, as in SciPy{at(user_line())}."
             )
-        shown = values(x)
-        if not isinstance(shown, np.ndarray) or np.all(np.abs(np.sum(shown, 0) - 1.0) <= 1e-9):
+        known = values(x)
+        if not isinstance(known, np.ndarray) or np.all(np.abs(np.sum(known, 0) - 1.0) <= 1e-9):
             weights = np.reshape(alpha, (count, *(1 for _ in shape_of(x)[1:])))
             log_norm = np.sum(gammaln(alpha)) - gammaln(np.sum(alpha))
             return np.sum(xlogy(weights - 1.0, x), axis=0) - log_norm
-        raise ArgumentError(f"the components of a point do not sum to 1{at(user_line())}.")
+        raise ArgumentError(
+            f"dirichlet of points whose components do not sum to 1: divide them by their sum"
+            f"{at(user_line())}."
+        )
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         """The density."""
@@ -204,7 +207,7 @@ class _Dirichlet:
 
     def rvs(self, alpha: Any, size: Any = None, random_state: Any = None) -> Any:
         """Random vectors, (*size, k), differentiable with respect to `alpha`."""
-        return functions.dirichlet(_random(random_state, "dirichlet"), alpha, size)
+        return functions.dirichlet(_key_of(random_state, "dirichlet"), alpha, size)
 
 
 class _Multinomial:
@@ -216,9 +219,9 @@ class _Multinomial:
         x, n, p = values(real(x, "x")), values(real(n, "n")), real(p, "p")
         fits = np.logical_and(np.all(np.logical_and(x >= 0, x == np.floor(x)), axis=-1),
                               np.sum(x, axis=-1) == n)  # fmt: skip
-        some = chosen(fits[..., None], x, 0.0)
-        out = gammaln(n + 1.0) + np.sum(xlogy(some, p) - gammaln(some + 1.0), axis=-1)
-        return chosen(fits, out, -np.inf)[()]
+        safe = np.where(fits[..., None], x, 0.0)
+        out = gammaln(n + 1.0) + np.sum(xlogy(safe, p) - gammaln(safe + 1.0), axis=-1)
+        return np.where(fits, out, -np.inf)[()]
 
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
         """The probability of the counts `x`."""
@@ -226,7 +229,7 @@ class _Multinomial:
 
     def rvs(self, n: Any, p: Any, size: Any = None, random_state: Any = None) -> Any:
         """Random counts, (*size, k)."""
-        return functions.multinomial(_random(random_state, "multinomial"), n, p, size)
+        return functions.multinomial(_key_of(random_state, "multinomial"), n, p, size)
 
 
 class _MatrixNormal:
@@ -237,13 +240,13 @@ class _MatrixNormal:
         """The logarithm of the density; `X` is (..., m, n)."""
         x = as_array(X) if mean is None else X - real(mean, "mean")
         rows, columns = shape_of(x)[-2:]
-        left, half_left = _factor(_as_covariance(rowcov, rows), "rowcov")
-        right, half_right = _factor(_as_covariance(colcov, columns), "colcov")
+        left, half_logdet_left = _cholesky(_as_covariance(rowcov, rows), "rowcov")
+        right, half_logdet_right = _cholesky(_as_covariance(colcov, columns), "colcov")
         inner = np.linalg.solve(left, x)
         scaled = np.linalg.solve(right, np.swapaxes(inner, -1, -2))
         size = np.sum(scaled * scaled, axis=(-2, -1))
         out = -0.5 * (rows * columns * log(2.0 * pi) + size)
-        return out - columns * half_left - rows * half_right
+        return out - columns * half_logdet_left - rows * half_logdet_right
 
     def pdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
         """The density."""
@@ -260,18 +263,18 @@ class _Wishart:
         """The logarithm of the density; `x` is (n, n) or, as in SciPy, (n, n, batch)."""
         x, df = real(x, "x"), real(df, "df")
         if len(shape_of(x)) == 3:
-            each = [self.logpdf(x[..., k], df, scale) for k in range(shape_of(x)[-1])]
-            return np.stack(each)
-        lower, half = _factor(x if len(shape_of(x)) else np.reshape(x, (1, 1)), "x")
+            logs = [self.logpdf(x[..., k], df, scale) for k in range(shape_of(x)[-1])]
+            return np.stack(logs)
+        lower, half_logdet = _cholesky(x if len(shape_of(x)) else np.reshape(x, (1, 1)), "x")
         count = shape_of(lower)[0]
-        base, half_base = _factor(_as_covariance(scale, count), "scale")
-        inner, outer = (lower, base) if self.inverse else (base, lower)
+        scale_cholesky, half_logdet_scale = _cholesky(_as_covariance(scale, count), "scale")
+        inner, outer = (lower, scale_cholesky) if self.inverse else (scale_cholesky, lower)
         ratio = np.linalg.solve(inner, outer)
         size = np.sum(ratio * ratio)
         out = -0.5 * df * count * log(2.0) - multigammaln(0.5 * df, count) - 0.5 * size
         if self.inverse:
-            return out + df * half_base - (df + count + 1.0) * half
-        return out + (df - count - 1.0) * half - df * half_base
+            return out + df * half_logdet_scale - (df + count + 1.0) * half_logdet
+        return out + (df - count - 1.0) * half_logdet - df * half_logdet_scale
 
     def pdf(self, x: Any, df: Any, scale: Any) -> Any:
         """The density."""

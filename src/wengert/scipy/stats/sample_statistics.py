@@ -9,8 +9,8 @@
     boxcox yeojohnson yeojohnson_llf    power transforms with a given power
 
 Plain arrays are passed to SciPy's own functions.  The selection and the order of the elements are
-piecewise constant (docs/conventions.md, 4): only the selected elements have a derivative.  Limits
-have none.
+piecewise constant (docs/conventions.md, 4), so only the selected elements have nonzero derivatives.
+Limits are not differentiable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .. import special
 from ..dispatch import known_length
-from .continuous_distribution import chosen
 from .descriptive_statistics import counterpart
 
 __all__ = """
@@ -36,7 +35,7 @@ __all__ = """
 """.split()
 
 
-def _flat(a: Any, axis: Any) -> tuple[Any, int]:
+def _flatten(a: Any, axis: Any) -> tuple[Any, int]:
     """The array and the axis; with axis None the flattened array and axis 0."""
     return (np.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
@@ -78,7 +77,7 @@ def median_abs_deviation(
     x: Any, axis: Any = 0, center: Any = np.median, scale: Any = 1.0, nan_policy: str = "propagate"
 ) -> Any:
     """The median of the absolute deviations from the median, divided by `scale`."""
-    x, axis = _flat(x, axis)
+    x, axis = _flatten(x, axis)
     middle = np.expand_dims(center(x, axis=axis), axis)
     if scale == "normal":
         scale = 0.6744897501960817
@@ -87,14 +86,14 @@ def median_abs_deviation(
 
 @counterpart
 def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
-    """The mean after a proportion of the elements is cut off at both ends."""
-    a, axis = _flat(a, axis)
+    """The mean after a proportion of the sorted elements is removed at each end."""
+    a, axis = _flatten(a, axis)
     count = known_length(shape_of(a)[axis], "trim_mean")
     cut = int(proportiontocut * count)
     if 2 * cut >= count:
         raise ArgumentError(
-            f"trim_mean cuts {cut} of {count} elements off both ends, so none remain"
-            f"{at(user_line())}."
+            f"trim_mean with proportiontocut={proportiontocut}: no elements remain if {cut} of "
+            f"{count} are removed at each end{at(user_line())}."
         )
     ordered = np.moveaxis(np.sort(a, axis=axis), axis, 0)
     return np.mean(ordered[cut : count - cut], axis=0)
@@ -102,13 +101,13 @@ def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
 
 def _within_limits(a: Any, limits: Any, inclusive: Any) -> Any:
     """The mask of elements between the limits."""
-    shown = values(a)
-    inside = shown == shown
+    known = values(a)
+    inside = known == known
     low, high = (None, None) if limits is None else limits
     if low is not None:
-        inside = inside & (shown >= low if inclusive[0] else shown > low)
+        inside = inside & (known >= low if inclusive[0] else known > low)
     if high is not None:
-        inside = inside & (shown <= high if inclusive[1] else shown < high)
+        inside = inside & (known <= high if inclusive[1] else known < high)
     return inside
 
 
@@ -122,7 +121,7 @@ def _count(inside: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
 def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = None) -> Any:
     """The mean of the elements between limits."""
     inside = _within_limits(a, limits, inclusive)
-    return np.sum(chosen(inside, a, 0.0), axis=axis) / _count(inside, a, axis)
+    return np.sum(np.where(inside, a, 0.0), axis=axis) / _count(inside, a, axis)
 
 
 @counterpart
@@ -130,11 +129,11 @@ def tvar(
     a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1
 ) -> Any:
     """The variance of the elements between limits."""
-    a, axis = _flat(a, axis)
+    a, axis = _flatten(a, axis)
     inside = _within_limits(a, limits, inclusive)
     count = _count(inside, a, axis, keepdims=True)
-    middle = np.sum(chosen(inside, a, 0.0), axis=axis, keepdims=True) / count
-    squares = np.sum(chosen(inside, a - middle, 0.0) ** 2, axis=axis, keepdims=True)
+    middle = np.sum(np.where(inside, a, 0.0), axis=axis, keepdims=True) / count
+    squares = np.sum(np.where(inside, a - middle, 0.0) ** 2, axis=axis, keepdims=True)
     return np.squeeze(squares / (count - ddof), axis=axis)
 
 
@@ -151,7 +150,7 @@ def tsem(
     a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1
 ) -> Any:
     """The standard error of the mean of the elements between limits."""
-    a, axis = _flat(a, axis)
+    a, axis = _flatten(a, axis)
     count = _count(_within_limits(a, limits, inclusive), a, axis)
     return np.sqrt(tvar(a, limits, inclusive, axis, ddof) / count)
 
@@ -165,9 +164,9 @@ def tmin(
     nan_policy: str = "propagate",
 ) -> Any:
     """The smallest element above a limit."""
-    a, axis = _flat(a, axis)
+    a, axis = _flatten(a, axis)
     inside = _within_limits(a, (lowerlimit, None), (inclusive, True))
-    return np.min(chosen(inside, a, np.inf), axis=axis)
+    return np.min(np.where(inside, a, np.inf), axis=axis)
 
 
 @counterpart
@@ -179,9 +178,9 @@ def tmax(
     nan_policy: str = "propagate",
 ) -> Any:
     """The largest element below a limit."""
-    a, axis = _flat(a, axis)
+    a, axis = _flatten(a, axis)
     inside = _within_limits(a, (None, upperlimit), (True, inclusive))
-    return np.max(chosen(inside, a, -np.inf), axis=axis)
+    return np.max(np.where(inside, a, -np.inf), axis=axis)
 
 
 def _mean_sin_cos(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
@@ -194,18 +193,19 @@ def _mean_sin_cos(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, An
 def _resultant_length(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
     """1 - R and log R, for the mean resultant length R, and the scale of the angles.
 
-    For concentrated points 1 - R is computed without cancellation, as the mean of 2 sin^2 of half
-    the angles from the mean direction.
+    If R > 1/2, 1 - R is computed without cancellation, as the mean of 2 sin^2 of half the angles
+    from the mean direction.
     """
     sin, cos, scale = _mean_sin_cos(samples, high, low, axis)
     length = np.hypot(sin, cos)
-    close = length > 0.5
-    middle = np.arctan2(chosen(close, sin, 0.0), chosen(close, cos, 1.0))
-    middle = middle if axis is None else np.expand_dims(middle, axis)
-    apart = np.mean(2.0 * np.sin(0.5 * ((samples - low) / scale - middle)) ** 2, axis=axis)
-    apart = chosen(close, apart, 0.5)
-    missing = chosen(close, apart, 1.0 - length)
-    return missing, chosen(close, np.log1p(-apart), np.log(chosen(close, 0.5, length))), scale
+    concentrated = length > 0.5
+    mean = np.arctan2(np.where(concentrated, sin, 0.0), np.where(concentrated, cos, 1.0))
+    mean = mean if axis is None else np.expand_dims(mean, axis)
+    versine = np.mean(2.0 * np.sin(0.5 * ((samples - low) / scale - mean)) ** 2, axis=axis)
+    versine = np.where(concentrated, versine, 0.5)
+    one_minus_r = np.where(concentrated, versine, 1.0 - length)
+    log_r = np.where(concentrated, np.log1p(-versine), np.log(np.where(concentrated, 0.5, length)))
+    return one_minus_r, log_r, scale
 
 
 @counterpart
@@ -245,8 +245,8 @@ def circstd(
 ) -> Any:
     """The circular standard deviation: that of a wrapped normal with the same circvar."""
     _, log_length, scale = _resultant_length(samples, high, low, axis)
-    found = np.sqrt(-2.0 * log_length)
-    return found if normalize else found * scale
+    out = np.sqrt(-2.0 * log_length)
+    return out if normalize else out * scale
 
 
 class Directions(NamedTuple):
@@ -270,7 +270,7 @@ def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) ->
 @counterpart
 def kstat(data: Any, n: int = 2, *, axis: Any = None) -> Any:
     """The unbiased estimate of the cumulant of order n, 1 to 4."""
-    data, axis = _flat(data, axis)
+    data, axis = _flatten(data, axis)
     count = float(known_length(shape_of(data)[axis], "kstat"))
     if n not in (1, 2, 3, 4):
         raise ArgumentError(f"kstat of order {n}: n must be 1, 2, 3 or 4{at(user_line())}.")
@@ -289,7 +289,7 @@ def kstat(data: Any, n: int = 2, *, axis: Any = None) -> Any:
 @counterpart
 def kstatvar(data: Any, n: int = 2, *, axis: Any = None) -> Any:
     """The unbiased estimate of the variance of kstat, of order 1 or 2."""
-    data, axis = _flat(data, axis)
+    data, axis = _flatten(data, axis)
     count = float(known_length(shape_of(data)[axis], "kstatvar"))
     second = kstat(data, 2, axis=axis)
     if n == 1:
@@ -325,30 +325,30 @@ def differential_entropy(
         method = "van es" if count <= 10 else "ebrahimi" if count <= 1000 else "vasicek"
     ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)
     if method == "van es":
-        apart = ordered[..., width:] - ordered[..., :-width]
-        inner = np.mean(np.log((count + 1.0) / width * apart), axis=-1)
+        spacings = ordered[..., width:] - ordered[..., :-width]
+        mean = np.mean(np.log((count + 1.0) / width * spacings), axis=-1)
         harmonic = sum(1.0 / k for k in range(width, count + 1))
-        found = inner + harmonic + log(width) - log(count + 1.0)
+        out = mean + harmonic + log(width) - log(count + 1.0)
     elif method in ("vasicek", "ebrahimi"):
-        places = np.arange(count)
-        high = ordered[..., np.minimum(places + width, count - 1)]
-        apart = high - ordered[..., np.maximum(places - width, 0)]
-        edge = np.minimum(np.minimum(places, count - 1 - places), width) / width
-        share = 2.0 if method == "vasicek" else 1.0 + edge
-        found = np.mean(np.log(count / (share * width) * apart), axis=-1)
+        i = np.arange(count)
+        high = ordered[..., np.minimum(i + width, count - 1)]
+        spacings = high - ordered[..., np.maximum(i - width, 0)]
+        edge = np.minimum(np.minimum(i, count - 1 - i), width) / width
+        factor = 2.0 if method == "vasicek" else 1.0 + edge
+        out = np.mean(np.log(count / (factor * width) * spacings), axis=-1)
     else:
         raise ArgumentError(
             f"differential_entropy with method={method!r}: for tensors it must be 'vasicek', "
             f"'van es', 'ebrahimi' or 'auto'{at(user_line())}."
         )
-    return found if base is None else found / np.log(base)
+    return out if base is None else out / np.log(base)
 
 
-def _require_power(lmbda: Any, what: str) -> None:
+def _require_power(lmbda: Any, name: str) -> None:
     if lmbda is None:
         raise ArgumentError(
-            f"{what} of a tensor requires lmbda, as its search has no derivative. Compute it with "
-            f"scipy.stats.{what} of the values and pass it{at(user_line())}."
+            f"{name} of a tensor without lmbda: maximizing the likelihood is not differentiable. "
+            f"Compute lmbda with scipy.stats.{name} and pass it{at(user_line())}."
         )
 
 
@@ -367,15 +367,16 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
     1 - x with power 2 - lmbda.
     """
     _require_power(lmbda, "yeojohnson")
-    above = values(x) >= 0
-    up = special.boxcox1p(chosen(above, x, 0.0), lmbda)
-    return chosen(above, up, -special.boxcox1p(chosen(above, 0.0, -x), 2.0 - lmbda))
+    positive = values(x) >= 0
+    right = special.boxcox1p(np.where(positive, x, 0.0), lmbda)
+    left = -special.boxcox1p(np.where(positive, 0.0, -x), 2.0 - lmbda)
+    return np.where(positive, right, left)
 
 
 @counterpart
 def yeojohnson_llf(lmb: Any, data: Any) -> Any:
     """The log-likelihood of the Yeo-Johnson power `lmb`."""
     count = shape_of(data)[0]
-    spread = np.var(yeojohnson(data, lmb), axis=0)
+    variance = np.var(yeojohnson(data, lmb), axis=0)
     jacobian = np.sum(np.sign(values(data)) * np.log1p(np.abs(data)), axis=0)
-    return -0.5 * count * np.log(spread) + (lmb - 1.0) * jacobian
+    return -0.5 * count * np.log(variance) + (lmb - 1.0) * jacobian

@@ -1,7 +1,7 @@
-"""Univariate distributions, one file for a distribution or a family: the imports are the table.
+"""Univariate distributions, one file for each distribution or family: the imports are the table.
 
 Each class has the formulas of the standard form (location 0, scale 1), as described in
-continuous_distribution.py and discrete_distribution.py.  They keep their digits in the tails.
+continuous_distribution.py and discrete_distribution.py.  They are accurate in the tails.
 common.py has constants, base classes and formulas that several distributions share.
 """
 

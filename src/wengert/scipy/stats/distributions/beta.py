@@ -15,7 +15,7 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, psi, xlog1py, xlogy
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import Positive, UnitInterval, where_finite
 
 
@@ -65,7 +65,7 @@ class _PowerLaw(UnitInterval):
 
     def log_density(self, x: Any, a: Any) -> Any:
         pole = np.logical_and(x == 0, a < 1)  # SciPy excludes this point from the support
-        return chosen(pole, -np.inf, np.log(a) + xlogy(a - 1.0, chosen(pole, 0.5, x)))
+        return np.where(pole, -np.inf, np.log(a) + xlogy(a - 1.0, np.where(pole, 0.5, x)))
 
     def log_lower(self, x: Any, a: Any) -> Any:
         return a * np.log(x)
@@ -220,21 +220,21 @@ class _BetaPrime(Positive):
 
     def _shares(self, x: Any) -> tuple[Any, Any, Any]:
         large = x > 1.0
-        return (large, chosen(large, 0.5, x / (1.0 + x)), chosen(large, 1.0 / (1.0 + x), 0.5))
+        return (large, np.where(large, 0.5, x / (1.0 + x)), np.where(large, 1.0 / (1.0 + x), 0.5))
 
     def lower(self, x: Any, a: Any, b: Any) -> Any:
         large, share, rest = self._shares(x)
-        return chosen(large, betaincc(b, a, rest), betainc(a, b, share))
+        return np.where(large, betaincc(b, a, rest), betainc(a, b, share))
 
     def upper(self, x: Any, a: Any, b: Any) -> Any:
         large, share, rest = self._shares(x)
-        return chosen(large, betainc(b, a, rest), betaincc(a, b, share))
+        return np.where(large, betainc(b, a, rest), betaincc(a, b, share))
 
     def _ratio(self, share: Any, rest: Any) -> Any:
         large = share > 0.5
-        other = chosen(large, rest, 0.5)
-        own = chosen(large, 0.5, share)
-        return chosen(large, (1.0 - other) / other, own / (1.0 - own))
+        other = np.where(large, rest, 0.5)
+        own = np.where(large, 0.5, share)
+        return np.where(large, (1.0 - other) / other, own / (1.0 - own))
 
     def quantile(self, q: Any, a: Any, b: Any) -> Any:
         return self._ratio(betaincinv(a, b, q), betainccinv(b, a, q))
@@ -243,13 +243,13 @@ class _BetaPrime(Positive):
         return self._ratio(betainccinv(a, b, q), betaincinv(b, a, q))
 
     def standard_mean(self, a: Any, b: Any) -> Any:
-        return where_finite(b > 1, lambda a, b: a / (b - 1.0), a, b, beside=(1.0, 2.0))
+        return where_finite(b > 1, lambda a, b: a / (b - 1.0), a, b, fallback=(1.0, 2.0))
 
     def standard_var(self, a: Any, b: Any) -> Any:
         def var(a: Any, b: Any) -> Any:
             return a * (a + b - 1.0) / ((b - 2.0) * (b - 1.0) ** 2)
 
-        return where_finite(b > 2, var, a, b, beside=(1.0, 3.0))
+        return where_finite(b > 2, var, a, b, fallback=(1.0, 3.0))
 
     def standard_entropy(self, a: Any, b: Any) -> Any:
         out = betaln(a, b) - (a - 1.0) * (psi(a) - psi(b))

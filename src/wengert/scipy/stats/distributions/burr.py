@@ -48,13 +48,13 @@ class _Burr(Positive):
         return d * special.beta(d + n / c, 1.0 - n / c)
 
     def standard_mean(self, c: Any, d: Any) -> Any:
-        return where_finite(c > 1, lambda c, d: self._moment(1, c, d), c, d, beside=(2.0, 1.0))
+        return where_finite(c > 1, lambda c, d: self._moment(1, c, d), c, d, fallback=(2.0, 1.0))
 
     def standard_var(self, c: Any, d: Any) -> Any:
         def var(c: Any, d: Any) -> Any:
             return self._moment(2, c, d) - self._moment(1, c, d) ** 2
 
-        return where_finite(c > 2, var, c, d, beside=(3.0, 1.0))
+        return where_finite(c > 2, var, c, d, fallback=(3.0, 1.0))
 
     def standard_entropy(self, c: Any, d: Any) -> Any:
         out = -np.log(c) - np.log(d) - (c * d - 1.0) / c * (psi(d) + EULER)
@@ -90,13 +90,15 @@ class _Burr12(Positive):
         return d * special.beta(1.0 + n / c, d - n / c)
 
     def standard_mean(self, c: Any, d: Any) -> Any:
-        return where_finite(c * d > 1, lambda c, d: self._moment(1, c, d), c, d, beside=(2.0, 2.0))
+        return where_finite(
+            c * d > 1, lambda c, d: self._moment(1, c, d), c, d, fallback=(2.0, 2.0)
+        )
 
     def standard_var(self, c: Any, d: Any) -> Any:
         def var(c: Any, d: Any) -> Any:
             return self._moment(2, c, d) - self._moment(1, c, d) ** 2
 
-        return where_finite(c * d > 2, var, c, d, beside=(3.0, 3.0))
+        return where_finite(c * d > 2, var, c, d, fallback=(3.0, 3.0))
 
     def standard_entropy(self, c: Any, d: Any) -> Any:
         return -np.log(c) - np.log(d) + (c - 1.0) / c * (psi(d) + EULER) + (d + 1.0) / d

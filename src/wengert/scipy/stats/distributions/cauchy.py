@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.random import functions
 
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import Positive
 
 
@@ -35,11 +35,11 @@ class _Cauchy(Continuous):
 
     def upper_quantile(self, q: Any) -> Any:
         # Measured from the nearer end or the middle: near pi, tan is inaccurate.
-        small = chosen(q < 0.5, q, 1.0 - q)
+        small = np.where(q < 0.5, q, 1.0 - q)
         middle = small > 0.25
-        size = 1.0 / np.tan(pi * chosen(middle, 0.25, small))
-        inner = np.tan(pi * chosen(middle, 0.5 - q, 0.0))
-        return chosen(middle, inner, chosen(q < 0.5, size, -size))
+        size = 1.0 / np.tan(pi * np.where(middle, 0.25, small))
+        inner = np.tan(pi * np.where(middle, 0.5 - q, 0.0))
+        return np.where(middle, inner, np.where(q < 0.5, size, -size))
 
     def standard_mean(self) -> Any:
         return np.nan
@@ -106,12 +106,12 @@ class _FoldCauchy(Positive):
         return (np.arctan2(1.0, x - c) + np.arctan2(1.0, x + c)) / pi
 
     def quantile(self, q: Any, c: Any) -> Any:
-        return self._of(np.cos(pi * q), np.sin(pi * q), c)
+        return self._quantile(np.cos(pi * q), np.sin(pi * q), c)
 
     def upper_quantile(self, q: Any, c: Any) -> Any:
-        return self._of(-np.cos(pi * q), np.sin(pi * q), c)
+        return self._quantile(-np.cos(pi * q), np.sin(pi * q), c)
 
-    def _of(self, cos: Any, sin: Any, c: Any) -> Any:
+    def _quantile(self, cos: Any, sin: Any, c: Any) -> Any:
         """The positive x with sin x^2 + 2 cos x = sin (1 + c^2)."""
         square = 1.0 + c * c
         root = np.sqrt(cos * cos + sin * sin * square)
@@ -138,13 +138,13 @@ class _SkewCauchy(Continuous):
         return np.abs(a) < 1
 
     def log_density(self, x: Any, a: Any) -> Any:
-        width = chosen(x < 0, 1.0 - a, 1.0 + a)
+        width = np.where(x < 0, 1.0 - a, 1.0 + a)
         return -log(pi) - 2.0 * np.log(np.hypot(1.0, x / width))
 
     def lower(self, x: Any, a: Any) -> Any:
-        low, high = chosen(x < 0, x, -1.0), chosen(x < 0, 1.0, x)
+        low, high = np.where(x < 0, x, -1.0), np.where(x < 0, 1.0, x)
         below = (1.0 - a) * np.arctan2(1.0 - a, -low) / pi
-        return chosen(x < 0, below, 1.0 - (1.0 + a) * np.arctan2(1.0 + a, high) / pi)
+        return np.where(x < 0, below, 1.0 - (1.0 + a) * np.arctan2(1.0 + a, high) / pi)
 
     def upper(self, x: Any, a: Any) -> Any:
         return self.lower(-x, -a)
@@ -152,9 +152,9 @@ class _SkewCauchy(Continuous):
     def quantile(self, q: Any, a: Any) -> Any:
         middle = 0.5 * (1.0 - a)
         low = q < middle
-        below = -(1.0 - a) / np.tan(pi * chosen(low, q, 0.25 * (1.0 - a)) / (1.0 - a))
-        above = (1.0 + a) / np.tan(pi * chosen(low, 0.25 * (1.0 + a), 1.0 - q) / (1.0 + a))
-        return chosen(low, below, above)
+        below = -(1.0 - a) / np.tan(pi * np.where(low, q, 0.25 * (1.0 - a)) / (1.0 - a))
+        above = (1.0 + a) / np.tan(pi * np.where(low, 0.25 * (1.0 + a), 1.0 - q) / (1.0 + a))
+        return np.where(low, below, above)
 
     def upper_quantile(self, q: Any, a: Any) -> Any:
         return -self.quantile(q, -a)

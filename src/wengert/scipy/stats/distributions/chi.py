@@ -29,7 +29,7 @@ from ...special import (
     psi,
     xlogy,
 )
-from ..continuous_distribution import chosen, root_or_zero
+from ..continuous_distribution import sqrt_or_zero
 from ..implicit_quantiles import Implicit
 from .common import Positive
 
@@ -51,10 +51,10 @@ class _Chi(Positive):
         return gammaincc(0.5 * df, 0.5 * (x * x))
 
     def quantile(self, q: Any, df: Any) -> Any:
-        return sqrt(2.0) * root_or_zero(gammaincinv(0.5 * df, q))
+        return sqrt(2.0) * sqrt_or_zero(gammaincinv(0.5 * df, q))
 
     def upper_quantile(self, q: Any, df: Any) -> Any:
-        return sqrt(2.0) * root_or_zero(gammainccinv(0.5 * df, q))
+        return sqrt(2.0) * sqrt_or_zero(gammainccinv(0.5 * df, q))
 
     def standard_mean(self, df: Any) -> Any:
         return sqrt(2.0) * poch(0.5 * df, 0.5)
@@ -140,13 +140,15 @@ class _NonCentralChi2(Positive, Implicit):
         growth = width - a - a * np.log(0.5 * (width / a + 1.0))  # log of 0F1, approximately
         near, small = first + growth > -300.0, growth < 600.0
         density = lookup("special.noncentral_density")
-        some = [chosen(near, p, q) for p, q in ((a, 1.0), (y, 1.0), (c, 1.0))]
-        by_sum = np.log(density(*some, n=0, m=0))
-        beside = np.logical_and(small, np.logical_not(near))
-        by_series = first + np.log(hyp0f1(chosen(beside, a, 1.0), chosen(beside, c * y, 1.0)))
+        safe = [np.where(near, p, q) for p, q in ((a, 1.0), (y, 1.0), (c, 1.0))]
+        by_sum = np.log(density(*safe, n=0, m=0))
+        use_series = np.logical_and(small, np.logical_not(near))
+        by_series = first + np.log(
+            hyp0f1(np.where(use_series, a, 1.0), np.where(use_series, c * y, 1.0))
+        )
         far = np.logical_not(np.logical_or(near, small))
-        by_bessel = self._far(*(chosen(far, p, 1.0) for p in (x, df, nc)))
-        return chosen(near, by_sum, chosen(beside, by_series, by_bessel)) - log(2.0)
+        by_bessel = self._far(*(np.where(far, p, 1.0) for p in (x, df, nc)))
+        return np.where(near, by_sum, np.where(use_series, by_series, by_bessel)) - log(2.0)
 
     def _far(self, x: Any, df: Any, nc: Any) -> Any:
         first, second = np.sqrt(x), np.sqrt(nc)

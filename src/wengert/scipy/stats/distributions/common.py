@@ -20,7 +20,7 @@ import numpy as np
 from wengert._engine.core.op import lookup
 
 from ...special import betaln, gammainc, gammaincc, gammaln, log_ndtr
-from ..continuous_distribution import Continuous, chosen, log1mexp
+from ..continuous_distribution import Continuous, log1mexp
 
 _UNDERFLOW_POWER = 1e-20
 _LARGEST_EXPONENT = 9.0  # exp(-exp(9)) is 0, also when multiplied by a power of the argument
@@ -30,13 +30,13 @@ HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 def log_normal_interval(low: Any, high: Any) -> Any:
     """The log of the probability that a normal variate is between low and high; low < high."""
-    turned = low > 0.0  # use the reflected interval, where log_ndtr is accurate
-    left, right = chosen(turned, -high, low), chosen(turned, -low, high)
+    is_reflected = low > 0.0  # use the reflected interval, where log_ndtr is accurate
+    left, right = np.where(is_reflected, -high, low), np.where(is_reflected, -low, high)
     contains_zero = right > 0.0  # the interval contains 0: subtract both tails from 1
-    first, second = log_ndtr(left), log_ndtr(chosen(contains_zero, -right, right))
+    first, second = log_ndtr(left), log_ndtr(np.where(contains_zero, -right, right))
     inside = np.log1p(-(np.exp(first) + np.exp(second)))
-    gap = chosen(contains_zero, -1.0, first - second)
-    return chosen(contains_zero, inside, second + log1mexp(gap))
+    gap = np.where(contains_zero, -1.0, first - second)
+    return np.where(contains_zero, inside, second + log1mexp(gap))
 
 
 def log1p_ratio(c: Any, x: Any) -> Any:
@@ -60,32 +60,34 @@ def log_binomial(n: Any, k: Any) -> Any:
 
 
 def gammainc_of_power(x: Any, beta: Any) -> Any:
-    """P(1 / beta, x^beta) for x >= 0, x / gamma(1 + 1 / beta) times a power of x near 0.
+    """P(1 / beta, x^beta) for x >= 0; near 0 it is x / gamma(1 + 1 / beta).
 
     Where x^beta is tiny, the derivative of P is a quotient of numbers that underflow; there two
-    terms of the series are accurate to all digits, DLMF 8.7.1.
+    terms of the series are accurate to rounding, DLMF 8.7.1.
     """
     a, positive = 1.0 / beta, x > 0
-    log_power = beta * np.log(chosen(positive, x, 1.0))
-    power = chosen(positive, np.exp(np.minimum(log_power, _LARGEST_EXPONENT)), 0.0)
+    log_power = beta * np.log(np.where(positive, x, 1.0))
+    power = np.where(positive, np.exp(np.minimum(log_power, _LARGEST_EXPONENT)), 0.0)
     tiny = power < _UNDERFLOW_POWER
-    few = x * np.exp(-gammaln(1.0 + a)) * (1.0 - a / (1.0 + a) * chosen(tiny, power, 0.0))
-    return chosen(tiny, few, gammainc(a, chosen(tiny, 1.0, power)))
+    two_terms = x * np.exp(-gammaln(1.0 + a)) * (1.0 - a / (1.0 + a) * np.where(tiny, power, 0.0))
+    return np.where(tiny, two_terms, gammainc(a, np.where(tiny, 1.0, power)))
 
 
 def gammaincc_of_power(x: Any, beta: Any) -> Any:
     """Q(1 / beta, x^beta) for x >= 0, the complement of `gammainc_of_power`."""
-    a, tiny = 1.0 / beta, beta * np.log(chosen(x > 0, x, 1.0)) < -46.0
+    a, tiny = 1.0 / beta, beta * np.log(np.where(x > 0, x, 1.0)) < -46.0
     tiny = np.logical_or(tiny, x == 0)
-    some = chosen(tiny, 1.0, x)
-    power = np.exp(np.minimum(beta * np.log(some), _LARGEST_EXPONENT))
-    return chosen(tiny, 1.0 - gammainc_of_power(chosen(tiny, x, 0.0), beta), gammaincc(a, power))
+    safe = np.where(tiny, 1.0, x)
+    power = np.exp(np.minimum(beta * np.log(safe), _LARGEST_EXPONENT))
+    return np.where(
+        tiny, 1.0 - gammainc_of_power(np.where(tiny, x, 0.0), beta), gammaincc(a, power)
+    )
 
 
-def where_finite(condition: Any, formula: Any, *shapes: Any, beside: tuple[float, ...]) -> Any:
-    """formula(*shapes) where `condition` holds, else inf; there it is evaluated at `beside`."""
-    some = [chosen(condition, s, b) for s, b in zip(shapes, beside, strict=True)]
-    return chosen(condition, formula(*some), np.inf)
+def where_finite(condition: Any, formula: Any, *shapes: Any, fallback: tuple[float, ...]) -> Any:
+    """formula(*shapes) where `condition` holds, else inf; there it is evaluated at `fallback`."""
+    safe = [np.where(condition, s, b) for s, b in zip(shapes, fallback, strict=True)]
+    return np.where(condition, formula(*safe), np.inf)
 
 
 class UnitInterval(Continuous):
@@ -119,8 +121,8 @@ class Symmetric(Continuous):
     def lower(self, x: Any, *shapes: Any) -> Any:
         """The cumulative distribution function."""
         low = x < 0.0
-        beyond = self.tail(chosen(low, -x, x), *shapes)
-        return chosen(low, beyond, 1.0 - beyond)
+        beyond = self.tail(np.where(low, -x, x), *shapes)
+        return np.where(low, beyond, 1.0 - beyond)
 
     def upper(self, x: Any, *shapes: Any) -> Any:
         """The survival function."""
@@ -129,8 +131,8 @@ class Symmetric(Continuous):
     def quantile(self, q: Any, *shapes: Any) -> Any:
         """The inverse of `lower`."""
         low = q < 0.5
-        size = self.of_tail(chosen(low, q, 1.0 - q), *shapes)
-        return chosen(low, -size, size)
+        size = self.of_tail(np.where(low, q, 1.0 - q), *shapes)
+        return np.where(low, -size, size)
 
     def upper_quantile(self, q: Any, *shapes: Any) -> Any:
         """The inverse of `upper`."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from ..implicit_quantiles import Implicit
 
 _REST_OF_PI = 1.2246467991473532e-16  # pi minus its nearest double
@@ -30,12 +30,12 @@ class _Cosine(Implicit):
     def lower(self, x: Any) -> Any:
         away = (x + pi) + _REST_OF_PI
         near = away < 0.5
-        square = chosen(near, away, 0.0) ** 2
+        square = np.where(near, away, 0.0) ** 2
         total: Any = 1.0
         for n in (17, 15, 13, 11, 9, 7, 5):  # y - sin y by its series, without cancellation
             total = 1.0 - square * total / (n * (n - 1.0))
         close = away * square * total / 6.0
-        return chosen(near, close, away + np.sin(x)) / (2.0 * pi)
+        return np.where(near, close, away + np.sin(x)) / (2.0 * pi)
 
     def upper(self, x: Any) -> Any:
         return self.lower(-x)

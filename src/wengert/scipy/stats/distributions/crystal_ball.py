@@ -15,7 +15,7 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import log_ndtr, ndtr, ndtri
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import HALF_LOG_2PI
 
 
@@ -32,41 +32,41 @@ class _CrystalBall(Continuous):
 
     def _far(self, x: Any, beta: Any, m: Any) -> Any:
         """log(1 - beta (x + beta) / m) for x < -beta."""
-        return np.log1p(-beta / m * chosen(x < -beta, x + beta, 0.0))
+        return np.log1p(-beta / m * np.where(x < -beta, x + beta, 0.0))
 
     def log_density(self, x: Any, beta: Any, m: Any) -> Any:
         low = x < -beta
         tail = -m * self._far(x, beta, m) - 0.5 * (beta * beta)
-        normal = -0.5 * chosen(low, 0.0, x) ** 2
-        return chosen(low, tail, normal) - self._logs(beta, m)[1]
+        normal = -0.5 * np.where(low, 0.0, x) ** 2
+        return np.where(low, tail, normal) - self._logs(beta, m)[1]
 
     def lower(self, x: Any, beta: Any, m: Any) -> Any:
-        power, whole = self._logs(beta, m)
-        tail = np.exp(power - whole + (1.0 - m) * self._far(x, beta, m))
-        inner = chosen(x < -beta, -beta, x)
-        normal = np.exp(HALF_LOG_2PI - whole) * (ndtr(inner) - ndtr(-beta))
-        return chosen(x < -beta, tail, np.exp(power - whole) + normal)
+        power, log_total = self._logs(beta, m)
+        tail = np.exp(power - log_total + (1.0 - m) * self._far(x, beta, m))
+        inner = np.where(x < -beta, -beta, x)
+        normal = np.exp(HALF_LOG_2PI - log_total) * (ndtr(inner) - ndtr(-beta))
+        return np.where(x < -beta, tail, np.exp(power - log_total) + normal)
 
     def upper(self, x: Any, beta: Any, m: Any) -> Any:
-        power, whole = self._logs(beta, m)
-        inner = chosen(x < -beta, -beta, x)
-        normal = np.exp(HALF_LOG_2PI - whole) * ndtr(-inner)
-        tail = -np.expm1(power - whole + (1.0 - m) * self._far(x, beta, m))
-        return chosen(x < -beta, tail, normal)
+        power, log_total = self._logs(beta, m)
+        inner = np.where(x < -beta, -beta, x)
+        normal = np.exp(HALF_LOG_2PI - log_total) * ndtr(-inner)
+        tail = -np.expm1(power - log_total + (1.0 - m) * self._far(x, beta, m))
+        return np.where(x < -beta, tail, normal)
 
     def quantile(self, q: Any, beta: Any, m: Any) -> Any:
-        return self._of(q, 1.0 - q, beta, m)
+        return self._quantile(q, 1.0 - q, beta, m)
 
     def upper_quantile(self, q: Any, beta: Any, m: Any) -> Any:
-        return self._of(1.0 - q, q, beta, m)
+        return self._quantile(1.0 - q, q, beta, m)
 
-    def _of(self, below: Any, above: Any, beta: Any, m: Any) -> Any:
-        power, whole = self._logs(beta, m)
-        low = below < np.exp(power - whole)
-        size = np.log(chosen(low, below, 0.5)) - chosen(low, power - whole, log(0.5))
+    def _quantile(self, below: Any, above: Any, beta: Any, m: Any) -> Any:
+        power, log_total = self._logs(beta, m)
+        low = below < np.exp(power - log_total)
+        size = np.log(np.where(low, below, 0.5)) - np.where(low, power - log_total, log(0.5))
         tail = -beta - m / beta * np.expm1(size / (1.0 - m))
-        normal = -ndtri(chosen(low, 0.5, above * np.exp(whole - HALF_LOG_2PI)))
-        return chosen(low, tail, normal)
+        normal = -ndtri(np.where(low, 0.5, above * np.exp(log_total - HALF_LOG_2PI)))
+        return np.where(low, tail, normal)
 
     def standard_draw(self, key: Any, shape: Any, beta: Any, m: Any) -> Any:
         return self.quantile(functions.uniform(key, shape), beta, m)

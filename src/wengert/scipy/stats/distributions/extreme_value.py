@@ -16,7 +16,7 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import exprel, hyperu
-from ..continuous_distribution import Continuous, chosen, log1mexp
+from ..continuous_distribution import Continuous, log1mexp
 from .common import EULER, Positive, log1p_ratio
 
 
@@ -24,8 +24,8 @@ class _GenExtreme(Continuous):
     """The generalized extreme value distribution; c = 0 gives gumbel_r, as in SciPy."""
 
     def support_of(self, c: Any) -> Any:
-        some = chosen(c == 0, 1.0, c)
-        return chosen(c < 0, 1.0 / some, -np.inf), chosen(c > 0, 1.0 / some, np.inf)
+        safe = np.where(c == 0, 1.0, c)
+        return np.where(c < 0, 1.0 / safe, -np.inf), np.where(c > 0, 1.0 / safe, np.inf)
 
     def inside_of(self, c: Any) -> Any:
         return 0.0

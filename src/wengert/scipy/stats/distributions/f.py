@@ -14,7 +14,6 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import betaln, fdtr, fdtrc, fdtri, psi, xlogy
-from ..continuous_distribution import chosen
 from .common import Positive
 
 
@@ -43,13 +42,13 @@ class _F(Positive):
         return 1.0 / fdtri(dfd, dfn, q)
 
     def standard_mean(self, dfn: Any, dfd: Any) -> Any:
-        some = chosen(dfd > 2, dfd, 3.0)
-        return chosen(dfd > 2, some / (some - 2.0), np.inf) + 0.0 * dfn
+        safe = np.where(dfd > 2, dfd, 3.0)
+        return np.where(dfd > 2, safe / (safe - 2.0), np.inf) + 0.0 * dfn
 
     def standard_var(self, dfn: Any, dfd: Any) -> Any:
-        some = chosen(dfd > 4, dfd, 5.0)
-        out = 2.0 * some * some * (dfn + some - 2.0) / (dfn * (some - 2.0) ** 2 * (some - 4.0))
-        return chosen(dfd > 4, out, np.inf)
+        safe = np.where(dfd > 4, dfd, 5.0)
+        out = 2.0 * safe * safe * (dfn + safe - 2.0) / (dfn * (safe - 2.0) ** 2 * (safe - 4.0))
+        return np.where(dfd > 4, out, np.inf)
 
     def standard_entropy(self, dfn: Any, dfd: Any) -> Any:
         n, m = 0.5 * dfn, 0.5 * dfd

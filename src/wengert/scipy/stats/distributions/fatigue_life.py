@@ -45,14 +45,14 @@ class _FatigueLife(Positive):
     def log_upper(self, x: Any, c: Any) -> Any:
         return log_ndtr(-self._deviation(x, c))
 
-    def _of(self, z: Any, c: Any) -> Any:
+    def _quantile(self, z: Any, c: Any) -> Any:
         return np.exp(2.0 * np.arcsinh(0.5 * c * z))
 
     def quantile(self, q: Any, c: Any) -> Any:
-        return self._of(ndtri(q), c)
+        return self._quantile(ndtri(q), c)
 
     def upper_quantile(self, q: Any, c: Any) -> Any:
-        return self._of(-ndtri(q), c)
+        return self._quantile(-ndtri(q), c)
 
     def standard_mean(self, c: Any) -> Any:
         return 0.5 * (c * c) + 1.0
@@ -61,7 +61,7 @@ class _FatigueLife(Positive):
         return c * c * (1.25 * (c * c) + 1.0)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return self._of(functions.normal(key, shape), c)
+        return self._quantile(functions.normal(key, shape), c)
 
 
 fatiguelife = _FatigueLife("fatiguelife")

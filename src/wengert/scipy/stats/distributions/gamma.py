@@ -24,7 +24,7 @@ from ...special import (
     psi,
     xlogy,
 )
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import Positive, Symmetric, where_finite
 
 
@@ -91,11 +91,11 @@ class _InvGamma(Positive):
         return 1.0 / gammaincinv(a, q)
 
     def standard_mean(self, a: Any) -> Any:
-        return chosen(a > 1, 1.0 / (chosen(a > 1, a, 2.0) - 1.0), np.inf)
+        return np.where(a > 1, 1.0 / (np.where(a > 1, a, 2.0) - 1.0), np.inf)
 
     def standard_var(self, a: Any) -> Any:
-        some = chosen(a > 2, a, 3.0)
-        return chosen(a > 2, 1.0 / ((some - 1.0) ** 2 * (some - 2.0)), np.inf)
+        safe = np.where(a > 2, a, 3.0)
+        return np.where(a > 2, 1.0 / ((safe - 1.0) ** 2 * (safe - 2.0)), np.inf)
 
     def standard_entropy(self, a: Any) -> Any:
         return a - (a + 1.0) * psi(a) + gammaln(a)
@@ -146,30 +146,30 @@ class _GenGamma(Positive):
 
     def lower(self, x: Any, a: Any, c: Any) -> Any:
         y = x**c
-        return chosen(c > 0, gammainc(a, y), gammaincc(a, y))
+        return np.where(c > 0, gammainc(a, y), gammaincc(a, y))
 
     def upper(self, x: Any, a: Any, c: Any) -> Any:
         y = x**c
-        return chosen(c > 0, gammaincc(a, y), gammainc(a, y))
+        return np.where(c > 0, gammaincc(a, y), gammainc(a, y))
 
     def quantile(self, q: Any, a: Any, c: Any) -> Any:
-        return chosen(c > 0, gammaincinv(a, q), gammainccinv(a, q)) ** (1.0 / c)
+        return np.where(c > 0, gammaincinv(a, q), gammainccinv(a, q)) ** (1.0 / c)
 
     def upper_quantile(self, q: Any, a: Any, c: Any) -> Any:
-        return chosen(c > 0, gammainccinv(a, q), gammaincinv(a, q)) ** (1.0 / c)
+        return np.where(c > 0, gammainccinv(a, q), gammaincinv(a, q)) ** (1.0 / c)
 
     def _moment(self, n: float, a: Any, c: Any) -> Any:
         return np.exp(gammaln(a + n / c) - gammaln(a))
 
     def standard_mean(self, a: Any, c: Any) -> Any:
         found = a + 1.0 / c > 0
-        return where_finite(found, lambda a, c: self._moment(1, a, c), a, c, beside=(1.0, 1.0))
+        return where_finite(found, lambda a, c: self._moment(1, a, c), a, c, fallback=(1.0, 1.0))
 
     def standard_var(self, a: Any, c: Any) -> Any:
         def var(a: Any, c: Any) -> Any:
             return self._moment(2, a, c) - self._moment(1, a, c) ** 2
 
-        return where_finite(a + 2.0 / c > 0, var, a, c, beside=(1.0, 1.0))
+        return where_finite(a + 2.0 / c > 0, var, a, c, fallback=(1.0, 1.0))
 
     def standard_entropy(self, a: Any, c: Any) -> Any:
         return a * (1.0 - psi(a)) + psi(a) / c + gammaln(a) - np.log(np.abs(c))
@@ -205,7 +205,7 @@ class _LogGamma(Continuous):
     def _log(self, x: Any, log_q: Any, c: Any) -> Any:
         """The inverse of P(c, exp(x)) = q; for small q from P(c, x) = x^c / gamma(c + 1)."""
         tiny = x < 1e-250
-        return chosen(tiny, (log_q + gammaln(c + 1.0)) / c, np.log(chosen(tiny, 1.0, x)))
+        return np.where(tiny, (log_q + gammaln(c + 1.0)) / c, np.log(np.where(tiny, 1.0, x)))
 
     def standard_mean(self, c: Any) -> Any:
         return psi(c)

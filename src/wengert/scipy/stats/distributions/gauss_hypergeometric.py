@@ -21,8 +21,8 @@ class _GaussHyper(Continuous):
     ends = (0.0, 1.0)
 
     def valid(self, a: Any, b: Any, c: Any, z: Any) -> Any:
-        some = np.logical_and(a > 0, b > 0)
-        return np.logical_and(some, np.logical_and(c == c, z > -1))
+        valid = np.logical_and(a > 0, b > 0)
+        return np.logical_and(valid, np.logical_and(c == c, z > -1))
 
     def log_density(self, x: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
         out = xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - c * np.log1p(z * x)

@@ -20,8 +20,8 @@ class _HyperGeom(Finite):
     """The number of type-1 items in `N` draws without replacement; `n` of `M` are type 1."""
 
     def valid(self, M: Any, n: Any, N: Any) -> Any:
-        whole = np.logical_and(is_count(M), np.logical_and(is_count(n), is_count(N)))
-        return np.logical_and(whole, np.logical_and(n <= M, N <= M))
+        are_counts = np.logical_and(is_count(M), np.logical_and(is_count(n), is_count(N)))
+        return np.logical_and(are_counts, np.logical_and(n <= M, N <= M))
 
     def support_of(self, M: Any, n: Any, N: Any) -> Any:
         return np.maximum(N - (M - n), 0.0), np.minimum(n, N)
@@ -44,8 +44,8 @@ class _NHyperGeom(Finite):
     """The number of type-1 items drawn before `r` of type 2; `n` of `M` are type 1."""
 
     def valid(self, M: Any, n: Any, r: Any) -> Any:
-        some = np.logical_and(n >= 0, n <= M)
-        return np.logical_and(some, np.logical_and(r >= 0, r <= M - n))
+        valid = np.logical_and(n >= 0, n <= M)
+        return np.logical_and(valid, np.logical_and(r >= 0, r <= M - n))
 
     def support_of(self, M: Any, n: Any, r: Any) -> Any:
         return 0.0, n * 1.0

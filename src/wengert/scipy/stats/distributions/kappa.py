@@ -14,7 +14,7 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import exprel
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .burr import log1p_power
 from .common import Positive, log1p_ratio
 
@@ -27,10 +27,10 @@ class _Kappa3(Positive):
 
     def log_density(self, x: Any, a: Any) -> Any:
         positive = x > 0
-        point = chosen(positive, x, 1.0)
+        point = np.where(positive, x, 1.0)
         inside = np.log(a) + (a + 1.0) * (self.log_lower(point, a) - np.log(point))
         start = np.log(a) - (a + 1.0) / a * np.logaddexp(np.log(a), a * np.log(x))
-        return chosen(positive, inside, start)
+        return np.where(positive, inside, start)
 
     def log_lower(self, x: Any, a: Any) -> Any:
         return -log1p_power(np.log(a) - a * np.log(x)) / a
@@ -57,11 +57,11 @@ class _Kappa4(Continuous):
         return np.logical_and(h == h, k == k)
 
     def support_of(self, h: Any, k: Any) -> Any:
-        some_k = chosen(k == 0, 1.0, k)
-        y = np.log(chosen(h > 0, h, 1.0))  # below, 1 - h (1 - k x)^(1/k) is negative
+        some_k = np.where(k == 0, 1.0, k)
+        y = np.log(np.where(h > 0, h, 1.0))  # below, 1 - h (1 - k x)^(1/k) is negative
         below = y * exprel(-k * y)
-        low = chosen(h > 0, below, chosen(k < 0, 1.0 / some_k, -np.inf))
-        return low, chosen(k > 0, 1.0 / some_k, np.inf)
+        low = np.where(h > 0, below, np.where(k < 0, 1.0 / some_k, -np.inf))
+        return low, np.where(k > 0, 1.0 / some_k, np.inf)
 
     def inside_of(self, h: Any, k: Any) -> Any:
         return self.quantile(0.5, h, k)
@@ -72,25 +72,25 @@ class _Kappa4(Continuous):
         return inner, -log1p_ratio(-h, np.exp(inner))
 
     def log_density(self, x: Any, h: Any, k: Any) -> Any:
-        inner, whole = self._parts(x, h, k)
-        return inner - np.log1p(-k * x) + (1.0 - h) * whole
+        inner, log_cdf = self._parts(x, h, k)
+        return inner - np.log1p(-k * x) + (1.0 - h) * log_cdf
 
     def log_lower(self, x: Any, h: Any, k: Any) -> Any:
         return self._parts(x, h, k)[1]
 
     def quantile(self, q: Any, h: Any, k: Any) -> Any:
-        return self._of(-np.log(q), h, k)
+        return self._quantile(-np.log(q), h, k)
 
     def upper_quantile(self, q: Any, h: Any, k: Any) -> Any:
-        return self._of(-np.log1p(-q), h, k)
+        return self._quantile(-np.log1p(-q), h, k)
 
-    def _of(self, size: Any, h: Any, k: Any) -> Any:
+    def _quantile(self, size: Any, h: Any, k: Any) -> Any:
         """The quantile as a function of -log(q)."""
         y = -np.log(size * exprel(-h * size))
         return y * exprel(-k * y)
 
     def standard_draw(self, key: Any, shape: Any, h: Any, k: Any) -> Any:
-        return self._of(functions.exponential(key, shape), h, k)
+        return self._quantile(functions.exponential(key, shape), h, k)
 
 
 kappa4 = _Kappa4("kappa4")

@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.random import functions
 
-from ..continuous_distribution import Continuous, chosen, log1mexp
+from ..continuous_distribution import Continuous, log1mexp
 from ..discrete_distribution import Discrete
 from .common import Positive, where_finite
 
@@ -26,22 +26,22 @@ class _Laplace(Continuous):
         return -np.abs(x) - log(2.0)
 
     def lower(self, x: Any) -> Any:
-        half = 0.5 * np.exp(chosen(x > 0, -x, x))  # differentiable at 0, unlike |x|
-        return chosen(x > 0, 1.0 - half, half)
+        half = 0.5 * np.exp(np.where(x > 0, -x, x))  # differentiable at 0, unlike |x|
+        return np.where(x > 0, 1.0 - half, half)
 
     def upper(self, x: Any) -> Any:
         return self.lower(-x)
 
     def log_lower(self, x: Any) -> Any:
-        return chosen(x > 0, np.log1p(-0.5 * np.exp(-np.abs(x))), x - log(2.0))
+        return np.where(x > 0, np.log1p(-0.5 * np.exp(-np.abs(x))), x - log(2.0))
 
     def log_upper(self, x: Any) -> Any:
         return self.log_lower(-x)
 
     def quantile(self, q: Any) -> Any:
         low = q < 0.5
-        size = np.log(2.0 * chosen(low, q, 1.0 - q))
-        return chosen(low, size, -size)
+        size = np.log(2.0 * np.where(low, q, 1.0 - q))
+        return np.where(low, size, -size)
 
     def upper_quantile(self, q: Any) -> Any:
         return -self.quantile(q)
@@ -69,32 +69,32 @@ class _LaplaceAsymmetric(Continuous):
         return kappa > 0
 
     def log_density(self, x: Any, kappa: Any) -> Any:
-        return chosen(x >= 0, -x * kappa, x / kappa) - np.log(kappa + 1.0 / kappa)
+        return np.where(x >= 0, -x * kappa, x / kappa) - np.log(kappa + 1.0 / kappa)
 
     def lower(self, x: Any, kappa: Any) -> Any:
-        return chosen(x >= 0, 1.0 - self._above(x, kappa), self._below(x, kappa))
+        return np.where(x >= 0, 1.0 - self._above(x, kappa), self._below(x, kappa))
 
     def upper(self, x: Any, kappa: Any) -> Any:
-        return chosen(x >= 0, self._above(x, kappa), 1.0 - self._below(x, kappa))
+        return np.where(x >= 0, self._above(x, kappa), 1.0 - self._below(x, kappa))
 
     def _above(self, x: Any, kappa: Any) -> Any:
-        return np.exp(-kappa * chosen(x >= 0, x, 0.0)) / (1.0 + kappa * kappa)
+        return np.exp(-kappa * np.where(x >= 0, x, 0.0)) / (1.0 + kappa * kappa)
 
     def _below(self, x: Any, kappa: Any) -> Any:
-        return np.exp(chosen(x >= 0, 0.0, x) / kappa) * (kappa * kappa) / (1.0 + kappa * kappa)
+        return np.exp(np.where(x >= 0, 0.0, x) / kappa) * (kappa * kappa) / (1.0 + kappa * kappa)
 
     def quantile(self, q: Any, kappa: Any) -> Any:
-        return self._of(q, 1.0 - q, kappa)
+        return self._quantile(q, 1.0 - q, kappa)
 
     def upper_quantile(self, q: Any, kappa: Any) -> Any:
-        return self._of(1.0 - q, q, kappa)
+        return self._quantile(1.0 - q, q, kappa)
 
-    def _of(self, below: Any, above: Any, kappa: Any) -> Any:
+    def _quantile(self, below: Any, above: Any, kappa: Any) -> Any:
         square = kappa * kappa
         high = above * (1.0 + square) <= 1.0
-        right = -np.log(chosen(high, above, 1.0) * (1.0 + square)) / kappa
-        left = kappa * np.log(chosen(high, 1.0, below) * (1.0 + square) / square)
-        return chosen(high, right, left)
+        right = -np.log(np.where(high, above, 1.0) * (1.0 + square)) / kappa
+        left = kappa * np.log(np.where(high, 1.0, below) * (1.0 + square) / square)
+        return np.where(high, right, left)
 
     def standard_mean(self, kappa: Any) -> Any:
         return 1.0 / kappa - kappa
@@ -134,13 +134,13 @@ class _LogLaplace(Positive):
         return np.exp(-laplace.quantile(q) / c)
 
     def standard_mean(self, c: Any) -> Any:
-        return where_finite(c > 1, lambda c: c * c / (c * c - 1.0), c, beside=(2.0,))
+        return where_finite(c > 1, lambda c: c * c / (c * c - 1.0), c, fallback=(2.0,))
 
     def standard_var(self, c: Any) -> Any:
         def var(c: Any) -> Any:
             return c * c / (c * c - 4.0) - (c * c / (c * c - 1.0)) ** 2
 
-        return where_finite(c > 2, var, c, beside=(3.0,))
+        return where_finite(c > 2, var, c, fallback=(3.0,))
 
     def standard_entropy(self, c: Any) -> Any:
         return np.log(2.0 / c) + 1.0
@@ -173,13 +173,13 @@ class _DLaplace(Discrete):
 
     def lower(self, k: Any, a: Any) -> Any:
         right = k >= 0
-        tail = np.exp(-a * chosen(right, k + 1.0, -k)) / (1.0 + np.exp(-a))
-        return chosen(right, 1.0 - tail, tail)
+        tail = np.exp(-a * np.where(right, k + 1.0, -k)) / (1.0 + np.exp(-a))
+        return np.where(right, 1.0 - tail, tail)
 
     def upper(self, k: Any, a: Any) -> Any:
         right = k >= 0
-        tail = np.exp(-a * chosen(right, k + 1.0, -k)) / (1.0 + np.exp(-a))
-        return chosen(right, tail, 1.0 - tail)
+        tail = np.exp(-a * np.where(right, k + 1.0, -k)) / (1.0 + np.exp(-a))
+        return np.where(right, tail, 1.0 - tail)
 
     def standard_mean(self, a: Any) -> Any:
         return 0.0 * a

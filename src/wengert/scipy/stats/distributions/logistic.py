@@ -16,7 +16,7 @@ from wengert._engine.core.op import lookup
 from wengert.random import functions
 
 from ...special import expit, exprel, log_expit, logit, polygamma, psi
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import EULER, Positive
 
 
@@ -133,10 +133,10 @@ class _GenHalfLogistic(Continuous):
         return c > 0
 
     def support_of(self, c: Any) -> Any:
-        return 0.0, 1.0 / chosen(c > 0, c, 1.0)
+        return 0.0, 1.0 / np.where(c > 0, c, 1.0)
 
     def inside_of(self, c: Any) -> Any:
-        return 0.5 / chosen(c > 0, c, 1.0)
+        return 0.5 / np.where(c > 0, c, 1.0)
 
     at_high = False
 

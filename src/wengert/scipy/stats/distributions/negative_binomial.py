@@ -82,7 +82,7 @@ geom = _Geom("geom")
 class _BetaNBinom(Discrete):
     """The negative binomial distribution whose success probability is beta(a, b) distributed."""
 
-    light = False
+    has_light_tail = False
 
     def valid(self, n: Any, a: Any, b: Any) -> Any:
         return np.logical_and(n >= 0, np.logical_and(a > 0, b > 0))
@@ -95,13 +95,13 @@ class _BetaNBinom(Discrete):
         def mean(n: Any, a: Any, b: Any) -> Any:
             return n * b / (a - 1.0)
 
-        return where_finite(a > 1, mean, n, a, b, beside=(1.0, 2.0, 1.0))
+        return where_finite(a > 1, mean, n, a, b, fallback=(1.0, 2.0, 1.0))
 
     def standard_var(self, n: Any, a: Any, b: Any) -> Any:
         def var(n: Any, a: Any, b: Any) -> Any:
             return n * b * (n + a - 1.0) * (a + b - 1.0) / ((a - 2.0) * (a - 1.0) ** 2)
 
-        return where_finite(a > 2, var, n, a, b, beside=(1.0, 3.0, 1.0))
+        return where_finite(a > 2, var, n, a, b, fallback=(1.0, 3.0, 1.0))
 
 
 betanbinom = _BetaNBinom("betanbinom")

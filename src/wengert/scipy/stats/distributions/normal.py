@@ -26,7 +26,7 @@ from ...special import (
     ndtri_exp,
     owens_t,
 )
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from ..implicit_quantiles import Implicit
 from .common import (
     HALF_LOG_2PI,
@@ -83,9 +83,11 @@ class _TruncNorm(Continuous):
         return a, b
 
     def inside_of(self, a: Any, b: Any) -> Any:
-        some = np.isfinite(a), np.isfinite(b)
-        middle = 0.5 * (chosen(some[0], a, 0.0) + chosen(some[1], b, 0.0))
-        return chosen(some[0], chosen(some[1], middle, a + 1.0), chosen(some[1], b - 1.0, 0.0))
+        finite = np.isfinite(a), np.isfinite(b)
+        middle = 0.5 * (np.where(finite[0], a, 0.0) + np.where(finite[1], b, 0.0))
+        return np.where(
+            finite[0], np.where(finite[1], middle, a + 1.0), np.where(finite[1], b - 1.0, 0.0)
+        )
 
     def log_density(self, x: Any, a: Any, b: Any) -> Any:
         return -0.5 * (x * x) - HALF_LOG_2PI - log_normal_interval(a, b)
@@ -103,11 +105,14 @@ class _TruncNorm(Continuous):
         return self._between(np.log1p(-q), np.log(q), a, b)
 
     def _between(self, log_q: Any, log_rest: Any, a: Any, b: Any) -> Any:
-        turned = a > 0.0
-        low, high = chosen(turned, -b, a), chosen(turned, -a, b)
-        to_high, to_low = chosen(turned, log_rest, log_q), chosen(turned, log_q, log_rest)
-        found = ndtri_exp(np.logaddexp(to_low + log_ndtr(low), to_high + log_ndtr(high)))
-        return chosen(turned, -found, found)
+        is_reflected = a > 0.0
+        low, high = np.where(is_reflected, -b, a), np.where(is_reflected, -a, b)
+        to_high, to_low = (
+            np.where(is_reflected, log_rest, log_q),
+            np.where(is_reflected, log_q, log_rest),
+        )
+        out = ndtri_exp(np.logaddexp(to_low + log_ndtr(low), to_high + log_ndtr(high)))
+        return np.where(is_reflected, -out, out)
 
     def standard_mean(self, a: Any, b: Any) -> Any:
         first, second = self._edges(a, b)
@@ -115,14 +120,14 @@ class _TruncNorm(Continuous):
 
     def standard_var(self, a: Any, b: Any) -> Any:
         first, second = self._edges(a, b)
-        low = chosen(np.isfinite(a), a, 0.0) * first
-        high = chosen(np.isfinite(b), b, 0.0) * second
+        low = np.where(np.isfinite(a), a, 0.0) * first
+        high = np.where(np.isfinite(b), b, 0.0) * second
         return 1.0 + low - high - (first - second) ** 2
 
     def standard_entropy(self, a: Any, b: Any) -> Any:
         first, second = self._edges(a, b)
-        low = chosen(np.isfinite(a), a, 0.0) * first
-        high = chosen(np.isfinite(b), b, 0.0) * second
+        low = np.where(np.isfinite(a), a, 0.0) * first
+        high = np.where(np.isfinite(b), b, 0.0) * second
         return HALF_LOG_2PI + 0.5 + log_normal_interval(a, b) + 0.5 * (low - high)
 
     def _edges(self, a: Any, b: Any) -> tuple[Any, Any]:
@@ -298,7 +303,7 @@ class _GenNorm(Symmetric):
 
     def log_density(self, x: Any, beta: Any) -> Any:
         # abs(x) has the derivative 0 at 0, which would hide higher derivatives of the power.
-        size = chosen(beta > 1.0, chosen(x < 0.0, -x, x), np.abs(x))
+        size = np.where(beta > 1.0, np.where(x < 0.0, -x, x), np.abs(x))
         return np.log(0.5 * beta) - gammaln(1.0 / beta) - size**beta
 
     def tail(self, x: Any, beta: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import exprel
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import Positive, log1p_ratio, where_finite
 
 
@@ -47,12 +47,12 @@ class _Pareto(Continuous):
         return q ** (-1.0 / b)
 
     def standard_mean(self, b: Any) -> Any:
-        some = chosen(b > 1, b, 2.0)
-        return chosen(b > 1, some / (some - 1.0), np.inf)
+        safe = np.where(b > 1, b, 2.0)
+        return np.where(b > 1, safe / (safe - 1.0), np.inf)
 
     def standard_var(self, b: Any) -> Any:
-        some = chosen(b > 2, b, 3.0)
-        return chosen(b > 2, some / ((some - 2.0) * (some - 1.0) ** 2), np.inf)
+        safe = np.where(b > 2, b, 3.0)
+        return np.where(b > 2, safe / ((safe - 2.0) * (safe - 1.0) ** 2), np.inf)
 
     def standard_entropy(self, b: Any) -> Any:
         return 1.0 + 1.0 / b - np.log(b)
@@ -68,10 +68,10 @@ class _GenPareto(Continuous):
     """The generalized Pareto distribution; c = 0 gives expon."""
 
     def support_of(self, c: Any) -> Any:
-        return 0.0, chosen(c < 0, -1.0 / chosen(c < 0, c, -1.0), np.inf)
+        return 0.0, np.where(c < 0, -1.0 / np.where(c < 0, c, -1.0), np.inf)
 
     def inside_of(self, c: Any) -> Any:
-        return chosen(c < 0, -0.5 / chosen(c < 0, c, -1.0), 1.0)
+        return np.where(c < 0, -0.5 / np.where(c < 0, c, -1.0), 1.0)
 
     at_high = False
 
@@ -93,11 +93,11 @@ class _GenPareto(Continuous):
         return y * exprel(c * y)
 
     def standard_mean(self, c: Any) -> Any:
-        return chosen(c < 1, 1.0 / (1.0 - chosen(c < 1, c, 0.0)), np.inf)
+        return np.where(c < 1, 1.0 / (1.0 - np.where(c < 1, c, 0.0)), np.inf)
 
     def standard_var(self, c: Any) -> Any:
-        some = chosen(c < 0.5, c, 0.0)
-        return chosen(c < 0.5, 1.0 / ((1.0 - some) ** 2 * (1.0 - 2.0 * some)), np.inf)
+        safe = np.where(c < 0.5, c, 0.0)
+        return np.where(c < 0.5, 1.0 / ((1.0 - safe) ** 2 * (1.0 - 2.0 * safe)), np.inf)
 
     def standard_entropy(self, c: Any) -> Any:
         return 1.0 + c
@@ -132,13 +132,13 @@ class _Lomax(Positive):
         return np.expm1(-np.log(q) / c)
 
     def standard_mean(self, c: Any) -> Any:
-        return where_finite(c > 1, lambda c: 1.0 / (c - 1.0), c, beside=(2.0,))
+        return where_finite(c > 1, lambda c: 1.0 / (c - 1.0), c, fallback=(2.0,))
 
     def standard_var(self, c: Any) -> Any:
         def var(c: Any) -> Any:
             return c / ((c - 1.0) ** 2 * (c - 2.0))
 
-        return where_finite(c > 2, var, c, beside=(3.0,))
+        return where_finite(c > 2, var, c, fallback=(3.0,))
 
     def standard_entropy(self, c: Any) -> Any:
         return 1.0 + 1.0 / c - np.log(c)

@@ -79,9 +79,9 @@ class _Boltzmann(Discrete):
         return _reciprocal(lambda_) - N * _reciprocal(lambda_ * N)
 
     def standard_var(self, lambda_: Any, N: Any) -> Any:
-        whole = lambda_ * N
+        exponent = lambda_ * N
         first = np.exp(-lambda_) / np.expm1(-lambda_) ** 2
-        return first - N * N * np.exp(-whole) / np.expm1(-whole) ** 2
+        return first - N * N * np.exp(-exponent) / np.expm1(-exponent) ** 2
 
 
 boltzmann = _Boltzmann("boltzmann")

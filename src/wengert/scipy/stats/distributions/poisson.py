@@ -14,7 +14,6 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import gammainc, gammaincc, gammaln, ive, xlogy
-from ..continuous_distribution import chosen
 from ..discrete_distribution import Discrete
 from .chi import noncentral_gammainc, noncentral_gammaincc
 
@@ -65,13 +64,13 @@ class _Skellam(Discrete):
 
     def lower(self, k: Any, mu1: Any, mu2: Any) -> Any:
         low = k < 0
-        left = noncentral_gammainc(chosen(low, -k, 1.0), mu2, mu1)
-        return chosen(low, left, noncentral_gammaincc(chosen(low, 1.0, k + 1.0), mu1, mu2))
+        left = noncentral_gammainc(np.where(low, -k, 1.0), mu2, mu1)
+        return np.where(low, left, noncentral_gammaincc(np.where(low, 1.0, k + 1.0), mu1, mu2))
 
     def upper(self, k: Any, mu1: Any, mu2: Any) -> Any:
         low = k < 0
-        left = noncentral_gammaincc(chosen(low, -k, 1.0), mu2, mu1)
-        return chosen(low, left, noncentral_gammainc(chosen(low, 1.0, k + 1.0), mu1, mu2))
+        left = noncentral_gammaincc(np.where(low, -k, 1.0), mu2, mu1)
+        return np.where(low, left, noncentral_gammainc(np.where(low, 1.0, k + 1.0), mu1, mu2))
 
     def standard_mean(self, mu1: Any, mu2: Any) -> Any:
         return mu1 - mu2

@@ -26,7 +26,7 @@ from ...special import (
     psi,
     xlogy,
 )
-from ..continuous_distribution import root_or_zero
+from ..continuous_distribution import sqrt_or_zero
 from ..implicit_quantiles import Implicit
 from .chi import chi, noncentral_gammainc, noncentral_gammaincc
 from .common import EULER, HALF_LOG_2PI, Positive
@@ -152,10 +152,10 @@ class _Nakagami(Positive):
         return gammaincc(nu, nu * (x * x))
 
     def quantile(self, q: Any, nu: Any) -> Any:
-        return root_or_zero(gammaincinv(nu, q)) / np.sqrt(nu)
+        return sqrt_or_zero(gammaincinv(nu, q)) / np.sqrt(nu)
 
     def upper_quantile(self, q: Any, nu: Any) -> Any:
-        return root_or_zero(gammainccinv(nu, q)) / np.sqrt(nu)
+        return sqrt_or_zero(gammainccinv(nu, q)) / np.sqrt(nu)
 
     def standard_mean(self, nu: Any) -> Any:
         return poch(nu, 0.5) / np.sqrt(nu)

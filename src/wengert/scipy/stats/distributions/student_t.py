@@ -15,7 +15,7 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtr, psi, stdtr, stdtrit
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import HALF_LOG_2PI
 
 
@@ -27,14 +27,14 @@ class _T(Continuous):
 
     def log_density(self, x: Any, df: Any) -> Any:
         finite = np.isfinite(df)
-        some = chosen(finite, df, 1.0)
-        tail = -0.5 * (some + 1.0) * np.log1p(x * x / some)
-        out = tail - betaln(0.5 * some, 0.5) - 0.5 * np.log(some)
-        return chosen(finite, out, -0.5 * (x * x) - HALF_LOG_2PI)
+        safe = np.where(finite, df, 1.0)
+        tail = -0.5 * (safe + 1.0) * np.log1p(x * x / safe)
+        out = tail - betaln(0.5 * safe, 0.5) - 0.5 * np.log(safe)
+        return np.where(finite, out, -0.5 * (x * x) - HALF_LOG_2PI)
 
     def lower(self, x: Any, df: Any) -> Any:
         finite = np.isfinite(df)
-        return chosen(finite, stdtr(chosen(finite, df, 1.0), x), ndtr(x))
+        return np.where(finite, stdtr(np.where(finite, df, 1.0), x), ndtr(x))
 
     def upper(self, x: Any, df: Any) -> Any:
         return self.lower(-x, df)
@@ -46,13 +46,13 @@ class _T(Continuous):
         return -stdtrit(df, q)
 
     def standard_mean(self, df: Any) -> Any:
-        return chosen(df > 1, 0.0, np.inf)
+        return np.where(df > 1, 0.0, np.inf)
 
     def standard_var(self, df: Any) -> Any:
         finite = np.logical_and(df > 2, np.isfinite(df))
-        some = chosen(finite, df, 3.0)
-        out = chosen(finite, some / (some - 2.0), chosen(df > 2, 1.0, np.inf))
-        return chosen(df > 1, out, np.nan)
+        safe = np.where(finite, df, 3.0)
+        out = np.where(finite, safe / (safe - 2.0), np.where(df > 2, 1.0, np.inf))
+        return np.where(df > 1, out, np.nan)
 
     def standard_entropy(self, df: Any) -> Any:
         half = 0.5 * (df + 1.0)
@@ -73,11 +73,11 @@ class _JFSkewT(Continuous):
 
     def _shares(self, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
         """(1 + x / r) / 2 and (1 - x / r) / 2, where r^2 = a + b + x^2."""
-        whole = a + b
-        root = np.sqrt(whole + x * x)
+        total = a + b
+        root = np.sqrt(total + x * x)
         # Not abs(x), whose derivative at 0 is 0: both branches have the right derivative there.
-        small = 0.5 * whole / (root * (root + chosen(x < 0, -x, x)))
-        return chosen(x < 0, small, 1.0 - small), chosen(x < 0, 1.0 - small, small)
+        small = 0.5 * total / (root * (root + np.where(x < 0, -x, x)))
+        return np.where(x < 0, small, 1.0 - small), np.where(x < 0, 1.0 - small, small)
 
     def log_density(self, x: Any, a: Any, b: Any) -> Any:
         first, second = self._shares(x, a, b)
@@ -87,20 +87,20 @@ class _JFSkewT(Continuous):
     def lower(self, x: Any, a: Any, b: Any) -> Any:
         first, second = self._shares(x, a, b)
         near = x < 0
-        left = betainc(a, b, chosen(near, first, 0.5))
-        return chosen(near, left, betaincc(b, a, chosen(near, 0.5, second)))
+        left = betainc(a, b, np.where(near, first, 0.5))
+        return np.where(near, left, betaincc(b, a, np.where(near, 0.5, second)))
 
     def upper(self, x: Any, a: Any, b: Any) -> Any:
         return self.lower(-x, b, a)
 
     def quantile(self, q: Any, a: Any, b: Any) -> Any:
-        return self._of(betaincinv(a, b, q), betainccinv(b, a, q), a + b)
+        return self._quantile(betaincinv(a, b, q), betainccinv(b, a, q), a + b)
 
     def upper_quantile(self, q: Any, a: Any, b: Any) -> Any:
-        return self._of(betainccinv(a, b, q), betaincinv(b, a, q), a + b)
+        return self._quantile(betainccinv(a, b, q), betaincinv(b, a, q), a + b)
 
-    def _of(self, first: Any, second: Any, whole: Any) -> Any:
-        return 0.5 * (first - second) * np.sqrt(whole / (first * second))
+    def _quantile(self, first: Any, second: Any, total: Any) -> Any:
+        return 0.5 * (first - second) * np.sqrt(total / (first * second))
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
         one, other = functions.split(key)

@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.random import functions
 
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 from .common import UnitInterval
 
 
@@ -26,22 +26,22 @@ class _Triang(UnitInterval):
 
     def log_density(self, x: Any, c: Any) -> Any:
         rising = x < c
-        up = chosen(rising, x, 0.5) / chosen(rising, c, 1.0)
+        up = np.where(rising, x, 0.5) / np.where(rising, c, 1.0)
         top = x == c
         falling = np.logical_not(np.logical_or(rising, top))
-        down = chosen(falling, 1.0 - x, 0.5) / chosen(falling, 1.0 - c, 1.0)
-        return log(2.0) + chosen(top, 0.0, np.log(chosen(rising, up, down)))
+        down = np.where(falling, 1.0 - x, 0.5) / np.where(falling, 1.0 - c, 1.0)
+        return log(2.0) + np.where(top, 0.0, np.log(np.where(rising, up, down)))
 
     def lower(self, x: Any, c: Any) -> Any:
         rising = x < c
-        up = chosen(rising, x * x, 0.0) / chosen(rising, c, 1.0)
-        down = chosen(rising, 0.0, (1.0 - x) ** 2) / chosen(rising, 1.0, 1.0 - c)
-        return chosen(rising, up, 1.0 - down)
+        up = np.where(rising, x * x, 0.0) / np.where(rising, c, 1.0)
+        down = np.where(rising, 0.0, (1.0 - x) ** 2) / np.where(rising, 1.0, 1.0 - c)
+        return np.where(rising, up, 1.0 - down)
 
     def quantile(self, q: Any, c: Any) -> Any:
         rising = q < c
-        up = np.sqrt(chosen(rising, c * q, 1.0))
-        return chosen(rising, up, 1.0 - np.sqrt(chosen(rising, 1.0, (1.0 - c) * (1.0 - q))))
+        up = np.sqrt(np.where(rising, c * q, 1.0))
+        return np.where(rising, up, 1.0 - np.sqrt(np.where(rising, 1.0, (1.0 - c) * (1.0 - q))))
 
     def standard_mean(self, c: Any) -> Any:
         return (c + 1.0) / 3.0
@@ -71,19 +71,19 @@ class _Trapezoid(Continuous):
         """Masks of the rising and falling parts, the height, and the nonzero widths of both."""
         height = 2.0 / (d - c + 1.0)
         up, down = x < c, x > d
-        return up, down, height, chosen(c > 0, c, 1.0), chosen(d < 1, 1.0 - d, 1.0)
+        return up, down, height, np.where(c > 0, c, 1.0), np.where(d < 1, 1.0 - d, 1.0)
 
     def log_density(self, x: Any, c: Any, d: Any) -> Any:
         up, down, height, rise, fall = self._sides(x, c, d)
-        left = np.log(chosen(up, x, 1.0) / chosen(up, rise, 1.0))
-        right = np.log(chosen(down, 1.0 - x, 1.0) / chosen(down, fall, 1.0))
-        return np.log(height) + chosen(up, left, chosen(down, right, 0.0))
+        left = np.log(np.where(up, x, 1.0) / np.where(up, rise, 1.0))
+        right = np.log(np.where(down, 1.0 - x, 1.0) / np.where(down, fall, 1.0))
+        return np.log(height) + np.where(up, left, np.where(down, right, 0.0))
 
     def lower(self, x: Any, c: Any, d: Any) -> Any:
         up, down, height, rise, fall = self._sides(x, c, d)
         left, middle = 0.5 * height * x * x / rise, height * (x - 0.5 * c)
         right = 1.0 - 0.5 * height * (1.0 - x) ** 2 / fall
-        return chosen(up, left, chosen(down, right, middle))
+        return np.where(up, left, np.where(down, right, middle))
 
     def upper(self, x: Any, c: Any, d: Any) -> Any:
         return self.lower(1.0 - x, 1.0 - d, 1.0 - c)
@@ -91,9 +91,9 @@ class _Trapezoid(Continuous):
     def quantile(self, q: Any, c: Any, d: Any) -> Any:
         height = 2.0 / (d - c + 1.0)
         up, down = q < 0.5 * height * c, q > 1.0 - 0.5 * height * (1.0 - d)
-        left = np.sqrt(chosen(up, 2.0 * q * c / height, 1.0))
-        right = 1.0 - np.sqrt(chosen(down, 2.0 * (1.0 - q) * (1.0 - d) / height, 1.0))
-        return chosen(up, left, chosen(down, right, q / height + 0.5 * c))
+        left = np.sqrt(np.where(up, 2.0 * q * c / height, 1.0))
+        right = 1.0 - np.sqrt(np.where(down, 2.0 * (1.0 - q) * (1.0 - d) / height, 1.0))
+        return np.where(up, left, np.where(down, right, q / height + 0.5 * c))
 
     def upper_quantile(self, q: Any, c: Any, d: Any) -> Any:
         return 1.0 - self.quantile(q, 1.0 - d, 1.0 - c)

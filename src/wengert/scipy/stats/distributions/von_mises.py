@@ -16,7 +16,7 @@ from wengert._engine.core.op import lookup
 from wengert.random import functions
 
 from ...special import cosm1, i0e, i1e
-from ..continuous_distribution import Continuous, chosen
+from ..continuous_distribution import Continuous
 
 
 class _VonMises(Continuous):
@@ -30,23 +30,23 @@ class _VonMises(Continuous):
 
     def lower(self, x: Any, kappa: Any) -> Any:
         turns, low, beyond = self._turned(x, kappa)
-        return turns + chosen(low, beyond, 1.0 - beyond)
+        return turns + np.where(low, beyond, 1.0 - beyond)
 
     def upper(self, x: Any, kappa: Any) -> Any:
         turns, low, beyond = self._turned(x, kappa)
-        return chosen(low, 1.0 - beyond, beyond) - turns
+        return np.where(low, 1.0 - beyond, beyond) - turns
 
     def _turned(self, x: Any, kappa: Any) -> tuple[Any, Any, Any]:
         """The number of periods, the sign, and the survival function of the reduced angle."""
         turns = np.rint(x / (2.0 * pi))
         angle = x - 2.0 * pi * turns
         low = angle < 0.0
-        size = chosen(low, -angle, angle)  # differentiable at 0, unlike |angle|
-        size = chosen(size > pi, pi, size)
+        size = np.where(low, -angle, angle)  # differentiable at 0, unlike |angle|
+        size = np.where(size > pi, pi, size)
         return turns, low, lookup("special.von_mises_beyond")(size, kappa)
 
     def quantile(self, q: Any, kappa: Any) -> Any:
-        return lookup("special.von_mises_of_tail")(chosen(q < 0.5, -q, 1.0 - q), kappa)
+        return lookup("special.von_mises_of_tail")(np.where(q < 0.5, -q, 1.0 - q), kappa)
 
     def upper_quantile(self, q: Any, kappa: Any) -> Any:
         return -self.quantile(q, kappa)

@@ -169,13 +169,13 @@ class _InvWeibull(Positive):
         return (-np.log1p(-q)) ** (-1.0 / c)
 
     def standard_mean(self, c: Any) -> Any:
-        return where_finite(c > 1, lambda c: np.exp(gammaln(1.0 - 1.0 / c)), c, beside=(2.0,))
+        return where_finite(c > 1, lambda c: np.exp(gammaln(1.0 - 1.0 / c)), c, fallback=(2.0,))
 
     def standard_var(self, c: Any) -> Any:
         def var(c: Any) -> Any:
             return np.exp(gammaln(1.0 - 2.0 / c)) - np.exp(2.0 * gammaln(1.0 - 1.0 / c))
 
-        return where_finite(c > 2, var, c, beside=(3.0,))
+        return where_finite(c > 2, var, c, fallback=(3.0,))
 
     def standard_entropy(self, c: Any) -> Any:
         return 1.0 + EULER + EULER / c - np.log(c)

@@ -15,8 +15,8 @@ from wengert._engine.core.op import lookup
 from wengert.random.functions import exponential, geometric, split
 
 from ...special import betaln, logsumexp
-from ..continuous_distribution import chosen, exp_of, root_or_zero
-from ..discrete_distribution import Discrete, Finite, numbers
+from ..continuous_distribution import exp_of, sqrt_or_zero
+from ..discrete_distribution import Discrete, Finite, integers
 from .common import where_finite
 
 
@@ -40,23 +40,23 @@ class _Zipf(Discrete):
         return _sum_of_powers(a, k + 1.0) / _sum_of_powers(a, 1.0)
 
     def standard_mean(self, a: Any) -> Any:
-        some = chosen(a > 2, a, 3.0)
-        return chosen(a > 2, _sum_of_powers(some - 1.0, 1.0) / _sum_of_powers(some, 1.0), np.inf)
+        safe = np.where(a > 2, a, 3.0)
+        return np.where(a > 2, _sum_of_powers(safe - 1.0, 1.0) / _sum_of_powers(safe, 1.0), np.inf)
 
     def standard_var(self, a: Any) -> Any:
         # Mean about 1, the most probable value for large a, to avoid cancellation.
-        some = chosen(a > 3, a, 4.0)
-        zero, one, two = (_sum_of_powers(some - n, 2.0) for n in (0.0, 1.0, 2.0))
-        whole = 1.0 + zero
-        found = (two - 2.0 * one + zero) / whole - ((one - zero) / whole) ** 2
-        return chosen(a > 3, found, np.inf)
+        safe = np.where(a > 3, a, 4.0)
+        zero, one, two = (_sum_of_powers(safe - n, 2.0) for n in (0.0, 1.0, 2.0))
+        total = 1.0 + zero
+        out = (two - 2.0 * one + zero) / total - ((one - zero) / total) ** 2
+        return np.where(a > 3, out, np.inf)
 
     def standard_std(self, a: Any) -> Any:
-        return root_or_zero(self.standard_var(a))
+        return sqrt_or_zero(self.standard_var(a))
 
     def standard_entropy(self, a: Any) -> Any:
-        whole = _sum_of_powers(a, 1.0)
-        return np.log(whole) - a * lookup("special.hurwitz_order")(a, 1.0, n=1) / whole
+        total = _sum_of_powers(a, 1.0)
+        return np.log(total) - a * lookup("special.hurwitz_order")(a, 1.0, n=1) / total
 
 
 zipf = _Zipf("zipf")
@@ -76,23 +76,23 @@ class _Zipfian(Finite):
 
     def _log_sum(self, power: float, a: Any, n: Any) -> Any:
         """The log of the sum of k^(power - a) over k <= n."""
-        known = self.known(n)
-        k = numbers(1.0, np.max(known), a, n)
-        return logsumexp(chosen(k <= known, (power - a) * np.log(k), -np.inf), axis=0)
+        known = self.known_value(n)
+        k = integers(1.0, np.max(known), a, n)
+        return logsumexp(np.where(k <= known, (power - a) * np.log(k), -np.inf), axis=0)
 
     def standard_mean(self, a: Any, n: Any) -> Any:
         return np.exp(self._log_sum(1.0, a, n) - self._log_sum(0.0, a, n))
 
     def standard_var(self, a: Any, n: Any) -> Any:
         # Mean about 1, the most probable value for large a, to avoid cancellation.
-        known = self.known(n)
-        k = numbers(1.0, np.max(known), a, n)
-        share = chosen(k <= known, exp_of(self.log_density(k, a, n)), 0.0)
+        known = self.known_value(n)
+        k = integers(1.0, np.max(known), a, n)
+        share = np.where(k <= known, exp_of(self.log_density(k, a, n)), 0.0)
         first = np.sum((k - 1.0) * share, axis=0)
         return np.sum((k - 1.0) ** 2 * share, axis=0) - first * first
 
     def standard_std(self, a: Any, n: Any) -> Any:
-        return root_or_zero(self.standard_var(a, n))
+        return sqrt_or_zero(self.standard_var(a, n))
 
 
 zipfian = _Zipfian("zipfian")
@@ -102,7 +102,7 @@ class _YuleSimon(Discrete):
     """The Yule-Simon distribution with parameter alpha."""
 
     ends = (1.0, np.inf)
-    light = False
+    has_light_tail = False
 
     def valid(self, alpha: Any) -> Any:
         return alpha > 0
@@ -114,13 +114,13 @@ class _YuleSimon(Discrete):
         return k * np.exp(betaln(k, alpha + 1.0))
 
     def standard_mean(self, alpha: Any) -> Any:
-        return where_finite(alpha > 1, lambda a: a / (a - 1.0), alpha, beside=(2.0,))
+        return where_finite(alpha > 1, lambda a: a / (a - 1.0), alpha, fallback=(2.0,))
 
     def standard_var(self, alpha: Any) -> Any:
         def var(a: Any) -> Any:
             return a * a / ((a - 2.0) * (a - 1.0) ** 2)
 
-        return where_finite(alpha > 2, var, alpha, beside=(3.0,))
+        return where_finite(alpha > 2, var, alpha, fallback=(3.0,))
 
     def standard_draw(self, key: Any, shape: Any, alpha: Any) -> Any:
         first, second = split(key)
