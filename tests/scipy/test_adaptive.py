@@ -1,4 +1,4 @@
-"""Adaptive integrals with tensors: values of SciPy's and closed forms, every derivative."""
+"""Adaptive quadrature with tensors: values and derivatives against SciPy and closed forms."""
 
 import math
 
@@ -19,7 +19,7 @@ def derivatives(f, x, *expected, rtol=1e-9):
         np.testing.assert_allclose(wg.grad(wg.grad(f))(x), expected[2], rtol=rtol, atol=1e-12)
 
 
-def test_by_parameters():
+def test_derivatives_with_respect_to_parameters():
     s = 1.7
     derivatives(
         lambda s: ours.quad(lambda x: np.exp(-s * x), 0.0, np.inf)[0], s, 1 / s, -1 / s**2, 2 / s**3
@@ -34,7 +34,7 @@ def test_by_parameters():
 
 
 def test_singular_ends():
-    """x^(-s): the derivative is more singular than the integral, and has fewer digits."""
+    """x^(-s): the derivative is more singular than the integral, so it is less accurate."""
     s = 0.4
     derivatives(
         lambda s: ours.quad(lambda x: x**-s, 0.0, 1.0)[0],
@@ -45,7 +45,7 @@ def test_singular_ends():
     )
 
 
-def test_by_the_ends():
+def test_derivatives_with_respect_to_limits():
     e = np.exp(1.2)
     derivatives(lambda b: ours.quad(np.exp, 0.0, b)[0], 1.2, e - 1.0, e, e)
     derivatives(lambda a: ours.quad(np.exp, a, 2.0)[0], 1.2, np.exp(2.0) - e, -e, -e)
@@ -58,7 +58,7 @@ def test_by_the_ends():
     derivatives(step, 1.0, 2.0, 3.0)
 
 
-def test_without_tensors_it_is_scipys():
+def test_without_tensors_scipy_is_called():
     f = lambda x: np.exp(-x * x)  # noqa: E731
     assert ours.quad(f, 0.0, 1.0) == theirs.quad(f, 0.0, 1.0)
     assert ours.quad(f, 0.0, 1.0, full_output=1)[0] == theirs.quad(f, 0.0, 1.0)[0]
@@ -94,7 +94,7 @@ def test_hard_integrands():
     )
 
 
-def test_refusals():
+def test_errors():
     with pytest.raises(wg.errors.TraceError, match="fixed_quad"):
         wg.jit(lambda s: ours.quad(lambda x: np.exp(-s * x), 0.0, 1.0)[0])(1.0)
     with pytest.raises(wg.errors.TraceError, match="fixed_quad"):

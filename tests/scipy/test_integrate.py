@@ -1,4 +1,4 @@
-"""Integrals of samples: values are SciPy's, derivatives those of differences in both modes.
+"""Integrals of samples: values against SciPy, derivatives in both modes against differences.
 
 Every entry of CASES takes samples, places and a step; named tests say what happens where places
 coincide, for integers and single precision, in graphs, and what is refused.
@@ -28,7 +28,7 @@ def samples(rng, n):
     return rng.normal(size=(2, n)), np.cumsum(rng.uniform(0.5, 1.5, size=(2, n)), axis=1)
 
 
-def ways(name, x):
+def calls(name, x):
     yield {}
     yield {"dx": 0.3}
     if name != "romb":
@@ -38,7 +38,7 @@ def ways(name, x):
         yield {"initial": 0}
 
 
-def same(got, want, rtol=1e-13):
+def assert_same(got, want, rtol=1e-13):
     assert isinstance(got, wg.Tensor)
     assert got.shape == np.shape(want) and got.dtype == want.dtype
     np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol * np.max(np.abs(want)))
@@ -49,11 +49,11 @@ def same(got, want, rtol=1e-13):
 def test_value_and_derivatives(name, n, rng):
     y, x = samples(rng, n)
     mine, scipys = getattr(ours, name), getattr(theirs, name)
-    for options in ways(name, x):
-        same(mine(wg.tensor(y), **options), scipys(y, **options))
+    for options in calls(name, x):
+        assert_same(mine(wg.tensor(y), **options), scipys(y, **options))
         assert np.array_equal(mine(y, **options), scipys(y, **options))
         by_axis = {k: v.T if np.ndim(v) == 2 else v for k, v in options.items()}
-        same(mine(wg.tensor(y.T), **by_axis, axis=0), scipys(y.T, **by_axis, axis=0))
+        assert_same(mine(wg.tensor(y.T), **by_axis, axis=0), scipys(y.T, **by_axis, axis=0))
         moved = {k: v for k, v in options.items() if k != "initial"}
         fixed = {k: v for k, v in options.items() if k == "initial"}
 
@@ -69,27 +69,27 @@ def test_initial_and_step_of_cumulative_simpson_may_be_arrays(rng):
     y, _ = samples(rng, 5)
     h, start = rng.uniform(0.5, 1.5, size=(2, 1)), rng.normal(size=(2, 1))
     got = ours.cumulative_simpson(wg.tensor(y), dx=h, initial=start)
-    same(got, theirs.cumulative_simpson(y, dx=h, initial=start))
+    assert_same(got, theirs.cumulative_simpson(y, dx=h, initial=start))
     check_grads(
         lambda y, h, s: ours.cumulative_simpson(y, dx=h, initial=s), (y, h, start), entries=False
     )
 
 
 @pytest.mark.parametrize("n", [4, 5])
-def test_places_that_coincide(n):
+def test_coinciding_sample_points(n):
     y, x = np.arange(1.0, n + 1), np.array([0.0, 1.0, 1.0, 2.0, 2.0])[:n]
-    same(ours.simpson(wg.tensor(y), x), theirs.simpson(y, x))
+    assert_same(ours.simpson(wg.tensor(y), x), theirs.simpson(y, x))
     y_bar, x_bar = wg.grad(lambda y, x: ours.simpson(y, x), argnums=(0, 1))(y, x)
     assert np.all(np.isfinite(y_bar)) and np.all(np.isfinite(x_bar))
 
 
-def test_complex_whole_and_single(rng):
+def test_complex_integer_and_single_precision_samples(rng):
     z = rng.normal(size=5) + 1j * rng.normal(size=5)
     for name in LENGTHS:
         mine, scipys = getattr(ours, name), getattr(theirs, name)
         for y in (z, np.arange(5), z.real.astype(np.float32)):
             rtol = 1e-6 if y.dtype == np.float32 else 1e-13
-            same(mine(wg.tensor(y)), scipys(y), rtol)
+            assert_same(mine(wg.tensor(y)), scipys(y), rtol)
         single = z.real.astype(np.float32)
         slope = wg.grad(lambda y, mine=mine: np.sum(mine(y)))
         assert slope(single).dtype == np.float32
@@ -122,7 +122,7 @@ def test_fixed_quad():
     assert ours.newton_cotes(2)[0].tolist() == theirs.newton_cotes(2)[0].tolist()
 
 
-def test_rows_graphs_and_native(rng):
+def test_batching_graphs_and_compiled(rng):
     y, x = samples(rng, 6)
     for name in ("trapezoid", "cumulative_trapezoid", "simpson", "cumulative_simpson"):
         mine = getattr(ours, name)
@@ -146,21 +146,21 @@ def test_rows_graphs_and_native(rng):
         wg.trace(ours.simpson)(wg.spec(("n",)))
 
 
-def test_refusals(rng):
+def test_errors(rng):
     y, x = samples(rng, 4)
     t = wg.tensor(y)
     refused = [
-        (lambda: ours.simpson(t, x[0, :2]), ShapeError, "2 places for 4"),
-        (lambda: ours.cumulative_trapezoid(t, np.zeros((1, 2, 4))), ShapeError, "one line"),
+        (lambda: ours.simpson(t, x[0, :2]), ShapeError, "length 2 for 4"),
+        (lambda: ours.cumulative_trapezoid(t, np.zeros((1, 2, 4))), ShapeError, "one-dimensional"),
         (lambda: ours.cumulative_trapezoid(t, initial=1.0), ArgumentError, "initial=1.0"),
-        (lambda: ours.cumulative_simpson(t, x=-x), ArgumentError, "rise"),
+        (lambda: ours.cumulative_simpson(t, x=-x), ArgumentError, "increasing"),
         (lambda: ours.cumulative_simpson(t, dx=np.ones(3)), ShapeError, "dx of shape"),
         (lambda: ours.romb(t), ShapeError, "4 samples"),
         (lambda: ours.romb(t[:, :3], show=True), ArgumentError, "show"),
-        (lambda: ours.simpson(t[:, :0]), ShapeError, "no samples"),
+        (lambda: ours.simpson(t[:, :0]), ShapeError, "0 samples"),
     ]
-    for f, error, words in refused:
-        with pytest.raises(error, match=words) as caught:
+    for f, error, message in refused:
+        with pytest.raises(error, match=message) as caught:
             f()
         assert "test_integrate.py" in str(caught.value)
     with pytest.raises(np.exceptions.AxisError):

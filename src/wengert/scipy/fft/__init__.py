@@ -1,11 +1,11 @@
-"""scipy.fft, for arrays and tensors.
+"""The functions of scipy.fft, for arrays and tensors.
 
 fft_functions  fft, ifft, rfft ... in one and several dimensions
 dct_dst        dct, idct, dst, idst, dctn ...
 dct_by_fft     cosine and sine transforms as Fourier transforms, for native code
 fast_hankel    fht, ifht
 
-Functions without a differentiable argument (next_fast_len, workers) are SciPy's own.
+Functions without differentiable arguments (next_fast_len, workers) are those of SciPy.
 """
 
 # ruff: noqa: F403  (the `__all__` of each module says what is exported)

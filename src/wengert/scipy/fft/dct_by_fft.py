@@ -38,20 +38,22 @@ def composition(kind: str) -> Callable[..., Any]:
         if not isinstance(n, int) or not isinstance(keep, int) or is_symbolic(x.shape):
             return NotImplemented
         x = casts.astype(x, scipy.fft.dct(np.ones(2, x.dtype)).dtype)
-        x = _fitted(np.moveaxis(x, axis, -1), n)
+        x = _crop_or_pad(np.moveaxis(x, axis, -1), n)
         parts = [x.real, x.imag] if x.dtype.kind == "c" else [x]
         rows, columns, type = _weights(kind, type, n, norm, orthogonalize, transposed)
         dtype = parts[0].dtype
         rows, columns = rows.astype(dtype), columns.astype(dtype)
-        found = [_PLAIN[kind, type](p * columns) * rows for p in parts]
-        y = found[0] if len(found) == 1 else casts.astype(found[0], x.dtype) + 1j * found[1]
-        return np.moveaxis(_fitted(y, keep), -1, axis)
+        results = [_UNSCALED[kind, type](p * columns) * rows for p in parts]
+        y = results[0]
+        if len(results) == 2:
+            y = casts.astype(y, x.dtype) + 1j * results[1]
+        return np.moveaxis(_crop_or_pad(y, keep), -1, axis)
 
     return transform
 
 
-def _fitted(x: Any, length: int) -> Any:
-    """The rows, cropped or zero-padded."""
+def _crop_or_pad(x: Any, length: int) -> Any:
+    """Crop or zero-pad the last axis to a length."""
     n = x.shape[-1]
     if length <= n:
         return x[..., :length]
@@ -62,7 +64,7 @@ def _fitted(x: Any, length: int) -> Any:
 def _weights(
     kind: str, type: int, n: int, norm: str, orthogonalize: bool, transposed: bool
 ) -> tuple[Any, Any, int]:
-    """The factors of the elements after and before a transform, and the transform type."""
+    """Factors of the elements after and before a transform, and its type."""
     rows, columns = np.ones(n), np.ones(n)
     one = 0 if kind == "dct" else -1
     ends: Any = [0, -1] if type == 1 and kind == "dct" else one
@@ -83,63 +85,63 @@ def _weights(
     return rows * scale, columns, type
 
 
-def _cosines_1(x: Any) -> Any:
+def _dct_1(x: Any) -> Any:
     return np.fft.rfft(np.concatenate([x, x[..., -2:0:-1]], axis=-1)).real
 
 
-def _sines_1(x: Any) -> Any:
+def _dst_1(x: Any) -> Any:
     zero = np.zeros((*x.shape[:-1], 1), x.dtype)
-    whole = np.concatenate([zero, x, zero, -x[..., ::-1]], axis=-1)
-    return -np.fft.rfft(whole).imag[..., 1 : x.shape[-1] + 1]
+    extended = np.concatenate([zero, x, zero, -x[..., ::-1]], axis=-1)
+    return -np.fft.rfft(extended).imag[..., 1 : x.shape[-1] + 1]
 
 
-def _turns(count: int, n: int, dtype: Any) -> Any:
-    """exp(-i pi k / 2n) for the first k."""
+def _twiddles(count: int, n: int, dtype: Any) -> Any:
+    """Twiddle factors exp(-i pi k / 2n) for k < count."""
     return np.exp(-0.5j * np.pi * np.arange(count) / n).astype(np.result_type(dtype, np.complex64))
 
 
-def _cosines_2(x: Any) -> Any:
+def _dct_2(x: Any) -> Any:
     n = x.shape[-1]
     packed = np.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
     half = n // 2 + 1
-    turned = np.fft.rfft(packed) * (2.0 * _turns(half, n, x.dtype))
-    return np.concatenate([turned.real, -turned.imag[..., 1 : n - half + 1][..., ::-1]], axis=-1)
+    rotated = np.fft.rfft(packed) * (2.0 * _twiddles(half, n, x.dtype))
+    return np.concatenate([rotated.real, -rotated.imag[..., 1 : n - half + 1][..., ::-1]], axis=-1)
 
 
-def _cosines_3(x: Any) -> Any:
+def _dct_3(x: Any) -> Any:
     n = x.shape[-1]
     half = n // 2 + 1
     zero = np.zeros((*x.shape[:-1], 1), x.dtype)
-    behind = np.concatenate([zero, x[..., :0:-1]], axis=-1)[..., :half]
-    front = casts.astype(x[..., :half], np.result_type(x.dtype, np.complex64))
+    reversed_part = np.concatenate([zero, x[..., :0:-1]], axis=-1)[..., :half]
+    first_part = casts.astype(x[..., :half], np.result_type(x.dtype, np.complex64))
     packed = np.fft.irfft(
-        (front - 1j * behind) * np.conj(_turns(half, n, x.dtype)), n, norm="forward"
+        (first_part - 1j * reversed_part) * np.conj(_twiddles(half, n, x.dtype)), n, norm="forward"
     )
     order = np.empty(n, int)
     order[::2], order[1::2] = np.arange((n + 1) // 2), np.arange(n - 1, (n + 1) // 2 - 1, -1)
     return packed[..., order]
 
 
-def _cosines_4(x: Any) -> Any:
+def _dct_4(x: Any) -> Any:
     n = x.shape[-1]
-    turned = np.fft.fft(x * _turns(n, n, x.dtype), 2 * n)[..., :n]
-    last = np.exp(-0.25j * np.pi / n).astype(turned.dtype)
-    return (turned * (2.0 * last * _turns(n, n, x.dtype))).real
+    rotated = np.fft.fft(x * _twiddles(n, n, x.dtype), 2 * n)[..., :n]
+    last = np.exp(-0.25j * np.pi / n).astype(rotated.dtype)
+    return (rotated * (2.0 * last * _twiddles(n, n, x.dtype))).real
 
 
-def _signs(x: Any) -> Any:
+def _alternating_signs(x: Any) -> Any:
     signs = np.ones(x.shape[-1], x.dtype)
     signs[1::2] = -1.0
     return signs
 
 
-_PLAIN: dict[tuple[str, int], Callable[[Any], Any]] = {
-    ("dct", 1): _cosines_1,
-    ("dct", 2): _cosines_2,
-    ("dct", 3): _cosines_3,
-    ("dct", 4): _cosines_4,
-    ("dst", 1): _sines_1,
-    ("dst", 2): lambda x: _cosines_2(x * _signs(x))[..., ::-1],
-    ("dst", 3): lambda x: _cosines_3(x[..., ::-1]) * _signs(x),
-    ("dst", 4): lambda x: _cosines_4(x[..., ::-1]) * _signs(x),
+_UNSCALED: dict[tuple[str, int], Callable[[Any], Any]] = {
+    ("dct", 1): _dct_1,
+    ("dct", 2): _dct_2,
+    ("dct", 3): _dct_3,
+    ("dct", 4): _dct_4,
+    ("dst", 1): _dst_1,
+    ("dst", 2): lambda x: _dct_2(x * _alternating_signs(x))[..., ::-1],
+    ("dst", 3): lambda x: _dct_3(x[..., ::-1]) * _alternating_signs(x),
+    ("dst", 4): lambda x: _dct_4(x[..., ::-1]) * _alternating_signs(x),
 }

@@ -3,10 +3,10 @@
     fft.dct, fft.dst    the operations; `transposed` for the transpose of the matrix
     dct idct dst idst dctn idctn dstn idstn
 
-An inverse is a transform of the partner type (2 and 3 are partners, 1 and 4 their own) with NumPy's
-opposite norm, so it is a transpose except for factors at the ends.  With `orthogonalize` the matrix
-of a partner is exactly the transpose; without it, both ends of type 1 and one end of types 2 and 3
-(the first of cosines, the last of sines) have half the weight of the others.
+The inverse of a transform is, up to scale, the transform of the partner type: 2 and 3 are partners,
+1 and 4 are their own.  It is also the transpose, except for factors at the ends.  With
+`orthogonalize` the matrix of the partner is exactly the transpose; without it, both ends of type 1
+and one end of types 2 and 3 (the first for cosines, the last for sines) have half the weight.
 
 G. Strang, "The discrete cosine transform", SIAM Review 41 (1999), 135-147.
 """
@@ -60,29 +60,29 @@ def _matrix(kind, type, n, norm, orthogonalize):
         }[type]
         matrix = 2 * np.sin(np.pi * angle / size) * ends
     if orthogonalize:
-        place = 0 if kind == "dct" else -1
+        end = 0 if kind == "dct" else -1
         if type == 1 and kind == "dct":
             matrix[:, [0, -1]] *= np.sqrt(2)
             matrix[[0, -1]] /= np.sqrt(2)
         if type == 2:
-            matrix[place] /= np.sqrt(2)
+            matrix[end] /= np.sqrt(2)
         if type == 3:
-            matrix[:, place] *= np.sqrt(2)
+            matrix[:, end] *= np.sqrt(2)
     return matrix * {"backward": 1.0, "ortho": (2 * size) ** -0.5, "forward": 0.5 / size}[norm]
 
 
-def _oracle(kind):
+def _matrix_oracle(kind):
     def by_matrix(x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
         matrix = _matrix(kind, type, n, norm, orthogonalize)
-        whole = resized(np.asarray(x), n, axis)
-        y = np.tensordot(matrix.T if transposed else matrix, whole, (1, axis))
+        resized_x = resized(np.asarray(x), n, axis)
+        y = np.tensordot(matrix.T if transposed else matrix, resized_x, (1, axis))
         return resized(np.moveaxis(y, 0, axis), keep, axis)
 
     return by_matrix
 
 
 def _run(kind, x, type, n, axis, norm, orthogonalize, keep, transposed):
-    if np.iscomplexobj(x):  # SciPy ignores orthogonalize there
+    if np.iscomplexobj(x):  # SciPy ignores orthogonalize for complex x
         parts = (np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag))
         real, imag = (
             _run(kind, p, type, n, axis, norm, orthogonalize, keep, transposed) for p in parts
@@ -105,21 +105,21 @@ def _run(kind, x, type, n, axis, norm, orthogonalize, keep, transposed):
     return resized(y if type == 2 else y * ends, keep, axis)
 
 
-@linear(name="fft.dct", oracle=_oracle("dct"))
+@linear(name="fft.dct", oracle=_matrix_oracle("dct"))
 def cosines(x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
     """The cosine transform of a type along an axis, or the transpose of that map."""
     return _run("dct", x, type, n, axis, norm, orthogonalize, keep, transposed)
 
 
-@linear(name="fft.dst", oracle=_oracle("dst"))
+@linear(name="fft.dst", oracle=_matrix_oracle("dst"))
 def sines(x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
     """The sine transform of a type along an axis, or the transpose of that map."""
     return _run("dst", x, type, n, axis, norm, orthogonalize, keep, transposed)
 
 
-def _state(op: Any) -> None:
+def _define_rules(op: Any) -> None:
     @op.transpose
-    def back(t, x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
+    def transpose(t, x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
         options = {"type": type, "n": n, "norm": norm, "orthogonalize": orthogonalize}
         return op(t, axis=axis, keep=x.shape[axis], transposed=not transposed, **options)
 
@@ -127,8 +127,8 @@ def _state(op: Any) -> None:
     def spec(x: Spec, *, type: int, n: Any, axis: int, keep: Any, **_: Any) -> Spec:
         if not -x.ndim <= axis < x.ndim:
             raise np.exceptions.AxisError(axis, x.ndim)
-        least = 2 if type == 1 and op is cosines else 1
-        require_at_least(n, least, f"a transform of {n} numbers")
+        minimum = 2 if type == 1 and op is cosines else 1
+        require_at_least(n, minimum, f"a transform of length {n}")
         k = axis % x.ndim
         dtype = scipy.fft.dct(np.ones(2, x.dtype)).dtype
         return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), dtype)
@@ -138,10 +138,10 @@ def _state(op: Any) -> None:
     @op.examples
     def examples(rng):
         for type in PARTNERS:
-            n, rest = 3 + type % 2, {"type": type, "axis": -1}
+            n, common = 3 + type % 2, {"type": type, "axis": -1}
             yield (
                 (rng.normal(size=3),),
-                {**rest, "n": n, "keep": n, "norm": "forward", "orthogonalize": False},
+                {**common, "n": n, "keep": n, "norm": "forward", "orthogonalize": False},
             )
         x = rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
         for type in (1, 3):
@@ -150,7 +150,7 @@ def _state(op: Any) -> None:
 
 
 for _op in (cosines, sines):
-    _state(_op)
+    _define_rules(_op)
 cosines.compose(composition("dct"))
 sines.compose(composition("dst"))
 
@@ -165,34 +165,34 @@ def _transform(
     norm = "backward" if norm is None else norm
     if type not in PARTNERS or norm not in SWAPPED:
         raise ArgumentError(
-            f"a transform of type {type!r} with norm={norm!r}: types are 1 to 4, norms 'backward', "
-            f"'ortho' and 'forward'{at(user_line())}."
+            f"a transform of type {type!r} with norm={norm!r}: the type must be 1, 2, 3 or 4, the "
+            f"norm 'backward', 'ortho' or 'forward'{at(user_line())}."
         )
     axis = operator.index(axis)
     if not -x.ndim <= axis < x.ndim:
         raise np.exceptions.AxisError(axis, x.ndim)
     n = x.shape[axis] if n is None else length(n)
-    least = 2 if type == 1 and op is cosines else 1
-    if type_is_int(n) and n < least:
+    minimum = 2 if type == 1 and op is cosines else 1
+    if is_static(n) and n < minimum:
         raise ShapeError(
-            f"a transform of type {type} of {n} numbers: it needs {least} at least. Say n=, the "
-            f"length to fill up to with zeros{at(user_line())}."
+            f"a transform of type {type} of length {n}: the length must be at least {minimum}. "
+            f"Pass n= to pad with zeros{at(user_line())}."
         )
     if inverse:
         type, norm = PARTNERS[type], SWAPPED[norm]
     ends = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
     if x.dtype.kind == "c":
-        ends = norm == "ortho"  # SciPy does this for every argument
+        ends = norm == "ortho"  # SciPy ignores orthogonalize for complex x
     return op(x, type=type, n=n, axis=axis, norm=norm, orthogonalize=ends, keep=n)
 
 
-def type_is_int(n: Any) -> bool:
-    """Whether a length is a number, not a symbolic size."""
+def is_static(n: Any) -> bool:
+    """Whether a length is an integer, not a symbolic size."""
     return isinstance(n, int)
 
 
-def _one(name: str, op: Any, inverse: bool, what: str) -> Any:
-    """The function of that name along one axis."""
+def _along_one_axis(name: str, op: Any, inverse: bool, summary: str) -> Any:
+    """SciPy's function of that name, along one axis."""
 
     def transform(
         x: Any,
@@ -207,31 +207,31 @@ def _one(name: str, op: Any, inverse: bool, what: str) -> Any:
         return _transform(op, x, type, n, axis, norm, orthogonalize, inverse)
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"""{what} along one axis, as ``scipy.fft.{name}``.
+    transform.__doc__ = f"""{summary} along one axis, as ``scipy.fft.{name}``.
 
     Parameters
     ----------
     x : array_like
     type : {{1, 2, 3, 4}}, default 2
     n : int, optional
-        The length to crop or to fill up with zeros to.
+        The length to which `x` is cropped or zero-padded.
     axis : int, default -1
     norm : {{"backward", "ortho", "forward"}}, optional
     overwrite_x, workers
-        Of no effect on tensors.
+        Ignored for tensors.
     orthogonalize : bool, optional
-        Whether the matrix is orthogonal up to a factor; by default with "ortho". Of complex
-        numbers with "ortho" only, as SciPy has it.
+        Whether the matrix is orthogonal up to a factor; by default if `norm` is "ortho". Ignored
+        for complex `x`, as in SciPy.
 
     Notes
     -----
-    Linear; its derivatives are transforms of the partner type. *Cost.* O(n log n).
+    Linear in `x`; gradients are transforms of the partner type. *Cost.* O(n log n).
     """
     return counterpart(getattr(scipy.fft, name))(transform)
 
 
-def _many(name: str, op: Any, inverse: bool, what: str) -> Any:
-    """The function of that name along several axes."""
+def _along_axes(name: str, op: Any, inverse: bool, summary: str) -> Any:
+    """SciPy's function of that name, along several axes."""
 
     def transform(
         x: Any,
@@ -248,39 +248,39 @@ def _many(name: str, op: Any, inverse: bool, what: str) -> Any:
         lengths = [s] if s is not None and np.ndim(s) == 0 else s
         if axes is None:
             axes = range(-(x.ndim if lengths is None else len(lengths)), 0)
-        chosen = [axes] if np.ndim(axes) == 0 else list(axes)
-        lengths = [-1] * len(chosen) if lengths is None else list(lengths)
-        if len(lengths) != len(chosen):
+        requested = [axes] if np.ndim(axes) == 0 else list(axes)
+        lengths = [-1] * len(requested) if lengths is None else list(lengths)
+        if len(lengths) != len(requested):
             raise ShapeError(
-                f"{name} with {len(lengths)} lengths along {len(chosen)} axes: give one for each"
-                f"{at(user_line())}."
+                f"{name} with {len(lengths)} lengths and {len(requested)} axes: give one length "
+                f"for each axis{at(user_line())}."
             )
-        for n, axis in zip(lengths, chosen, strict=True):
+        for n, axis in zip(lengths, requested, strict=True):
             n = None if n == -1 else n
             x = _transform(op, x, type, n, axis, norm, orthogonalize, inverse)
         return x
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"""{what} along several axes, or all, as ``scipy.fft.{name}``.
+    transform.__doc__ = f"""{summary} along several axes, or all, as ``scipy.fft.{name}``.
 
     Parameters
     ----------
     x, type, norm, orthogonalize
-        As along one axis.
+        See the function for one axis.
     s : sequence of int, optional
         Lengths along the axes.
     axes : sequence of int, optional
     overwrite_x, workers
-        Of no effect on tensors.
+        Ignored for tensors.
     """
     return counterpart(getattr(scipy.fft, name))(transform)
 
 
-dct = _one("dct", cosines, False, "The cosine transform")
-idct = _one("idct", cosines, True, "The inverse cosine transform")
-dst = _one("dst", sines, False, "The sine transform")
-idst = _one("idst", sines, True, "The inverse sine transform")
-dctn = _many("dctn", cosines, False, "The cosine transform")
-idctn = _many("idctn", cosines, True, "The inverse cosine transform")
-dstn = _many("dstn", sines, False, "The sine transform")
-idstn = _many("idstn", sines, True, "The inverse sine transform")
+dct = _along_one_axis("dct", cosines, False, "The cosine transform")
+idct = _along_one_axis("idct", cosines, True, "The inverse cosine transform")
+dst = _along_one_axis("dst", sines, False, "The sine transform")
+idst = _along_one_axis("idst", sines, True, "The inverse sine transform")
+dctn = _along_axes("dctn", cosines, False, "The cosine transform")
+idctn = _along_axes("idctn", cosines, True, "The inverse cosine transform")
+dstn = _along_axes("dstn", sines, False, "The sine transform")
+idstn = _along_axes("idstn", sines, True, "The inverse sine transform")

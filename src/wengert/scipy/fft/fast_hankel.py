@@ -1,10 +1,11 @@
 """The fast Hankel transform of logarithmically spaced samples.
 
-    fht, ifht, fhtoffset    SciPy's names
+    fht, ifht     the transform and its inverse
+    fhtoffset     an offset that avoids ringing
 
-A product with Fourier transforms on either side (A. J. S. Hamilton, "Uncorrelated modes of the
-non-linear power spectrum", MNRAS 312 (2000), 257-284, appendix B), linear in the samples; steps,
-order, offset and bias have derivatives too, which are those of the Gamma function.
+A multiplication in Fourier space (A. J. S. Hamilton, "Uncorrelated modes of the non-linear power
+spectrum", MNRAS 312 (2000), 257-284, appendix B).  It is linear in the samples, and differentiable
+with respect to step, order, offset and bias by derivatives of the gamma function.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LOG_2 = float(np.log(2.0))
 
 def _coefficients(n: int, dln: Any, mu: Any, offset: Any, bias: Any, inverse: bool) -> Any:
     """The coefficients that multiply the Fourier transform."""
-    given = (dln, mu, offset, bias)
+    parameters = [dln, mu, offset, bias]
     y = np.linspace(0.0, np.pi * (n // 2) / n, n // 2 + 1) / dln
     above, below = (mu + 1.0 + bias) / 2.0, (mu + 1.0 - bias) / 2.0
     high = scipy.special.loggamma(above + 1j * y)
@@ -44,40 +45,43 @@ def _coefficients(n: int, dln: Any, mu: Any, offset: Any, bias: Any, inverse: bo
     first = value_of(u)
     if is_traced(u) or np.isfinite(first[0]):
         return u
-    return _at_a_pole(u, above, below, bias, inverse, holds_tensors(list(given)))
+    return _coefficients_at_pole(u, above, below, bias, inverse, holds_tensors(parameters))
 
 
-def _at_a_pole(u: Any, above: Any, below: Any, bias: Any, inverse: bool, derived: bool) -> Any:
-    """The coefficients where the Gamma function has a pole, with SciPy's convention."""
-    if derived:
+def _coefficients_at_pole(
+    u: Any, above: Any, below: Any, bias: Any, inverse: bool, has_tensors: bool
+) -> Any:
+    """The coefficients where the gamma function has a pole, with SciPy's convention."""
+    if has_tensors:
         raise ArgumentError(
-            "fht with an order and a bias at a pole of the Gamma function: its derivative in these "
-            f"does not exist there. Change the bias, or give plain numbers{at(user_line())}."
+            "fht with an order and a bias at a pole of the gamma function: it is not "
+            "differentiable with respect to them. Change the bias, or pass plain numbers"
+            f"{at(user_line())}."
         )
     first = 2.0**bias * scipy.special.poch(below, above - below)
     if (np.isinf(first) and not inverse) or (first == 0 and inverse):
-        word = "singular inverse transform" if inverse else "singular transform"
-        warnings.warn(f"{word}; consider changing the bias", stacklevel=5)
+        message = "singular inverse transform" if inverse else "singular transform"
+        warnings.warn(f"{message}; consider changing the bias", stacklevel=5)
         first = np.inf if inverse else 0.0
     return np.concatenate([[first], u[1:]])
 
 
-def _transformed(a: Any, dln: Any, mu: Any, offset: Any, bias: Any, inverse: bool) -> Any:
+def _transform(a: Any, dln: Any, mu: Any, offset: Any, bias: Any, inverse: bool) -> Any:
     a = floating(a)
     n = known_length(a.shape[-1], "fht")
     sign = 1.0 if inverse else -1.0
-    places = np.arange(n) - (n - 1) / 2
+    indices = np.arange(n) - (n - 1) / 2
     biased = isinstance(bias, Handle) or bias != 0
     if biased:
         shift = offset if inverse else 0.0
-        a = a * np.exp(sign * bias * (places * dln + shift))
+        a = a * np.exp(sign * bias * (indices * dln + shift))
     u = _coefficients(n, dln, mu, offset, bias, inverse)
-    lines = np.fft.rfft(a)
-    lines = lines / np.conjugate(u) if inverse else lines * u
-    out = np.fft.irfft(lines, n)[..., ::-1]
+    spectrum = np.fft.rfft(a)
+    spectrum = spectrum / np.conjugate(u) if inverse else spectrum * u
+    out = np.fft.irfft(spectrum, n)[..., ::-1]
     if biased:
         shift = 0.0 if inverse else offset
-        out = out * np.exp(sign * bias * (places * dln + shift))
+        out = out * np.exp(sign * bias * (indices * dln + shift))
     return out
 
 
@@ -103,12 +107,12 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     Raises
     ------
     ArgumentError
-        A derivative with respect to dln, mu, offset or bias at a pole of the Gamma function.
+        A parameter is a tensor, at a pole of the gamma function.
 
     Notes
     -----
-    Differentiable in all of these. *Cost.* O(n log n). *Source.* A. J. S. Hamilton, MNRAS 312
-    (2000), 257-284.
+    Differentiable with respect to all arguments. *Cost.* O(n log n). *Source.* A. J. S. Hamilton,
+    MNRAS 312 (2000), 257-284.
 
     Examples
     --------
@@ -119,13 +123,13 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     >>> bool(np.isclose(slope[2], wg.scipy.fft.fht(unit, 0.5, 0.0)[3]))
     True
     """
-    return _transformed(a, dln, mu, offset, bias, False)
+    return _transform(a, dln, mu, offset, bias, False)
 
 
 @counterpart(scipy.fft.ifht)
 def ifht(A: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     """The inverse of `fht`, as ``scipy.fft.ifht``; parameters and errors are those of `fht`."""
-    return _transformed(A, dln, mu, offset, bias, True)
+    return _transform(A, dln, mu, offset, bias, True)
 
 
 @counterpart(scipy.fft.fhtoffset)
@@ -135,7 +139,7 @@ def fhtoffset(dln: Any, mu: Any, initial: Any = 0.0, bias: Any = 0.0) -> Any:
     Parameters
     ----------
     dln, mu, initial, bias : float
-        As for `fht`. The derivative is that of the branch that is nearest.
+        As for `fht`. The integer in the formula, which depends on them, has derivative 0.
     """
     y = np.pi / (2.0 * dln)
     above, below = (mu + 1.0 + bias) / 2.0, (mu + 1.0 - bias) / 2.0

@@ -1,4 +1,4 @@
-"""scipy.integrate, for arrays and tensors: integrals of samples and of functions.
+"""The functions of scipy.integrate, for arrays and tensors: integrals of samples and functions.
 
 sampled              trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb
 fixed_quadrature     fixed_quad, newton_cotes

@@ -3,15 +3,14 @@
     quad quad_vec         scalar- and array-valued functions of one variable
     dblquad tplquad       functions of two and three variables
 
-Without tensors they are SciPy's own functions.  Otherwise the intervals are found with plain values
-by the 15-point Gauss-Kronrod rule (A. Kronrod, 1965; C. Piessens et al., QUADPACK, 1983), and the
-integral is the weighted sum of the function's values at their points.  This sum can be
-differentiated with respect to everything the function depends on, to any order.  The derivative
-with respect to a limit is the integrand there by the Leibniz rule (NIST DLMF 1.5.22), with its
-higher derivatives: a Gauss sum over the empty interval at the limit is added, so the integrand may
-have jumps.
+Without tensors, SciPy's functions are called.  Otherwise the subintervals are selected with plain
+values by the 15-point Gauss-Kronrod rule (A. Kronrod, 1965; C. Piessens et al., QUADPACK, 1983),
+and the integral is the weighted sum of the function at their nodes.  This sum is differentiable
+with respect to everything that the function depends on, to any order.  The nodes do not depend on
+the limits: the derivative with respect to a limit is that of a Gauss sum over the empty interval
+there (Leibniz rule, NIST DLMF 1.5.22), so the integrand may have jumps.
 
-The intervals depend on values, so these integrals cannot be traced.
+The subintervals depend on values, so these integrals cannot be traced.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from ..dispatch import holds_tensors
 
 __all__ = ["dblquad", "quad", "quad_vec", "tplquad"]
 
-# Points of Kronrod on 0 to 1, their weights, and those of Gauss for every other point.
-_HALF = (
+# Positive Kronrod nodes on [-1, 1], their weights, and the Gauss weights of every other node.
+_NODES = (
     0.991455371120812639206854697526329,
     0.949107912342758524526189684047851,
     0.864864423359769072789712788640926,
@@ -57,44 +56,45 @@ _GAUSS = (
     0.279705391489276667901467771423780,
     0.381830050505118944950369775488975,
 )
-POINTS = 0.5 + 0.5 * np.array([-p for p in _HALF] + [0.0] + list(_HALF[::-1]))
-WEIGHTS = 0.5 * np.array([*_KRONROD, 0.209482141084727828012999174891714, *_KRONROD[::-1]])
-INNER = np.zeros(15)
-INNER[1::2] = 0.5 * np.array([*_GAUSS, 0.417959183673469387755102040816327, *_GAUSS[::-1]])
-_SHARPER = 1e-3  # factor of the requested tolerance: a derivative is less accurate than the value
-_AT_AN_END = 5
-_LIMIT = 120
+KRONROD_NODES = 0.5 + 0.5 * np.array([-p for p in _NODES] + [0.0] + list(_NODES[::-1]))
+KRONROD_WEIGHTS = 0.5 * np.array([*_KRONROD, 0.209482141084727828012999174891714, *_KRONROD[::-1]])
+GAUSS_WEIGHTS = np.zeros(15)
+GAUSS_WEIGHTS[1::2] = 0.5 * np.array([*_GAUSS, 0.417959183673469387755102040816327, *_GAUSS[::-1]])
+_TOLERANCE_FACTOR = 1e-3  # stricter tolerance, as derivatives are less accurate than the value
+_NODES_AT_LIMIT = 5
+_LEAST_LIMIT = 120  # subintervals that are allowed in any case
 
 
 class Integrand:
-    """A function on [a, b] as a function of u on [0, 1], and whether it uses tensors."""
+    """A function on [a, b] as a function of u in [0, 1]; records whether it returns tensors."""
 
-    def __init__(self, func: Callable[..., Any], a: float, b: float, args: Any, what: str) -> None:
-        self.func, self.args, self.what = func, args, what
+    def __init__(self, func: Callable[..., Any], a: float, b: float, args: Any, name: str) -> None:
+        self.func, self.args, self.name = func, args, name
         self.a, self.b = a, b
-        self.turned = a > b
-        self.found = False
+        self.is_reversed = a > b
+        self.uses_tensors = False
 
-    def place(self, u: float) -> tuple[list[float], float]:
-        """The points x(u) and the weights dx/du."""
-        low, high = (self.b, self.a) if self.turned else (self.a, self.b)
-        sign = -1.0 if self.turned else 1.0
+    def substitute(self, u: float) -> tuple[list[float], float]:
+        """The points x(u), one or two, and the weight dx/du."""
+        low, high = (self.b, self.a) if self.is_reversed else (self.a, self.b)
+        sign = -1.0 if self.is_reversed else 1.0
         if np.isfinite(low) and np.isfinite(high):
             return [low + (high - low) * u], sign * (high - low)
-        away, scale = (1.0 - u) / u, sign / (u * u)
+        distance, scale = (1.0 - u) / u, sign / (u * u)
         if np.isfinite(low):
-            return [low + away], scale
-        return ([high - away], scale) if np.isfinite(high) else ([away, -away], scale)
+            return [low + distance], scale
+        points = [high - distance] if np.isfinite(high) else [distance, -distance]
+        return points, scale
 
-    def exact(self, u: float) -> Any:
+    def evaluate(self, u: float) -> Any:
         """The value at u; a tensor if the function uses tensors."""
-        points, scale = self.place(u)
+        points, scale = self.substitute(u)
         total = self.func(points[0], *self.args)
         for x in points[1:]:
             total = total + self.func(x, *self.args)
         return scale * total
 
-    def plain(self, u: float) -> Any:
+    def evaluate_plain(self, u: float) -> Any:
         """The value at u as plain numbers.
 
         Raises
@@ -102,71 +102,75 @@ class Integrand:
         TraceError
             The value is traced.
         """
-        made = self.exact(u)
-        if isinstance(made, Handle):
-            self.found = True
-            if is_traced(made):
+        value = self.evaluate(u)
+        if isinstance(value, Handle):
+            self.uses_tensors = True
+            if is_traced(value):
                 raise TraceError(
-                    f"{self.what} chooses its intervals by the values of the function, which are "
-                    "not known while a graph is built. Use fixed_quad in graphs, or keep the "
-                    f"integral outside of jit and vmap{at(user_line())}."
+                    f"{self.name} of a traced function: its subintervals depend on the values of "
+                    "the function, which are not known while tracing. Use fixed_quad, or compute "
+                    f"the integral outside of jit and vmap{at(user_line())}."
                 )
-            made = value_of(made)
-        return np.asarray(made)
+            value = value_of(value)
+        return np.asarray(value)
 
 
-def _sums(f: Callable[[float], Any], low: float, high: float) -> tuple[Any, float]:
+def _kronrod_sum(f: Callable[[float], Any], low: float, high: float) -> tuple[Any, float]:
     """The Kronrod sum over an interval, and the error estimate from the Gauss sum."""
-    values = np.stack([f(low + (high - low) * p) for p in POINTS])
-    weights = (high - low) * WEIGHTS.reshape(-1, *[1] * (values.ndim - 1))
-    inner = (high - low) * INNER.reshape(-1, *[1] * (values.ndim - 1))
-    whole = np.sum(weights * values, axis=0)
-    error = float(np.max(np.abs(whole - np.sum(inner * values, axis=0)), initial=0.0))
-    spread = float(np.max(np.sum(weights * np.abs(values - whole / (high - low)), axis=0)))
-    if spread > 0.0 and error > 0.0:  # QUADPACK's estimate
-        error = spread * min(1.0, (200.0 * error / spread) ** 1.5)
-    return whole, error
+    values = np.stack([f(low + (high - low) * p) for p in KRONROD_NODES])
+    weights = (high - low) * KRONROD_WEIGHTS.reshape(-1, *[1] * (values.ndim - 1))
+    inner = (high - low) * GAUSS_WEIGHTS.reshape(-1, *[1] * (values.ndim - 1))
+    integral = np.sum(weights * values, axis=0)
+    error = float(np.max(np.abs(integral - np.sum(inner * values, axis=0)), initial=0.0))
+    deviation = float(np.max(np.sum(weights * np.abs(values - integral / (high - low)), axis=0)))
+    if deviation > 0.0 and error > 0.0:  # QUADPACK's estimate
+        error = deviation * min(1.0, (200.0 * error / deviation) ** 1.5)
+    return integral, error
 
 
-def _intervals(
-    f: Callable[[float], Any], cuts: list[float], epsabs: float, epsrel: float, limit: int
+def _select_intervals(
+    f: Callable[[float], Any], breaks: list[float], epsabs: float, epsrel: float, limit: int
 ) -> tuple[list[tuple[float, float]], float, bool]:
-    """The intervals of [0, 1], the remaining error, and whether it exceeds the tolerance."""
+    """Subintervals of [0, 1], the remaining error, and whether it exceeds the tolerance."""
     heap: list[tuple[float, float, float]] = []
     total: Any = 0.0
     sums: dict[float, Any] = {}
 
-    def enter(low: float, high: float) -> None:
+    def add(low: float, high: float) -> None:
         nonlocal total
-        found, error = _sums(f, low, high)
-        sums[low] = found
-        total = total + found
+        integral, error = _kronrod_sum(f, low, high)
+        sums[low] = integral
+        total = total + integral
         heapq.heappush(heap, (-error, low, high))
 
-    for low, high in itertools.pairwise(cuts):
-        enter(low, high)
-    needed = 0.0
-    while len(heap) < max(limit, _LIMIT):
-        left = -sum(item[0] for item in heap)
-        needed = max(epsabs, epsrel * float(np.max(np.abs(total), initial=0.0)))
+    for low, high in itertools.pairwise(breaks):
+        add(low, high)
+    tolerance = 0.0
+    while len(heap) < max(limit, _LEAST_LIMIT):
+        remaining = -sum(item[0] for item in heap)
+        tolerance = max(epsabs, epsrel * float(np.max(np.abs(total), initial=0.0)))
         _, low, high = heap[0]
         middle = 0.5 * (low + high)
-        if left <= _SHARPER * needed or not low < middle < high or high - low < 1e-15:
+        if (
+            remaining <= _TOLERANCE_FACTOR * tolerance
+            or not low < middle < high
+            or high - low < 1e-15
+        ):
             break
         heapq.heappop(heap)
         total = total - sums.pop(low)
-        enter(low, middle)
-        enter(middle, high)
-    left = -sum(item[0] for item in heap)
-    return sorted((low, high) for _, low, high in heap), left, left > needed
+        add(low, middle)
+        add(middle, high)
+    remaining = -sum(item[0] for item in heap)
+    return sorted((low, high) for _, low, high in heap), remaining, remaining > tolerance
 
 
-def _moved(func: Callable[..., Any], end: Any, args: Any, what: str) -> Any:
-    """The integral from the value of a limit to the limit: 0, with its derivatives."""
+def _limit_term(func: Callable[..., Any], end: Any, args: Any, name: str) -> Any:
+    """The integral from the value of a limit to the limit: 0, with nonzero derivatives."""
     here = float(value_of(end))
     if not np.isfinite(here):
         return 0.0
-    points, weights = np.polynomial.legendre.leggauss(_AT_AN_END)
+    points, weights = np.polynomial.legendre.leggauss(_NODES_AT_LIMIT)
     step = end - here
     total: Any = 0.0
     for p, w in zip(points, weights, strict=True):
@@ -174,62 +178,63 @@ def _moved(func: Callable[..., Any], end: Any, args: Any, what: str) -> Any:
             value = func(here + step * (0.5 + 0.5 * p), *args)
         if not np.all(np.isfinite(value_of(value))):
             raise OperandError(
-                f"{what} has an end at {here}, by which it is to be differentiated, and the "
-                f"function is not finite there, so neither is the derivative{at(user_line())}."
+                f"{name} with a tensor of value {here} as a limit: the function is not finite "
+                f"there, so there is no derivative. Detach the limit{at(user_line())}."
             )
         total = total + 0.5 * w * value
     return step * total
 
 
-def _known(x: Any, what: str) -> float:
+def _known_limit(x: Any, name: str) -> float:
     """The value of a limit."""
     if is_traced(x):
         raise TraceError(
-            f"{what} chooses its intervals by the values of its ends, which are not known while a "
-            f"graph is built. Use fixed_quad in graphs{at(user_line())}."
+            f"{name} with a traced limit: its subintervals depend on the values of the limits, "
+            f"which are not known while tracing. Use fixed_quad{at(user_line())}."
         )
     return float(value_of(x))
 
 
-def _integrated(
-    func: Callable[..., Any], a: Any, b: Any, args: Any, what: str, given: dict[str, Any]
+def _integrate_with_tensors(
+    func: Callable[..., Any], a: Any, b: Any, args: Any, name: str, options: dict[str, Any]
 ) -> tuple[Any, float] | None:
     """The integral and the error with tensors; None if no tensor is used."""
-    low, high = _known(a, what), _known(b, what)
-    integrand = Integrand(func, low, high, args, what)
+    low, high = _known_limit(a, name), _known_limit(b, name)
+    integrand = Integrand(func, low, high, args, name)
     if low == high:
-        cuts: list[float] = []
+        breaks: list[float] = []
     else:
-        inner = [(float(p) - low) / (high - low) for p in given["points"] or ()]
-        inner = [1.0 - u for u in inner] if integrand.turned else inner
-        cuts = [0.0, *sorted(u for u in inner if 0.0 < u < 1.0), 1.0]
+        inner = [(float(p) - low) / (high - low) for p in options["points"] or ()]
+        inner = [1.0 - u for u in inner] if integrand.is_reversed else inner
+        breaks = [0.0, *sorted(u for u in inner if 0.0 < u < 1.0), 1.0]
     tensors = holds_tensors((a, b)) or holds_tensors(list(args))
-    if cuts:
-        integrand.plain(0.5)
-    if not (tensors or integrand.found):
+    if breaks:
+        integrand.evaluate_plain(0.5)
+    if not (tensors or integrand.uses_tensors):
         return None
-    if len(cuts) > 2 and not np.isfinite(low + high):
-        raise ArgumentError(f"{what} with points and an infinite end{at(user_line())}.")
+    if len(breaks) > 2 and not np.isfinite(low + high):
+        raise ArgumentError(f"{name} with points has an infinite limit{at(user_line())}.")
     spans: list[tuple[float, float]] = []
-    error, poor = 0.0, False
-    if cuts:
-        spans, error, poor = _intervals(
-            integrand.plain, cuts, given["epsabs"], given["epsrel"], given["limit"]
+    error, exceeds = 0.0, False
+    if breaks:
+        spans, error, exceeds = _select_intervals(
+            integrand.evaluate_plain, breaks, options["epsabs"], options["epsrel"], options["limit"]
         )
-    if poor:
+    if exceeds:
         warnings.warn(
-            f"{what}: {len(spans)} intervals are not enough, an error of {error:.1e} is left",
+            f"{name}: the tolerance is not reached with {len(spans)} subintervals; the estimated "
+            f"error is {error:.1e}",
             scipy.integrate.IntegrationWarning,
             stacklevel=3,
         )
     total: Any = 0.0
     for first, last in spans:
-        for p, w in zip(POINTS, WEIGHTS, strict=True):
-            total = total + (last - first) * w * integrand.exact(first + (last - first) * p)
+        for p, w in zip(KRONROD_NODES, KRONROD_WEIGHTS, strict=True):
+            total = total + (last - first) * w * integrand.evaluate(first + (last - first) * p)
     if isinstance(b, Handle):
-        total = total + _moved(func, b, args, what)
+        total = total + _limit_term(func, b, args, name)
     if isinstance(a, Handle):
-        total = total - _moved(func, a, args, what)
+        total = total - _limit_term(func, a, args, name)
     return total, error
 
 
@@ -274,14 +279,14 @@ def quad(
     TraceError
         The integral is traced.
     ArgumentError
-        A weight or full output with tensors.
+        An argument is given that is not supported with tensors.
     OperandError
         It is differentiated with respect to a limit where the integrand is not finite.
 
     Notes
     -----
-    The derivative is the sum of derivatives over the intervals chosen for the function itself, with
-    about the same accuracy. Cost: 15 calls of `func` for each interval, twice.
+    The derivative is the sum of derivatives at the nodes of the subintervals that are selected for
+    the function, with about the same accuracy. *Cost.* 30 calls of `func` for each subinterval.
 
     Examples
     --------
@@ -292,8 +297,8 @@ def quad(
     [0.25, -0.25]
     """
     args = args if isinstance(args, tuple) else (args,)
-    given = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
-    found = _integrated(func, a, b, args, "quad", given)
+    options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
+    found = _integrate_with_tensors(func, a, b, args, "quad", options)
     if found is None:
         return scipy.integrate.quad(
             func, a, b, args, full_output, epsabs, epsrel, limit, points, **others
@@ -301,8 +306,8 @@ def quad(
     if full_output or any(x is not None and x is not False for x in others.values()):
         named = sorted(others) or ["full_output"]
         raise ArgumentError(
-            f"quad with tensors takes no {', '.join(named)}. Write a weight into the function"
-            f"{at(user_line())}."
+            f"quad with tensors and {', '.join(named)}: not supported with tensors. Include a "
+            f"weight in the function{at(user_line())}."
         )
     return found
 
@@ -343,8 +348,8 @@ def quad_vec(
     >>> wg.jacobian(powers)(2.0).round(6)
     array([1.      , 0.5     , 0.333333])
     """
-    given = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
-    found = _integrated(f, a, b, args, "quad_vec", given)
+    options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
+    found = _integrate_with_tensors(f, a, b, args, "quad_vec", options)
     if found is None:
         return scipy.integrate.quad_vec(
             f, a, b, epsabs, epsrel, limit=limit, points=points, args=args, **others
@@ -352,8 +357,8 @@ def quad_vec(
     return found
 
 
-def _at(bound: Any, *places: Any) -> Any:
-    return bound(*places) if callable(bound) else bound
+def _bound(bound: Any, *point: Any) -> Any:
+    return bound(*point) if callable(bound) else bound
 
 
 def dblquad(
@@ -366,14 +371,16 @@ def dblquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:
-    """The integral of func(y, x) for x from a to b and y from gfun(x) to hfun(x), as SciPy's.
+    """The integral of func(y, x) over a region of the plane, as ``scipy.integrate.dblquad``.
 
     Parameters
     ----------
     func : callable
         Takes y and x (and `args`).
     a, b : float or Tensor
+        The limits of x.
     gfun, hfun : callable, float or Tensor
+        The limits of y, or functions of x.
     args : tuple
     epsabs, epsrel : float
 
@@ -391,7 +398,7 @@ def dblquad(
     """
 
     def inner(x: Any) -> Any:
-        low, high = _at(gfun, x), _at(hfun, x)
+        low, high = _bound(gfun, x), _bound(hfun, x)
         return quad(lambda y: func(y, x, *args), low, high, (), 0, epsabs, epsrel)[0]
 
     return quad(inner, a, b, epsabs=epsabs, epsrel=epsrel)
@@ -409,7 +416,7 @@ def tplquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:
-    """The integral of func(z, y, x), z from qfun(x, y) to rfun(x, y), the rest as for `dblquad`.
+    """The integral of func(z, y, x) over a region of space, as ``scipy.integrate.tplquad``.
 
     Parameters
     ----------
@@ -417,9 +424,9 @@ def tplquad(
         Takes z, y and x (and `args`).
     a, b : float or Tensor
     gfun, hfun : callable, float or Tensor
-        Of x.
+        The limits of y, or functions of x.
     qfun, rfun : callable, float or Tensor
-        Of x and y.
+        The limits of z, or functions of x and y.
     args : tuple
     epsabs, epsrel : float
 
@@ -437,7 +444,7 @@ def tplquad(
     """
 
     def plane(y: Any, x: Any) -> Any:
-        low, high = _at(qfun, x, y), _at(rfun, x, y)
+        low, high = _bound(qfun, x, y), _bound(rfun, x, y)
         return quad(lambda z: func(z, y, x, *args), low, high, (), 0, epsabs, epsrel)[0]
 
     return dblquad(plane, a, b, gfun, hfun, (), epsabs, epsrel)

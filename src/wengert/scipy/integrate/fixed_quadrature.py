@@ -51,15 +51,15 @@ def fixed_quad(
     --------
     >>> import numpy as np, wengert as wg
     >>> from wengert.scipy.integrate import fixed_quad
-    >>> by_end = wg.grad(lambda b: fixed_quad(lambda x: x**3, 0.0, b)[0])
-    >>> float(by_end(2.0).round(12))
+    >>> slope = wg.grad(lambda b: fixed_quad(lambda x: x**3, 0.0, b)[0])
+    >>> float(slope(2.0).round(12))
     8.0
     """
     for end in (a, b):
         if not is_traced(end) and np.any(np.isinf(value_of(end))):
             raise ArgumentError(
-                f"fixed_quad from {value_of(a)} to {value_of(b)}: the ends have to be finite. "
-                f"Substitute a variable that runs through a finite interval{at(user_line())}."
+                f"fixed_quad from {value_of(a)} to {value_of(b)}: the limits must be finite. "
+                f"Substitute a variable with a finite range{at(user_line())}."
             )
     points, weights = scipy.special.roots_legendre(n)
     values = func((b - a) * (np.real(points) + 1) / 2.0 + a, *args)

@@ -14,20 +14,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import integrate as scipys
+from scipy import integrate as scipy_integrate
 
 from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array, spread
 from wengert.errors import ArgumentError, ShapeError, at, user_line
-from wengert.numpy import cumulative as numpys
+from wengert.numpy import cumulative as numpy_cumulative
 
 from ..dispatch import counterpart, floating, known_length, zero_if_zero
 
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "trapezoid"]
 
 
-def _lines(y: Any, axis: int) -> Any:
+def _move_axis_last(y: Any, axis: int) -> Any:
     """`y` with the sample axis moved to the end."""
     y = as_array(y)
     if not -y.ndim <= axis < y.ndim:
@@ -35,34 +35,34 @@ def _lines(y: Any, axis: int) -> Any:
     return y if axis in (-1, y.ndim - 1) else np.moveaxis(y, axis, -1)
 
 
-def _back(lines: Any, axis: int, ndim: int) -> Any:
-    return lines if axis in (-1, ndim - 1) else np.moveaxis(lines, -1, axis)
+def _restore_axis(samples: Any, axis: int, ndim: int) -> Any:
+    return samples if axis in (-1, ndim - 1) else np.moveaxis(samples, -1, axis)
 
 
-def _steps(x: Any, y: Any, axis: int, what: str) -> Any:
+def _steps(x: Any, y: Any, axis: int, name: str) -> Any:
     """The steps between the sample points `x`, which are 1-D or have the shape of `y`."""
     x = floating(x)
     if x.ndim != 1 and x.ndim != y.ndim:
         raise ShapeError(
-            f"{what}: places of shape {x.shape} for samples of shape {y.shape}. Give one line, or "
-            f"as many places as samples{at(user_line())}."
+            f"{name}: x of shape {x.shape} for samples of shape {y.shape}. x must be "
+            f"one-dimensional, or have the shape of the samples{at(user_line())}."
         )
-    x = x if x.ndim == 1 else _lines(x, axis)
+    x = x if x.ndim == 1 else _move_axis_last(x, axis)
     if x.shape[-1] != shape_of(y)[axis]:
         raise ShapeError(
-            f"{what}: {x.shape[-1]} places for {shape_of(y)[axis]} samples along axis {axis}. Give "
-            f"one for each{at(user_line())}."
+            f"{name}: x of length {x.shape[-1]} for {shape_of(y)[axis]} samples along axis {axis}. "
+            f"Give one element for each sample{at(user_line())}."
         )
     return x[..., 1:] - x[..., :-1]
 
 
-@counterpart(scipys.trapezoid)
+@counterpart(scipy_integrate.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral by the trapezoidal rule, as ``scipy.integrate.trapezoid``."""
-    return numpys.trapezoid(floating(y), x, dx, axis)
+    return numpy_cumulative.trapezoid(floating(y), x, dx, axis)
 
 
-@counterpart(scipys.cumulative_trapezoid)
+@counterpart(scipy_integrate.cumulative_trapezoid)
 def cumulative_trapezoid(
     y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
 ) -> Any:
@@ -87,29 +87,29 @@ def cumulative_trapezoid(
     array([0.5, 1. , 0.5, 0. ])
     """
     y = as_array(y)
-    lines = _lines(y, axis)
+    samples = _move_axis_last(y, axis)
     step = dx if x is None else _steps(x, y, axis, "cumulative_trapezoid")
-    running = np.cumsum(step * (lines[..., 1:] + lines[..., :-1]) / 2.0, axis=-1)
+    cumulative = np.cumsum(step * (samples[..., 1:] + samples[..., :-1]) / 2.0, axis=-1)
     if initial is not None:
         if initial != 0:
             raise ArgumentError(
-                f"cumulative_trapezoid with initial={initial!r}: it is None or 0. Add it to the "
-                f"result{at(user_line())}."
+                f"cumulative_trapezoid with initial={initial!r}: it must be None or 0. Add the "
+                f"value to the result{at(user_line())}."
             )
-        running = _led(np.zeros((), running.dtype), running)
-    return _back(running, axis, y.ndim)
+        cumulative = _prepend(np.zeros((), cumulative.dtype), cumulative)
+    return _restore_axis(cumulative, axis, y.ndim)
 
 
-def _led(first: Any, lines: Any) -> Any:
-    """`lines` with `first` prepended along the last axis."""
-    front = spread(first, (*lines.shape[:-1], 1))
-    return np.concatenate([front, lines], axis=-1)
+def _prepend(first: Any, samples: Any) -> Any:
+    """`samples` with `first` prepended along the last axis."""
+    front = spread(first, (*samples.shape[:-1], 1))
+    return np.concatenate([front, samples], axis=-1)
 
 
 # ---- Simpson's rule ----------------------------------------------------------------------------
 
 
-@counterpart(scipys.simpson)
+@counterpart(scipy_integrate.simpson)
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral by Simpson's rule, as ``scipy.integrate.simpson``.
 
@@ -136,27 +136,27 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     array([1., 4., 2., 4., 1.])
     """
     y = as_array(y)
-    lines = _lines(y, axis)
-    n = known_length(lines.shape[-1], "simpson")
+    samples = _move_axis_last(y, axis)
+    n = known_length(samples.shape[-1], "simpson")
     steps = None if x is None else _steps(x, y, axis, "simpson")
     if steps is not None:
         steps = casts.astype(steps, float) if steps.dtype != np.float64 else steps
     if n % 2 == 1:
-        return _pairs(lines, steps, dx, n)
+        return _simpson_pairs(samples, steps, dx, n)
     if n == 0:
-        raise ShapeError(f"simpson of no samples: it needs at least one{at(user_line())}.")
+        raise ShapeError(f"simpson of 0 samples: give at least one{at(user_line())}.")
     if n == 2:
         last = dx if steps is None else steps[..., -1]
-        return 0.5 * last * (lines[..., -1] + lines[..., -2])
+        return 0.5 * last * (samples[..., -1] + samples[..., -2])
     h0 = h1 = np.float64(1.0) * dx
     if steps is not None:
         h0, h1 = steps[..., -2], steps[..., -1]
-    return _pairs(lines, steps, dx, n - 1) + _last_step(lines, h0, h1)
+    return _simpson_pairs(samples, steps, dx, n - 1) + _last_step(samples, h0, h1)
 
 
-def _pairs(lines: Any, steps: Any, dx: Any, n: int) -> Any:
-    """The integral over the first n - 1 steps, two by two."""
-    left, middle, right = (lines[..., k : n - 2 + k : 2] for k in range(3))
+def _simpson_pairs(samples: Any, steps: Any, dx: Any, n: int) -> Any:
+    """The integral over the first n - 1 steps, in pairs of steps."""
+    left, middle, right = (samples[..., k : n - 2 + k : 2] for k in range(3))
     if steps is None:
         return np.sum(left + 4.0 * middle + right, axis=-1) * (dx / 3.0)
     h0, h1 = steps[..., 0 : n - 1 : 2], steps[..., 1 : n - 1 : 2]
@@ -166,16 +166,16 @@ def _pairs(lines: Any, steps: Any, dx: Any, n: int) -> Any:
     return np.sum(both / 6.0 * (ends + middle * inner), axis=-1)
 
 
-def _last_step(lines: Any, h0: Any, h1: Any) -> Any:
+def _last_step(samples: Any, h0: Any, h1: Any) -> Any:
     """The integral over the last step, h1, of the parabola through the last three samples."""
     both = 6 * (h0 + h1)
     last = zero_if_zero(h1 * (2 * h1 + 3 * h0), both)
     before = zero_if_zero(h1 * (h1 + 3 * h0), 6 * h0)
     first = zero_if_zero(h1**3, h0 * both)
-    return last * lines[..., -1] + before * lines[..., -2] - first * lines[..., -3]
+    return last * samples[..., -1] + before * samples[..., -2] - first * samples[..., -3]
 
 
-@counterpart(scipys.cumulative_simpson)
+@counterpart(scipy_integrate.cumulative_simpson)
 def cumulative_simpson(
     y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
 ) -> Any:
@@ -199,70 +199,69 @@ def cumulative_simpson(
     both ends and the next sample; odd steps and the last one use the previous sample.
     """
     y = floating(y)
-    lines = _lines(y, axis)
-    n = known_length(lines.shape[-1], "cumulative_simpson")
+    samples = _move_axis_last(y, axis)
+    n = known_length(samples.shape[-1], "cumulative_simpson")
     if n < 3:
-        running = _lines(cumulative_trapezoid(y, x, dx, axis), axis)
+        cumulative = _move_axis_last(cumulative_trapezoid(y, x, dx, axis), axis)
     else:
         if x is None:
             h = floating(dx)
-            h = h if h.ndim == 0 else _one_along(h, y, axis, "dx")
-            h = spread(h, (*lines.shape[:-1], n - 1))
+            h = h if h.ndim == 0 else _check_shape(h, y, axis, "dx")
+            h = spread(h, (*samples.shape[:-1], n - 1))
         else:
-            h = _rising(_steps(x, y, axis, "cumulative_simpson"))
-        running = np.cumsum(_by_steps(lines, h, even=x is None), axis=-1)
+            h = _require_increasing(_steps(x, y, axis, "cumulative_simpson"))
+        cumulative = np.cumsum(_integrals_of_steps(samples, h, even=x is None), axis=-1)
     if initial is not None:
         start = floating(initial)
-        start = start if start.ndim == 0 else _one_along(start, y, axis, "initial")
-        running = _led(start, running + start)
-    return _back(running, axis, y.ndim)
+        start = start if start.ndim == 0 else _check_shape(start, y, axis, "initial")
+        cumulative = _prepend(start, cumulative + start)
+    return _restore_axis(cumulative, axis, y.ndim)
 
 
-def _one_along(x: Any, y: Any, axis: int, name: str) -> Any:
+def _check_shape(x: Any, y: Any, axis: int, name: str) -> Any:
     if x.shape != tuple(1 if k == axis % y.ndim else m for k, m in enumerate(y.shape)):
         raise ShapeError(
-            f"cumulative_simpson: {name} of shape {x.shape} for samples of shape {y.shape}. Give a "
-            f"number, or the shape of the samples with length 1 along axis {axis}{at(user_line())}."
+            f"cumulative_simpson: {name} of shape {x.shape} for samples of shape {y.shape}. It "
+            f"must be a number, or have length 1 along axis {axis}{at(user_line())}."
         )
-    return _lines(x, axis)
+    return _move_axis_last(x, axis)
 
 
-def _rising(steps: Any) -> Any:
+def _require_increasing(steps: Any) -> Any:
     if not is_traced(steps) and np.any(value_of(steps) <= 0):
         raise ArgumentError(
-            f"cumulative_simpson: the places x have to rise. Sort them, and the samples with them"
-            f"{at(user_line())}."
+            f"cumulative_simpson: x must be increasing. Sort x and the samples{at(user_line())}."
         )
     return steps
 
 
-def _by_steps(lines: Any, h: Any, even: bool) -> Any:
+def _integrals_of_steps(samples: Any, h: Any, even: bool) -> Any:
     """The integral over each step."""
-    n = lines.shape[-1]
-    one = _over_first(lines, h, even)
-    other = _over_first(lines[..., ::-1], h[..., ::-1], even)[..., ::-1]
+    n = samples.shape[-1]
+    first = _first_step_integrals(samples, h, even)
+    second = _first_step_integrals(samples[..., ::-1], h[..., ::-1], even)[..., ::-1]
     paired = np.stack(
-        [one[..., : 2 * ((n - 1) // 2) : 2], other[..., : 2 * ((n - 1) // 2) : 2]], axis=-1
+        [first[..., : 2 * ((n - 1) // 2) : 2], second[..., : 2 * ((n - 1) // 2) : 2]], axis=-1
     )
-    merged = paired.reshape((*lines.shape[:-1], 2 * ((n - 1) // 2)))
-    return merged if n % 2 == 1 else np.concatenate([merged, other[..., -1:]], axis=-1)
+    merged = paired.reshape((*samples.shape[:-1], 2 * ((n - 1) // 2)))
+    return merged if n % 2 == 1 else np.concatenate([merged, second[..., -1:]], axis=-1)
 
 
-def _over_first(lines: Any, h: Any, even: bool) -> Any:
-    """The integral over the first step of the parabola through each three samples."""
-    left, middle, right = lines[..., :-2], lines[..., 1:-1], lines[..., 2:]
+def _first_step_integrals(samples: Any, h: Any, even: bool) -> Any:
+    """For each three consecutive samples, the integral of their parabola over the first step."""
+    left, middle, right = samples[..., :-2], samples[..., 1:-1], samples[..., 2:]
     h0, h1 = h[..., :-1], h[..., 1:]
     if even:
         return h0 / 12.0 * (5.0 * left + 8.0 * middle - right)
-    share = h0 / (h0 + h1)
-    bent = share * h0 / h1
-    return h0 / 6.0 * ((3.0 - share) * left + (3.0 + bent + share) * middle - bent * right)
+    ratio = h0 / (h0 + h1)
+    outer = ratio * h0 / h1
+    return h0 / 6.0 * ((3.0 - ratio) * left + (3.0 + outer + ratio) * middle - outer * right)
 
 
-# ---- extrapolation -----------------------------------------------------------------------------
+# ---- Romberg's method --------------------------------------------------------------------------
 
 
-@counterpart(scipys.romb)
+@counterpart(scipy_integrate.romb)
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     """The integral by Romberg's extrapolation, as ``scipy.integrate.romb``.
 
@@ -273,7 +272,7 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     dx : float or Tensor, default 1.0
     axis : int, default -1
     show : bool
-        Print the table; for plain arrays only.
+        Print the table. Not supported for tensors.
 
     Raises
     ------
@@ -282,24 +281,24 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
 
     Notes
     -----
-    A sum with fixed weights, so differentiable with respect to `y` and `dx`. DLMF 3.5(ii).
+    Linear in `y` and `dx`. DLMF 3.5(ii).
     """
-    lines = _lines(y, axis)
-    n = known_length(lines.shape[-1], "romb")
+    samples = _move_axis_last(y, axis)
+    n = known_length(samples.shape[-1], "romb")
     if n < 2 or (n - 1) & (n - 2):
         raise ShapeError(
-            f"romb of {n} samples: it needs one more than a power of two, 2, 3, 5, 9 ... Use "
-            f"simpson{at(user_line())}."
+            f"romb of {n} samples: their number must be one more than a power of two. Use simpson"
+            f"{at(user_line())}."
         )
     if show:
         raise ArgumentError(
-            f"romb of a tensor with show: the table is of plain numbers. Leave it out, or pass "
-            f"y.detach().numpy(){at(user_line())}."
+            f"romb of a tensor with show={show!r}: the table is not printed for tensors. Omit "
+            f"show, or pass y.detach().numpy(){at(user_line())}."
         )
     h, step = (n - 1) * (np.float64(1.0) * dx), n - 1
-    row = [(lines[..., 0] + lines[..., -1]) / 2.0 * h]
+    row = [(samples[..., 0] + samples[..., -1]) / 2.0 * h]
     while step > 1:
-        halves = np.sum(lines[..., step // 2 :: step], axis=-1)
+        halves = np.sum(samples[..., step // 2 :: step], axis=-1)
         new = [0.5 * (row[0] + h * halves)]
         for k, old in enumerate(row):
             new.append(new[k] + (new[k] - old) / (4 ** (k + 1) - 1))

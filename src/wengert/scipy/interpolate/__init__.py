@@ -1,4 +1,4 @@
-"""scipy.interpolate, for arrays and tensors.
+"""The functions and classes of scipy.interpolate, for arrays and tensors.
 
 linear_interpolation  interp1d
 cubic_splines         CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
@@ -10,9 +10,9 @@ rbf                   RBFInterpolator
 regular_grid          RegularGridInterpolator, interpn
 banded_solve          the banded linear systems of splines
 
-Objects made of plain arrays give exactly SciPy's values at plain points; with tensors they give
-tensors.  All are differentiable with respect to the data values, their positions and the points of
-evaluation; docs/conventions.md states which derivative is taken at breakpoints.
+Interpolators of plain arrays have SciPy's values at plain points, and return tensors at points that
+are tensors.  All are differentiable with respect to the data values, their positions and the points
+of evaluation; docs/conventions.md states which derivative is taken at breakpoints.
 """
 
 # ruff: noqa: F403  (the `__all__` of each module says what is exported)

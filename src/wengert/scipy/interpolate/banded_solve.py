@@ -1,10 +1,10 @@
 """Banded linear systems of interpolating splines.
 
-    banded    x with A x = b, the diagonals of A in rows: ab[upper + i - j, j] = A[i, j]
+    banded    x with A x = b, A in banded form: ab[upper + i - j, j] = A[i, j]
 
-LAPACK takes O(n (lower + upper)^2) time and only the memory of the diagonals.  The derivative is a
-system with the conjugate transpose in the same storage (`transposed`), and products of diagonals.
-The gradient is zero in the corners of `ab` that are outside of the matrix.
+The solution takes O(n (lower + upper)^2) time, by LAPACK, and the memory of the diagonals.  Its
+derivative is a system with the conjugate transpose in the same form (`transposed`), and products of
+diagonals.  The gradient is zero in the corners of `ab` that are outside of the matrix.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def _dense(ab, b, *, lower, upper, transposed=False):
     return np.linalg.solve(a.conj().T if transposed else a, b)
 
 
-@matrices("Look for places that coincide", name="interpolate.banded", oracle=_dense)
+@matrices("Remove coinciding data points", name="interpolate.banded", oracle=_dense)
 def banded(ab, b, *, lower, upper, transposed=False):
     """The columns x with A x = b, or with the conjugate transpose of A; `b` has two axes."""
     if transposed:
-        lines = np.zeros_like(ab)
+        adjoint = np.zeros_like(ab)
         n = ab.shape[1]
-        for r, line in enumerate(ab):  # the one that is `shift` below the diagonal
+        for r, diagonal in enumerate(ab):  # `shift` below the main diagonal
             shift = r - upper
-            here, there = slice(max(0, -shift), n - max(0, shift)), slice(max(0, shift), None)
-            lines[lower - shift, there][: max(0, n - abs(shift))] = line[here].conj()
-        ab, lower, upper = lines, upper, lower
+            source, target = slice(max(0, -shift), n - max(0, shift)), slice(max(0, shift), None)
+            adjoint[lower - shift, target][: max(0, n - abs(shift))] = diagonal[source].conj()
+        ab, lower, upper = adjoint, upper, lower
     if not b.size:
         return np.zeros(b.shape, np.result_type(ab, b))
     return scipy.linalg.solve_banded((lower, upper), ab, b, check_finite=False)
@@ -50,30 +50,30 @@ def _(ab: Spec, b: Spec, **_: Any) -> Spec:
     return Spec(b.shape, np.result_type(ab.dtype, b.dtype, np.float32))
 
 
-def _padded(x: Any, before: int, after: int) -> Any:
+def _pad_rows(x: Any, before: int, after: int) -> Any:
     return np.pad(x, ((before, after), (0, 0)))
 
 
-def _outer(left: Any, right: Any, lower: int, upper: int) -> Any:
+def _diagonals_of_product(left: Any, right: Any, lower: int, upper: int) -> Any:
     """The diagonals of left @ adjoint(right)."""
     n = right.shape[0]
-    wide = _padded(left, upper, lower)
+    padded = _pad_rows(left, upper, lower)
     conjugate = np.conjugate(right)
-    rows = [np.sum(wide[r : r + n] * conjugate, axis=1) for r in range(lower + upper + 1)]
+    rows = [np.sum(padded[r : r + n] * conjugate, axis=1) for r in range(lower + upper + 1)]
     return np.stack(rows)
 
 
 def _product(ab: Any, x: Any, lower: int, upper: int, transposed: bool) -> Any:
-    """A @ x, or that of the conjugate transpose."""
+    """A @ x, or adjoint(A) @ x if `transposed`."""
     n, width = x.shape[0], lower + upper
     total: Any = 0.0
     if transposed:
-        wide, ab = _padded(x, upper, lower), np.conjugate(ab)
+        padded, ab = _pad_rows(x, upper, lower), np.conjugate(ab)
         for r in range(width + 1):
-            total = total + ab[r][:, None] * wide[r : r + n]
+            total = total + ab[r][:, None] * padded[r : r + n]
         return total
     for r in range(width + 1):
-        total = total + _padded(ab[r][:, None] * x, r, width - r)
+        total = total + _pad_rows(ab[r][:, None] * x, r, width - r)
     return total[upper : upper + n]
 
 
@@ -81,26 +81,26 @@ def _product(ab: Any, x: Any, lower: int, upper: int, transposed: bool) -> Any:
 def _banded_vjp(t, out, ab, b, *, lower, upper, transposed=False):
     b_bar = banded(ab, t, lower=lower, upper=upper, transposed=not transposed)
     left, right = (out, b_bar) if transposed else (b_bar, out)
-    return -_outer(left, right, lower, upper), b_bar
+    return -_diagonals_of_product(left, right, lower, upper), b_bar
 
 
 @banded.define_jvp
 def _banded_jvp(dots, out, ab, b, *, lower, upper, transposed=False):
     ab_dot, b_dot = dots
     if ab_dot is not None:
-        moved = _product(ab_dot, out, lower, upper, transposed)
-        b_dot = -moved if b_dot is None else b_dot - moved
+        product = _product(ab_dot, out, lower, upper, transposed)
+        b_dot = -product if b_dot is None else b_dot - product
     return banded(ab, b_dot, lower=lower, upper=upper, transposed=transposed)
 
 
 @banded.batch
-def _banded_rows(args, batched, size, **params):
+def _banded_batch(args, batched, size, **params):
     ab, b = args
     if batched[0] or ndim_of(b) != 3:
         return NotImplemented
     _, n, columns = fronted(b, batched[1], size).shape
-    wide = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
-    out = reshape(banded(ab, wide, **params), shape=(n, size, columns))
+    padded = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
+    out = reshape(banded(ab, padded, **params), shape=(n, size, columns))
     return transpose(out, axes=(1, 0, 2))
 
 

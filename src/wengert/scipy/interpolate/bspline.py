@@ -1,9 +1,9 @@
 """B-splines: BSpline and make_interp_spline.
 
 A value is computed by de Boor's recurrence from k + 1 coefficients and 2 k knots for each point.
-Given the interval of the point this is arithmetic, so it is differentiable with respect to
-coefficients, knots and points.  The recurrence divides by lengths that contain the interval, so
-knots may repeat.
+For a given knot interval this is arithmetic, differentiable with respect to coefficients, knots and
+points.  The recurrence divides by the lengths of intervals that contain the knot interval, so knots
+may be repeated.
 
 C. de Boor, "A Practical Guide to Splines", 1978, chapters X and XIII.
 """
@@ -23,29 +23,29 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors, known_length, zero_if_zero
 from .banded_solve import banded
-from .ppoly import checked, deep, double, outside, placed, taken, wrapped
+from .ppoly import append_axes, check_data, move_point_axes, outside, take, to_double, wrap_periodic
 
 __all__ = ["BSpline", "make_interp_spline"]
 
 
-def recurrence(d: list[Any], t: Any, interval: Any, x: Any, k: int, order: int) -> Any:
-    """De Boor's recurrence, or the derivative of that order with respect to x.
+def de_boor(d: list[Any], t: Any, interval: Any, x: Any, k: int, order: int) -> Any:
+    """The value of a spline, or its derivative of a given order, by de Boor's recurrence.
 
     Parameters
     ----------
     d : list of k + 1 arrays
-        The coefficients of the interval of each point, or unit vectors for the values of the
-        B-splines. Axes after those of `x` are allowed.
+        The coefficients that apply at each point, or unit vectors for the values of the B-splines.
+        They may have axes after those of `x`.
     t : array or tensor
         The knots.
     interval : array of int
-        Of each point: ``t[interval] <= x < t[interval + 1]``.
+        The knot interval of each point: ``t[interval] <= x < t[interval + 1]``.
     x, k, order
-        The points, the degree, the order.
+        The points, the degree, the order of the derivative.
     """
     rest = max(len(row.shape) for row in d) - x.ndim
-    knots = [deep(taken(t, interval - k + 1 + j), rest) for j in range(2 * k)]
-    x, d = deep(x, rest), list(d)
+    knots = [append_axes(take(t, interval - k + 1 + j), rest) for j in range(2 * k)]
+    x, d = append_axes(x, rest), list(d)
     for r in range(1, k + 1):
         for j in range(k, r - 1, -1):
             left, right = knots[j - 1], knots[j + k - r]
@@ -55,47 +55,47 @@ def recurrence(d: list[Any], t: Any, interval: Any, x: Any, k: int, order: int) 
                 d[j] = d[j - 1] + _quotient(x - left, right - left) * (d[j] - d[j - 1])
     undefined = np.isnan(value_of(x))
     total = d[k] if order <= k else 0.0 * d[k]
-    if order >= k and possibly(undefined):  # a constant, but nothing at no point
+    if order >= k and possibly(undefined):  # a constant, but NaN at NaN
         total = choose(undefined, np.nan, total)
     return total
 
 
-def _quotient(above: Any, below: Any) -> Any:
-    """A quotient that is 0 where all knots of an interval are one."""
-    return zero_if_zero(above, below) if possibly(value_of(below) == 0) else above / below
+def _quotient(x: Any, divisor: Any) -> Any:
+    """A quotient that is 0 where the divisor, the length of an interval, is 0."""
+    return zero_if_zero(x, divisor) if possibly(value_of(divisor) == 0) else x / divisor
 
 
-def intervals(t: Any, k: int, x: Any) -> Any:
-    """The interval of knots that each point belongs to."""
-    found = np.searchsorted(value_of(t), value_of(x), side="right") - 1
-    return np.minimum(np.maximum(found, k), t.shape[0] - k - 2)
+def knot_intervals(t: Any, k: int, x: Any) -> Any:
+    """The index of the knot interval of each point."""
+    index = np.searchsorted(value_of(t), value_of(x), side="right") - 1
+    return np.minimum(np.maximum(index, k), t.shape[0] - k - 2)
 
 
 class BSpline:
-    """A spline by coefficients of B-splines, as ``scipy.interpolate.BSpline``.
+    """A spline in terms of B-splines, as ``scipy.interpolate.BSpline``.
 
     Parameters
     ----------
     t : array_like of shape (n + k + 1,)
-        The knots, in order; repeated ones are allowed.
+        The knots, nondecreasing.
     c : array_like
-        The coefficients, n (or more) along `axis`.
+        The coefficients, at least n along `axis`.
     k : int
         The degree.
     extrapolate : bool or "periodic", default True
-        Beyond the base interval ``t[k] .. t[n]``: whether the first and last piece go on, or NaN,
-        or the spline repeats.
+        Whether to extrapolate with the first and last piece outside of the base interval
+        ``t[k] .. t[n]``, to return NaN there, or to continue periodically.
     axis : int, default 0
 
     Attributes
     ----------
     t, c, k, extrapolate, axis
-        `c` with its axis in front, as in SciPy.
+        The axis of the coefficients is the first of `c`, as in SciPy.
 
     Notes
     -----
-    Differentiable in `c`, by the knots `t`, and by the points at which it is evaluated; at a knot
-    the derivatives are those of the piece on its right.
+    Differentiable with respect to `c`, the knots `t` and the points of evaluation. At a knot the
+    derivatives are those of the piece on its right.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class BSpline:
         if not holds_tensors([t, c]):
             self._adopt(scipy.interpolate.BSpline(t, c, k, extrapolate, axis))
             return
-        t, c = double(t), double(c)
+        t, c = to_double(t), to_double(c)
         if not -c.ndim <= axis < c.ndim:
             raise np.exceptions.AxisError(axis, c.ndim)
         self.axis = axis % c.ndim
@@ -123,16 +123,16 @@ class BSpline:
         if k < 0 or n < k + 1 or c.shape[0] < n:
             raise ShapeError(
                 f"BSpline of degree {k} with knots of shape {t.shape} and {c.shape[0]} "
-                "coefficients: n coefficients, more than the degree, which is 0 at least, have "
-                f"n + k + 1 knots{at(user_line())}."
+                "coefficients: give n + k + 1 knots for n coefficients, with n > k >= 0"
+                f"{at(user_line())}."
             )
         if not is_traced(t) and not np.all(np.diff(value_of(t)) >= 0):
-            raise ArgumentError(f"BSpline: the knots are not in order. Sort them{at(user_line())}.")
+            raise ArgumentError(f"BSpline: the knots are not sorted. Sort them{at(user_line())}.")
         self.t, self.c, self.k = t, c, k
         self.extrapolate = extrapolate if extrapolate == "periodic" else bool(extrapolate)
 
     def _adopt(self, theirs: Any) -> None:
-        """Take over SciPy's own spline of plain arrays."""
+        """Take the attributes of SciPy's spline of plain arrays."""
         self._theirs = theirs
         self.t, self.c, self.k = theirs.t, theirs.c, theirs.k
         self.extrapolate, self.axis = theirs.extrapolate, theirs.axis
@@ -143,35 +143,38 @@ class BSpline:
         return self.t, self.c, self.k
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        """The value at points, or the derivative of order `nu` by them.
+        """The value, or the derivative of order `nu`, at points.
 
         Parameters
         ----------
         x : array_like
         nu : int, default 0
         extrapolate : bool or "periodic", optional
-            In place of that of the spline.
+            Overrides the setting of the spline.
         """
         if self._theirs is not None and not holds_tensors(x):
             return self._theirs(x, nu, extrapolate)
         nu, k = operator.index(nu), self.k
         if nu < 0:
-            raise ArgumentError(f"a derivative of order {nu}: orders begin at 0{at(user_line())}.")
+            raise ArgumentError(
+                f"BSpline with nu={nu}: the order of the derivative must not be negative"
+                f"{at(user_line())}."
+            )
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        points = double(x)
+        points = to_double(x)
         n = self.t.shape[0] - k - 1
         base = self.t[k : n + 1]
         if extrapolate == "periodic":
-            points = wrapped(base, points)
-        interval = intervals(self.t, k, points)
+            points = wrap_periodic(base, points)
+        interval = knot_intervals(self.t, k, points)
         rest = self.c.ndim - 1
-        rows = [taken(self.c, interval - k + j) for j in range(k + 1)]
-        values = recurrence(rows, self.t, interval, points, k, nu)
+        rows = [take(self.c, interval - k + j) for j in range(k + 1)]
+        values = de_boor(rows, self.t, interval, points, k, nu)
         if not extrapolate:
-            beyond = outside(base, points)
-            if possibly(beyond):
-                values = choose(deep(beyond, rest), np.nan, values)
-        return as_tensor(placed(values, points.ndim, self.axis))
+            is_outside = outside(base, points)
+            if possibly(is_outside):
+                values = choose(append_axes(is_outside, rest), np.nan, values)
+        return as_tensor(move_point_axes(values, points.ndim, self.axis))
 
     def derivative(self, nu: int = 1) -> BSpline:
         """The derivative of order `nu`, a spline of lower degree."""
@@ -179,16 +182,16 @@ class BSpline:
             return self.antiderivative(-nu)
         if nu > self.k:
             raise ArgumentError(
-                f"a derivative of order {nu} of a spline of degree {self.k}: it is zero, and no "
-                f"spline. Evaluate with nu={nu}{at(user_line())}."
+                f"derivative({nu}) of a spline of degree {self.k}: the order must not exceed the "
+                f"degree. Evaluate the spline with nu={nu}{at(user_line())}."
             )
         t, c, k = self.t, self.c, self.k
         for _ in range(nu):
             n = t.shape[0] - k - 1
-            lengths = deep(t[k + 1 : n + k] - t[1:n], c.ndim - 1)
+            lengths = append_axes(t[k + 1 : n + k] - t[1:n], c.ndim - 1)
             c = zero_if_zero(k * (c[1:n] - c[: n - 1]), lengths)
             t, k = t[1:-1], k - 1
-        return self._made(t, c, k)
+        return self._like_self(t, c, k)
 
     def antiderivative(self, nu: int = 1) -> BSpline:
         """The integral from the first knot, `nu` times, a spline of higher degree."""
@@ -197,42 +200,43 @@ class BSpline:
         t, c, k = self.t, self.c, self.k
         for _ in range(nu):
             n = t.shape[0] - k - 1
-            lengths = deep(t[k + 1 :] - t[:n], c.ndim - 1)
+            lengths = append_axes(t[k + 1 :] - t[:n], c.ndim - 1)
             sums = np.cumsum(c[:n] * lengths, axis=0) / (k + 1)
             c = np.concatenate([0.0 * sums[:1], sums])
             t, k = np.concatenate([t[:1], t, t[-1:]]), k + 1
-        made = self._made(t, c, k)
+        spline = self._like_self(t, c, k)
         if self.extrapolate == "periodic":
-            made.extrapolate = False  # an integral is not periodic
-        return made
+            spline.extrapolate = False  # an integral is not periodic
+        return spline
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """The integral from `a` to `b`; what is beyond the base interval counts as 0, or as it is
-        extrapolated."""  # noqa: D209, D205
+        """The integral from `a` to `b`, of the extrapolated spline, or of 0 if it is not."""
         if self._theirs is not None and not holds_tensors([a, b]):
             return self._theirs.integrate(a, b, extrapolate)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        whole, n = self.antiderivative(), self.t.shape[0] - self.k - 1
+        integral, n = self.antiderivative(), self.t.shape[0] - self.k - 1
         first, last = self.t[self.k], self.t[n]
         a, b = as_tensor(a), as_tensor(b)
         if extrapolate == "periodic":
             period = last - first
-            turns = [value_of(np.floor((v - first) / period)) for v in (a, b)]
-            low, high = (whole(v - m * period, 0, True) for v, m in zip((a, b), turns, strict=True))
-            once = whole(last, 0, True) - whole(first, 0, True)
-            return high - low + (turns[1] - turns[0]) * once
+            periods = [value_of(np.floor((v - first) / period)) for v in (a, b)]
+            low, high = (
+                integral(v - m * period, 0, True) for v, m in zip((a, b), periods, strict=True)
+            )
+            period_integral = integral(last, 0, True) - integral(first, 0, True)
+            return high - low + (periods[1] - periods[0]) * period_integral
         if not extrapolate:
             a, b = np.clip(a, first, last), np.clip(b, first, last)
-        return whole(b, 0, True) - whole(a, 0, True)
+        return integral(b, 0, True) - integral(a, 0, True)
 
-    def _made(self, t: Any, c: Any, k: int) -> BSpline:
+    def _like_self(self, t: Any, c: Any, k: int) -> BSpline:
         return _spline(t, c, k, self.extrapolate, self.axis)
 
     def __repr__(self) -> str:
         return f"<BSpline of degree {self.k}, {self.c.shape[0]} coefficients>"
 
 
-# ---- through given values ----------------------------------------------------------------------
+# ---- interpolation -----------------------------------------------------------------------------
 
 
 def make_interp_spline(
@@ -244,24 +248,24 @@ def make_interp_spline(
     axis: int = 0,
     check_finite: bool = True,
 ) -> BSpline:
-    """The spline through given values, as ``scipy.interpolate.make_interp_spline``.
+    """The interpolating spline, as ``scipy.interpolate.make_interp_spline``.
 
     Parameters
     ----------
     x : array_like of shape (n,)
-        Rising.
+        Data points, increasing.
     y : array_like
-        Values, n along `axis`.
+        Values, of length n along `axis`.
     k : int, default 3
         The degree.
     t : array_like, optional
-        The knots; by default SciPy's choice, which moves with `x`.
+        The knots; by default they are functions of `x`, as in SciPy.
     bc_type : str or pair, optional
-        "not-a-knot", "natural", "clamped", "periodic", or for both ends a list of
-        (order, value) of derivatives there, or None.
+        "not-a-knot", "natural", "clamped", "periodic", or for each end None or a list of pairs
+        (order, value) of derivatives.
     axis : int, default 0
     check_finite : bool
-        Values are checked in any case, where they are known.
+        Ignored; known values are always checked.
 
     Returns
     -------
@@ -269,72 +273,73 @@ def make_interp_spline(
 
     Notes
     -----
-    Differentiable in `y`, `x`, `t`, and values at the ends. *Cost.* O(n k^2), a banded system, and
-    as much for a derivative; a periodic one solves a full system, O(n^3).
+    Differentiable with respect to `y`, `x`, `t` and boundary values. *Cost.* O(n k^2) for a banded
+    system and for its derivative; O(n^3) for a periodic spline.
     """
     if not holds_tensors([x, y, t, bc_type]):
-        made = BSpline.__new__(BSpline)
-        made._adopt(scipy.interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite))
-        return made
+        spline = BSpline.__new__(BSpline)
+        spline._adopt(scipy.interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite))
+        return spline
     k = operator.index(k)
-    x, y = checked("make_interp_spline", x, y, axis)
+    x, y = check_data("make_interp_spline", x, y, axis)
     axis = axis % y.ndim
     n = known_length(x.shape[0], "make_interp_spline")
     periodic = isinstance(bc_type, str) and bc_type == "periodic"
-    left, right = _ends(bc_type, y)
+    left, right = _boundary_conditions(bc_type, y)
     if k < 0 or (k < 2 and (left or right) and t is None) or (periodic and t is not None):
         raise ArgumentError(
             f"make_interp_spline of degree {k} with bc_type={bc_type!r}"
-            f"{'' if t is None else ' and knots'}: derivatives at the ends need a degree of 2, a "
-            f"periodic spline has knots of its own{at(user_line())}."
+            f"{'' if t is None else ' and knots'}: derivatives at the ends require k >= 2, and a "
+            f"periodic spline does not accept knots{at(user_line())}."
         )
     if k < 2 and t is None:
         return _spline(np.concatenate([*[x[:1]] * k, x, x[-1:]]), y + 0.0, k, True, axis)
     flat = y.reshape((n, -1)) if y.size else y
     if periodic:
         t = _periodic_knots(x, k)
-        c = _periodic(x, flat, t, k).reshape((n + k - 1, *y.shape[1:])) if y.size else y
+        c = _solve_periodic(x, flat, t, k).reshape((n + k - 1, *y.shape[1:])) if y.size else y
         return _spline(t, c, k, "periodic", axis)
-    t = _knots(x, k, bool(left or right)) if t is None else double(t)
+    t = _default_knots(x, k, bool(left or right)) if t is None else to_double(t)
     count = t.shape[0] - k - 1
     if count - n != len(left) + len(right) or t.ndim != 1:
         raise ShapeError(
-            f"make_interp_spline: knots of shape {t.shape} for degree {k} make {count} "
-            f"coefficients, but there are {n} values and {len(left)} + {len(right)} derivatives at "
-            f"the ends{at(user_line())}."
+            f"make_interp_spline: {count} coefficients for knots of shape {t.shape} and degree "
+            f"{k}, but {n} values and {len(left)} + {len(right)} derivatives at the ends. Their "
+            f"numbers must be equal{at(user_line())}."
         )
     if not y.size:
         return _spline(t, np.zeros((count, *y.shape[1:])), k, True, axis)
-    c = _solved(x, flat, t, k, left, right)
+    c = _solve_coefficients(x, flat, t, k, left, right)
     return _spline(t, c.reshape((count, *y.shape[1:])), k, True, axis)
 
 
 def _spline(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> BSpline:
-    """A spline whose coefficients have their axis in front already."""
-    made = BSpline(t, c if axis == 0 else np.moveaxis(c, 0, axis), k, extrapolate, axis)
-    return made
+    """A BSpline from coefficients whose axis is the first."""
+    return BSpline(t, c if axis == 0 else np.moveaxis(c, 0, axis), k, extrapolate, axis)
 
 
-def _ends(bc_type: Any, y: Any) -> tuple[list[Any], list[Any]]:
-    """For both ends a list of orders and values of derivatives, the values in a line."""
+def _boundary_conditions(bc_type: Any, y: Any) -> tuple[list[Any], list[Any]]:
+    """For each end a list of orders and flattened values of derivatives."""
     if bc_type is None or bc_type in ("not-a-knot", "periodic"):
         return [], []
     pair = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type
     named = {"clamped": [(1, np.zeros(1))], "natural": [(2, np.zeros(1))]}
-    found = []
+    conditions = []
     for end in pair:
         if isinstance(end, str) and end not in named:
             raise ArgumentError(
-                f"make_interp_spline with bc_type={bc_type!r}: an end is 'clamped', 'natural', "
-                f"None, or a list of (order, value){at(user_line())}."
+                f"make_interp_spline with bc_type={bc_type!r}: a condition must be 'clamped', "
+                f"'natural', None, or a list of (order, value){at(user_line())}."
             )
         given = named[end] if isinstance(end, str) else [] if end is None else end
-        found.append([(operator.index(order), floating(v).reshape((-1,))) for order, v in given])
-    return found[0], found[1]
+        conditions.append(
+            [(operator.index(order), floating(v).reshape((-1,))) for order, v in given]
+        )
+    return conditions[0], conditions[1]
 
 
-def _knots(x: Any, k: int, ends_given: bool) -> Any:
-    """The knots where none are given: the places, at the ends repeated."""
+def _default_knots(x: Any, k: int, ends_given: bool) -> Any:
+    """The default knots: data points (or midpoints, for even k), with the ends repeated."""
     first, last = [x[:1]] * k, [x[-1:]] * k
     if ends_given:
         return np.concatenate([*first, x, *last])
@@ -344,7 +349,7 @@ def _knots(x: Any, k: int, ends_given: bool) -> Any:
 
 
 def _periodic_knots(x: Any, k: int) -> Any:
-    """The places (of an even degree, their middles), going on around the circle on both sides."""
+    """The data points (or midpoints, for even k), continued periodically at both ends."""
     if k % 2 == 0:
         x = np.concatenate([x[:1], (x[1:-1] + x[:-2]) / 2.0, x[-1:]])
     n, period = x.shape[0] - 1, x[-1] - x[0]
@@ -353,15 +358,15 @@ def _periodic_knots(x: Any, k: int) -> Any:
     return np.concatenate([np.stack(before), x, np.stack(after)])
 
 
-def unit_values(t: Any, x: Any, k: int, order: int = 0) -> Any:
-    """Of each point the values of the k + 1 B-splines that count there, in a further axis."""
+def basis_values(t: Any, x: Any, k: int, order: int = 0) -> Any:
+    """The values of the k + 1 B-splines that are nonzero at each point, in an additional axis."""
     ones = np.eye(k + 1)
-    rows = [ones[j] + 0.0 * deep(x, 1) for j in range(k + 1)]
-    return recurrence(rows, t, intervals(t, k, x), x, k, order)
+    rows = [ones[j] + 0.0 * append_axes(x, 1) for j in range(k + 1)]
+    return de_boor(rows, t, knot_intervals(t, k, x), x, k, order)
 
 
-def _solved(x: Any, y: Any, t: Any, k: int, left: list[Any], right: list[Any]) -> Any:
-    """The coefficients of a spline with these values and derivatives at the ends."""
+def _solve_coefficients(x: Any, y: Any, t: Any, k: int, left: list[Any], right: list[Any]) -> Any:
+    """The coefficients of the spline with given values, and derivatives at the ends."""
     count = t.shape[0] - k - 1
     ab = as_tensor(np.zeros((2 * k + 1, count)))
     blocks: list[tuple[Any, int, Any]] = [
@@ -370,20 +375,20 @@ def _solved(x: Any, y: Any, t: Any, k: int, left: list[Any], right: list[Any]) -
     blocks += [(x, 0, np.arange(x.shape[0]) + len(left))]
     blocks += [(x[-1:], order, count - len(right) + r) for r, (order, _) in enumerate(right)]
     for points, order, row in blocks:
-        interval, values = intervals(t, k, points), unit_values(t, points, k, order)
+        interval, values = knot_intervals(t, k, points), basis_values(t, points, k, order)
         for j in range(k + 1):
             column = interval - k + j
             ab[k + row - column, column] = values[:, j]
     sides = [[value + np.zeros(y.shape[1]) for _, value in end] for end in (left, right)]
-    lines = [np.stack(side) for side in sides if side]
-    parts = ([lines[0]] if left else []) + [y] + ([lines[-1]] if right else [])
+    rows = [np.stack(side) for side in sides if side]
+    parts = ([rows[0]] if left else []) + [y] + ([rows[-1]] if right else [])
     return banded(ab, np.concatenate(parts), lower=k, upper=k)
 
 
-def _periodic(x: Any, y: Any, t: Any, k: int) -> Any:
-    """The coefficients of a periodic spline, of which the last k repeat the first."""
+def _solve_periodic(x: Any, y: Any, t: Any, k: int) -> Any:
+    """The coefficients of a periodic spline; the last k repeat the first."""
     n = x.shape[0] - 1
-    interval, values = intervals(t, k, x[:-1]), unit_values(t, x[:-1], k)
+    interval, values = knot_intervals(t, k, x[:-1]), basis_values(t, x[:-1], k)
     matrix: Any = 0.0
     for j in range(k + 1):
         column = (interval - k + j) % n

@@ -1,11 +1,11 @@
 """FITPACK's interface: splines as tuples of knots, coefficients and degree, and surfaces.
 
-    splrep splev splint splder splantider    with s=0; the tuple is what SciPy's functions take too
-    InterpolatedUnivariateSpline             the interpolating spline
-    RectBivariateSpline                      the interpolating surface on a grid, with s=0
+    splrep splev splint splder splantider    interpolating splines (s=0), as SciPy's tuples
+    InterpolatedUnivariateSpline             interpolating spline
+    RectBivariateSpline                      interpolating surface on a grid (s=0)
 
-The interpolating spline is unique, so make_interp_spline computes it; smoothing splines, whose
-knots are searched for, are not supported.  P. Dierckx, Curve and Surface Fitting with Splines
+The interpolating spline is unique, so make_interp_spline computes it.  Smoothing splines, whose
+knots are found by a search, are not supported.  P. Dierckx, Curve and Surface Fitting with Splines
 (1993).
 """
 
@@ -33,29 +33,29 @@ __all__ = [
 ]
 
 
-def _tuple(spline: BSpline, last: bool = False) -> tuple[Any, Any, int]:
-    """Knots, coefficients with FITPACK's zeros (or the last one) behind them, and degree."""
+def _to_tck(spline: BSpline, last: bool = False) -> tuple[Any, Any, int]:
+    """Knots, coefficients padded with zeros (or the last one) as in FITPACK, and degree."""
     t, c, k = spline.tck
     missing = shape_of(t)[0] - shape_of(c)[0]
-    behind = c[-1:] * np.ones(missing) if last else np.zeros(missing)
-    return t, np.concatenate([c, behind]), k
+    padding = c[-1:] * np.ones(missing) if last else np.zeros(missing)
+    return t, np.concatenate([c, padding]), k
 
 
-def _spline(tck: Any) -> BSpline:
+def _from_tck(tck: Any) -> BSpline:
     t, c, k = as_array(tck[0]), tck[1], tck[2]
     return BSpline(t, as_array(c)[: shape_of(t)[0] - k - 1], k)
 
 
 def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: Any) -> Any:
-    """The spline through points as a tuple, as ``scipy.interpolate.splrep`` with s=0.
+    """The interpolating spline as a tuple, as ``scipy.interpolate.splrep`` with s=0.
 
     Parameters
     ----------
     x : array or Tensor of shape (n,)
-        Rising.
+        Data points, increasing.
     y : array or Tensor of shape (n,)
     w
-        Without meaning where all points are met.
+        Ignored by interpolating splines.
     k : int, default 3
     s : 0 or None
     **others
@@ -85,15 +85,14 @@ def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: A
     """
     if s not in (None, 0) or (s is None and w is not None) or any(others.values()):
         raise ArgumentError(
-            f"splrep with s={s!r}, {sorted(others) or 'no other options'}: it is the spline "
-            f"through all points, s=0. Smoothing ones have knots that are searched for"
-            f"{at(user_line())}."
+            f"splrep of tensors with s={s!r} and {sorted(others) or 'no other options'}: only "
+            f"interpolating splines (s=0, without options) are supported{at(user_line())}."
         )
-    return _tuple(make_interp_spline(x, y, k))
+    return _to_tck(make_interp_spline(x, y, k))
 
 
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
-    """A spline at points, as ``scipy.interpolate.splev``.
+    """Evaluate a spline or its derivative, as ``scipy.interpolate.splev``.
 
     Parameters
     ----------
@@ -101,7 +100,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     tck : tuple
         Knots, coefficients and degree.
     der : int
-        The order of derivative that is evaluated.
+        The order of the derivative.
     ext : int
         Outside of the interval: 0 extrapolates, 1 returns 0, 3 returns the boundary value.
 
@@ -112,7 +111,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     Raises
     ------
     ArgumentError
-        ext has another value.
+        `ext` has another value.
 
     Examples
     --------
@@ -123,16 +122,15 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """
     if ext not in (0, 1, 3):
         raise ArgumentError(
-            f"splev with ext={ext!r}: it is 0, 1 or 3, whose meaning does not depend on the "
-            f"points{at(user_line())}."
+            f"splev of tensors with ext={ext!r}: ext must be 0, 1 or 3{at(user_line())}."
         )
     x, (t, _, k) = as_array(x), tck
     low, high = value_of(t)[k], value_of(t)[-k - 1]
     inside = np.logical_and(value_of(x) >= low, value_of(x) <= high)
     if ext == 3:
         x = np.clip(x, low, high)
-    found = _spline(tck)(x, nu=der)
-    return choose(inside, found, 0.0) if ext == 1 else found
+    values = _from_tck(tck)(x, nu=der)
+    return choose(inside, values, 0.0) if ext == 1 else values
 
 
 def splint(a: Any, b: Any, tck: Any) -> Any:
@@ -141,7 +139,7 @@ def splint(a: Any, b: Any, tck: Any) -> Any:
     Parameters
     ----------
     a, b : float or Tensor
-        The limits; outside of its interval the spline is 0.
+        The limits; the spline is 0 outside of its interval.
     tck : tuple
 
     Returns
@@ -158,7 +156,7 @@ def splint(a: Any, b: Any, tck: Any) -> Any:
     """
     t, _, k = tck
     low, high = value_of(t)[k], value_of(t)[-k - 1]
-    return _spline(tck).integrate(np.clip(a, low, high), np.clip(b, low, high))
+    return _from_tck(tck).integrate(np.clip(a, low, high), np.clip(b, low, high))
 
 
 def splder(tck: Any, n: int = 1) -> Any:
@@ -181,11 +179,11 @@ def splder(tck: Any, n: int = 1) -> Any:
     >>> float(splev(1.5, splder(tck)).round(12))
     3.0
     """
-    return _tuple(_spline(tck).derivative(n))
+    return _to_tck(_from_tck(tck).derivative(n))
 
 
 def splantider(tck: Any, n: int = 1) -> Any:
-    """The integral from the first end on as a tuple, as ``scipy.interpolate.splantider``.
+    """The antiderivative of a spline as a tuple, as ``scipy.interpolate.splantider``.
 
     Parameters
     ----------
@@ -204,18 +202,18 @@ def splantider(tck: Any, n: int = 1) -> Any:
     >>> float(splev(3.0, splantider(tck)).round(12))
     9.0
     """
-    return _tuple(_spline(tck).antiderivative(n), last=True)
+    return _to_tck(_from_tck(tck).antiderivative(n), last=True)
 
 
 class InterpolatedUnivariateSpline:
-    """The spline through points, as ``scipy.interpolate.InterpolatedUnivariateSpline``.
+    """The interpolating spline, as ``scipy.interpolate.InterpolatedUnivariateSpline``.
 
     Parameters
     ----------
     x, y : array or Tensor of shape (n,)
-        `x` rising.
+        Data points, increasing, and values.
     w
-        Without meaning where all points are met.
+        Ignored by interpolating splines.
     bbox : sequence
         (None, None).
     k : int, default 3
@@ -240,8 +238,8 @@ class InterpolatedUnivariateSpline:
     ) -> None:
         if any(end is not None for end in bbox):
             raise ArgumentError(
-                f"InterpolatedUnivariateSpline with bbox={bbox!r}: the ends are the first and the "
-                f"last place{at(user_line())}."
+                f"InterpolatedUnivariateSpline of tensors with bbox={bbox!r}: only (None, None) is "
+                f"supported{at(user_line())}."
             )
         self._tck, self._ext = splrep(x, y, k=k), ext
 
@@ -255,22 +253,22 @@ class InterpolatedUnivariateSpline:
 
 
 class RectBivariateSpline:
-    """The surface through points of a grid, as ``scipy.interpolate.RectBivariateSpline``.
+    """The interpolating surface on a grid, as ``scipy.interpolate.RectBivariateSpline``.
 
     Parameters
     ----------
     x, y : array or Tensor of shape (m,) and (n,)
-        Rising.
+        Data points, increasing.
     z : array or Tensor of shape (m, n)
     bbox : sequence
-        Four times None.
+        (None, None, None, None).
     kx, ky : int, default 3
     s : 0
 
     Raises
     ------
     ArgumentError
-        Smoothing, or a bounding box.
+        Smoothing, or a bounding box, which are not supported.
 
     Notes
     -----
@@ -299,16 +297,16 @@ class RectBivariateSpline:
     ) -> None:
         if s != 0 or any(end is not None for end in bbox):
             raise ArgumentError(
-                f"RectBivariateSpline with s={s!r} and bbox={bbox!r}: it is the surface through "
-                f"all points, s=0, and ends where they do{at(user_line())}."
+                f"RectBivariateSpline of tensors with s={s!r} and bbox={bbox!r}: only s=0 without "
+                f"bbox is supported{at(user_line())}."
             )
         self._x, self._y = as_array(x), as_array(y)
-        self._across = make_interp_spline(self._x, as_array(z), kx)
-        along = make_interp_spline(self._y, np.swapaxes(self._across.c, 0, 1), ky)
-        self._t, self._c, self._k = along.t, along.c, ky  # c: (n, m), both of splines
+        self._x_spline = make_interp_spline(self._x, as_array(z), kx)
+        y_spline = make_interp_spline(self._y, np.swapaxes(self._x_spline.c, 0, 1), ky)
+        self._t, self._c, self._k = y_spline.t, y_spline.c, ky  # c has shape (n, m)
 
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
-        """The surface, or a derivative: of a grid (p, q), else at pairs of points."""
+        """The surface, or a derivative, on a grid of shape (p, q) or at pairs of points."""
         x, y = as_array(x), as_array(y)
         if not grid:
             return self.ev(x, y, dx, dy)
@@ -323,9 +321,9 @@ class RectBivariateSpline:
         return np.sum((first @ np.swapaxes(self._c, 0, 1)) * second, axis=-1)
 
     def _bases(self, x: Any, y: Any, dx: int, dy: int) -> tuple[Any, Any]:
-        """The weights of the coefficients at points, in both directions."""
+        """The values of all B-splines at points, along both axes."""
         x = np.clip(x, value_of(self._x)[0], value_of(self._x)[-1])
         y = np.clip(y, value_of(self._y)[0], value_of(self._y)[-1])
-        many, few = shape_of(self._c)
-        first = BSpline(self._across.t, np.eye(few), self._across.k)(x, nu=dx)
-        return first, BSpline(self._t, np.eye(many), self._k)(y, nu=dy)
+        n, m = shape_of(self._c)
+        first = BSpline(self._x_spline.t, np.eye(m), self._x_spline.k)(x, nu=dx)
+        return first, BSpline(self._t, np.eye(n), self._k)(y, nu=dy)

@@ -1,8 +1,8 @@
 """interp1d: one-dimensional interpolation, with all of SciPy's kinds.
 
 linear                                  piecewise linear
-nearest, nearest-up, previous, next     piecewise constant: slope 0 with respect to the points
-zero, slinear, quadratic, cubic, int    splines of that degree (bspline.py)
+nearest, nearest-up, previous, next     piecewise constant: derivative 0 w.r.t. the points
+zero, slinear, quadratic, cubic, int    splines (bspline.py)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors, known_length
 from .bspline import make_interp_spline
-from .ppoly import deep, pieces, placed, taken
+from .ppoly import append_axes, move_point_axes, piece_index, take
 
 __all__ = ["interp1d"]
 
@@ -75,23 +75,24 @@ class interp1d:
         x, y = floating(x), floating(y)
         if x.ndim != 1 or y.ndim == 0 or x.shape[0] != y.shape[axis]:
             raise ShapeError(
-                f"interp1d: places of shape {x.shape} for values of shape {y.shape} along axis "
-                f"{axis}. Give a line, one place for each value{at(user_line())}."
+                f"interp1d: x of shape {x.shape} for values of shape {y.shape} along axis {axis}. "
+                f"x must be one-dimensional, with one element for each value{at(user_line())}."
             )
         degree: Any = DEGREES.get(kind, kind) if isinstance(kind, str) else kind
         if isinstance(degree, str) and degree not in ("linear", *STEPS):
             raise ArgumentError(
-                f"interp1d with kind={kind!r}: it is 'linear', {', '.join(map(repr, STEPS))}, "
-                f"{', '.join(map(repr, DEGREES))}, or a degree{at(user_line())}."
+                f"interp1d with kind={kind!r}: the kind must be 'linear', "
+                f"{', '.join(map(repr, STEPS))}, {', '.join(map(repr, DEGREES))}, or a degree"
+                f"{at(user_line())}."
             )
         self.axis = axis % y.ndim
         y = np.moveaxis(y, self.axis, 0)
         if not assume_sorted:
             order = np.argsort(value_of(x), kind="stable")
-            x, y = taken(x, order), taken(y, order)
+            x, y = take(x, order), take(y, order)
         self.x, self._y, self._kind = x, y, degree
         known_length(x.shape[0], "interp1d")
-        self._beyond = self._fill(fill_value, bounds_error)
+        self._fill_values = self._fill(fill_value, bounds_error)
         self._spline = None
         if not isinstance(degree, str):
             self._spline = make_interp_spline(as_tensor(x), y, degree)
@@ -104,8 +105,9 @@ class interp1d:
             return [floating(v) for v in pair]
         if fill_value != "extrapolate" or bounds_error:
             raise ArgumentError(
-                f"interp1d with fill_value={fill_value!r} and bounds_error={bounds_error}: either "
-                f"extrapolate, or raise an error beyond the ends{at(user_line())}."
+                f"interp1d with fill_value={fill_value!r} and bounds_error={bounds_error}: "
+                f"fill_value must be a value or 'extrapolate', the latter without bounds_error"
+                f"{at(user_line())}."
             )
         self._raises = False
         ends: dict[Any, Any] = {"previous": (np.nan, self._y[-1]), "next": (self._y[0], np.nan)}
@@ -124,22 +126,23 @@ class interp1d:
         points = floating(x)
         rest = self._y.ndim - 1
         values = self._values(points, rest)
-        if self._beyond is not None:
-            where, ends = value_of(points), value_of(self.x)
-            for fill, beyond in zip(self._beyond, (where < ends[0], where > ends[-1]), strict=True):
-                values = self._filled(values, points, beyond, fill, rest)
-        return as_tensor(placed(values, points.ndim, self.axis))
+        if self._fill_values is not None:
+            known, ends = value_of(points), value_of(self.x)
+            sides = known < ends[0], known > ends[-1]
+            for fill, is_outside in zip(self._fill_values, sides, strict=True):
+                values = self._fill_outside(values, points, is_outside, fill, rest)
+        return as_tensor(move_point_axes(values, points.ndim, self.axis))
 
-    def _filled(self, values: Any, points: Any, beyond: Any, fill: Any, rest: int) -> Any:
-        if not possibly(beyond):
+    def _fill_outside(self, values: Any, points: Any, is_outside: Any, fill: Any, rest: int) -> Any:
+        if not possibly(is_outside):
             return values
-        if self._raises and not is_traced(beyond):
+        if self._raises and not is_traced(is_outside):
             raise ArgumentError(
-                f"interp1d at {value_of(points)}, from {value_of(self.x)[0]} to "
-                f"{value_of(self.x)[-1]}: a point is beyond the ends. Pass bounds_error=False for "
-                f"NaN there, or fill_value='extrapolate'{at(user_line())}."
+                f"interp1d at {value_of(points)}: a point is outside of the data range, from "
+                f"{value_of(self.x)[0]} to {value_of(self.x)[-1]}. Pass bounds_error=False for NaN "
+                f"there, or fill_value='extrapolate'{at(user_line())}."
             )
-        return choose(deep(beyond, rest), spread(fill, self._y.shape[1:]), values)
+        return choose(append_axes(is_outside, rest), spread(fill, self._y.shape[1:]), values)
 
     def _values(self, points: Any, rest: int) -> Any:
         """The values, extrapolated."""
@@ -147,11 +150,11 @@ class interp1d:
         if self._spline is not None:
             return self._spline(points)
         if kind in STEPS or n == 1:
-            return taken(self._y, self._step(value_of(points), value_of(self.x), n))
-        index = pieces(self.x, points)
-        start, value = taken(self.x, index), taken(self._y, index)
-        length, rise = taken(self.x, index + 1) - start, taken(self._y, index + 1) - value
-        return value + deep(points - start, rest) * (rise / deep(length, rest))
+            return take(self._y, self._step(value_of(points), value_of(self.x), n))
+        index = piece_index(self.x, points)
+        start, value = take(self.x, index), take(self._y, index)
+        length, rise = take(self.x, index + 1) - start, take(self._y, index + 1) - value
+        return value + append_axes(points - start, rest) * (rise / append_axes(length, rest))
 
     def _step(self, points: Any, x: Any, n: int) -> Any:
         """The index of the data point whose value is used at each point."""

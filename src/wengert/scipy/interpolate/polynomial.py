@@ -1,4 +1,4 @@
-"""Polynomial interpolation: barycentric and Krogh's names, and pchip_interpolate.
+"""Polynomial interpolation, and pchip_interpolate.
 
     BarycentricInterpolator barycentric_interpolate
     KroghInterpolator krogh_interpolate
@@ -21,7 +21,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, at, user_line
 
 from .cubic_splines import PchipInterpolator
-from .ppoly import checked, double, placed
+from .ppoly import check_data, move_point_axes, to_double
 
 __all__ = [
     "BarycentricInterpolator",
@@ -33,14 +33,14 @@ __all__ = [
 
 
 class BarycentricInterpolator:
-    """The polynomial through points, as ``scipy.interpolate.BarycentricInterpolator``.
+    """The interpolating polynomial, as ``scipy.interpolate.BarycentricInterpolator``.
 
     Parameters
     ----------
     xi : array or Tensor of shape (n,)
         Distinct nodes, in any order.
     yi : array or Tensor
-        Values, n along `axis`.
+        Values, of length n along `axis`.
     axis : int, default 0
 
     Raises
@@ -64,34 +64,34 @@ class BarycentricInterpolator:
     def __init__(self, xi: Any, yi: Any, axis: int = 0) -> None:
         xi = as_array(xi)
         name = type(self).__name__
-        known = double(xi)
+        known = to_double(xi)
         order = np.argsort(known) if len(shape_of(known)) == 1 else slice(None)
         values = np.moveaxis(as_array(yi), axis, 0)
         if len(shape_of(known)) == 1 and shape_of(values)[:1] == shape_of(known):
             values = values[order]
-        self.xi, self.yi = checked(name, known[order], values, 0)
+        self.xi, self.yi = check_data(name, known[order], values, 0)
         self.axis = axis
 
     def __call__(self, x: Any) -> Any:
-        """The polynomial at points, whose shape takes the place of the axis."""
-        x = double(as_array(x))
-        places = self.xi
-        apart = places[:, None] - places[None, :]
-        same = np.eye(shape_of(places)[0], dtype=bool)
-        away = np.where(same, 1.0, x[..., None, None] - places[None, :])
-        weights = np.prod(away / np.where(same, 1.0, apart), axis=-1)
-        found = np.tensordot(weights, self.yi, axes=1)
-        return placed(found, len(shape_of(x)), self.axis % len(shape_of(self.yi)))
+        """The polynomial at points; their axes replace the axis of the data in the result."""
+        x = to_double(as_array(x))
+        nodes = self.xi
+        differences = nodes[:, None] - nodes[None, :]
+        diagonal = np.eye(shape_of(nodes)[0], dtype=bool)
+        factors = np.where(diagonal, 1.0, x[..., None, None] - nodes[None, :])
+        basis = np.prod(factors / np.where(diagonal, 1.0, differences), axis=-1)
+        values = np.tensordot(basis, self.yi, axes=1)
+        return move_point_axes(values, len(shape_of(x)), self.axis % len(shape_of(self.yi)))
 
 
 class KroghInterpolator(BarycentricInterpolator):
-    """The polynomial through points, as ``scipy.interpolate.KroghInterpolator``.
+    """The interpolating polynomial, as ``scipy.interpolate.KroghInterpolator``.
 
     Parameters
     ----------
     xi, yi, axis
-        As for `BarycentricInterpolator`. Repeated nodes, which give derivatives in SciPy, are not
-        supported: CubicHermiteSpline takes values and slopes.
+        As for `BarycentricInterpolator`. Repeated nodes, at which SciPy interpolates derivatives,
+        are not supported; see CubicHermiteSpline.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class KroghInterpolator(BarycentricInterpolator):
 
 
 def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0) -> Any:
-    """The polynomial through points at others, as ``scipy.interpolate.barycentric_interpolate``.
+    """Evaluate the interpolating polynomial, as ``scipy.interpolate.barycentric_interpolate``.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0) -> Any:
 
 
 def krogh_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> Any:
-    """The polynomial through points at others, as ``scipy.interpolate.krogh_interpolate``.
+    """Evaluate the interpolating polynomial, as ``scipy.interpolate.krogh_interpolate``.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def krogh_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> 
     x : array or Tensor
         Points of evaluation.
     der : int
-        0: derivatives are taken by wengert.
+        Must be 0.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def krogh_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> 
     Raises
     ------
     ArgumentError
-        der is not 0.
+        `der` is not 0.
 
     Examples
     --------
@@ -157,14 +157,14 @@ def krogh_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> 
     """
     if der != 0:
         raise ArgumentError(
-            f"krogh_interpolate with der={der!r}: it gives the value. Take derivatives by "
+            f"krogh_interpolate of tensors with der={der!r}: der must be 0. Differentiate with "
             f"wengert.grad or wengert.jvp{at(user_line())}."
         )
     return KroghInterpolator(xi, yi, axis)(x)
 
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> Any:
-    """Monotone cubic pieces at points, as ``scipy.interpolate.pchip_interpolate``.
+    """Monotone cubic interpolation, as ``scipy.interpolate.pchip_interpolate``.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> 
     x : array or Tensor
         Points of evaluation.
     der : int
-        The order of derivative that is evaluated.
+        The order of the derivative.
 
     Returns
     -------

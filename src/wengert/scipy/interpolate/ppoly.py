@@ -27,45 +27,45 @@ __all__ = ["PPoly"]
 Extrapolate = bool | str | None
 
 
-def double(x: Any) -> Any:
-    """`x` in double precision, complex if it is."""
+def to_double(x: Any) -> Any:
+    """`x` in double precision, real or complex."""
     x = floating(x)
     wanted = np.dtype(complex if x.dtype.kind == "c" else float)
     return x if x.dtype == wanted else x.astype(wanted)
 
 
-def pieces(x: Any, points: Any) -> Any:
-    """The index of the piece between breakpoints `x`, increasing, of each point."""
-    if falls(x):
-        return pieces(-value_of(x), -value_of(points))
-    found = np.searchsorted(value_of(x), value_of(points), side="right") - 1
-    return np.minimum(np.maximum(found, 0), x.shape[0] - 2)
+def piece_index(x: Any, points: Any) -> Any:
+    """For each point, the index of the piece between breakpoints `x` that contains it."""
+    if is_decreasing(x):
+        return piece_index(-value_of(x), -value_of(points))
+    index = np.searchsorted(value_of(x), value_of(points), side="right") - 1
+    return np.minimum(np.maximum(index, 0), x.shape[0] - 2)
 
 
-def taken(x: Any, index: Any) -> Any:
+def take(x: Any, index: Any) -> Any:
     """`x[index]` along the first axis; the index may be traced."""
     return (as_tensor(x) if is_traced(index) else x)[index]
 
 
 def outside(x: Any, points: Any) -> Any:
     """Whether points are below the first or above the last breakpoint."""
-    ends, where = value_of(x), value_of(points)
-    if falls(x):
-        return (where > ends[0]) | (where < ends[-1])
-    return (where < ends[0]) | (where > ends[-1])
+    ends, known = value_of(x), value_of(points)
+    if is_decreasing(x):
+        return (known > ends[0]) | (known < ends[-1])
+    return (known < ends[0]) | (known > ends[-1])
 
 
-def falls(x: Any) -> bool:
+def is_decreasing(x: Any) -> bool:
     """Whether breakpoints decrease, which is not supported for tensors."""
     return not is_traced(x) and bool(value_of(x)[-1] < value_of(x)[0])
 
 
-def wrapped(x: Any, points: Any) -> Any:
+def wrap_periodic(x: Any, points: Any) -> Any:
     """Points reduced by multiples of the period to the interval of the breakpoints."""
     return x[0] + np.remainder(points - x[0], x[-1] - x[0])
 
 
-def placed(values: Any, ndim: int, axis: int) -> Any:
+def move_point_axes(values: Any, ndim: int, axis: int) -> Any:
     """Move the first `ndim` axes, those of the points, to position `axis`."""
     if axis == 0 or values.ndim == ndim:
         return values
@@ -73,12 +73,12 @@ def placed(values: Any, ndim: int, axis: int) -> Any:
     return np.transpose(values, order[ndim : ndim + axis] + order[:ndim] + order[ndim + axis :])
 
 
-def deep(x: Any, ndim: int) -> Any:
+def append_axes(x: Any, ndim: int) -> Any:
     """`x` with `ndim` axes of length 1 appended."""
     return x.reshape((*x.shape, *((1,) * ndim)))
 
 
-def polynomial(c: Any, t: Any, order: int) -> Any:
+def evaluate_polynomial(c: Any, t: Any, order: int) -> Any:
     """A derivative of a polynomial of t, with the coefficient of the highest power first."""
     degree = c.shape[0] - 1
     if degree < order:
@@ -134,17 +134,19 @@ class PPoly:
             theirs = scipy.interpolate.PPoly(c, x, extrapolate, axis)
             self._adopt(theirs)
             return
-        c, x = double(c), double(x)
+        c, x = to_double(c), to_double(x)
         if x.ndim != 1 or x.shape[0] < 2 or c.ndim < 2 or c.shape[1] != x.shape[0] - 1:
             raise ShapeError(
                 f"PPoly: coefficients of shape {c.shape} for breakpoints of shape {x.shape}. Give "
                 f"an array (k, m, ...) for m + 1 breakpoints{at(user_line())}."
             )
         if not -c.ndim + 1 < axis < c.ndim - 1:
-            raise ShapeError(f"PPoly: axis {axis} of {c.ndim - 1}{at(user_line())}.")
+            raise ShapeError(
+                f"PPoly: axis {axis} is out of range for {c.ndim - 1} axes{at(user_line())}."
+            )
         if not is_traced(x) and np.any(np.diff(value_of(x)) <= 0):
             raise ArgumentError(
-                f"PPoly: the breakpoints of a tensor have to rise. Sort them{at(user_line())}."
+                f"PPoly: breakpoints must be increasing. Sort them{at(user_line())}."
             )
         self.c, self.x = c, x
         self.axis = axis % (c.ndim - 1)
@@ -176,28 +178,28 @@ class PPoly:
         nu = operator.index(nu)
         if nu < 0:
             raise ArgumentError(
-                f"a derivative of order {nu}: orders begin at 0. Integrate with antiderivative()"
-                f"{at(user_line())}."
+                f"PPoly with nu={nu}: the order of the derivative must not be negative. Integrate "
+                f"with antiderivative(){at(user_line())}."
             )
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        points = double(x)
+        points = to_double(x)
         if points.dtype.kind == "c":
             raise ArgumentError(
-                f"a spline at complex points: its pieces are chosen by order, which complex "
-                f"numbers have none of. Pass their real parts{at(user_line())}."
+                f"PPoly at complex points: the points must be real. Pass their real parts"
+                f"{at(user_line())}."
             )
         if extrapolate == "periodic":
-            points = wrapped(self.x, points)
-        index = pieces(self.x, points)
+            points = wrap_periodic(self.x, points)
+        index = piece_index(self.x, points)
         rest = self.c.ndim - 2
-        t = deep(points - taken(self.x, index), rest)
-        coefficients = [taken(row, index) for row in self.c]
-        values = polynomial(_Rows(coefficients), t, nu)
+        t = append_axes(points - take(self.x, index), rest)
+        coefficients = [take(row, index) for row in self.c]
+        values = evaluate_polynomial(_CoefficientRows(coefficients), t, nu)
         if not extrapolate:
-            beyond = outside(self.x, points)
-            if possibly(beyond):
-                values = choose(deep(beyond, rest), np.nan, values)
-        return as_tensor(placed(values, points.ndim, self.axis))
+            is_outside = outside(self.x, points)
+            if possibly(is_outside):
+                values = choose(append_axes(is_outside, rest), np.nan, values)
+        return as_tensor(move_point_axes(values, points.ndim, self.axis))
 
     def derivative(self, nu: int = 1) -> PPoly:
         """The derivative of order `nu`, a piecewise polynomial."""
@@ -205,49 +207,49 @@ class PPoly:
             return self.antiderivative(-nu)
         degree = self.c.shape[0] - 1
         if degree < nu:
-            return _made(0.0 * self.c[:1], self)
+            return _new_ppoly(0.0 * self.c[:1], self)
         powers = np.arange(degree, nu - 1, -1.0)
         factors = np.ones(len(powers))
         for j in range(nu):
             factors = factors * (powers - j)
-        return _made(deep(factors, self.c.ndim - 1) * self.c[: degree + 1 - nu], self)
+        return _new_ppoly(append_axes(factors, self.c.ndim - 1) * self.c[: degree + 1 - nu], self)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
         """The integral from the first breakpoint, `nu` times, a piecewise polynomial."""
         if nu < 0:
             return self.derivative(-nu)
         c = self.c
-        lengths = deep(self.x[1:] - self.x[:-1], c.ndim - 2)
+        lengths = append_axes(self.x[1:] - self.x[:-1], c.ndim - 2)
         for _ in range(nu):
             powers = np.arange(c.shape[0], 0, -1.0)
-            raised = np.concatenate([c / deep(powers, c.ndim - 1), 0.0 * c[:1]])
-            over = polynomial(raised, lengths, 0)
-            start = np.concatenate([0.0 * over[:1], np.cumsum(over[:-1], axis=0)])
+            raised = np.concatenate([c / append_axes(powers, c.ndim - 1), 0.0 * c[:1]])
+            integrals = evaluate_polynomial(raised, lengths, 0)
+            start = np.concatenate([0.0 * integrals[:1], np.cumsum(integrals[:-1], axis=0)])
             c = np.concatenate([raised[:-1], start[None]])
-        made = _made(c, self)
+        new = _new_ppoly(c, self)
         if self.extrapolate == "periodic":
-            made.extrapolate = False  # an integral is not periodic
-        return made
+            new.extrapolate = False  # an integral is not periodic
+        return new
 
     def integrate(self, a: Any, b: Any, extrapolate: Extrapolate = None) -> Any:
         """The integral from `a` to `b`, differentiable with respect to both."""
         if self._theirs is not None and not holds_tensors([a, b]):
             return self._theirs.integrate(a, b, extrapolate)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        whole = _made(self.antiderivative().c, self)
+        integral = _new_ppoly(self.antiderivative().c, self)
         a, b = as_tensor(a), as_tensor(b)
         if extrapolate != "periodic":
-            return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
+            return integral(b, 0, extrapolate) - integral(a, 0, extrapolate)
         x0, period = self.x[0], self.x[-1] - self.x[0]
-        turns = [value_of(np.floor((v - x0) / period)) for v in (a, b)]
-        inside = [whole(v - n * period, 0, True) for v, n in zip((a, b), turns, strict=True)]
-        return inside[1] - inside[0] + (turns[1] - turns[0]) * whole(self.x[-1], 0, True)
+        periods = [value_of(np.floor((v - x0) / period)) for v in (a, b)]
+        inside = [integral(v - n * period, 0, True) for v, n in zip((a, b), periods, strict=True)]
+        return inside[1] - inside[0] + (periods[1] - periods[0]) * integral(self.x[-1], 0, True)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.c.shape[1]} pieces, degree {self.c.shape[0] - 1}>"
 
 
-class _Rows:
+class _CoefficientRows:
     """Coefficients as a list of arrays, one for each power."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
@@ -258,17 +260,17 @@ class _Rows:
         return self.rows[k]
 
 
-def _made(c: Any, like: PPoly) -> PPoly:
-    made = PPoly.__new__(PPoly)
+def _new_ppoly(c: Any, like: PPoly) -> PPoly:
+    new = PPoly.__new__(PPoly)
     if not holds_tensors([c, like.x]):
-        made._adopt(scipy.interpolate.PPoly(c, like.x, like.extrapolate, like.axis))
-        return made
-    made._theirs = None
-    made.c, made.x, made.axis, made.extrapolate = c, like.x, like.axis, like.extrapolate
-    return made
+        new._adopt(scipy.interpolate.PPoly(c, like.x, like.extrapolate, like.axis))
+        return new
+    new._theirs = None
+    new.c, new.x, new.axis, new.extrapolate = c, like.x, like.axis, like.extrapolate
+    return new
 
 
-def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
+def check_data(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     """The data points and values in double precision, with the axis moved to the front.
 
     Raises
@@ -276,23 +278,22 @@ def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     ShapeError, ArgumentError
         The shapes do not match; `x` is not increasing; a value is not finite.
     """
-    x, y = double(as_array(x)), double(as_array(y))
+    x, y = to_double(as_array(x)), to_double(as_array(y))
     if not -y.ndim <= axis < y.ndim:
         raise np.exceptions.AxisError(axis, y.ndim)
     if x.ndim != 1 or x.shape[0] < 2 or x.dtype.kind == "c" or x.shape[0] != y.shape[axis]:
         raise ShapeError(
-            f"{name}: places of shape {x.shape} ({x.dtype}) for values of shape {y.shape} along "
-            f"axis {axis}. Give a line of real numbers, two at least, one for each value"
-            f"{at(user_line())}."
+            f"{name}: x of shape {x.shape} ({x.dtype}) for values of shape {y.shape} along axis "
+            f"{axis}. x must be real and one-dimensional, with one element for each value, and at "
+            f"least two{at(user_line())}."
         )
-    for what, array in (("places", x), ("values", y)):
+    for what, array in (("x", x), ("the values", y)):
         if not is_traced(array) and not np.all(np.isfinite(value_of(array))):
             raise ArgumentError(
-                f"{name}: NaN or infinity among the {what}. Leave them out{at(user_line())}."
+                f"{name}: NaN or infinity in {what}. Remove these points{at(user_line())}."
             )
     if not is_traced(x) and np.any(np.diff(value_of(x)) <= 0):
         raise ArgumentError(
-            f"{name}: the places have to rise. Sort them, and the values with them"
-            f"{at(user_line())}."
+            f"{name}: x must be increasing. Sort x and the values{at(user_line())}."
         )
     return x, np.moveaxis(y, axis, 0) if axis % y.ndim else y

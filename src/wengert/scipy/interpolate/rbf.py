@@ -24,28 +24,28 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors, known_length
-from .ppoly import double
+from .ppoly import to_double
 
 __all__ = ["RBFInterpolator"]
 
 
-def _of_distance(f: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """A function of the squared distance and the distance; 0 at distance 0."""
+def _zero_at_zero(f: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """A function of the squared distance from one of it and the distance; 0 at distance 0."""
 
     def g(square: Any) -> Any:
-        met = value_of(square) == 0
-        safe = choose(met, 1.0, square)
-        return choose(met, 0.0, f(safe, np.sqrt(safe)))
+        zero = value_of(square) == 0
+        safe = choose(zero, 1.0, square)
+        return choose(zero, 0.0, f(safe, np.sqrt(safe)))
 
     return g
 
 
 KERNELS: dict[str, tuple[int, bool, Callable[[Any], Any]]] = {
-    # least degree of the polynomials, whether epsilon may be left out, function of the square
-    "linear": (0, True, _of_distance(lambda s, r: -r)),
-    "thin_plate_spline": (1, True, _of_distance(lambda s, r: 0.5 * s * np.log(s))),
-    "cubic": (1, True, _of_distance(lambda s, r: s * r)),
-    "quintic": (2, True, _of_distance(lambda s, r: -s * s * r)),
+    # minimum degree of the polynomials, whether epsilon is optional, function of squared distance
+    "linear": (0, True, _zero_at_zero(lambda s, r: -r)),
+    "thin_plate_spline": (1, True, _zero_at_zero(lambda s, r: 0.5 * s * np.log(s))),
+    "cubic": (1, True, _zero_at_zero(lambda s, r: s * r)),
+    "quintic": (2, True, _zero_at_zero(lambda s, r: -s * s * r)),
     "multiquadric": (0, False, lambda s: -np.sqrt(s + 1.0)),
     "inverse_multiquadric": (-1, False, lambda s: 1.0 / np.sqrt(s + 1.0)),
     "inverse_quadratic": (-1, False, lambda s: 1.0 / (s + 1.0)),
@@ -63,7 +63,7 @@ class RBFInterpolator:
     d : array_like of shape (n, ...)
         Data values, real or complex.
     neighbors : None
-        Using nearest neighbors only is supported for plain arrays.
+        Other values are not supported for tensors.
     smoothing : float or array_like of shape (n,), default 0.0
     kernel : str, default "thin_plate_spline"
         Also "linear", "cubic", "quintic", "multiquadric", "inverse_multiquadric",
@@ -100,28 +100,30 @@ class RBFInterpolator:
         if neighbors is not None or kernel not in KERNELS:
             raise ArgumentError(
                 f"RBFInterpolator of tensors with neighbors={neighbors} and kernel={kernel!r}: "
-                f"neighbors is None, and the kernel one of {', '.join(KERNELS)}{at(user_line())}."
+                f"neighbors must be None, the kernel one of {', '.join(KERNELS)}{at(user_line())}."
             )
-        least, free, self._kernel = KERNELS[kernel]
-        if epsilon is None and not free:
+        min_degree, scale_free, self._kernel = KERNELS[kernel]
+        if epsilon is None and not scale_free:
             raise ArgumentError(
-                f"RBFInterpolator with kernel={kernel!r}: it needs epsilon=, the inverse of a "
-                f"length{at(user_line())}."
+                f"RBFInterpolator with kernel={kernel!r}: pass epsilon=, the inverse of a length"
+                f"{at(user_line())}."
             )
         self.epsilon = 1.0 if epsilon is None else epsilon
-        self.y, d = double(y), double(d)
+        self.y, d = to_double(y), to_double(d)
         if self.y.ndim != 2 or d.ndim < 1 or d.shape[0] != self.y.shape[0]:
             raise ShapeError(
-                f"RBFInterpolator: places of shape {self.y.shape} for values of shape {d.shape}. "
-                f"Give an array (n, m) of n places, and n values{at(user_line())}."
+                f"RBFInterpolator: y of shape {self.y.shape} for values of shape {d.shape}. y must "
+                f"have the shape (n, m), for n values{at(user_line())}."
             )
         n = known_length(self.y.shape[0], "RBFInterpolator")
         self.d, self._shape = d.reshape((n, -1)), d.shape[1:]
-        self.powers = _powers(self.y.shape[1], max(least, 0) if degree is None else int(degree))
+        self.powers = _powers(
+            self.y.shape[1], max(min_degree, 0) if degree is None else int(degree)
+        )
         if len(self.powers) > n:
             raise ShapeError(
-                f"RBFInterpolator of {n} places with {len(self.powers)} polynomials: give more "
-                f"places, or a lower degree{at(user_line())}."
+                f"RBFInterpolator of {n} points with {len(self.powers)} polynomials: give more "
+                f"points, or a lower degree{at(user_line())}."
             )
         self._solve(smoothing, n)
 
@@ -139,14 +141,14 @@ class RBFInterpolator:
 
     def _functions(self, x: Any) -> Any:
         """Radial functions and polynomials at points."""
-        apart = (x[:, None, :] - self.y[None, :, :]) * self.epsilon
-        radial = self._kernel(np.sum(apart * apart, axis=-1))
-        moved = (x - self._shift) / self._scale
+        differences = (x[:, None, :] - self.y[None, :, :]) * self.epsilon
+        radial = self._kernel(np.sum(differences * differences, axis=-1))
+        scaled = (x - self._shift) / self._scale
         columns = []
         for powers in self.powers:
             column = np.ones(x.shape[:1])
             for k, power in enumerate(powers):
-                column = column * moved[:, k] ** power if power else column
+                column = column * scaled[:, k] ** power if power else column
             columns.append(column[:, None])
         return np.concatenate([radial, *columns], axis=1)
 
@@ -154,7 +156,7 @@ class RBFInterpolator:
         """The value at points, an array of shape (q, m)."""
         if self._theirs is not None and not holds_tensors(x):
             return self._theirs(x)
-        x = double(as_array(x))
+        x = to_double(as_array(x))
         if x.ndim != 2 or x.shape[1] != self.y.shape[1]:
             raise ShapeError(
                 f"RBFInterpolator at points of shape {x.shape}: give an array (q, "
@@ -165,8 +167,8 @@ class RBFInterpolator:
 
 def _powers(ndim: int, degree: int) -> list[list[int]]:
     """The exponents of all monomials up to a degree."""
-    found = []
+    exponents = []
     for total in range(degree + 1):
-        for chosen in combinations_with_replacement(range(ndim), total):
-            found.append([chosen.count(k) for k in range(ndim)])
-    return found
+        for axes in combinations_with_replacement(range(ndim), total):
+            exponents.append([axes.count(k) for k in range(ndim)])
+    return exponents

@@ -24,8 +24,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import counterpart, floating, holds_tensors
-from .bspline import intervals, make_interp_spline, unit_values
-from .ppoly import deep, double, pieces, taken
+from .bspline import basis_values, knot_intervals, make_interp_spline
+from .ppoly import append_axes, piece_index, take, to_double
 
 __all__ = ["RegularGridInterpolator", "interpn"]
 
@@ -42,7 +42,7 @@ class RegularGridInterpolator:
     values : array_like
         Of the shape of the grid, followed by further axes.
     method : {"linear", "nearest", "slinear", "cubic", "quintic"}, default "linear"
-        "pchip" is for plain arrays only.
+        "pchip" is not supported for tensors.
     bounds_error : bool, default True
         Whether a point outside of the grid is an error; traced points get the fill value.
     fill_value : float or None, default NaN
@@ -50,9 +50,9 @@ class RegularGridInterpolator:
 
     Notes
     -----
-    Differentiable with respect to `values`, `points` and `xi`. On a face between two cells
-    the slope across is that of the upper one. The spline methods solve for their coefficients
-    exactly, where SciPy iterates: values agree to its tolerance.
+    Differentiable with respect to `values`, `points` and `xi`. On a face between two cells the
+    derivative is that of the upper cell. The spline methods solve for their coefficients directly,
+    SciPy iteratively: values agree to SciPy's tolerance.
 
     Examples
     --------
@@ -92,11 +92,11 @@ class RegularGridInterpolator:
         grid = []
         if len(points) > values.ndim:
             raise ShapeError(
-                f"a grid of {len(points)} axes with values of shape {values.shape}: the values "
-                f"have those axes first{at(user_line())}."
+                f"a grid of {len(points)} axes with values of shape {values.shape}: the first axes "
+                f"of the values must be those of the grid{at(user_line())}."
             )
         for k, p in enumerate(points):
-            p, values = _rising(double(p), values, k)
+            p, values = _sort_axis(to_double(p), values, k)
             grid.append(p)
         self.grid, self.values = tuple(grid), values
         self._coefficients: dict[str, Any] = {}
@@ -110,7 +110,7 @@ class RegularGridInterpolator:
         method : str, optional
             Overrides the method of the interpolator.
         nu : sequence of int, optional
-            Orders of derivatives along the axes, of the spline methods.
+            Orders of derivatives along the axes, for the spline methods.
 
         Raises
         ------
@@ -124,29 +124,29 @@ class RegularGridInterpolator:
             nu is not None and method not in DEGREES
         ):
             raise ArgumentError(
-                f"a grid with method={method!r}{'' if nu is None else ' and nu'}: of tensors it is "
-                f"'linear', 'nearest', 'slinear', 'cubic' or 'quintic'; nu= is for the last three"
-                f"{at(user_line())}."
+                f"a grid with method={method!r}{'' if nu is None else ' and nu'}: for tensors the "
+                f"method must be 'linear', 'nearest', 'slinear', 'cubic' or 'quintic', and one of "
+                f"the last three with nu{at(user_line())}."
             )
         ndim = len(self.grid)
         xi = _coordinates(xi, ndim)
-        lead = xi.shape[:-1]
+        batch = xi.shape[:-1]
         columns = [xi[..., k].reshape((-1,)) for k in range(ndim)]
-        beyond = self._outside(columns)
+        is_outside = self._outside(columns)
         if method == "linear":
             values = self._linear(columns)
         elif method == "nearest":
             values = self._nearest(columns)
         else:
-            values = self._by_splines(columns, method, nu)
+            values = self._splines(columns, method, nu)
         rest = self.values.ndim - ndim
-        filled = self.fill_value is not None and (is_traced(beyond) or not self.bounds_error)
-        if filled and possibly(beyond):
-            values = choose(deep(beyond, rest), self.fill_value, values)
+        has_fill = self.fill_value is not None and (is_traced(is_outside) or not self.bounds_error)
+        if has_fill and possibly(is_outside):
+            values = choose(append_axes(is_outside, rest), self.fill_value, values)
         undefined = _any([np.isnan(value_of(c)) for c in columns])
         if possibly(undefined):
-            values = choose(deep(undefined, rest), np.nan, values)
-        return as_tensor(values.reshape((*lead, *self.values.shape[ndim:])))
+            values = choose(append_axes(undefined, rest), np.nan, values)
+        return as_tensor(values.reshape((*batch, *self.values.shape[ndim:])))
 
     def _outside(self, columns: list[Any]) -> Any:
         """Whether each point is outside.
@@ -156,53 +156,59 @@ class RegularGridInterpolator:
         ArgumentError
             A point is outside and `bounds_error` is true.
         """
-        found = []
+        masks = []
         for k, (p, c) in enumerate(zip(map(value_of, self.grid), columns, strict=True)):
-            where = value_of(c)
-            beyond = (where < p[0]) | (where > p[-1])
-            if self.bounds_error and not is_traced(beyond) and np.any(beyond | np.isnan(where)):
+            known = value_of(c)
+            is_outside = (known < p[0]) | (known > p[-1])
+            if (
+                self.bounds_error
+                and not is_traced(is_outside)
+                and np.any(is_outside | np.isnan(known))
+            ):
                 raise ArgumentError(
                     f"a point is outside of the grid along axis {k}, which goes from {p[0]} to "
                     f"{p[-1]}. Pass bounds_error=False for the fill value there, and "
                     f"fill_value=None to extrapolate{at(user_line())}."
                 )
-            found.append(beyond)
-        return _any(found)
+            masks.append(is_outside)
+        return _any(masks)
 
     def _cells(self, columns: list[Any]) -> Any:
-        """For each axis the cell of each point, and its relative position in it, from 0 to 1."""
+        """For each axis, the cell of each point and its relative position in the cell."""
         for p, c in zip(self.grid, columns, strict=True):
             if p.shape[0] == 1:
                 yield np.zeros(c.shape, int), None
                 continue
-            i = pieces(p, c)
-            start = taken(p, i)
-            yield i, (c - start) / (taken(p, i + 1) - start)
+            i = piece_index(p, c)
+            start = take(p, i)
+            yield i, (c - start) / (take(p, i + 1) - start)
 
     def _linear(self, columns: list[Any]) -> Any:
         sides = []
-        for i, share in self._cells(columns):
-            sides.append([(i, None)] if share is None else [(i, 1.0 - share), (i + 1, share)])
+        for i, fraction in self._cells(columns):
+            sides.append(
+                [(i, None)] if fraction is None else [(i, 1.0 - fraction), (i + 1, fraction)]
+            )
         rest = self.values.ndim - len(sides)
         total: Any = None
         for corner in itertools.product(*sides):
             term = self._at([i for i, _ in corner])
             for _, weight in corner:
-                term = term if weight is None else term * deep(weight, rest)
+                term = term if weight is None else term * append_axes(weight, rest)
             total = term if total is None else total + term
         return total
 
     def _nearest(self, columns: list[Any]) -> Any:
         chosen = []
-        for i, share in self._cells(columns):
-            chosen.append(i if share is None else np.where(value_of(share) <= 0.5, i, i + 1))
+        for i, fraction in self._cells(columns):
+            chosen.append(i if fraction is None else np.where(value_of(fraction) <= 0.5, i, i + 1))
         return self._at(chosen)
 
     def _at(self, indices: list[Any]) -> Any:
         values = as_tensor(self.values) if any(map(is_traced, indices)) else self.values
         return values[tuple(indices)]
 
-    def _by_splines(self, columns: list[Any], method: str, nu: Any) -> Any:
+    def _splines(self, columns: list[Any], method: str, nu: Any) -> Any:
         k, ndim = DEGREES[method], len(self.grid)
         orders = [0] * ndim if nu is None else [int(order) for order in nu]
         if method not in self._coefficients:
@@ -215,13 +221,13 @@ class RegularGridInterpolator:
         c, knots = self._coefficients[method]
         index, weights = [], []
         for axis, (t, x, order) in enumerate(zip(knots, columns, orders, strict=True)):
-            first = intervals(t, k, x) - k
+            first = knot_intervals(t, k, x) - k
             shape = tuple(-1 if d == axis else 1 for d in range(ndim))
-            index.append(deep(first, ndim) + np.arange(k + 1).reshape(shape))
-            weights.append(unit_values(t, x, k, order))
+            index.append(append_axes(first, ndim) + np.arange(k + 1).reshape(shape))
+            weights.append(basis_values(t, x, k, order))
         block = (as_tensor(c) if any(map(is_traced, index)) else c)[tuple(index)]
-        for w in weights:  # one axis of the block after the other
-            block = np.sum(block * deep(w, block.ndim - 2), axis=1)
+        for w in weights:  # sum over the axes of the block
+            block = np.sum(block * append_axes(w, block.ndim - 2), axis=1)
         return block
 
 
@@ -232,12 +238,12 @@ def _any(conditions: list[Any]) -> Any:
     return total
 
 
-def _rising(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
+def _sort_axis(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
     """The coordinates along an axis, increasing, and the values in that order."""
     if p.ndim != 1 or p.shape[0] != values.shape[axis]:
         raise ShapeError(
-            f"a grid with {p.shape} places along axis {axis} and values of shape {values.shape}: "
-            f"give a line of one place for each value{at(user_line())}."
+            f"a grid with points of shape {p.shape} along axis {axis} and values of shape "
+            f"{values.shape}: give one point for each value{at(user_line())}."
         )
     steps = np.diff(value_of(p)) if not is_traced(p) else np.ones(1)
     if np.all(steps > 0):
@@ -245,23 +251,23 @@ def _rising(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
     if np.all(steps < 0):
         return p[::-1], np.flip(values, axis)
     raise ArgumentError(
-        f"a grid whose places along axis {axis} neither rise nor fall. Sort them, and the values "
-        f"with them{at(user_line())}."
+        f"a grid whose points along axis {axis} are not sorted. Sort them and the values"
+        f"{at(user_line())}."
     )
 
 
 def _coordinates(xi: Any, ndim: int) -> Any:
     """Points with their coordinates in the last axis."""
     if isinstance(xi, tuple):
-        parts = np.broadcast_arrays(*[double(part) for part in xi])
+        parts = np.broadcast_arrays(*[to_double(part) for part in xi])
         xi = np.stack(parts, axis=-1)
     else:
-        xi = double(as_array(xi))
+        xi = to_double(as_array(xi))
         xi = xi.reshape((-1, ndim)) if xi.ndim == 1 else xi
     if xi.shape[-1] != ndim:
         raise ShapeError(
-            f"points of shape {xi.shape} in a grid of {ndim} axes: the last axis has their "
-            f"coordinates{at(user_line())}."
+            f"points of shape {xi.shape} in a grid of {ndim} axes: their last axis must have the "
+            f"length {ndim}{at(user_line())}."
         )
     return xi
 
@@ -277,6 +283,6 @@ def interpn(
 ) -> Any:
     """Interpolation on a grid, as ``scipy.interpolate.interpn``; see `RegularGridInterpolator`.
 
-    "pchip" and "splinef2d" are for plain arrays only.
+    "pchip" and "splinef2d" are not supported for tensors.
     """
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
