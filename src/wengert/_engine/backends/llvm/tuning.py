@@ -135,6 +135,14 @@ class Thresholds:
     element_overhead_work: int = _of(
         4, "work", "reading and writing an element, beside its computation", NATIVE, least=0
     )
+    row_block: int = _of(
+        8, "rows", "that are added at a time where a sum goes over rows", NATIVE,
+        "vector @ matrix of 1000 x 1000 and 4000 x 5000, by 4, 8, 16 and 32 rows",
+    )  # fmt: skip
+    row_block_bytes: int = _of(
+        1 << 18, "bytes", "of these rows where several loops read them", NATIVE,
+        "half of a second-level cache",
+    )  # fmt: skip
     row_stack_bytes: int = _of(
         16384, "bytes", "buffers of one row up to it are on the stack", NATIVE, least=0
     )

@@ -2,6 +2,7 @@
 
 function         a graph as one LLVM function: its scheduled stages in order
 loop_nests       the loops of a fused loop
+row_blocks       several rows added at a time
 elements         an expression at an index, as SIMD values
 reductions       accumulators of reductions
 straightline     small arrays in registers, without loops

@@ -23,7 +23,6 @@ from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr, memory_strides
 from ..schedule.fusion import FusedLoops
 from ..schedule.iteration_space import Axis, Space
-from ..tuning import thresholds
 
 
 class Elements:
@@ -211,7 +210,8 @@ class Elements:
         strides = memory_strides(expr)
         if expr in self._stored or expr not in self.fused.local:
             return strides
-        return tuple(0 if k < self.fused.rows else n for k, n in enumerate(strides))
+        outer = self.fused.rows - (self.fused.block > 1)
+        return tuple(0 if k < outer else n for k, n in enumerate(strides))
 
     def _load(self, expr: Expr, index: Index, mask: Lane | None) -> Any:
         return self._load_from(expr, *self._split(offset_of(index, self._strides(expr))), mask)
@@ -362,7 +362,9 @@ class Elements:
                 name = self._of_part(key, name)
             found = self._entries[key] = Lane(self.language, self._head, name, I64, 1)
         if key in self._own and key not in self._columns:
-            return Lane(self.language, self._floor, found.name, I64, 1)
+            found = Lane(self.language, self._floor, found.name, I64, 1)
+            if self.fused.block > 1 and key in self.fused.local and key not in self._stored:
+                return self._of_block(key, found)
         return found
 
     def _of_part(self, expr: Expr, name: str) -> str:
@@ -386,24 +388,12 @@ class Elements:
         section.write(f"store i64 {status}, ptr %table")
 
     def _scratched(self, expr: Expr) -> Lane:
-        """A buffer for one row of an intermediate result."""
-        size = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize
-        if type(size) is int and size <= thresholds.row_stack_bytes:
-            name = self.function.slot(f"[{size} x i8]", 64)
-        else:
-            allocate = self.language.module.declare("wengert_alloc", "ptr", ["i64"])
-            count = self._name(self._number(size))
-            name = self._head.value(f"call ptr {allocate}(i64 {count})")
-            self._scratch.append(name)
-            self.may_fail = True
-            none = self._head.value(f"icmp eq ptr {name}, null")
-            n = self.function.number()
-            self._head.write(f"br i1 {none}, label %none{n}, label %some{n}")
-            self._head.label(f"none{n}")
-            self.fail(self._head)
-            self._head.write("ret void")
-            self._head.label(f"some{n}")
-        return Lane(self.language, self._head, name, I64, 1)
+        """A buffer for the rows of a block of an intermediate result."""
+        raise NotImplementedError
+
+    def _of_block(self, expr: Expr, pointer: Lane) -> Lane:
+        """The address that the first row of all would have in such a buffer."""
+        raise NotImplementedError
 
     # ---- numbers ---------------------------------------------------------------------------------
 

@@ -126,7 +126,7 @@ class StructuralKey:
         self._numbers: dict[Expr, int] = {}
         self._inside: set[int] = set()
         roots = {r for s in fused.groups for r in s.roots}
-        parts: list[Any] = [fused.rows]
+        parts: list[Any] = [fused.rows, fused.block]
         for group in fused.groups:
             numbers = tuple(map(self._number, group.roots))
             parts.append((group.space, group.reduced, group.weight, numbers))

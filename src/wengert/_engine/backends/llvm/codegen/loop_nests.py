@@ -29,13 +29,13 @@ from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.scheduling import is_one_place
 from ..tuning import thresholds
-from .elements import Elements
-from .reductions import BLOCK, UFUNC, accumulator, identity
+from .reductions import BLOCK, accumulator, identity
+from .row_blocks import RowBlocks
 
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
-class LoopNest(Elements):
+class LoopNest(RowBlocks):
     """One fused loop as a function.
 
     Parameters
@@ -138,6 +138,9 @@ class LoopNest(Elements):
         """Loops over the rows, and all loop groups in each."""
         if rows:
             start, stop = self._range(rows[0], section, outermost)
+            if len(rows) == 1 and self.fused.block > 1:
+                self._blocks(section, rows[0], start, stop)
+                return
             with section.loop(start, stop) as (inner, i):
                 self._count(rows[0], inner, i)
                 self._row(inner.inside(), rows[1:], False)
@@ -256,6 +259,9 @@ class LoopNest(Elements):
 
     def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
         """Loops over the reduced axes, and their results."""
+        if self._rows_inside is not None:
+            self._add_rows(section)
+            return
         reductions = [
             r for r in self.group.roots if isinstance(r.rule, Reduce) and r not in self._columns
         ]
@@ -350,8 +356,8 @@ class LoopNest(Elements):
         """Compute and store every root at the current index."""
         index = self.space.index
         for root in self.group.roots:
-            if root in self._columns:
-                self._combine_in_memory(section, root)
+            if root in self._columns and root not in kept:
+                self._combine_in_memory(section, root, self.read(root.operands[0], index, None))
                 continue
             if root not in kept:
                 value = root.rule.value(self, root, index, None)
@@ -365,15 +371,6 @@ class LoopNest(Elements):
             if _monoid(root).startswith("arg"):
                 value = (value, self._place(root))
             kept[root].step(section, value, self._mask)
-
-    def _combine_in_memory(self, section: Section, root: Expr) -> None:
-        """Combine the buffer with one more row, elementwise."""
-        value = self.read(root.operands[0], self.space.index, None)
-        index = self._kept_index(root)
-        now = self._now(section, root, index)
-        word = UFUNC[root.rule.monoid]  # type: ignore[attr-defined]
-        new = self.language.cast(self.language.binary(word, value, now), root.dtype)
-        self._put(section, root, new, index)
 
     def _place(self, root: Expr) -> Any:
         """The flat position along the reduced axes."""

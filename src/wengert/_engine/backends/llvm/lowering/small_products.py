@@ -6,7 +6,7 @@ decided in kernels/gemm/choose.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.lazy_import import LazyModule
@@ -14,7 +14,7 @@ from wengert._engine.core.node import Node
 
 from ..ir.affine import ZERO, Length, is_one
 from ..ir.llvm_types import F16, F32, Dtype
-from .loop_ir import Expr, Map, Reduce, View
+from .loop_ir import Expr, Map, Reduce, View, strided_view
 from .registry import lowers
 from .views import reshaped
 
@@ -40,7 +40,7 @@ def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     summed = [c for c in lengths if c not in result]
     if summed and not choose.is_fused_loop(lengths, words):
         return NotImplemented
-    letters = result + "".join(summed)
+    letters = _ordered(result, summed, words, operands, lengths)
     space = tuple(lengths[c] for c in letters)
     dtype = node.spec.dtype
     wide = F32 if dtype == F16 else dtype
@@ -48,11 +48,54 @@ def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     product = Expr(Map("product", _product(wide), len(words)), spread, space, wide, node)
     if not summed:
         return product if wide == dtype else _cast(product, dtype, node)
-    axes = range(len(result), len(letters))
-    kept = (*space[: len(result)], *[1] * len(summed))
+    axes = [k for k, c in enumerate(letters) if c in summed]
+    kept = [1 if c in summed else n for c, n in zip(letters, space, strict=True)]
     out = Expr(Reduce("sum", axes), (product,), kept, wide, node)
     out = reshaped(out, node.spec.shape, node)
     return out if wide == dtype else _cast(out, dtype, node)
+
+
+def _ordered(
+    result: str,
+    summed: Sequence[str],
+    words: Sequence[str],
+    operands: Sequence[Expr],
+    lengths: Mapping[str, Length],
+) -> str:
+    """The subscripts as axes of the loops, the outermost first.
+
+    A sum that reads each element of an operand once goes through it as it lies in memory: the
+    product of a vector and a matrix in C order adds rows of the matrix.
+    """
+    for word, x in zip(words, operands, strict=True):
+        if summed and sorted(word) == sorted(lengths):
+            order = "".join(word[k] for k in _axes_in_memory(x))
+            if [c for c in order if c in result] == list(result):
+                return order
+    return result + "".join(summed)
+
+
+def _axes_in_memory(x: Expr) -> list[int]:
+    """The axes of an array by their strides, the longest first; as they are where it computes."""
+    axes = list(range(len(x.shape)))
+    view = strided_view(x)
+    if view is None:
+        return axes
+    strides = view[2]
+    for k in axes[1:]:
+        place = k
+        while place and _is_longer(strides[k], strides[axes[place - 1]]):
+            place -= 1
+        axes.remove(k)
+        axes.insert(place, k)
+    return axes
+
+
+def _is_longer(stride: Length, other: Length) -> bool:
+    """Whether a stride is larger than another, as far as it is known."""
+    if type(stride) is int and type(other) is int:
+        return abs(stride) > abs(other)
+    return is_one(other)
 
 
 def _cast(x: Expr, dtype: Dtype, node: Node) -> Expr:

@@ -3,6 +3,7 @@
 scheduling       which expressions share a loop, which are stored, and their order
 fusion           loop groups over the same rows, fused along the outer loop
 loop_fission     loop groups split into independent parts
+row_blocks       blocks of rows that loop groups take in turn
 iteration_space  order of loops, collapsed axes and vector width
 fma_fusion       scaled products and sums as one kernel call
 buffer_donation  updates written into the memory of variables

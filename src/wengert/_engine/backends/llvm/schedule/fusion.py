@@ -81,12 +81,14 @@ class FusedLoops:
     groups : list of LoopGroup
     rows : int
         How many leading axes they share; 0 for a loop group alone.
+    block : int
+        The number of rows that each group takes before the next (schedule/row_blocks.py).
     local : dict from Expr to None
-        What is kept for one row only.
+        What is kept for the rows of a block only.
     """
 
     def __init__(self, groups: list[LoopGroup], rows: int = 0) -> None:
-        self.groups, self.rows = groups, rows
+        self.groups, self.rows, self.block = groups, rows, 1
         self.local: dict[Expr, None] = {}
 
     def __repr__(self) -> str:

@@ -43,6 +43,7 @@ from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .iteration_space import column_rows
 from .loop_fission import split_loops
+from .row_blocks import block_of
 
 
 class Schedule:
@@ -232,6 +233,7 @@ class Schedule:
     def _note_needs(self, fused: FusedLoops, needed: dict[Expr, None]) -> None:
         """Record what a fused loop reads from memory; values between its groups stay local."""
         made: set[Expr] = set()
+        numbers: dict[Expr, None] = {}
         for group in fused.groups:
             mine = {r for r in group.roots if not isinstance(r.rule, Reduce)}
             here = counters(group.space)
@@ -239,13 +241,14 @@ class Schedule:
                 for access in self.accesses(root):
                     x = access.expr
                     if x in made:
-                        if not isinstance(x.rule, Reduce) or not is_one_place(
-                            access.index, fused.rows
-                        ):
-                            fused.local[x] = None
+                        one = isinstance(x.rule, Reduce) and is_one_place(access.index, fused.rows)
+                        (numbers if one else fused.local)[x] = None
                     elif x not in mine or access.index != here:
                         needed[x] = None
             made.update(group.roots)
+        fused.block = block_of(fused)
+        if fused.block > 1:  # a register has the number of one row
+            fused.local.update(numbers)
 
 
 def is_one_place(index: Index | None, rows: int) -> bool:
