@@ -157,7 +157,8 @@ def one(name: str, size: str, seconds: str) -> dict[str, Any]:
     words.update(zip([n for n in sdfg.arg_names if n not in words], args, strict=False))
     target = next(k for k in words if k.startswith("gradient_") and not k.endswith("___return"))
     wanted = np.asarray(recorded.jax[0](*recorded.jax[1]))
-    total = float(recorded.value[0](*recorded.jax[1]))
+    arrays = [jax.numpy.array(a) if isinstance(a, np.ndarray) else a for a in recorded.jax[1]]
+    total = float(recorded.value[0](*arrays))
 
     # wengert: NPBench's program for the arguments of the same names.
     fun = given.implementation("numpy")
@@ -183,9 +184,7 @@ def one(name: str, size: str, seconds: str) -> dict[str, Any]:
         ),
         "JAX": Contestant(
             recorded.jax[0],
-            lambda: [
-                jax.numpy.array(a) if isinstance(a, np.ndarray) else a for a in recorded.jax[1]
-            ],
+            lambda: list(arrays),
             jax.block_until_ready,
         ),
     }

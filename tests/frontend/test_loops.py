@@ -411,3 +411,33 @@ def test_a_failed_trace_leaves_nothing():
 
     assert np.isclose(wg.jit(f)(2.0), 2.0 * 1.01**30)
     assert seen == [2]
+
+
+def falling(w):
+    x, v = 0.0, 1.0  # numbers of Python, which combine with float32 arrays as float32
+    while x < 10.0:
+        x, v = x + 0.1 * v, v + w * x
+    return x * v
+
+
+def test_a_derivative_of_a_while_loop_over_numbers_is_one_loop():
+    graph = wg.trace(lambda w: wg.jvp(falling, (w,), (1.0,)))(0.5).simplify()
+    assert sum(n.op.name == "while" for n in graph.nodes) == 1
+    value, tangent = graph(0.5)
+    step = 1e-6
+    assert value == falling(0.5)
+    difference = (falling(0.5 + step) - falling(0.5 - step)) / (2 * step)
+    np.testing.assert_allclose(tangent, difference, rtol=1e-7)
+
+
+def test_inlined_graphs_keep_numbers_of_python():
+    def scaled(x, a):
+        for _ in range(20):
+            x = x * 1.01
+        return a * x
+
+    a = np.ones(3, np.float32)
+    graph = wg.trace(scaled)(0.5, a)
+    again = wg.trace(lambda x, a: graph(x, a))(0.5, a)
+    assert [n.spec.dtype for n in again.outputs] == [np.dtype(np.float32)]
+    assert again(0.5, a).dtype == np.float32

@@ -108,7 +108,7 @@ def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) 
 
 def _met(node: Node, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     spec = node.spec
-    weak = type(spec) is Spec and spec.weak and all(map(_is_weak, args))
+    weak = type(spec) is Spec and spec.weak and (op.casts or all(map(_is_weak, args)))
     if op.effects.side_effect or not weak:
         return op(*args, **params)
     number = _number(op.run)  # of Python numbers it made one

@@ -185,12 +185,13 @@ class Driver:
         op, args, params = node.op, node.args, node.params
         if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:
             args = args[::-1]
+        weak = getattr(self.spec(node), "weak", False)
         if not params:
-            return op, type(node), args
+            return op, type(node), args, weak
         known = self._frozen.get(id(params))
         if known is None:  # kept alive, so that its id is not reused
             known = self._frozen[id(params)] = (params, frozen(params))
-        return op, type(node), known[1], args, getattr(self.spec(node), "weak", False)
+        return op, type(node), known[1], args, weak
 
     def _rewritten(self, node: Node) -> Node | None:
         """The replacement of a node by the first rule that applies."""

@@ -160,16 +160,15 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "cast to the same",
     "cast",
-    reason="the dtype does not change",
+    reason="the dtype, and whether it is weak, do not change",
     exact=True,
     example=(lambda x: x.astype("float32").astype("float32"), _A),
 )
 def same_cast(node: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
-    spec = new.context.spec(node.args[0])
-    if new.context.spec(node).weak:  # a number of Python, as in `float(x)`
-        return None
-    return node.args[0] if spec.dtype == node.params["dtype"] and not spec.weak else None
+    given, wanted = new.context.spec(node.args[0]), new.context.spec(node)
+    same = given.dtype == wanted.dtype and node.args[0].spec.weak == node.spec.weak
+    return node.args[0] if same else None
 
 
 # ---- absorbed and moved ------------------------------------------------------------------------
