@@ -455,6 +455,21 @@ def test_8_7_half_precision():
         assert make(np.sum)(ones) == 5000 and make(np.sum)(ones).dtype == np.float16
 
 
+def test_8_8_large_arrays():
+    from wengert._engine.core.op import lookup
+
+    x = np.linspace(-2.0, 2.0, 1 << 16)
+    x[5] = np.nan
+    erf = lookup("erf")
+    assert np.array_equal(erf(x), erf.run(x), equal_nan=True)  # plain: NumPy's
+    assert np.array_equal(np.asarray(erf(wg.tensor(x))), erf.run(x), equal_nan=True)  # a NaN
+    x[5] = 0.5
+    values = np.asarray(erf(wg.tensor(x)))
+    np.testing.assert_allclose(values, erf.run(x), rtol=1e-15)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        np.log(wg.tensor(np.zeros(1 << 16)))
+
+
 # ---- 9 matrices ---------------------------------------------------------------------------------
 
 

@@ -36,6 +36,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
+from wengert._engine.core.large_arrays import KERNELS
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
 from wengert._engine.core.other_libraries import PACKAGE, missing
 from wengert._engine.core.policy import policy
@@ -132,6 +133,7 @@ SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.
 REWRITING.append("wengert._engine.rewrite.rules.overflowed_values")
 CONVERTER.append("wengert._engine.frontend")
+KERNELS.append("wengert._engine.backends.large_array_kernels")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
 _SCIPY = "", ".fft", ".integrate", ".interpolate", ".linalg", ".signal", ".special", ".stats"

@@ -24,6 +24,7 @@ import numpy as np
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import TupleCotangent, part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
+from wengert._engine.core.large_arrays import LEAST_ELEMENTS
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
@@ -31,7 +32,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert.errors import NotDifferentiableError, at
 
-from . import overflows
+from . import large_cotangents, overflows
 from .accumulation_buffers import Buffers
 from .buffer_ownership import owned
 from .cotangent_space import project, uniform, zeros
@@ -221,6 +222,8 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
         if pulls is None or node.info is not None or node in chosen or t.dtype.kind == "c":
             _visit(node, t, state)
             continue
+        if t.size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.buffers):
+            continue
         # What `_visit` would do for an elementwise operation of one or two real operands, written
         # out: calls and loops would double the time of an eager backward pass.
         a = node.args[0]
@@ -290,7 +293,12 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
         return
     else:
         out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
-    if op.has_vjp:
+    contributions = None
+    if type(inputs[0]) is np.ndarray and inputs[0].size >= LEAST_ELEMENTS and _is_plain(ctx):
+        contributions = large_cotangents.contributions(node, t, out, inputs, ctx)
+    if contributions is not None:
+        pass
+    elif op.has_vjp:
         contributions = op.vjp(node, t, out, inputs, ctx)
     else:
         contributions = vjp_from_jvp(node, t, out, inputs, ctx)
@@ -304,6 +312,10 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
             bar = project(bar, a)
         have = bars.get(a)
         bars[a] = bar if have is None else _plus(have, bar, a, state)
+
+
+def _is_plain(ctx: RuleContext) -> bool:
+    return not (ctx.recorded or ctx.guarded or ctx.overflown)
 
 
 def _plus(have: Any, bar: Any, a: Node, state: _PassState) -> Any:

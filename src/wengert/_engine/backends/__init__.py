@@ -5,6 +5,7 @@ executable           Executable: a compiled graph with checked inputs and solved
 argument_conversion  arguments of a call as arrays of the shapes and dtypes of a graph's inputs
 copy_on_return       copies of results that share memory with something else
 variable_updates     new values of variables, written together after a run
+large_array_kernels  kernels of single operations, for eager operations on large arrays
 liveness             lifetime of values, and which operations may write in place
 cost_report          operations, bytes and peak memory, counted without running
 interpreter_profile  time of each node in the interpreter

@@ -10,6 +10,7 @@ op_traits.py                    traits of an operation: effects, aliasing, diffe
 spec.py                        Spec: shape and dtype; static_params.py parameters beside operands
 source_location.py             the user's file and line of a node
 dispatch.py                    apply: the single entry point, for concrete values
+large_arrays.py                operations on large arrays that run as native code
 tracing.py                     record: the same for traced values
 recording.py                   whether operations are recorded; policy.py implicit conversions
 types.py                       types of arguments; accumulation.py of vjp_into and jvp_into

@@ -22,6 +22,7 @@ from wengert.errors import (
 )
 
 from .handle import Handle, _Class, is_general, wrap
+from .large_arrays import LEAST_ELEMENTS, run_of
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
@@ -84,16 +85,16 @@ def apply(
         arrays = type(a) is _Array or type(b) is _Array
     elif len(args) == 1:
         a = args[0].node  # the only operand is a handle
-        inputs = (a,)
-        values = (unweakened(a.value),)
-        traced = values[0] is None
+        x = a.value
+        inputs, values, traced = (a,), (x if type(x) is _Array else unweakened(x),), x is None
         recorded, derived, arrays = type(a) is Node, not isinstance(a, ConstantLeaf), False
     else:
-        inputs, values, recorded, derived, arrays = _gather(args)
-        traced = any([v is None for v in values])
+        inputs, values, traced, recorded, derived, arrays = _gather(args)
+        x = None
     if traced or (switches.count and derived and _are_general(inputs)):
         return record(op, args, params, run is not None)
-    run = op.run if run is None else run
+    if run is None:
+        run = run_of(op) if type(x) is _Array and x.size >= LEAST_ELEMENTS else op.run
     try:
         value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
@@ -132,12 +133,13 @@ def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
     return node
 
 
-def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool, bool]:
+def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool, bool, bool]:
     inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
     values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
     types = [type(a) for a in inputs]
     recorded = Node in types
-    return inputs, values, recorded, recorded or DiscreteLeaf in types, _Array in types
+    traced = any([v is None for v in values])
+    return inputs, values, traced, recorded, recorded or DiscreteLeaf in types, _Array in types
 
 
 def _notes(

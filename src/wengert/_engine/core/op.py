@@ -119,6 +119,12 @@ class Op:
         that has those and not this one; it may return NotImplemented. See `compose`.
     promotes : bool
         Its operands are cast to a common dtype.
+    native : bool
+        Eager values of large arrays are computed by native code (core/large_arrays.py).
+    is_built_in : bool
+        Its rule may be run by native code, as it is one of this package.
+    special_numbers : bool
+        Its rules are simpler for some operands that are numbers (an exponent of 2).
     """
 
     kind = "opaque"
@@ -138,6 +144,7 @@ class Op:
     control_flow = ""  # of a node with bodies: LOOP, BRANCH ... (core/op_facts.py)
     selectors = NO_OPERANDS
     promotes = False
+    native = is_built_in = special_numbers = False
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False

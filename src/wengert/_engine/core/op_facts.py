@@ -153,6 +153,8 @@ def facts(
     range: ValueRange | None = None,
     host_callback: str | None = None,
     selectors: slice | None = None,
+    native: bool | None = None,
+    special_numbers: bool | None = None,
 ) -> Callable[[OpT], OpT]:
     """Set facts of the decorated operation (a decorator).
 
@@ -171,6 +173,8 @@ def facts(
         Why native code calls the operation back in Python, always or for some operands.
     selectors : slice, optional
         The operands that select elements of the others (conditions, indices).
+    native, special_numbers : bool, optional
+        See `Op`.
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)
@@ -182,6 +186,8 @@ def facts(
         "range": range,
         "host_callback": host_callback,
         "selectors": selectors,
+        "native": native,
+        "special_numbers": special_numbers,
     }
 
     def state(op: OpT) -> OpT:

@@ -116,6 +116,17 @@ class Elementwise(Operation):
         self.differentiable = True
         return self
 
+    @property
+    def native(self) -> bool:  # type: ignore[override]
+        """Whether it is of this package, and NumPy would compute it slowly or in several passes."""
+        slow = self.ufunc is None or (self.cost is not None and self.cost.is_call)
+        return slow and self.is_built_in
+
+    @property
+    def is_built_in(self) -> bool:  # type: ignore[override]
+        """Whether its body is defined in this package."""
+        return str(self.body.__module__).startswith("wengert._engine.")
+
     def formula(self) -> str:
         """The body as text."""
         return str(self.body(FORMULA, *map(Term, self.arguments)))

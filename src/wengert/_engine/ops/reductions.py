@@ -225,7 +225,7 @@ def count_nonzero(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any
 # ---- log-sum-exp -------------------------------------------------------------------------------
 
 
-@facts(zero_slope=SATURATES)
+@facts(zero_slope=SATURATES, native=True)
 @reduction(oracle=lambda x, **k: np.log(np.sum(np.exp(x), **k)))
 def logsumexp(x: Operand, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))), without overflow, and exact where one element dominates.

@@ -25,6 +25,7 @@ LOOPS = "python benchmarks/suites.py --only loops"
 CONVOLUTION = "python benchmarks/suites.py --only convolution"
 LINALG = "python benchmarks/suites.py --only linalg"
 LEARNING = "python benchmarks/suites.py --only learning"
+EAGER = "python benchmarks/suites.py --only eager"
 GROWTH = "python benchmarks/suites.py --only growth"
 _BY_SUITE = "chosen with the benchmark suite; the values tried are not recorded"
 
@@ -189,6 +190,10 @@ class Thresholds:
     quick_entry_lines: int = _of(1000, "lines of LLVM", "so are longer entry points", GROWTH)
     cached_constant_bytes: int = _of(
         1 << 20, "bytes", "programs with more constants are not kept on disk", GROWTH
+    )
+
+    native_elements: int = _of(
+        1 << 16, "elements", "of an array, from which on eager operations run as native code", EAGER
     )
 
     # ---- entry points (abi/) and runtime (runtime/) ---------------------------------------------

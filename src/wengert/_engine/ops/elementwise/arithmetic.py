@@ -274,6 +274,7 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
         overflow="Work with logarithms, or rescale first",
     ),
     onnx="Pow",
+    special_numbers=True,
 )
 @elementwise(
     ufunc=np.power,
@@ -325,7 +326,7 @@ def _power_by_exponent(t: Array, out: Array, x: Operand, y: Array) -> Any:
 power.partials(_power_by_base, _power_by_exponent)
 
 
-@facts(cost=call(95.0), remedy=Remedy(singular=GUARD), onnx="Pow")
+@facts(cost=call(95.0), remedy=Remedy(singular=GUARD), onnx="Pow", special_numbers=True)
 @elementwise(
     ufunc=np.float_power,
     oracle="x ** y",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core.op_facts import facts
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.shape_rules import of_elements
@@ -35,6 +36,7 @@ def _log_softmax_oracle(x: Array, *, axis: int) -> Any:
     return x - np.logaddexp.reduce(x, axis=axis, keepdims=True)
 
 
+@facts(native=True)
 @opaque(vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, oracle=_log_softmax_oracle, trusted=True)
 def log_softmax(x: Array, *, axis: int) -> Any:
     """The logarithm of the softmax along an axis, without overflow or log(0)."""
@@ -68,6 +70,7 @@ def _softmax_oracle(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     return np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
 
 
+@facts(native=True)
 @opaque(vjp=_softmax_vjp, jvp=_softmax_jvp, oracle=_softmax_oracle, trusted=True)
 def softmax(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     """e**x divided by its sum along an axis, without overflow."""

@@ -1,0 +1,70 @@
+"""Cotangents of large arrays, by kernels of the operations (core/large_arrays.py).
+
+    accumulate     the contributions of an elementwise operation, added to the cotangents so far
+    contributions  those of any operation, as its rule returns them
+
+A kernel computes the partial derivatives, multiplies them by the cotangent and adds the sum of
+earlier contributions in one pass.  Only passes that are neither recorded nor guarded use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.core.large_arrays import KERNELS, kernels
+from wengert._engine.core.node import Node
+
+if TYPE_CHECKING:
+    from wengert._engine.core.op import RuleContext
+
+
+def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> bool:
+    """Add the contributions of a node to the cotangents of its operands.
+
+    Parameters
+    ----------
+    node : Node
+        Of an elementwise operation of one or two operands.
+    t : numpy.ndarray
+        Its cotangent.
+    bars : dict
+        The sums so far.
+    owned : set of Node
+        The nodes whose cotangent is an array that nothing else refers to; they are added to it.
+
+    Returns
+    -------
+    bool
+        False if NumPy is to run the rule; then nothing has been changed.
+    """
+    if not KERNELS:
+        return False
+    args = node.args
+    wanted = [type(a) is Node for a in args]
+    targets = list(dict.fromkeys([a for a in args if type(a) is Node]))
+    twice = sum(wanted) > len(targets)
+    values = [a.value if isinstance(a, Node) else a for a in args]
+    sums = [bars.get(a) for a in targets]
+    op: Any = node.op
+    found = kernels().cotangents(op, node.params, t, node.value, values, wanted, twice, sums)
+    if found is None:
+        return False
+    bars.update(zip(targets, found, strict=True))
+    owned.update(targets)
+    return True
+
+
+def contributions(
+    node: Node, t: Any, out: Any, values: Sequence[Any], ctx: RuleContext
+) -> list[Any] | None:
+    """The cotangents of all operands, None for one that is not wanted; None if NumPy is to run."""
+    if not KERNELS:
+        return None
+    wanted = [ctx.wants(a) for a in node.args]
+    op: Any = node.op
+    found = kernels().cotangents(op, node.params, t, out, values, wanted)
+    if found is None:
+        return None
+    bars = iter(found)
+    return [next(bars) if chosen else None for chosen in wanted]

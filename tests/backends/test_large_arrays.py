@@ -1,0 +1,359 @@
+"""Eager operations on large arrays: kernels of single operations, beside NumPy's results."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert._engine.backends import large_array_kernels as kernels
+from wengert._engine.backends.llvm import tuning
+from wengert._engine.core.large_arrays import LEAST_ELEMENTS
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import REGISTRY, RuleContext, lookup
+from wengert._engine.ops.elementwise.error_function import erf
+
+N = LEAST_ELEMENTS  # the tests' threshold: the smallest that is possible
+
+
+@pytest.fixture(autouse=True)
+def threshold():
+    with tuning.using(native_elements=N):
+        yield
+
+
+@pytest.fixture
+def by_numpy(monkeypatch):
+    """A function that is run without kernels."""
+
+    def run(f, *args):
+        with tuning.using(native_elements=10**8), monkeypatch.context() as patch:
+            patch.setattr(kernels, "cotangents", lambda *args: None)
+            return f(*args)
+
+    return run
+
+
+def elementwise_operations():
+    """The package's own, of one or two real operands."""
+    return sorted(
+        name
+        for name, op in REGISTRY.items()
+        if op.kind == "elementwise" and op.is_built_in and op.pulls is not None
+    )
+
+
+def operands(op, rng, n=N):
+    """Numbers of the domain of an operation."""
+    found = []
+    for low, high in op.domain:
+        low, high = max(low, -3.0), min(high, 3.0)
+        if isinstance(op.domain[len(found)][0], int):
+            found.append(rng.integers(int(low), int(high), size=n))
+        else:
+            found.append(rng.uniform(low + 0.01, high - 0.01, size=n))
+    return found
+
+
+def differing(found, expected):
+    """How far apart, relative to the largest."""
+    scale = np.max(np.abs(expected)) or 1.0
+    return np.max(np.abs(found - expected)) / scale
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("name", elementwise_operations())
+def test_values_and_cotangents_are_those_of_numpy(name, rng):
+    op = lookup(name)
+    xs = operands(op, rng)
+    if any(x.dtype != float for x in xs):
+        pytest.skip("operands of integers are left to NumPy")
+    out = op.run(*xs)
+    np.testing.assert_allclose(kernels.value_of_large(op, *xs), out, rtol=1e-13, atol=1e-300)
+    if out.dtype != float:
+        return
+    t = rng.normal(size=N)
+    nodes = tuple([Node(op, (), {}, x) for x in xs])
+    expected = op.vjp(Node(op, nodes, {}, out), t, out, xs, RuleContext())
+    found = kernels.cotangents(op, {}, t, out, xs, [True] * len(xs))
+    if found is None:
+        return
+    for bar, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(bar, right, rtol=1e-11, atol=1e-13 * np.max(np.abs(right)))
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "log_softmax", "softmax"])
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
+def test_reductions_and_softmax(name, axis, rng, by_numpy):
+    op = lookup(name)
+    x, t = rng.normal(size=(2, 128, 128)) * 9.0
+    weights = np.sum(t, axis=axis) if name == "logsumexp" else t
+
+    def run(x):
+        return wg.value_and_grad(lambda x: np.sum(op(x, axis=axis) * weights))(x)
+
+    value, bar = run(x)
+    right, expected = by_numpy(run, x)
+    assert value == pytest.approx(right, rel=1e-13)
+    assert differing(bar, expected) < 1e-13
+
+
+def test_the_kernels_are_used(rng, monkeypatch):
+    used = []
+    run = kernels._run
+
+    def noting(key, *args):
+        found = run(key, *args)
+        used.extend([[key[0], key[1].name]] if found is not None else [])
+        return found
+
+    monkeypatch.setattr(kernels, "_run", noting)
+    x = rng.normal(size=N)
+    wg.grad(lambda x: np.sum(erf(x) * x))(x)
+    assert ["value", "erf"] in used
+    assert ["vjp", "erf"] in used
+
+
+def test_smaller_arrays_are_those_of_numpy(monkeypatch):
+    def fail(*args):
+        raise AssertionError("a kernel was asked for")
+
+    monkeypatch.setattr(kernels, "value_of_large", fail)
+    monkeypatch.setattr(kernels, "cotangents", fail)
+    x = np.linspace(0.0, 1.0, N - 1)
+    np.testing.assert_array_equal(wg.grad(lambda x: np.sum(np.exp(x)))(x), np.exp(x))
+
+
+def test_values_of_plain_arrays_are_those_of_numpy():
+    x = np.linspace(-2.0, 2.0, N)
+    np.testing.assert_array_equal(wg.numpy.tanh(x), np.tanh(x))
+    np.testing.assert_array_equal(erf(x), erf.run(x))
+
+
+# ---- gradients of programs -----------------------------------------------------------------------
+
+
+def program(x, y):
+    d = np.log(x / y) + np.sqrt(x) * 0.5 - y**2
+    return np.sum(erf(d) * np.exp(-d * d) + np.tanh(x) * np.maximum(d, 0.0) - d * d / x)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_program_in_both_precisions(dtype, rng, by_numpy):
+    x, y = rng.uniform(0.5, 2.0, size=(2, N)).astype(dtype)
+    gradient = wg.grad(program, (0, 1))
+    for bar, expected in zip(gradient(x, y), by_numpy(gradient, x, y), strict=True):
+        assert bar.dtype == dtype
+        assert differing(bar, expected) < 40 * np.finfo(dtype).eps
+
+
+def test_define_by_run(rng, by_numpy):
+    x, y = rng.uniform(0.5, 2.0, size=(2, N))
+    a, b = wg.tensor(x, requires_grad=True), wg.tensor(y, requires_grad=True)
+    program(a, b).backward()
+    for tensor, expected in zip((a, b), by_numpy(wg.grad(program, (0, 1)), x, y), strict=True):
+        assert differing(np.asarray(tensor.grad), expected) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.reshape(128, 128),
+        lambda x: x.reshape(4, 64, 64),
+        lambda x: x.reshape(128, 128).T,
+        lambda x: np.repeat(x, 2)[::2],
+        lambda x: x[::-1],
+        lambda x: np.asfortranarray(x.reshape(128, 128)),
+        lambda x: x.astype(">f8"),
+    ],
+)
+def test_layouts(change, rng):
+    x = change(rng.normal(size=N))
+    bar = wg.grad(lambda x: np.sum(np.sin(x) * x))(x)
+    np.testing.assert_allclose(bar, np.cos(x) * x + np.sin(x), rtol=1e-12, atol=1e-12)
+    assert bar.shape == x.shape
+    assert bar.base is None
+    assert bar.flags.writeable
+
+
+def test_broadcasting_is_undone(rng):
+    x, row, number = rng.normal(size=(128, 128)), rng.normal(size=128), 0.7
+
+    def f(x, row, number):
+        return np.sum(np.sin(x * row) * number + np.exp(number * x))
+
+    bars = wg.grad(f, (0, 1, 2))(x, row, number)
+    slope = np.cos(x * row) * number
+    np.testing.assert_allclose(bars[0], slope * row + number * np.exp(number * x), rtol=1e-12)
+    np.testing.assert_allclose(bars[1], np.sum(slope * x, axis=0), rtol=1e-11)
+    right = np.sum(np.sin(x * row) + x * np.exp(number * x))
+    assert float(bars[2]) == pytest.approx(right, rel=1e-12)
+
+
+def test_numbers_of_other_types(rng):
+    x = rng.uniform(1.0, 2.0, size=N)
+    for number in (3, 3.0, np.float64(3.0), np.array(3.0), True, np.float32(3.0)):
+        bar = wg.grad(lambda x, c=number: np.sum(np.sin(x / c) * (c * x)))(x)
+        c = float(number)
+        right = np.cos(x / c) * x + np.sin(x / c) * c
+        np.testing.assert_allclose(bar, right, rtol=1e-12)
+    y = x.astype(np.float32)
+    bar = wg.grad(lambda y: np.sum(np.sin(y * np.float64(2.0))))(y)
+    assert bar.dtype == np.float32
+    np.testing.assert_allclose(bar, 2.0 * np.cos(2.0 * y), rtol=1e-6, atol=1e-6)
+
+
+def test_powers_by_numbers_keep_their_rules(rng):
+    x = rng.normal(size=N)
+    for exponent in (0, 1, 2, 3, 2.0):
+        bar = wg.grad(lambda x, y=exponent: np.sum(np.power(x, y)))(x)
+        right = exponent * x ** float(exponent - 1) if exponent else np.zeros(N)
+        np.testing.assert_allclose(bar, right, rtol=1e-13)
+
+
+def test_complex_numbers_are_left_to_numpy(rng):
+    z = rng.normal(size=N) + 1j * rng.normal(size=N)
+    bar = wg.grad(lambda z: np.sum(np.exp(z).real))(z)
+    np.testing.assert_allclose(bar, np.exp(z).conj(), rtol=1e-13)
+
+
+def test_nested_derivatives(rng):
+    x, v = rng.normal(size=(2, N))
+
+    def f(x):
+        return np.sum(np.tanh(x) * np.sin(x))
+
+    c, s, h = np.cos(x), np.sin(x), np.tanh(x)
+    second = -2.0 * h * (1.0 - h * h) * s + 2.0 * (1.0 - h * h) * c - h * s
+    assert differing(wg.hvp(f, (x,), (v,)), second * v) < 1e-13
+    double = wg.grad(lambda x: np.sum(wg.grad(f)(x) * v))
+    assert differing(double(x), second * v) < 1e-13
+
+
+def test_a_branch_not_taken(rng):
+    x = rng.normal(size=N)
+    bar = wg.grad(lambda x: np.sum(np.where(x > 0.0, np.sqrt(np.abs(x)) * x, 0.0)))(x)
+    np.testing.assert_allclose(bar, np.where(x > 0.0, 1.5 * np.sqrt(np.abs(x)), 0.0), rtol=1e-13)
+
+
+# ---- what NumPy reports --------------------------------------------------------------------------
+
+
+def test_warnings_and_errors_are_those_of_numpy():
+    x = np.ones(N)
+    x[7] = 0.0
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+        value = wg.value_and_grad(lambda x: np.sum(np.log(x)))(x)[0]
+    assert value == -np.inf
+    t = wg.tensor(x, requires_grad=True)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        np.log(t)
+    with np.errstate(under="raise"), pytest.raises(FloatingPointError, match="underflow"):
+        np.exp(t * -1e3)
+    with np.errstate(divide="ignore"):
+        assert np.log(t).numpy()[7] == -np.inf
+
+
+def test_values_that_are_not_numbers(rng):
+    x = rng.normal(size=N)
+    x[3] = np.nan
+    bar = wg.grad(lambda x: np.sum(np.tanh(x) * x))(x)
+    assert np.isnan(bar[3])
+    assert np.isfinite(np.delete(bar, 3)).all()
+
+
+def test_sums_that_overflow_are_finite_values():
+    x = np.full(N, 708.0)
+    assert kernels._is_finite(np.exp(x))
+    assert not kernels._is_finite(np.array([1.0, np.inf, -np.inf]))
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def test_results_share_memory_with_nothing(rng):
+    x = rng.normal(size=N)
+    kept = []
+
+    def f(x):
+        y = np.sin(x)
+        z = y * x
+        kept.extend([y.detach().numpy(), z.detach().numpy()])
+        return np.sum(z * y + z * z)
+
+    gradient = wg.grad(f)
+    first = gradient(x)
+    copies = [np.array(a) for a in (first, *kept)]
+    second = gradient(x)
+    for a, b in zip((first, *kept[:2]), copies, strict=False):
+        np.testing.assert_array_equal(a, b)
+    assert not np.shares_memory(first, second)
+    for array in kept:
+        assert not np.shares_memory(array, first)
+        assert not np.shares_memory(array, second)
+
+
+def test_earlier_contributions_are_not_overwritten(rng):
+    op, x, t = lookup("sin"), rng.normal(size=N), rng.normal(size=N)
+    so_far = rng.normal(size=N)
+    before = so_far.copy()
+    (bar,) = kernels.cotangents(op, {}, t, np.sin(x), [x], [True], False, [so_far])
+    np.testing.assert_array_equal(so_far, before)
+    np.testing.assert_allclose(bar, before + t * np.cos(x), rtol=1e-13, atol=1e-13)
+
+
+def test_hooks_see_the_whole_cotangent(rng):
+    x = wg.tensor(rng.normal(size=N), requires_grad=True)
+    y = np.sin(x)
+    seen = []
+    y.register_hook(lambda t: seen.append(t.numpy().copy()))
+    (np.sum(y * y) + np.sum(np.exp(y))).backward()
+    s = np.sin(x.numpy())
+    np.testing.assert_allclose(seen[0], 2.0 * s + np.exp(s), rtol=1e-13, atol=1e-13)
+
+
+# ---- interrupts, threads -------------------------------------------------------------------------
+
+
+def test_an_interrupt_while_compiling_leaves_no_state(rng, monkeypatch):
+    op, x = lookup("arctan"), rng.normal(size=N)
+    monkeypatch.setattr(kernels, "_kernels", {})
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "backend", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kernels.value_of_large(op, x)
+    assert not kernels._kernels
+    np.testing.assert_allclose(kernels.value_of_large(op, x), np.arctan(x), rtol=1e-14)
+
+
+def test_threads(rng, monkeypatch):
+    monkeypatch.setattr(kernels, "_kernels", {})
+    xs = rng.normal(size=(4, N))
+    found = [None] * 4
+
+    def run(k):
+        found[k] = wg.grad(lambda x: np.sum(np.sin(x) * x))(xs[k])
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for bar, x in zip(found, xs, strict=True):
+        np.testing.assert_allclose(bar, np.cos(x) * x + np.sin(x), rtol=1e-12, atol=1e-12)
+
+
+def test_rules_of_users_are_not_compiled(rng):
+    from wengert.extend import elementwise
+
+    calls = []
+    cubed = elementwise(lambda s, x: x * x * x, name="cubed_of_test", oracle="x**3", replace=True)
+    cubed.partials(lambda t, out, x: (calls.append(type(x)), t * (3.0 * x * x))[1])
+    x = rng.normal(size=N)
+    np.testing.assert_allclose(wg.grad(lambda x: np.sum(cubed(x)))(x), 3.0 * x * x, rtol=1e-14)
+    assert calls == [np.ndarray]
+    del REGISTRY["cubed_of_test"]
