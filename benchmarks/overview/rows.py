@@ -14,6 +14,7 @@ from .targets import (
     both,
     completed,
     costs,
+    mean_over,
     mean_over_c,
     over,
     over_c,
@@ -22,7 +23,7 @@ from .targets import (
 )  # fmt: skip
 
 EAGER, NATIVE, LOOPS = "0003-eager-speed.md", "0009-native.md", "0010-loops.md"
-MEASURED = "0013-benchmarks.md"
+MEASURED, SOURCE = "0013-benchmarks.md", "0019-source-front-end.md"
 BEST = "best peer over wengert"
 C = "C over wengert"
 
@@ -88,4 +89,21 @@ ROWS = (
            "benchmarks-learning.md", MEASURED),
     Target("derivative over value: GMM, LSTM, BA (each of its two colors)", "at most 4",
            costs(gmm=1, lstm=1, ba=2), 4.0, "benchmarks-gradbench.md", MEASURED, most=True),
+    Target("NPBench, values", "at most 1.5 times numba's time, geometric mean",
+           mean_over("npbench", "values", "wengert", "numba"), 1.5,
+           "benchmarks-npbench.md", SOURCE, most=True),
+    Target("NPBench, values", "at most NumPy's time",
+           over("npbench", "values", "wengert", "NumPy"), 1.0,
+           "benchmarks-npbench.md", SOURCE, most=True),
+    Target("NPBench, gradients", "at most 4 values",
+           over("npbench", "gradients", "wengert", "value"), 4.0,
+           "benchmarks-npbench.md", SOURCE, most=True),
+    Target("NPBench, gradients", "JAX over wengert: 1",
+           over("npbench", "gradients", "JAX", "wengert"), 1.0,
+           "benchmarks-npbench.md", SOURCE),
+    Target("NPBench, gradients", "DaCe over wengert: 1",
+           over("npbench", "dace", "DaCe", "wengert"), 1.0, "benchmarks-npbench.md", SOURCE),
+    Target("GradBench's evals with Python's loops", "at most 1.2 times the functional program",
+           over("plain_loops", "evals", "wengert", "functional"), 1.2,
+           "benchmarks-plain-loops.md", SOURCE, most=True),
 )  # fmt: skip

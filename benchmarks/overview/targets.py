@@ -125,6 +125,16 @@ def over(suite: str, name: str, ours: str, other: str) -> Callable[[Everything],
     return read
 
 
+def mean_over(suite: str, name: str, ours: str, other: str) -> Callable[[Everything], Figures]:
+    """The geometric mean of the time of one contestant over that of another."""
+
+    def read(found: Everything) -> Figures:
+        logs = [log(r) for r in over(suite, name, ours, other)(found).values()]
+        return {"all programs": exp(sum(logs) / len(logs))} if logs else {}
+
+    return read
+
+
 def bandwidth(found: Everything) -> Figures:
     """The gradient of an axpy, as a share of the rate of a copy in place."""
     suite = found.raw.get("native", {}).get("sections", [])
