@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from wengert._engine.core import loop_rows
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import Dim, bounds, divided, is_symbolic
@@ -83,6 +84,12 @@ def concatenate(
     >>> wnp.concatenate([wg.tensor([1.0]), [2.0, 3.0]])
     Tensor([1., 2., 3.], dtype=float64)
     """
+    if axis == 0 and not isinstance(arrays, Handle):
+        found = loop_rows.whole(arrays)
+        if found is not None and found.ndim > 1:
+            shape = found.shape
+            made = found.reshape((shape[0] * shape[1], *shape[2:]))
+            return _finished(made, [made], out, dtype, casting)
     pieces = _pieces(arrays)
     if axis is None:
         pieces, axis = [ravel(a) for a in pieces], 0
@@ -97,6 +104,9 @@ def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Arrays of one shape joined along a new axis; see `numpy.stack`."""
+    found = None if isinstance(arrays, Handle) else loop_rows.whole(arrays)
+    if found is not None:
+        return _finished(np.moveaxis(found, 0, axis), [found], out, dtype, casting)
     pieces = _pieces(arrays)
     return _finished(joining.stack(*pieces, axis=axis), pieces, out, dtype, casting)
 
@@ -104,6 +114,10 @@ def stack(
 @counterpart(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Arrays joined vertically; see `numpy.vstack`."""
+    found = None if isinstance(tup, Handle) else loop_rows.whole(tup)
+    if found is not None and found.ndim < 3:
+        made = found.reshape((-1, 1)) if found.ndim == 1 else found
+        return _finished(made, [made], None, dtype, casting)
     return concatenate([atleast_2d(a) for a in _pieces(tup)], dtype=dtype, casting=casting)
 
 

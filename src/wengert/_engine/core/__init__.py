@@ -21,6 +21,7 @@ replaced_errors.py             errors of other libraries that replace those of w
 handle.py                      Handle: the mutable reference to a node; views
 array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
+loop_rows.py                   elements of a list that a loop has filled, as rows of an array
 graph.py                       Graph: nodes in evaluation order, their names and dependences
 graph_order.py                 the order; node_selectors.py names, and patterns that select nodes
 pretty_print.py                a graph as text

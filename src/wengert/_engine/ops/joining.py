@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core import loop_rows
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.node import Node
@@ -135,6 +136,9 @@ def stacked(x: Operand | Sequence[Any]) -> Any:
     """
     if not isinstance(x, list | tuple) or not holds_handles(x):
         return x
+    together = loop_rows.whole(x)
+    if together is not None:
+        return together
     leaves: list[Any] = []
     outer = _spread(x, leaves)
     shapes = {shape_of(a) for a in leaves}

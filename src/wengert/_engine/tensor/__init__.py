@@ -9,10 +9,12 @@ traced_grad_attributes.py  the same while a function is compiled
 operand_conversion.py      the operands that operators of tensors accept, and their conversion
 conversion_errors.py       errors of conversions to plain data, with the code to use instead
 suggested_code.py          the user's expression rewritten so that it accepts tensors
+loop_row.py                tensors that are rows of what a loop appended to a list
 types.py                   type aliases: operands, axes, dtypes
 tensor.py                  the class, with conversion, printing, copying, pickling
 """
 
+from . import loop_row as loop_row
 from .numpy_protocols import implements
 from .tensor import Tensor, tensor
 

@@ -1,6 +1,8 @@
 """Rewritings of the syntax tree of a function, in this order.
 
 exits.py         break, continue and early return, as flags
+appends.py       lists that loops fill
+comprehensions.py    comprehensions, as functions with loops
 expressions.py   conditions, calls and stores, as calls
 statements.py    loops, branches and assertions, as calls with functions for their blocks
 functions.py     a definition, rewritten and compiled

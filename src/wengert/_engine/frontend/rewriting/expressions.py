@@ -5,6 +5,7 @@
     a if c else b            if_expression(c, lambda: a, lambda: b)
     a < b < c                chain(a, ("<", lambda: b), ("<", lambda: c))
     A[i] = x, A.b = x        stored(A)[i] = x, stored(A).b = x
+    [f(i) for i in xs]       a function with a loop (comprehensions.py)
     y                        bound(y, "y")       if y may have no value there (definite.py)
 
 The functions are in the package `running`.
@@ -15,9 +16,11 @@ The functions are in the package `running`.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 
 from .calls import Calls
+from .comprehensions import Comprehensions, selected
 from .syntax import at, call, text, thunk
 
 _OPERATORS = {
@@ -44,11 +47,60 @@ class Expressions(Calls):
         The first parameter of the function, for ``super()``.
     unbound : frozenset of str
         Names that may have no value where they are read.
+    comprehensions : Comprehensions
     """
 
-    def __init__(self, first: str | None, unbound: frozenset[str]) -> None:
+    def __init__(
+        self, first: str | None, unbound: frozenset[str], comprehensions: Comprehensions
+    ) -> None:
         super().__init__(first)
-        self._unbound = unbound
+        self._unbound, self._comprehensions = unbound, comprehensions
+        self._inside_lambda = 0
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """A function without statements: its comprehensions read its parameters, and stay."""
+        self._inside_lambda += 1
+        self.generic_visit(node)
+        self._inside_lambda -= 1
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        """A list comprehension."""
+        made = None if self._inside_lambda else self._comprehensions.list_of(node)
+        if made is None:
+            return self._comprehension(node)
+        return self.visit(made)  # type: ignore[no-any-return]
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        """A generator, which stays as it is."""
+        return self._comprehension(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        """A set, which stays as it is."""
+        return self._comprehension(node)
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        """A dict, which stays as it is."""
+        return self._comprehension(node)
+
+    def _comprehension(self, node: ast.AST) -> ast.AST:
+        self._inside_lambda += 1  # comprehensions inside it read its variables
+        self.generic_visit(node)
+        self._inside_lambda -= 1
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call."""
+        found = None if self._inside_lambda else self._comprehensions.consumed(node)
+        if isinstance(node.func, ast.Name) and node.func.id.startswith("__wg_"):
+            return self.generic_visit(node)
+        if found is None:
+            return super().visit_Call(node)
+        word, quick = found
+        quick = self.visit(quick)
+        slow = super().visit_Call(copy.deepcopy(node))
+        assert isinstance(slow, ast.expr)
+        return selected(node, word, quick, slow)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """A variable."""

@@ -14,6 +14,7 @@ from ..definite import possibly_unbound
 from ..liveness import live_names
 from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
+from .appends import appends_in, with_calls
 from .calls import Calls
 from .exits import Unsupported, without_exits
 from .statements import Statements
@@ -97,7 +98,7 @@ def _check(node: ast.FunctionDef, whole: bool) -> None:
 def _body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
     first = parameters(node)
     docstring = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
-    body = without_exits(node.body[len(docstring) :])
+    body = with_calls(without_exits(node.body[len(docstring) :]), set(first))
     shared, outer = declared(body)
     local = (bound_in(body) | set(first)) - shared
     live = live_names(body, frozenset())
@@ -107,6 +108,7 @@ def _body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
         live,
         first[0] if first else None,
         lambda n: _nested(n, private),
+        appends_in(body, set(first)),
         private,
         frozenset(possibly_unbound(body, set(first) | outer, live)),
     )

@@ -31,6 +31,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..liveness import Liveness
 from ..names import bound_in, function_scope
+from .appends import Appends, appended
+from .comprehensions import Comprehensions
 from .expressions import Expressions
 from .syntax import at, call, name, no_arguments, runtime, text, texts, thunk
 
@@ -51,6 +53,8 @@ class Statements:
         The first parameter.
     nested : callable
         Rewrites a definition inside the function.
+    appends : Appends
+        Statements that append to lists.
     unbound : frozenset of str
         Names that may have no value where they are read.
     private : str, optional
@@ -64,17 +68,24 @@ class Statements:
         live: Liveness,
         first: str | None,
         nested: Callable[[ast.stmt], ast.stmt],
+        appends: Appends,
         private: str | None = None,
         unbound: frozenset[str] = frozenset(),
     ) -> None:
         self._local, self._shared, self._live = local, shared, live
-        self._expressions, self._unbound = Expressions(first, unbound), unbound
-        self._nested, self._private = nested, private
+        self._comprehensions = Comprehensions(nested, unbound)
+        self._expressions = Expressions(first, unbound, self._comprehensions)
+        self._unbound = unbound
+        self._nested, self._private, self._appends = nested, private, appends
         self._count = 0
 
     def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite a list of statements."""
-        return [made for statement in body for made in self._statement(statement)]
+        found: list[ast.stmt] = []
+        for statement in body:
+            made = self._statement(statement)
+            found += [*self._comprehensions.taken(), *made]
+        return found
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(node, ast.For):
@@ -90,6 +101,8 @@ class Statements:
             return [self._nested(node)]
         if isinstance(node, ast.Global | ast.Nonlocal):
             return [node]
+        if node in self._appends.statements:
+            return [self._append(node)]
         self._parts(node)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             word = node.target.id
@@ -97,6 +110,13 @@ class Statements:
                 read = call("bound", name(word), text(word))
                 return [at(node, ast.Assign([ast.Name(word, ast.Store())], read)), node]
         return [node]
+
+    def _append(self, node: ast.stmt) -> ast.stmt:
+        found = appended(node)
+        assert found is not None
+        word, value = found
+        to = self._expressions.visit(at(node, name(word)))
+        return at(node, ast.Expr(call("append", to, self._expressions.visit(value))))
 
     def _parts(self, node: ast.AST) -> None:
         """Rewrite the statements and expressions inside a statement that stays as it is."""
@@ -143,7 +163,8 @@ class Statements:
             other = name(second.name)
         test = self._expressions.visit(node.test)
         refusal = "it assigns a global variable" if both & self._shared else _refusal(node)
-        facts = [self._texts(both), self._texts(live), text(refusal)]
+        filled = self._texts(self._appends.filled.get(node, ()))
+        facts = [self._texts(both), self._texts(live), text(refusal), filled]
         return [*made, at(node, ast.Expr(call("if", test, name(then.name), other, *facts)))]
 
     def _assert(self, node: ast.Assert) -> ast.stmt:
@@ -162,6 +183,7 @@ class Statements:
         stops : flags that end the loop.
         size : the number of statements.
         refusal : why it stays a loop of Python, or None.
+        filled : lists made before it to which it appends.
         """
         body = ast.Module(list(node.body), [])
         stops = getattr(node, "stops", ())
@@ -176,6 +198,7 @@ class Statements:
             self._texts(stops),
             ast.Constant(sum(isinstance(n, ast.stmt) for n in ast.walk(body))),
             text("it assigns a global variable" if assigned & self._shared else _refusal(body)),
+            self._texts(self._appends.filled.get(node, ())),
         ]
 
     def _texts(self, names: Iterable[str]) -> ast.Tuple:

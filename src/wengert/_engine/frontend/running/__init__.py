@@ -6,6 +6,8 @@ branches.py    if, and conditional expressions
 branch_stores.py   elements that a branch assigns, stored after it
 booleans.py    and, or, not, chained comparisons
 calls.py       calls, stores, assertions
+appends.py     what trips append to lists
+builtin_loops.py   sum, any, all, min and max of traced arrays, as loops
 iterables.py   range, zip, enumerate, reversed: items by number
 blocks.py      a part of a function traced apart from it
 state.py       the variables that such a part shares with its function
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import booleans, branches, calls, loops, values
+from . import appends, booleans, branches, calls, loops, values
 
 RUNTIME: dict[str, Any] = {
     "__wg_for__": loops.for_,
@@ -28,6 +30,8 @@ RUNTIME: dict[str, Any] = {
     "__wg_or__": booleans.or_,
     "__wg_not__": booleans.not_,
     "__wg_chain__": booleans.chain,
+    "__wg_append__": appends.append_,
+    "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
     "__wg_stored__": calls.stored,
     "__wg_assert__": calls.assert_,

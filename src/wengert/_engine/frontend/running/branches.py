@@ -24,6 +24,7 @@ from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_line
 
+from .appends import Collecting
 from .blocks import TracedBlock, traced
 from .branch_stores import BranchStore, applied, results, stores_of
 from .state import UNBOUND, NotTraceable, SharedVariables
@@ -39,6 +40,7 @@ def if_(
     assigned: Sequence[str],
     live: Sequence[str],
     refusal: str | None,
+    filled: Sequence[str] = (),
 ) -> None:
     """An ``if`` statement."""
     if not (isinstance(test, Handle) and is_traced(test)) or current_trace() is None:
@@ -51,7 +53,9 @@ def if_(
     try:
         if refusal is not None:
             raise NotTraceable(refusal)
-        _conditional(is_truth(test), then, other or _nothing, variables, live)
+        lists = list(SharedVariables([then, other], filled).read().values())
+        with Collecting(lists, "it appends to a list in one of the branches").block():
+            _conditional(is_truth(test), then, other or _nothing, variables, live)
     except NotTraceable as error:
         raise _refused(error) from error.__cause__
 

@@ -1,6 +1,7 @@
 """Calls and stores of rewritten functions.
 
 callee     the function to call in place of another one
+consumed   a call of a function that is given a generator expression
 stored     the object of which an element or attribute is about to be assigned
 assert_    an assertion
 """
@@ -16,15 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core import loop_rows
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.library_code import is_library_class, is_library_function
 from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.ops.casts import astype
 from wengert.errors import at, user_line
 
 from ..namespaces import exchanged, new_array
+from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
 from .state import Speculation
@@ -222,6 +226,9 @@ def _least(name: str) -> Callable[..., Any]:
 
     def extreme(*args: Any, **kwargs: Any) -> Any:
         many = len(args) > 1 and not kwargs
+        if len(args) == 1 and not kwargs and (values := _values(args[0])) is not None:
+            function = builtin_loops.least if name == "min" else builtin_loops.greatest
+            return builtin_loops.looped(function)(values)
         if not many or not any(isinstance(a, Handle) and is_traced(a) for a in args):
             return python(*args, **kwargs)
         best = args[0]
@@ -235,7 +242,39 @@ def _least(name: str) -> Callable[..., Any]:
     return extreme
 
 
-_EXCHANGED: dict[Any, Any] = {builtins.min: _least("min"), builtins.max: _least("max")}
+def _values(x: Any) -> Any:
+    """A traced array, or that of a list which a loop has filled; None for anything else."""
+    if isinstance(x, Handle):
+        return x if is_traced(x) and x.node.spec.shape else None
+    return loop_rows.whole(x)
+
+
+def _looped(python: Any, function: Any, *defaults: object) -> Callable[..., Any]:
+    """``sum``, ``any`` or ``all``, of traced arrays too."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = _values(args[0]) if args else None
+        if values is None or kwargs or len(args) > 1 + len(defaults):
+            return python(*args, **kwargs)
+        return builtin_loops.looped(function)(values, *args[1:], *defaults[len(args) - 1 :])
+
+    return call
+
+
+def consumed(f: Any, name: str, quick: Callable[[], Any], slow: Callable[[], Any]) -> Any:
+    """A call with a generator expression: as a loop, if `f` is the function of this name."""
+    own = getattr(builtins, name, None)
+    is_known = f is own if own is not None else getattr(f, "__name__", None) == name
+    return quick() if is_known and current_trace() is not None else slow()
+
+
+_EXCHANGED: dict[Any, Any] = {
+    builtins.min: _least("min"),
+    builtins.max: _least("max"),
+    builtins.sum: _looped(builtins.sum, builtin_loops.sum_, 0),
+    builtins.any: _looped(builtins.any, builtin_loops.any_),
+    builtins.all: _looped(builtins.all, builtin_loops.all_),
+}
 _EXCHANGED_TYPES: dict[type, Any] = {
     builtins.range: range_,
     builtins.zip: zip_,

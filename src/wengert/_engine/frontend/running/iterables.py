@@ -1,6 +1,7 @@
 """Iterables: what a loop runs over, with items by number.
 
 Items           items by number, also by a number that is not known
+has_traced_items   whether items are traced
 items_of        the items of an iterable; None for one that only Python can loop over
 unroll          `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange its class
 TracedRange     a range with bounds that are not known
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from wengert._engine.core import loop_rows
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
@@ -116,8 +118,9 @@ class UnrolledRange:
 class _Combined:
     """An iterable made of others: zip, enumerate, reversed."""
 
-    def __init__(self, items: Items, python: Callable[[], Any]) -> None:
+    def __init__(self, items: Items, python: Callable[[], Any], *parts: Any) -> None:
         self.items, self._python = items, python
+        self.is_traced = any(map(has_traced_items, parts))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._python())
@@ -152,10 +155,10 @@ def _check_integer(x: Any) -> None:
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
     """``enumerate``."""
     items = items_of(iterable)
-    if items is None or type(iterable) in (list, tuple):
+    if items is None:
         return builtins.enumerate(iterable, start)
     whole = Items(items.length, 0, 1, lambda k: (k + start, _at(items, k)))
-    return _Combined(whole, lambda: builtins.enumerate(iterable, start))
+    return _Combined(whole, lambda: builtins.enumerate(iterable, start), iterable)
 
 
 def zip_(*iterables: Any, strict: bool = False) -> Any:
@@ -169,7 +172,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     for other in lengths[1:]:
         length = _shorter(length, other)
     whole = Items(length, 0, 1, lambda k: tuple([_at(f, k) for f in items]))
-    return _Combined(whole, lambda: builtins.zip(*iterables, strict=False))
+    return _Combined(whole, lambda: builtins.zip(*iterables, strict=False), *iterables)
 
 
 def reversed_(iterable: Any) -> Any:
@@ -179,7 +182,7 @@ def reversed_(iterable: Any) -> Any:
         return builtins.reversed(iterable)
     whole = Items(items.length, 0, 1, lambda k: _at(items, items.length - 1 - k))
     sequence: Any = iterable
-    return _Combined(whole, lambda: builtins.reversed(sequence))
+    return _Combined(whole, lambda: builtins.reversed(sequence), iterable)
 
 
 def _shorter(a: object, b: Any) -> Any:
@@ -216,7 +219,18 @@ def items_of(iterable: object) -> Items | None:
         if type(iterable) is np.ndarray:
             return None if iterable.dtype.kind not in "biufc" else _rows(iterable, shape[0])
         return _rows(iterable, shape[0])
+    if type(iterable) is list and (found := loop_rows.whole(iterable)) is not None:
+        return _rows(found, len(iterable))
     return None
+
+
+def has_traced_items(iterable: object) -> bool:
+    """Whether items are traced: of an array, or of a list that a loop has filled."""
+    if isinstance(iterable, _Combined):
+        return iterable.is_traced
+    if isinstance(iterable, Handle):
+        return is_traced(iterable)
+    return type(iterable) is list and loop_rows.whole(iterable) is not None
 
 
 def _rows(array: Any, length: Any) -> Items:

@@ -31,6 +31,7 @@ from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import placeholder, record, size_value
 from wengert._engine.ops.casts import astype
 
+from .appends import Collecting
 from .blocks import TracedBlock, arrays_of, traced
 from .booleans import and_, not_, or_
 from .iterables import Items
@@ -54,6 +55,7 @@ class LoopFacts(NamedTuple):
     stops : flags that end the loop.
     size : the number of statements.
     refusal : why it stays a loop of Python, or None.
+    filled : lists that it appends to (appends.py).
     """
 
     assigned: tuple[str, ...]
@@ -64,6 +66,7 @@ class LoopFacts(NamedTuple):
     stops: tuple[str, ...]
     size: int
     refusal: str | None
+    filled: tuple[str, ...] = ()
 
 
 class LoopTracer:
@@ -115,6 +118,9 @@ class LoopTracer:
         self._specs = {n: p.specs for n, p in self._parts.items()}
         self._new = [n for n in facts.live if n in self._before and self._before[n] is UNBOUND]
         self._fresh: dict[str, Parts] = {}
+        counted = items is not None and type(items.length) is int and not facts.stops
+        why = None if counted else "it appends to a list, whose length would depend on values"
+        self._filled = Collecting([self._before.get(n) for n in facts.filled], why)
 
     def run(self) -> None:
         """Trace the body, make the node, and set the variables to the values after the loop."""
@@ -162,7 +168,8 @@ class LoopTracer:
             else:
                 self._body(self._items.item(_number(self._counter)))
 
-        block = traced(trip, self._variables, arrays, since)
+        with self._filled.block():
+            block = traced(trip, self._variables, arrays, since)
         known = _Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
         if new:
@@ -295,8 +302,17 @@ class LoopTracer:
                 outputs.append(output(_strong(x), "loop"))
                 start.append(_strong(start_of(spec)))
                 inputs.append(placeholder(Spec(spec.shape, spec.dtype)))
+        if self._filled.appends_any(self._arrays, block.since) or (
+            doubtful and self._filled.has_arrays
+        ):
+            raise NotTraceable("it appends an array that it modifies, or that was made before it")
+        rows = self._filled.rows()
+        outputs += [output(_strong(x), "loop") for r in rows for x in r.numbers]
         outs = self._node(outputs, inputs, start, condition, block.since)
         self._assign(outs, doubtful, block)
+        stacked = iter(outs[len(start) :])
+        for r in rows:
+            r.finish([next(stacked) for _ in r.numbers], self._items.length)  # type: ignore[union-attr]
 
     def _node(
         self, outputs: list[Node], inputs: list[Node], start: list[Any], condition: Any, since: int

@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 from wengert.errors import TraceError, at, user_line
 
 from .booleans import not_
 from .branches import if_
-from .iterables import Items, UnrolledRange, items_of
+from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_tracer import LoopFacts, LoopTracer, is_unknown, stopped
 from .reach import reaches_traced
 from .state import NotTraceable, SharedVariables
@@ -44,7 +43,7 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
     is_known = type(length) is int
     if is_known and (
         (length <= TRIPS_UNROLLED and length * known.size <= _STATEMENTS_UNROLLED)
-        or not ((isinstance(iterable, Handle) and is_traced(iterable)) or reaches_traced(body))
+        or not (has_traced_items(iterable) or reaches_traced(body))
     ):
         _by_python(_python_items(items), body, known, variables)
         return

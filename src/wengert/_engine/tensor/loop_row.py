@@ -1,0 +1,31 @@
+"""Loop row: the class of tensors that are rows of what a loop appended to a list.
+
+A list may have many of them, of which few are used one by one.
+
+LoopRowTensor    its node is made where it is used (core/loop_rows.py)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.core.loop_rows import LoopRow, node_of, register_row, set_node
+from wengert._engine.core.node import Node
+
+from .tensor import Tensor
+
+
+@register_row
+class LoopRowTensor(LoopRow, Tensor):
+    """A tensor that is a row of an array."""
+
+    __slots__ = ("_block", "_index", "_made")
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """The node of the row."""
+        return node_of(self)
+
+    @node.setter
+    def node(self, node: Any) -> None:
+        set_node(self, node)

@@ -1,0 +1,326 @@
+"""Lists that loops fill, comprehensions, and functions of Python over traced arrays.
+
+Loops that become nodes give graphs of few nodes; others are unrolled, with equal results.
+"""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import TraceError
+
+N = 48
+X = np.linspace(0.1, 1.0, N)
+A = np.outer(X, X) + np.eye(N)
+
+
+def appended(x):
+    out = []
+    for i in range(N):
+        out.append(x[i] ** 2 * i)
+    return np.sum(np.array(out) * x)
+
+
+def rows(x):
+    out = []
+    for i in range(N):
+        out.append(np.sin(x * i))
+    return np.sum(np.stack(out) * A) + np.sum(np.vstack(out) ** 2) + np.sum(np.concatenate(out))
+
+
+def columns(x):
+    out = []
+    for i in range(N):
+        out.append(np.sin(x * i))
+    return np.sum(np.stack(out, axis=1) * A)
+
+
+def after_a_first_element(x):
+    out = [x[0]]
+    for i in range(N - 1):
+        out.append(x[i] * x[i + 1])
+    return np.sum(np.array(out) * x)
+
+
+def two_lists(x):
+    a = []
+    b = []
+    for v in x:
+        a.append(v * 2)
+        b.append(v * v)
+        a.append(v)
+    return np.sum(np.array(a) ** 2) + np.array(b) @ x + len(a)
+
+
+def nested_loops(x):
+    out = []
+    for i in range(N):
+        for j in range(12):
+            out.append(x[i] * x[j])
+    return np.sum(np.array(out) ** 2)
+
+
+def lists_of_rows(x):
+    out = []
+    for i in range(N):
+        row = []
+        for j in range(12):
+            row.append(x[i] * x[j])
+        out.append(row)
+    return np.sum(np.array(out) ** 2 * 2) + out[2][3]
+
+
+def pairs(x):
+    out = []
+    for i in range(N):
+        out.append((x[i], x[i] ** 2))
+    return np.sum(np.array(out) ** 2) + out[3][1]
+
+
+def plus_equals(x):
+    out = []
+    for i in range(N):
+        out += [x[i] ** 2]
+    return np.sum(np.array(out) ** 2)
+
+
+def elements(x):
+    out = []
+    for i in range(N):
+        out.append(x[i] ** 3)
+    out[1] = 2.0 * out[2]
+    return out[-1] * out[3] + sum(out[1:6])
+
+
+def sums_so_far(x):
+    out = []
+    s = 0
+    for i in range(N):
+        s += x[i]
+        out.append(s)
+    return np.sum(np.asarray(out) * x)
+
+
+def in_a_branch_of_values(x):
+    out = []
+    for i in range(N):
+        if x[i] > 0.5:
+            y = x[i] ** 2
+        else:
+            y = x[i]
+        out.append(y)
+    return np.sum(np.array(out) * x)
+
+
+def looped_over(x):
+    out = []
+    for i in range(N):
+        out.append(x[i] ** 2)
+    s = 0.0
+    for v in out:
+        s += np.sin(v)
+    for a, b in zip(out, x, strict=False):
+        s += a * b
+    for k, a in enumerate(out):
+        s += a * k
+    return s + sum(out) * max(out)
+
+
+def copies(x):
+    out = []
+    y = np.zeros(3)
+    for i in range(N):
+        y[0] = y[0] + x[i]
+        out.append(y.copy())
+    return np.sum(np.array(out) * np.arange(3.0 * N).reshape(N, 3))
+
+
+def made_by_a_function(x):
+    def build(x):
+        out = []
+        for i in range(N):
+            out.append(x[i] ** 2)
+        return out
+
+    return np.sum(np.array(build(x)) * x)
+
+
+def comprehension(x):
+    return np.sum(np.array([x[i] ** 2 * i for i in range(N)]) * x)
+
+
+def nested_comprehension(x):
+    return np.sum(np.array([[x[i] * x[j] for j in range(12)] for i in range(N)]) ** 2)
+
+
+def sum_of_a_generator(x):
+    k = 2.0
+    return sum(k * x[i] ** 2 * i for i in range(N)) + sum((v for v in x), 3.0)
+
+
+def sum_of_a_nested_generator(x):
+    return sum(x[i] * x[j] for i in range(N) for j in range(i))
+
+
+def sum_of_pairs(x):
+    return sum(a * b for a, b in zip(x, np.sin(x), strict=False))
+
+
+def extremes_of_generators(x):
+    return max(x[i] ** 2 for i in range(N)) + min(x[i] * x[i] for i in range(N))
+
+
+def any_and_all(x):
+    s = 0.0
+    if any(x[i] > 0.9 for i in range(N)):
+        s += x[1]
+    if all(x[i] > 0.9 for i in range(N)):
+        s += x[2]
+    if any(x > 0.9) and not all(x > 0.9):
+        s += x[3] ** 2
+    return s + x[0]
+
+
+def from_iterators(x):
+    made = np.fromiter((x[i] ** 2 for i in range(N)), float)
+    return np.sum(made * x) + np.sum(np.array(list(x[i] for i in range(N))))
+
+
+def of_arrays(x):
+    return sum(x) ** 2 + max(x) * min(x) + np.sum(sum(np.outer(x, x)))
+
+
+NODES = [
+    appended, rows, columns, after_a_first_element, two_lists, nested_loops, lists_of_rows, pairs,
+    plus_equals, elements, sums_so_far, in_a_branch_of_values, looped_over, copies,
+    made_by_a_function, comprehension, nested_comprehension, sum_of_a_generator,
+    sum_of_a_nested_generator, sum_of_pairs, extremes_of_generators, any_and_all, from_iterators,
+    of_arrays,
+]  # fmt: skip
+
+
+def the_same_array(x):
+    out = []
+    y = np.zeros(3)
+    for i in range(N):
+        y[0] = y[0] + x[i]
+        out.append(y)
+    return np.sum(np.array(out))
+
+
+def modified_later(x):
+    out = []
+    y = x * 1.0
+    for _ in range(N):
+        out.append(y)
+        y[0] = y[0] * 0.5
+        y = y + 1.0
+    return np.sum(np.array(out) * A)
+
+
+def read_meanwhile(x):
+    out = [x[0]]
+    for i in range(1, N):
+        out.append(out[-1] * 0.5 + x[i])
+    return np.sum(np.array(out) ** 2)
+
+
+def counted_meanwhile(x):
+    out = []
+    for i in range(N):
+        out.append(x[i] * len(out))
+    return np.sum(np.array(out) ** 2)
+
+
+def another_name(x):
+    out = []
+    same = out
+    for i in range(N):
+        out.append(x[i] * len(same))
+    return np.sum(np.array(same) ** 2)
+
+
+def of_even_numbers(x):
+    out = []
+    for i in range(N):
+        if i % 2 == 0:
+            out.append(x[i] ** 2)
+    return np.sum(np.array(out)) + sum([x[i] for i in range(N) if i % 3 == 0])
+
+
+def late_binding(x):
+    made = [lambda: x[i] for i in range(N)]  # noqa: B023
+    return sum(f() for f in made)
+
+
+def a_shadowed_name(x):
+    def sum(values):
+        return 2.0 * next(iter(values))
+
+    return sum(x[i] for i in range(3, N))
+
+
+def other_containers(x):
+    table = {i: x[i] for i in range(N)}
+    return table[3] * len({i % 3 for i in range(N)})
+
+
+def objects(x):
+    class Thing:
+        def __init__(self, v):
+            self.v = v
+
+    out = []
+    for i in range(N):
+        out.append(Thing(x[i]))
+    return out[2].v * out[-1].v
+
+
+PYTHON = [
+    the_same_array, modified_later, read_meanwhile, counted_meanwhile, another_name,
+    of_even_numbers, late_binding, a_shadowed_name, other_containers, objects,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", [*NODES, *PYTHON], ids=lambda f: f.__name__)
+def test_compiled_functions_are_right(f):
+    np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-12)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(X), wg.grad(f)(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("f", NODES, ids=lambda f: f.__name__)
+def test_loops_become_nodes(f):
+    assert len(wg.trace(f)(X).nodes) <= 56
+
+
+def test_a_list_returned_from_a_compiled_function():
+    def f(x):
+        out = []
+        for v in x:
+            out.append(v * 2)
+        return out
+
+    found = wg.jit(f)(X)
+    assert len(found) == N
+    np.testing.assert_allclose(found, X * 2)
+
+
+def test_a_sum_over_a_traced_range():
+    def f(x, n):
+        return sum(x * i for i in range(n))
+
+    compiled = wg.jit(f)
+    assert [compiled(2.0, n) for n in (100_000, 0, 3)] == [f(2.0, n) for n in (100_000, 0, 3)]
+    assert compiled.cache_info().traces == 1
+
+
+def test_a_list_of_unknown_length_is_refused():
+    def f(x):
+        out = []
+        while x < 10:
+            x = x * 2
+            out.append(x)
+        return np.array(out)
+
+    with pytest.raises(TraceError, match=r"length would depend on values.*test_lists"):
+        wg.jit(f)(1.5)
