@@ -79,18 +79,20 @@ def register_row(cls: R) -> R:
     return cls
 
 
-def node_of(row: Any) -> Node:
+def node_of(row: LoopRow) -> Node:
     """The node of a row, made in the trace in which it is first used."""
-    made = row._made
+    own: Any = row  # slots are those of the class that is registered
+    made: tuple[Any, Node] | None = own._made
     session = current_trace()
-    if made is None or (row._block is not None and made[0] is not session):
-        made = row._made = session, row._block.row(row._index)
-    return made[1]  # type: ignore[no-any-return]
+    if made is None or (own._block is not None and made[0] is not session):
+        made = own._made = session, own._block.row(own._index)
+    return made[1]
 
 
-def set_node(row: Any, node: Node) -> None:
+def set_node(row: LoopRow, node: Node) -> None:
     """Give a row another node: it is a tensor of its own from then on."""
-    row._block, row._made = None, (None, node)
+    own: Any = row
+    own._block, own._made = None, (None, node)
 
 
 def rows_of(block: RowBlock) -> Iterator[Any]:
@@ -163,7 +165,7 @@ def _follows(run: tuple[RowBlock, int, int], block: RowBlock, index: int) -> boo
     return run[0] is block and run[2] == index
 
 
-def _place(value: Any) -> tuple[RowBlock | None, int]:
+def _place(value: object) -> tuple[RowBlock | None, int]:
     """The block and the number of a row, or of a list of all rows of a row of a block."""
     if isinstance(value, LoopRow):
         return value._block, value._index if value._block is not None else 0

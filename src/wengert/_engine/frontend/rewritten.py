@@ -14,6 +14,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from .overlay import Overlay, overlay
 from .rewriting.functions import Unsupported, rewritten_code
 from .running import RUNTIME
+from .running.builtin_loops import register_rewriter
 from .source import definition_of
 
 _FUNCTIONS_KEPT = 1024  # rewritten functions in memory
@@ -40,6 +41,9 @@ def rewritten(fun: FunctionType, whole: bool = True) -> FunctionType | None:
     closure = tuple([cells[n] for n in code.co_freevars])
     made = FunctionType(code, view, fun.__name__, fun.__defaults__, closure)
     return named_like(made, fun)
+
+
+register_rewriter(rewritten)
 
 
 def named_like(made: FunctionType, fun: FunctionType) -> FunctionType:

@@ -7,8 +7,6 @@ LoopRowTensor    its node is made where it is used (core/loop_rows.py)
 
 from __future__ import annotations
 
-from typing import Any
-
 from wengert._engine.core.loop_rows import LoopRow, node_of, register_row, set_node
 from wengert._engine.core.node import Node
 
@@ -22,10 +20,10 @@ class LoopRowTensor(LoopRow, Tensor):
     __slots__ = ("_block", "_index", "_made")
 
     @property
-    def node(self) -> Node:  # type: ignore[override]
+    def node(self) -> Node:
         """The node of the row."""
         return node_of(self)
 
     @node.setter
-    def node(self, node: Any) -> None:
+    def node(self, node: Node) -> None:
         set_node(self, node)

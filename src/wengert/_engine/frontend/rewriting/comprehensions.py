@@ -66,9 +66,11 @@ class Comprehensions:
 
     def consumed(self, node: ast.Call) -> tuple[str, ast.expr] | None:
         """The kind of function that is given a generator expression, and a call in its place."""
-        if not node.args or not isinstance(node.args[0], ast.GeneratorExp) or node.keywords:
+        if not node.args or node.keywords:
             return None
         generator, *rest = node.args
+        if not isinstance(generator, ast.GeneratorExp):
+            return None
         word = node.func.id if isinstance(node.func, ast.Name) else ""
         if isinstance(node.func, ast.Attribute) and node.func.attr == "fromiter":
             word = "fromiter"

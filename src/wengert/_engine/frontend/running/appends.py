@@ -34,7 +34,7 @@ class _Frames(threading.local):
 _frames = _Frames()
 
 
-def append_(to: Any, value: object) -> None:
+def append_(to: list[Any], value: object) -> None:
     """A statement ``to.append(value)``, of a list that the function has made."""
     for frame in _frames.stack[::-1]:
         into = frame.get(id(to))
@@ -132,7 +132,7 @@ class _Item:
     numbers : list
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._is_run, self._is_list = isinstance(value, _Run), False
         if isinstance(value, _Run):
             self.numbers, self._parts, self._weak = [value.array], None, [False]
