@@ -1,4 +1,4 @@
-"""scipy.linalg, for arrays and tensors.
+"""The functions of scipy.linalg, for arrays and tensors.
 
 linear_solve        solve for general and structured matrices, lstsq, pinv
 lu_cho_solve        lu, lu_factor, lu_solve, cho_factor, cho_solve
@@ -10,19 +10,19 @@ decompositions      cholesky, qr, svd, polar, orth, null_space
 rq_qr_multiply      rq, qr_multiply
 eigenvalues         eig, eigh, generalized, banded and tridiagonal problems
 schur               schur, hessenberg
-schur_vjp           the derivative of the unitary factor of a Schur decomposition
+schur_vjp           derivative of the unitary factor of a Schur decomposition
 real_schur_blocks   conversion between real and complex forms of eigenvalues
 matrix_functions    expm, logm, sqrtm, cosm ...
 funm_expm_frechet   funm, expm_cond, matrix_balance, subspace_angles
 matrix_equations    Sylvester and Lyapunov equations
 riccati             continuous and discrete algebraic Riccati equations
 numpy_aliases       functions that NumPy has too, and functions of plain arrays only
-register            how functions of scipy.linalg become operations
+register            registration of functions of scipy.linalg as operations
 
 SciPy's functions do not dispatch on tensors, so they are called by these names.  Plain arrays are
-passed to SciPy's function and give exactly its values.  Matrices of a tensor are in its last two
-axes, and all functions accept batches unless their docstring says otherwise.  Arguments such as
-overwrite_a and check_finite are accepted and ignored.
+passed to SciPy's functions.  The matrices of a tensor are in its last two axes, and all functions
+accept batches unless their docstring says otherwise.  Arguments such as overwrite_a and
+check_finite are accepted and ignored.
 """
 
 from importlib import import_module
@@ -52,7 +52,7 @@ MODULES = (
 _NAMES: dict[str, Any] = {}
 for _module in [import_module(f"{__name__}.{name}") for name in MODULES]:
     _NAMES |= {name: vars(_module)[name] for name in _module.__all__}
-globals().update(_NAMES)  # behind the imports, as a module may have the name of a function
+globals().update(_NAMES)  # after the imports, as a module may have the name of a function
 
 __all__ = sorted(_NAMES)
 

@@ -1,4 +1,4 @@
-"""Banded linear systems, at a cost that grows with the bandwidth.
+"""Banded linear systems, at a cost proportional to the bandwidth squared.
 
     banded_solve, definite_banded_solve     operations
     solve_banded, solveh_banded             SciPy's names
@@ -26,11 +26,11 @@ from .register import entry
 
 __all__ = ["solve_banded", "solveh_banded", "cholesky_banded", "cho_solve_banded"]
 
-REGULAR = "Its corners outside of the matrix do not count; use lstsq if it may be singular"
+REGULAR = "Use lstsq if the matrix may be singular"
 
 
-def moved(x: Any, by: int) -> Any:
-    """Shift along the last axis, filling with zeros."""
+def shift(x: Any, by: int) -> Any:
+    """Shift by a number of elements along the last axis, filling with zeros."""
     n = x.shape[-1]
     if by == 0:
         return x
@@ -42,7 +42,7 @@ def moved(x: Any, by: int) -> Any:
 
 def banded_adjoint(ab: Any, below: int, above: int) -> Any:
     """The banded form of the adjoint, which has `above` diagonals below."""
-    rows = [moved(ab[..., below + above - r, :], below - r) for r in range(below + above + 1)]
+    rows = [shift(ab[..., below + above - r, :], below - r) for r in range(below + above + 1)]
     out = np.stack(rows, axis=-2)
     return np.conjugate(out) if out.dtype.kind == "c" else out
 
@@ -52,7 +52,7 @@ def banded_product(ab: Any, x: Any, below: int, above: int) -> Any:
     columns = x.mT
     total: Any = 0.0
     for r in range(below + above + 1):
-        total = total + moved(ab[..., r, None, :] * columns, r - above)
+        total = total + shift(ab[..., r, None, :] * columns, r - above)
     return total.mT
 
 
@@ -60,12 +60,12 @@ def band_of_product(x: Any, y: Any, below: int, above: int) -> Any:
     """The band of ``x @ adjoint(y)``, in banded form."""
     x, y = x.mT, y.mT
     y = np.conjugate(y) if y.dtype.kind == "c" else y
-    rows = [np.sum(moved(x, above - r) * y, axis=-2) for r in range(below + above + 1)]
+    rows = [np.sum(shift(x, above - r) * y, axis=-2) for r in range(below + above + 1)]
     return np.stack(rows, axis=-2)
 
 
-def dense(ab: Any, below: int, above: int) -> Any:
-    """The whole matrix: for oracles."""
+def to_dense(ab: Any, below: int, above: int) -> Any:
+    """The full matrix, for oracles."""
     n = ab.shape[-1]
     out = np.zeros((*ab.shape[:-2], n, n), ab.dtype)
     for i in range(n):
@@ -81,7 +81,7 @@ def dense(ab: Any, below: int, above: int) -> Any:
     REGULAR,
     "22",
     like=1,
-    oracle=lambda ab, b, below, above: np.linalg.solve(dense(ab, below, above), b),
+    oracle=lambda ab, b, below, above: np.linalg.solve(to_dense(ab, below, above), b),
 )
 def banded_solve(ab, b, *, below, above):
     """x with a @ x = b, a in banded form."""
@@ -114,34 +114,34 @@ def _(rng):
 # ---- Hermitian bands ---------------------------------------------------------------------------
 
 
-def _half(band: Any, lower: bool) -> Any:
-    """The gradient with respect to the stored half, from that of the whole band."""
+def _gradient_of_half(band: Any, lower: bool) -> Any:
+    """The gradient with respect to the stored half, from that of the full band."""
     width = band.shape[-2] // 2
     other = banded_adjoint(band, width, width)
-    both = band + other
-    middle = band[..., width : width + 1, :]
-    middle = np.real(middle) + 0.0 * middle if band.dtype.kind == "c" else middle
+    total = band + other
+    main = band[..., width : width + 1, :]
+    main = np.real(main) + 0.0 * main if band.dtype.kind == "c" else main
     if lower:
-        return np.concatenate([middle, both[..., width + 1 :, :]], axis=-2)
-    return np.concatenate([both[..., :width, :], middle], axis=-2)
+        return np.concatenate([main, total[..., width + 1 :, :]], axis=-2)
+    return np.concatenate([total[..., :width, :], main], axis=-2)
 
 
-def whole_band(ab: Any, lower: bool) -> Any:
-    """The whole band of a Hermitian matrix, from the stored half."""
+def full_band(ab: Any, lower: bool) -> Any:
+    """The full band of a Hermitian matrix, from the stored half."""
     width = ab.shape[-2] - 1
     below, above = (width, 0) if lower else (0, width)
     other = banded_adjoint(ab, below, above)
-    middle = ab[..., :1, :] if lower else ab[..., width:, :]
-    middle = np.real(middle) + 0.0 * middle if ab.dtype.kind == "c" else middle
+    main = ab[..., :1, :] if lower else ab[..., width:, :]
+    main = np.real(main) + 0.0 * main if ab.dtype.kind == "c" else main
     if lower:
-        return np.concatenate([other[..., :width, :], middle, ab[..., 1:, :]], axis=-2)
-    return np.concatenate([ab[..., :width, :], middle, other[..., 1:, :]], axis=-2)
+        return np.concatenate([other[..., :width, :], main, ab[..., 1:, :]], axis=-2)
+    return np.concatenate([ab[..., :width, :], main, other[..., 1:, :]], axis=-2)
 
 
-def _whole(ab: Any, lower: bool) -> Any:
-    """The whole matrix: for oracles."""
+def _hermitian_to_dense(ab: Any, lower: bool) -> Any:
+    """The full matrix, for oracles."""
     width = ab.shape[-2] - 1
-    half = dense(ab, width, 0) if lower else dense(ab, 0, width)
+    half = to_dense(ab, width, 0) if lower else to_dense(ab, 0, width)
     return half + np.conj(half.mT) - half * np.eye(ab.shape[-1])
 
 
@@ -150,7 +150,7 @@ def _whole(ab: Any, lower: bool) -> Any:
     "22",
     like=1,
     prepare=lambda ab, b: (0.1 * ab + np.array([[2.0], [0.0]]), b),
-    oracle=lambda ab, b, lower: np.linalg.solve(_whole(ab, lower), b),
+    oracle=lambda ab, b, lower: np.linalg.solve(_hermitian_to_dense(ab, lower), b),
 )
 def definite_banded_solve(ab, b, *, lower):
     """x with a @ x = b, a positive definite and one half of it in banded form."""
@@ -161,7 +161,7 @@ def definite_banded_solve(ab, b, *, lower):
 def _definite_banded_solve_vjp(t, out, ab, b, *, lower):
     z = definite_banded_solve(ab, t, lower=lower)
     width = ab.shape[-2] - 1
-    return _half(-band_of_product(z, out, width, width), lower), z
+    return _gradient_of_half(-band_of_product(z, out, width, width), lower), z
 
 
 @definite_banded_solve.define_jvp
@@ -169,7 +169,7 @@ def _definite_banded_solve_jvp(dots, out, ab, b, *, lower):
     ab_dot, right = dots
     if ab_dot is not None:
         width = ab.shape[-2] - 1
-        product = banded_product(whole_band(ab_dot, lower), out, width, width)
+        product = banded_product(full_band(ab_dot, lower), out, width, width)
         right = -product if right is None else right - product
     return definite_banded_solve(ab, right, lower=lower)
 
@@ -215,8 +215,8 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, *args: Any, **kwargs: Any) -> An
     ab, b = floating(ab), floating(b)
     if ab.shape[-2] != below + above + 1:
         raise ShapeError(
-            f"solve_banded of ab with shape {ab.shape}: {below} diagonals below and {above} above "
-            f"need {below + above + 1} rows{at(user_line())}."
+            f"solve_banded with ab of shape {ab.shape}: for {below} diagonals below and {above} "
+            f"above, ab must have {below + above + 1} rows{at(user_line())}."
         )
     x = b[..., None] if b.ndim == 1 else b
     x = banded_solve(ab, x, below=below, above=above)
@@ -240,7 +240,7 @@ def solveh_banded(
         One half of the band. The gradient is with respect to the stored elements.
     b : array_like of shape (n,) or (..., n, k)
     lower : bool, default False
-        Which half it is.
+        Whether it is the lower half.
 
     Raises
     ------
@@ -253,20 +253,20 @@ def solveh_banded(
     return x[..., 0] if b.ndim == 1 else x
 
 
-def _gathered(c: Any, lower: bool, width: int) -> Any:
+def _band_of_triangle(c: Any, lower: bool, width: int) -> Any:
     """The banded form of a triangle."""
     n = c.shape[-1]
     rows = []
     for r in range(width + 1):
         k = r if lower else width - r
-        line = np.diagonal(c, -k if lower else k, -2, -1)
-        zeros = np.zeros((*c.shape[:-2], n - line.shape[-1]), c.dtype)
-        rows.append(np.concatenate([line, zeros] if lower else [zeros, line], axis=-1))
+        diagonal = np.diagonal(c, -k if lower else k, -2, -1)
+        zeros = np.zeros((*c.shape[:-2], n - diagonal.shape[-1]), c.dtype)
+        rows.append(np.concatenate([diagonal, zeros] if lower else [zeros, diagonal], axis=-1))
     return np.stack(rows, axis=-2)
 
 
 def triangle_of_band(ab: Any, lower: bool) -> Any:
-    """The whole triangle of a banded form."""
+    """The full triangle of a banded form."""
     n, width = ab.shape[-1], ab.shape[-2] - 1
     rows, columns = np.arange(n)[:, None], np.arange(n)
     depth = rows - columns if lower else width + rows - columns
@@ -287,7 +287,7 @@ def cholesky_banded(
     ab : array_like of shape (u + 1, n)
         One half of the band. The gradient is with respect to the stored elements.
     lower : bool, default False
-        Which half it is.
+        Whether it is the lower half.
 
     Raises
     ------
@@ -296,13 +296,13 @@ def cholesky_banded(
 
     Notes
     -----
-    Of tensors, by the whole matrix: n**3.
+    For tensors, the full matrix is used: n**3.
     """
     ab = floating(ab)
     half = triangle_of_band(ab, lower)
     diagonal = half * np.eye(ab.shape[-1])
-    whole = half + adjoint(half) - diagonal
-    return _gathered(np.linalg.cholesky(whole, upper=not lower), lower, ab.shape[-2] - 1)
+    full = half + adjoint(half) - diagonal
+    return _band_of_triangle(np.linalg.cholesky(full, upper=not lower), lower, ab.shape[-2] - 1)
 
 
 @counterpart(scipy.linalg.cho_solve_banded)
@@ -318,7 +318,7 @@ def cho_solve_banded(cb_and_lower: Any, b: Any, *args: Any, **kwargs: Any) -> An
     c, lower = floating(cb_and_lower[0]), bool(cb_and_lower[1])
     width = c.shape[-2] - 1
     below, above = (width, 0) if lower else (0, width)
-    back = banded_adjoint(c, below, above)
+    factor_adjoint = banded_adjoint(c, below, above)
     if lower:
-        return solve_banded((0, width), back, solve_banded((width, 0), c, b))
-    return solve_banded((0, width), c, solve_banded((width, 0), back, b))
+        return solve_banded((0, width), factor_adjoint, solve_banded((width, 0), c, b))
+    return solve_banded((0, width), c, solve_banded((width, 0), factor_adjoint, b))

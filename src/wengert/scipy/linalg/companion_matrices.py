@@ -2,7 +2,7 @@
 
     fiedler, fiedler_companion, leslie    SciPy's names
 
-They are built by scattering elements, so the gradients are gathered elements.
+They are built by scattering elements, so their gradients gather elements.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def fiedler(a: Any) -> Any:
     return np.abs(a[..., :, None] - a[..., None, :])
 
 
-def _placed(rows: Any, columns: Any, values: Any, n: int) -> Any:
+def _scatter(rows: Any, columns: Any, values: Any, n: int) -> Any:
     """A matrix with elements at given positions."""
-    places = np.zeros((len(rows), n, n))
-    places[np.arange(len(rows)), rows, columns] = 1.0
-    return np.einsum("...k,kij->...ij", values, places.astype(values.dtype))
+    selectors = np.zeros((len(rows), n, n))
+    selectors[np.arange(len(rows)), rows, columns] = 1.0
+    return np.einsum("...k,kij->...ij", values, selectors.astype(values.dtype))
 
 
 @counterpart(scipy.linalg.fiedler_companion)
@@ -70,8 +70,8 @@ def fiedler_companion(a: Any) -> Any:
     ones[1, 0] = 1.0
     rows = [*range(2, n, 2), *range(0, n - 1, 2), 0]
     columns = [*range(1, n - 1, 2), *range(1, n, 2), 0]
-    which = [*range(3, count, 2), *range(2, count, 2), 1]
-    return _placed(rows, columns, -a[..., which], n) + ones.astype(a.dtype)
+    indices = [*range(3, count, 2), *range(2, count, 2), 1]
+    return _scatter(rows, columns, -a[..., indices], n) + ones.astype(a.dtype)
 
 
 @counterpart(scipy.linalg.leslie)
@@ -93,8 +93,8 @@ def leslie(f: Any, s: Any) -> Any:
     n = known_length(f.shape[-1], "leslie")
     if s.shape[-1] != n - 1 or n < 2:
         raise ShapeError(
-            f"leslie of {n} rates of birth and {s.shape[-1]} of survival: there is one less of the "
-            f"latter, and one at least{at(user_line())}."
+            f"leslie with f of length {n} and s of length {s.shape[-1]}: s must have one element "
+            f"less than f, and at least one{at(user_line())}."
         )
     below = s[..., :, None] * np.eye(n - 1, n, dtype=s.dtype)
     batch = np.broadcast_shapes(f.shape[:-1], s.shape[:-1])

@@ -1,9 +1,9 @@
-"""Orthogonal factors under SciPy's names: Cholesky, QR, singular values, polar, bases of spaces.
+"""Cholesky, QR, singular value and polar decompositions; bases of range and null space.
 
     cholesky, qr, svd, svdvals, polar, orthogonal_procrustes
     orth, null_space      operations: a basis of the range, and of the null space
 
-Most is in _engine/ops/linalg/factorizations.py, _engine/ops/linalg/eigen_svd.py and
+Most operations are in _engine/ops/linalg/factorizations.py, _engine/ops/linalg/eigen_svd.py and
 _engine/ops/linalg/polar_decomposition.py.  A basis of a space is unique up to a rotation within the
 space; its derivative is the one without rotation.  So functions of the space, such as the
 projector, have the correct derivative, also for equal singular values.  The rank is assumed
@@ -35,26 +35,26 @@ __all__ = [
     *("orth", "null_space"),
 ]
 
-FINITE = "Look for NaN or infinity in it"
+_FINITE = "Check it for NaN and infinity"
 
 
 # ---- spaces ------------------------------------------------------------------------------------
 
 
-def _check(basis: Any, like: Any) -> Any:
+def _to_dtype_of(basis: Any, like: Any) -> Any:
     return basis.astype(like.dtype, copy=False)
 
 
 def _range_by_qr(a: Any, *, rcond: Any = None) -> Any:
     found = scipy.linalg.orth(a, rcond)
     q = scipy.linalg.qr(a, pivoting=True, mode="economic")[0][:, : found.shape[1]]
-    return q @ (adjoint(q) @ found)  # the same space, if it is the range
+    return q @ (adjoint(q) @ found)  # the same basis, if both span the range
 
 
-@entry(FINITE, "2", oracle=_range_by_qr)
+@entry(_FINITE, "2", oracle=_range_by_qr)
 def range_basis(a, *, rcond=None):
     """An orthonormal basis of the range, as many columns as the rank."""
-    return _check(scipy.linalg.orth(a, rcond), a)
+    return _to_dtype_of(scipy.linalg.orth(a, rcond), a)
 
 
 @range_basis.compose
@@ -62,24 +62,24 @@ def _(a, *, rcond=None):
     if is_symbolic(a.shape) or 0 in a.shape or a.dtype.kind not in "fc":
         return NotImplemented
     u, s, _ = np.linalg.svd(a, full_matrices=False)
-    return _of_full_rank(u, s, a, rcond)
+    return _require_full_rank(u, s, a, rcond)
 
 
-def _of_full_rank(basis: Any, s: Any, a: Any, rcond: Any) -> Any:
-    """A basis for full rank, which is assumed in a graph."""
+def _require_full_rank(basis: Any, s: Any, a: Any, rcond: Any) -> Any:
+    """The basis; an error at run time if the rank is not full, as a graph assumes."""
     return accepted(basis, s > np.max(s, axis=-1, keepdims=True) * _cutoff(a, rcond))
 
 
 @range_basis.define_vjp
 def _range_basis_vjp(t, out, a, *, rcond=None):
-    rest = t - out @ (adjoint(out) @ t)
-    return (rest @ adjoint(out) @ adjoint(pinv(a, rtol=_cutoff(a, rcond))),)
+    projected = t - out @ (adjoint(out) @ t)
+    return (projected @ adjoint(out) @ adjoint(pinv(a, rtol=_cutoff(a, rcond))),)
 
 
 @range_basis.define_jvp
 def _range_basis_jvp(dots, out, a, *, rcond=None):
-    moved = dots[0] @ (pinv(a, rtol=_cutoff(a, rcond)) @ out)
-    return moved - out @ (adjoint(out) @ moved)
+    out_dot = dots[0] @ (pinv(a, rtol=_cutoff(a, rcond)) @ out)
+    return out_dot - out @ (adjoint(out) @ out_dot)
 
 
 def _cutoff(a: Any, rcond: Any) -> Any:
@@ -94,10 +94,10 @@ def _kernel_by_qr(a: Any, *, rcond: Any = None) -> Any:
     return q @ (adjoint(q) @ found)
 
 
-@entry(FINITE, "2", oracle=_kernel_by_qr)
+@entry(_FINITE, "2", oracle=_kernel_by_qr)
 def kernel_basis(a, *, rcond=None):
     """An orthonormal basis of the null space."""
-    return _check(scipy.linalg.null_space(a, rcond=rcond), a)
+    return _to_dtype_of(scipy.linalg.null_space(a, rcond=rcond), a)
 
 
 @kernel_basis.compose
@@ -105,7 +105,7 @@ def _(a, *, rcond=None):
     if is_symbolic(a.shape) or 0 in a.shape or a.dtype.kind not in "fc":
         return NotImplemented
     _, s, vh = np.linalg.svd(a)
-    return _of_full_rank(adjoint(vh[..., min(a.shape[-2:]) :, :]), s, a, rcond)
+    return _require_full_rank(adjoint(vh[..., min(a.shape[-2:]) :, :]), s, a, rcond)
 
 
 @kernel_basis.define_vjp
@@ -118,19 +118,19 @@ def _kernel_basis_jvp(dots, out, a, *, rcond=None):
     return -(pinv(a, rtol=_cutoff(a, rcond)) @ (dots[0] @ out))
 
 
-def _on_a_line(rng: Any) -> Any:
-    """One column or row: the basis is unique up to a sign, which is locally constant."""
+def _positive_vector(rng: Any) -> Any:
+    """For one column or row: the basis is unique up to a sign, which is locally constant."""
     return 1.0 + rng.uniform(size=3)
 
 
 @range_basis.examples
 def _(rng):
-    yield (_on_a_line(rng)[:, None],), {}
+    yield (_positive_vector(rng)[:, None],), {}
 
 
 @kernel_basis.examples
 def _(rng):
-    yield (_on_a_line(rng)[None, :2],), {}
+    yield (_positive_vector(rng)[None, :2],), {}
 
 
 def _basis(op: Any, A: Any, rcond: Any, name: str) -> Any:
@@ -139,8 +139,8 @@ def _basis(op: Any, A: Any, rcond: Any, name: str) -> Any:
         ranks = np.linalg.matrix_rank(value_of(a))
         if np.any(ranks != ranks.flat[0]):
             raise ArgumentError(
-                f"{name} of matrices of different rank: their bases have different lengths. Take "
-                f"them one by one{at(user_line())}."
+                f"{name} of matrices of different rank: their bases have different shapes. Call it "
+                f"for each matrix{at(user_line())}."
             )
     return op(a) if rcond is None else op(a, rcond=float(rcond))
 
@@ -234,14 +234,15 @@ def qr(
     modes = {"full": "complete", "r": "r", "economic": "reduced"}
     if mode not in modes:
         raise ArgumentError(
-            f"qr of a tensor with mode={mode!r}: it is one of {sorted(modes)}{at(user_line())}."
+            f"qr of a tensor with mode={mode!r}: the mode must be one of {sorted(modes)}"
+            f"{at(user_line())}."
         )
     order: Any = None
     if pivoting:
         if is_traced(a) or a.ndim != 2:
             raise TraceError(
-                f"qr with pivoting of {a.shape} in a graph or a batch: which columns change places "
-                f"depends on values. Choose the order before{at(user_line())}."
+                f"qr with pivoting of shape {a.shape} in a graph or a batch: the permutation "
+                f"depends on values. Permute the columns before{at(user_line())}."
             )
         order = scipy.linalg.qr(value_of(a), mode="r", pivoting=True)[1]
         a = a[:, order]
@@ -296,10 +297,12 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
 
     Notes
     -----
-    The derivative solves a Sylvester equation with p, so equal singular values do not matter.
+    The derivative solves a Sylvester equation with p, so singular values may be equal.
     """
     if side not in ("right", "left"):
-        raise ArgumentError(f"side={side!r} is neither 'right' nor 'left'{at(user_line())}.")
+        raise ArgumentError(
+            f"polar with side={side!r}: the side must be 'right' or 'left'{at(user_line())}."
+        )
     a = floating(a)
     u = polar_factor(a)
     return u, hermitian_part(adjoint(u) @ a if side == "right" else a @ adjoint(u))
@@ -324,5 +327,5 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[An
     MatrixError
         A derivative of R is needed and ``adjoint(A) @ B`` is singular.
     """
-    across = adjoint(floating(A)) @ floating(B)
-    return polar_factor(across), nuclear_norm(across)
+    product = adjoint(floating(A)) @ floating(B)
+    return polar_factor(product), nuclear_norm(product)

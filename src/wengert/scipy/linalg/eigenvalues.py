@@ -1,12 +1,12 @@
-"""Eigenvalues under SciPy's names: left eigenvectors, generalized problems, tridiagonal and banded.
+"""Eigenvalues and eigenvectors: general, Hermitian, generalized, tridiagonal and banded problems.
 
     left_eig                                        operation
-    eig, eigvals                                    of any square matrix, also with b
-    eigh, eigvalsh                                  Hermitian; with b of the three types
+    eig, eigvals                                    general matrices, also generalized problems
+    eigh, eigvalsh                                  Hermitian matrices, also generalized problems
     eigh_tridiagonal, eigvalsh_tridiagonal, eig_banded, eigvals_banded
 
-The problem with b is reduced to one without by inv(b) @ a, or by the Cholesky factor of a definite
-b, so derivatives of every order exist.  For equal eigenvalues see docs/conventions.md, 9.
+A generalized problem is reduced to a standard one by inv(b) @ a, or by the Cholesky factor of a
+definite b, so derivatives of every order exist.  For equal eigenvalues see docs/conventions.md, 9.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops.linalg import eigen_svd
 from wengert._engine.ops.linalg.factorizations import cholesky, solve_triangular
 from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
-from wengert._engine.ops.shapes import transpose
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
 from ..dispatch import counterpart, floating
@@ -44,13 +43,13 @@ def _left_oracle(a: Any) -> Any:
     left = left / np.linalg.norm(left, axis=-2, keepdims=True)
     largest = np.take_along_axis(left, np.argmax(np.abs(left), axis=-2)[..., None, :], -2)
     left = left * np.conj(largest) / np.abs(largest)
-    given = scipy.linalg.eig(a, left=True, right=False)[1]  # LAPACK determines their signs
-    sign = np.sign(np.sum((np.conj(given) * left).real, axis=-2, keepdims=True))
+    expected = scipy.linalg.eig(a, left=True, right=False)[1]  # LAPACK determines their signs
+    sign = np.sign(np.sum((np.conj(expected) * left).real, axis=-2, keepdims=True))
     return w.astype(complex), left * sign
 
 
 @facts(host_callback=BY_SCIPY)
-@entry("Look for NaN or infinity in it", "2", oracle=_left_oracle)
+@entry("Check it for NaN and infinity", "2", oracle=_left_oracle)
 def left_eig(a):
     """Eigenvalues and left eigenvectors of length one, adjoint(v) @ a = w * adjoint(v)."""
     if not a.size:
@@ -77,11 +76,11 @@ def _left_eig_jvp(dots, out, a):
 
 
 @left_eig.examples
-def _(rng):  # fixed: elsewhere LAPACK's sign may change between two points of a difference
+def _(rng):  # a fixed matrix, near which LAPACK's signs are constant
     yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
 
 
-def _reduced(a: Any, b: Any, name: str) -> Any:
+def _to_standard_problem(a: Any, b: Any, name: str) -> Any:
     a = square(a, name)
     return a if b is None else solve(square(b, name), a)
 
@@ -112,7 +111,8 @@ def eig(
     b : array_like of shape (..., n, n), optional
         Nonsingular; for ``a @ v = w * (b @ v)``.
     left, right : bool
-        Which eigenvectors to return, left ones first. Left ones with `b` are for plain arrays only.
+        Which eigenvectors to return, left ones first. Left ones with `b` are supported for plain
+        arrays only.
     overwrite_a, overwrite_b, check_finite : bool
         Ignored; for compatibility with SciPy.
     homogeneous_eigvals : bool
@@ -131,23 +131,23 @@ def eig(
     """
     if homogeneous_eigvals or (left and b is not None):
         raise ArgumentError(
-            "eig of tensors with homogeneous_eigvals, or with left eigenvectors of a problem with "
-            f"b: solve the adjoint problem for those{at(user_line())}."
+            "eig of tensors does not support homogeneous_eigvals, or left eigenvectors with b. "
+            f"Solve the adjoint problem for left eigenvectors{at(user_line())}."
         )
-    m = _reduced(a, b, "eig")
+    m = _to_standard_problem(a, b, "eig")
     w, v = eigen_svd.eig(m)
-    found = [w]
+    results = [w]
     if left:
-        found.append(_real_if_real(w, left_eig(m)[1], m))
+        results.append(_real_if_real(w, left_eig(m)[1], m))
     if right:
-        found.append(_real_if_real(w, v, m))
-    return tuple(found) if len(found) > 1 else w
+        results.append(_real_if_real(w, v, m))
+    return tuple(results) if len(results) > 1 else w
 
 
 @counterpart(scipy.linalg.eigvals)
 def eigvals(a: Any, b: Any = None, *args: Any, **kwargs: Any) -> Any:
     """The eigenvalues of a square matrix, complex, as ``scipy.linalg.eigvals``; see `eig`."""
-    return eigen_svd.eig(_reduced(a, b, "eigvals"))[0]
+    return eigen_svd.eig(_to_standard_problem(a, b, "eigvals"))[0]
 
 
 # ---- Hermitian matrices ------------------------------------------------------------------------
@@ -160,12 +160,12 @@ def _subset(w: Any, v: Any, by_index: Any, by_value: Any) -> Any:
     if by_value is not None:
         if is_traced(w) or w.ndim != 1:
             raise TraceError(
-                "eigh with subset_by_value in a graph or a batch: how many eigenvalues there are "
+                "eigh with subset_by_value in a graph or a batch: the number of eigenvalues "
                 f"depends on values. Use subset_by_index{at(user_line())}."
             )
         low, high = by_value
-        kept = np.flatnonzero((value_of(w) > low) & (value_of(w) <= high))
-        return w[kept], v[:, kept]
+        indices = np.flatnonzero((value_of(w) > low) & (value_of(w) <= high))
+        return w[indices], v[:, indices]
     return w, v
 
 
@@ -200,13 +200,14 @@ def eigh(
     subset_by_index, subset_by_value : tuple of two, optional
         Return only the eigenvalues in this range.
     overwrite_a, overwrite_b, check_finite, driver
-        Ignored; another driver may give the eigenvectors another sign.
+        Ignored; eigenvectors of another driver may have another sign.
 
     Returns
     -------
     w : Tensor of shape (..., n)
     v : Tensor of shape (..., n, n)
-        With ``adjoint(v) @ b @ v`` the identity, or inv(b) for b for type 3.
+        Normalized: ``adjoint(v) @ b @ v``, or ``adjoint(v) @ inv(b) @ v`` for type 3, is the
+        identity.
 
     Raises
     ------
@@ -223,7 +224,9 @@ def eigh(
     """
     a = square(a, "eigh")
     if type not in (1, 2, 3):
-        raise ArgumentError(f"type={type!r} of eigh is not 1, 2 or 3{at(user_line())}.")
+        raise ArgumentError(
+            f"eigh with type={type!r}: the type must be 1, 2 or 3{at(user_line())}."
+        )
     if b is None:
         w, v = eigen_svd.eigh(a, lower=bool(lower))
     else:
@@ -251,20 +254,16 @@ def eigvalsh(a: Any, b: Any = None, **options: Any) -> Any:
 def _tridiagonal(d: Any, e: Any) -> Any:
     d, e = floating(d), floating(e)
     n = d.shape[-1]
-    unit = np.eye(n, dtype=d.dtype)
+    identity = np.eye(n, dtype=d.dtype)
     if n == 1:
         return d[..., None]
-    beside = np.concatenate([e, np.zeros((*e.shape[:-1], 1), e.dtype)], axis=-1)
-    below = beside[..., None, :] * np.eye(n, k=-1)
-    return d[..., None] * unit + below + transpose(below, axes=_swapped(below.ndim))
+    padded = np.concatenate([e, np.zeros((*e.shape[:-1], 1), e.dtype)], axis=-1)
+    below = padded[..., None, :] * np.eye(n, k=-1)
+    return d[..., None] * identity + below + below.mT
 
 
-def _swapped(ndim: int) -> tuple[int, ...]:
-    return (*range(ndim - 2), ndim - 1, ndim - 2)
-
-
-def _selected(found: Any, select: str, select_range: Any, eigvals_only: bool) -> Any:
-    w, v = found
+def _select(eigenpairs: Any, select: str, select_range: Any, eigvals_only: bool) -> Any:
+    w, v = eigenpairs
     if select in ("i", 1, "index"):
         w, v = _subset(w, v, select_range, None)
     elif select in ("v", 2, "value"):
@@ -281,7 +280,7 @@ def eigh_tridiagonal(
     select_range: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Eigenvalues and -vectors of a tridiagonal matrix, as ``scipy.linalg.eigh_tridiagonal``.
+    """Eigenvalues and eigenvectors of a tridiagonal matrix, as ``scipy.linalg.eigh_tridiagonal``.
 
     Parameters
     ----------
@@ -295,17 +294,16 @@ def eigh_tridiagonal(
 
     Notes
     -----
-    Of tensors, by the whole matrix: n**3.
+    For tensors, the full matrix is used: n**3.
     """
-    found = eigen_svd.eigh(_tridiagonal(d, e))
-    return _selected(found, select, select_range, eigvals_only)
+    return _select(eigen_svd.eigh(_tridiagonal(d, e)), select, select_range, eigvals_only)
 
 
 @counterpart(scipy.linalg.eigvalsh_tridiagonal)
 def eigvalsh_tridiagonal(
     d: Any, e: Any, select: str = "a", select_range: Any = None, **kw: Any
 ) -> Any:
-    """The eigenvalues alone of `eigh_tridiagonal`, as ``scipy.linalg.eigvalsh_tridiagonal``."""
+    """The eigenvalues of a tridiagonal matrix, as ``scipy.linalg.eigvalsh_tridiagonal``."""
     return eigh_tridiagonal(d, e, True, select, select_range)
 
 
@@ -319,27 +317,26 @@ def eig_banded(
     select_range: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Eigenvalues and -vectors of a Hermitian banded matrix, as ``scipy.linalg.eig_banded``.
+    """Eigenvalues and eigenvectors of a banded matrix, as ``scipy.linalg.eig_banded``.
 
     Parameters
     ----------
     a_band : array_like of shape (u + 1, n)
         One half of the band; the gradient is with respect to the stored elements.
     lower : bool, default False
-        Which half it is.
+        Whether it is the lower half.
 
     Notes
     -----
-    Of tensors, by the whole matrix: n**3.
+    For tensors, the full matrix is used: n**3.
     """
     half = triangle_of_band(floating(a_band), lower)
-    whole = half + adjoint(half) - half * np.eye(half.shape[-1])
-    found = eigen_svd.eigh(whole)
-    return _selected(found, select, select_range, eigvals_only)
+    full = half + adjoint(half) - half * np.eye(half.shape[-1])
+    return _select(eigen_svd.eigh(full), select, select_range, eigvals_only)
 
 
 @counterpart(scipy.linalg.eigvals_banded)
 def eigvals_banded(a_band: Any, lower: bool = False, *args: Any, **kwargs: Any) -> Any:
-    """The eigenvalues alone of `eig_banded`, as ``scipy.linalg.eigvals_banded``."""
+    """The eigenvalues of a Hermitian banded matrix, as ``scipy.linalg.eigvals_banded``."""
     select, select_range = kwargs.get("select", "a"), kwargs.get("select_range")
     return eig_banded(a_band, lower, True, False, select, select_range)

@@ -80,7 +80,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """
     if not disp:
         raise ArgumentError(
-            f"funm of a tensor with disp=False: there is no error estimate{at(user_line())}."
+            f"funm of a tensor with disp=False: error estimates are not supported{at(user_line())}."
         )
     a = square(A, "funm")
     n = known_length(a.shape[-1], "funm")
@@ -100,18 +100,18 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
                 t[..., r, inner] * f[..., inner, c] - f[..., r, inner] * t[..., inner, c], axis=-1
             )
         equal = value_of(gap) == 0
-        line = where(equal, total, total / where(equal, 1.0, gap))
-        f = _with_diagonal(f, line, p)
+        superdiagonal = where(equal, total, total / where(equal, 1.0, gap))
+        f = _with_superdiagonal(f, superdiagonal, p)
     out = z @ f @ adjoint(z)
     return _real_if_close(out, a)
 
 
-def _with_diagonal(f: Any, line: Any, p: int) -> Any:
-    """`f` with its p-th superdiagonal, which is zero, filled in."""
+def _with_superdiagonal(f: Any, values: Any, p: int) -> Any:
+    """`f` with its p-th superdiagonal, which is zero, replaced by `values`."""
     n = f.shape[-1]
-    zeros = np.zeros((*line.shape[:-1], p), line.dtype)
-    spread = np.concatenate([line, zeros], axis=-1)
-    return f + spread[..., None] * np.eye(n, k=p)
+    zeros = np.zeros((*values.shape[:-1], p), values.dtype)
+    padded = np.concatenate([values, zeros], axis=-1)
+    return f + padded[..., None] * np.eye(n, k=p)
 
 
 def _real_if_close(x: Any, a: Any) -> Any:
@@ -120,7 +120,7 @@ def _real_if_close(x: Any, a: Any) -> Any:
     size = 1e6 if x.dtype == np.complex128 else 1e3
     near = np.abs(np.imag(value_of(x))) <= size * np.finfo(x.dtype).eps
     if is_traced(x):
-        why = "the function of a real matrix is complex; make the matrix complex first"
+        why = "the function of a real matrix is complex; convert the matrix to a complex dtype"
         return accepted(np.real(x), near, why=why)
     while isinstance(near, Handle):
         near = value_of(near)
@@ -142,13 +142,12 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     """
     a = square(A, "expm_cond")
     n = known_length(a.shape[-1], "expm_cond")
-    units = np.eye(n * n, dtype=a.dtype).reshape((n * n, n, n))
-    many = np.broadcast_to(a[..., None, :, :], (*a.shape[:-2], n * n, n, n))
-    directions = np.broadcast_to(units, many.shape)
-    slopes = derivative(exponential, many, directions)
-    k = slopes.reshape((*a.shape[:-2], n * n, n * n))
-    sizes = [np.linalg.norm(x, axis=(-2, -1)) for x in (a, exponential(a))]
-    return np.linalg.norm(k, 2, axis=(-2, -1)) * sizes[0] / sizes[1]
+    basis = np.eye(n * n, dtype=a.dtype).reshape((n * n, n, n))
+    repeated = np.broadcast_to(a[..., None, :, :], (*a.shape[:-2], n * n, n, n))
+    directions = np.broadcast_to(basis, repeated.shape)
+    k = derivative(exponential, repeated, directions).reshape((*a.shape[:-2], n * n, n * n))
+    norms = [np.linalg.norm(x, axis=(-2, -1)) for x in (a, exponential(a))]
+    return np.linalg.norm(k, 2, axis=(-2, -1)) * norms[0] / norms[1]
 
 
 # ---- balance -----------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ def _balance_oracle(a: Any, *, permute: bool, scale: bool) -> Any:
 
 
 @facts(host_callback=BY_SCIPY)
-@entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_balance_oracle)
+@entry("Check it for NaN and infinity", "2", discrete=True, oracle=_balance_oracle)
 def balancing(a, *, permute, scale):
     """The powers of two and the permutation that balance a matrix."""
     _, (factors, order) = scipy.linalg.matrix_balance(a, permute, scale, separate=True)
@@ -203,14 +202,14 @@ def matrix_balance(
     a = square(A, "matrix_balance")
     factors, order = balancing(value_of(a), permute=bool(permute), scale=bool(scale))
     factors = casts.astype(factors, np.finfo(a.dtype).dtype)
-    moved = np.take_along_axis(a, order[..., :, None], axis=-2)
-    moved = np.take_along_axis(moved, order[..., None, :], axis=-1)
-    b = moved * factors[..., None, :] / factors[..., :, None]
+    permuted = np.take_along_axis(a, order[..., :, None], axis=-2)
+    permuted = np.take_along_axis(permuted, order[..., None, :], axis=-1)
+    b = permuted * factors[..., None, :] / factors[..., :, None]
     if separate:
         return b, (factors, order)
     n = a.shape[-1]
-    whole = np.eye(n, dtype=np.finfo(a.dtype).dtype) * factors[..., None, :]
-    return b, np.take_along_axis(whole, np.argsort(order, axis=-1)[..., :, None], axis=-2)
+    scaling = np.eye(n, dtype=np.finfo(a.dtype).dtype) * factors[..., None, :]
+    return b, np.take_along_axis(scaling, np.argsort(order, axis=-1)[..., :, None], axis=-2)
 
 
 # ---- angles ------------------------------------------------------------------------------------
@@ -242,15 +241,15 @@ def subspace_angles(A: Any, B: Any) -> Any:
     a, b = floating(A), floating(B)
     if a.shape[-2] != b.shape[-2]:
         raise ShapeError(
-            f"subspace_angles of shapes {a.shape} and {b.shape}: they need the same number of "
+            f"subspace_angles of shapes {a.shape} and {b.shape}: both must have the same number of "
             f"rows{at(user_line())}."
         )
     first, second = orth(a), orth(b)
     if first.shape[-1] < second.shape[-1]:
         first, second = second, first
-    across = adjoint(first) @ second
-    cosines = np.linalg.svd(across, compute_uv=False)
-    sines = np.linalg.svd(second - first @ across, compute_uv=False)[..., : second.shape[-1]]
+    product = adjoint(first) @ second
+    cosines = np.linalg.svd(product, compute_uv=False)
+    sines = np.linalg.svd(second - first @ product, compute_uv=False)[..., : second.shape[-1]]
     cosines = cosines[..., ::-1]
     small = value_of(cosines) ** 2 >= 0.5
     # unused elements are replaced by values where arcsin and arccos are differentiable

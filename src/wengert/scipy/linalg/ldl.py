@@ -1,7 +1,7 @@
 """The factorization L D adjoint(L) of a Hermitian matrix that need not be definite.
 
     ldl_factors, block_mask     operations
-    ldl                         SciPy's name
+    ldl                         as scipy.linalg.ldl
 
 D has 1x1 and 2x2 blocks; pivoting makes them piecewise constant (they change at equal pivots).  For
 F = inv(L) dA inv(adjoint(L)), dD consists of the blocks of F, and inv(L) dL follows from the part
@@ -32,12 +32,12 @@ __all__ = ["ldl"]
 
 def _blocks(d: Any) -> Any:
     n = d.shape[-1]
-    beside = np.abs(np.arange(n)[:, None] - np.arange(n)) == 1
+    adjacent = np.abs(np.arange(n)[:, None] - np.arange(n)) == 1
     linked = (np.abs(d) + np.abs(np.swapaxes(d, -1, -2))) > 0
-    return (beside & linked) | np.eye(n, dtype=bool)
+    return (adjacent & linked) | np.eye(n, dtype=bool)
 
 
-@entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_blocks)
+@entry("Check it for NaN and infinity", "2", discrete=True, oracle=_blocks)
 def block_mask(d):
     """The mask of the blocks of a block diagonal matrix."""
     mask = np.eye(d.shape[-1], dtype=bool)
@@ -78,30 +78,30 @@ def _by_elimination(a: Any, *, lower: bool, conjugated: bool) -> Any:
 
 
 @facts(host_callback=BY_SCIPY)
-@entry("It has to be square", "2", oracle=_by_elimination, prepare=lambda a: (hermitian(a),))
+@entry("It must be square", "2", oracle=_by_elimination, prepare=lambda a: (hermitian(a),))
 def ldl_factors(a, *, lower, conjugated):
     """L, D and the order of rows p, with L[p] triangular and a = L @ D @ adjoint(L)."""
     return scipy.linalg.ldl(a, lower=lower, hermitian=conjugated)
 
 
-def _across(x: Any, conjugated: bool) -> Any:
+def _adjoint_or_transpose(x: Any, conjugated: bool) -> Any:
     return adjoint(x) if conjugated else x.mT
 
 
-def _symmetrized(x: Any, conjugated: bool) -> Any:
-    return 0.5 * (x + _across(x, conjugated))
+def _symmetrize(x: Any, conjugated: bool) -> Any:
+    return 0.5 * (x + _adjoint_or_transpose(x, conjugated))
 
 
-def _solved(low: Any, order: Any, x: Any, lower: bool, trans: int = 0) -> Any:
+def _solve_with_l(low: Any, order: Any, x: Any, lower: bool, trans: int = 0) -> Any:
     """inv(L) @ x or inv(adjoint(L)) @ x; L is triangular after a permutation of rows."""
-    how: dict[str, Any] = {"lower": lower, "unit_diagonal": True, "trans": trans}
+    options: dict[str, Any] = {"lower": lower, "unit_diagonal": True, "trans": trans}
     if not trans:
         x = rows_in_order(x, order)
-    x = solve_triangular(rows_in_order(low, order), x, **how)
+    x = solve_triangular(rows_in_order(low, order), x, **options)
     return rows_in_order(x, inverse_order(order)) if trans else x
 
 
-def _parts(d: Any, lower: bool) -> tuple[Any, Any]:
+def _masks(d: Any, lower: bool) -> tuple[Any, Any]:
     """The masks of the blocks of D and of the part of L that is not constant."""
     mask = block_mask(value_of(d))
     n = d.shape[-1]
@@ -112,22 +112,24 @@ def _parts(d: Any, lower: bool) -> tuple[Any, Any]:
 @ldl_factors.define_vjp
 def _ldl_vjp(t, out, a, *, lower, conjugated):
     low, d, order = out
-    inside, beside = _parts(d, lower)
+    inside, below = _masks(d, lower)
     x_bar = adjoint(solve(d, adjoint(adjoint(low) @ t[0])))
-    f_bar = where(inside, t[1], 0.0) + where(beside, x_bar, 0.0)
-    half = _across(_solved(low, order, f_bar, lower, 2), conjugated)
-    bar = _across(_solved(low, order, half, lower, 2), conjugated)
-    return (_symmetrized(bar, conjugated),)
+    f_bar = where(inside, t[1], 0.0) + where(below, x_bar, 0.0)
+    half = _adjoint_or_transpose(_solve_with_l(low, order, f_bar, lower, 2), conjugated)
+    bar = _adjoint_or_transpose(_solve_with_l(low, order, half, lower, 2), conjugated)
+    return (_symmetrize(bar, conjugated),)
 
 
 @ldl_factors.define_jvp
 def _ldl_jvp(dots, out, a, *, lower, conjugated):
     low, d, order = out
-    inside, beside = _parts(d, lower)
-    half = _across(_solved(low, order, _symmetrized(dots[0], conjugated), lower), conjugated)
-    f = _across(_solved(low, order, half, lower), conjugated)
-    outside = _across(where(beside, f, 0.0), conjugated)
-    x = _across(solve(_across(d, conjugated), outside), conjugated)
+    inside, below = _masks(d, lower)
+    half = _adjoint_or_transpose(
+        _solve_with_l(low, order, _symmetrize(dots[0], conjugated), lower), conjugated
+    )
+    f = _adjoint_or_transpose(_solve_with_l(low, order, half, lower), conjugated)
+    outside = _adjoint_or_transpose(where(below, f, 0.0), conjugated)
+    x = _adjoint_or_transpose(solve(_adjoint_or_transpose(d, conjugated), outside), conjugated)
     return low @ x, where(inside, f, 0.0), None
 
 
@@ -151,11 +153,11 @@ def ldl(
     Parameters
     ----------
     A : array_like of shape (..., n, n)
-        Hermitian, or symmetric; one triangle is read. The gradient is symmetric as A is.
+        Hermitian, or symmetric; one triangle is read. The gradient has the same symmetry.
     lower : bool, default True
-        Which triangle is read, and of which form L is.
+        Whether the lower triangle is read and L is lower triangular.
     hermitian : bool, default True
-        False for complex matrices that are symmetric.
+        False for complex symmetric matrices.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Linear systems and inverses under SciPy's names, for matrices of known structure.
+"""Linear systems and inverses, for general matrices and matrices of known structure.
 
     structured_solve     operation: LAPACK solvers for symmetric, definite, tridiagonal matrices ...
     solve, solve_triangular, inv, det, lstsq, pinv, pinvh
@@ -38,7 +38,7 @@ STRUCTURES = {
 }
 
 
-def _structured(a: Any, structure: str) -> Any:
+def _project_to_structure(a: Any, structure: str) -> Any:
     """Project a tangent or cotangent of a matrix onto its structure."""
     if structure == "symmetric":
         return 0.5 * (a + a.mT)
@@ -70,7 +70,7 @@ def _as_read(a: Any, structure: str, lower: bool) -> Any:
 
 @facts(host_callback=BY_SCIPY)
 @entry(
-    "Use lstsq if it may be singular; leave assume_a out if it has not that structure",
+    "Use lstsq if it may be singular, and omit assume_a if it does not have that structure",
     "22",
     like=1,
     prepare=lambda a, b: (hermitian_part(a), b),
@@ -89,21 +89,21 @@ _ADJOINT = {
 
 @structured_solve.define_vjp
 def _structured_solve_vjp(t, out, a, b, *, structure, lower):
-    back: Any = a
+    a_adjoint: Any = a
     if structure == "symmetric":
-        back = np.conjugate(a) if a.dtype.kind == "c" else a
+        a_adjoint = np.conjugate(a) if a.dtype.kind == "c" else a
     elif structure not in ("hermitian", "positive definite"):
-        back = adjoint(a)
-    z = structured_solve(back, t, structure=_ADJOINT.get(structure, structure), lower=lower)
-    return _structured(-(z @ adjoint(out)), structure), z
+        a_adjoint = adjoint(a)
+    z = structured_solve(a_adjoint, t, structure=_ADJOINT.get(structure, structure), lower=lower)
+    return _project_to_structure(-(z @ adjoint(out)), structure), z
 
 
 @structured_solve.define_jvp
 def _structured_solve_jvp(dots, out, a, b, *, structure, lower):
     a_dot, right = dots
     if a_dot is not None:
-        moved = _structured(a_dot, structure) @ out
-        right = -moved if right is None else right - moved
+        product = _project_to_structure(a_dot, structure) @ out
+        right = -product if right is None else right - product
     return structured_solve(a, right, structure=structure, lower=lower)
 
 
@@ -136,20 +136,20 @@ def solve(
     a : array_like of shape (..., n, n)
     b : array_like of shape (n,) or (..., n, k)
     lower : bool, default False
-        Which triangle of a symmetric matrix is read.
+        Whether the lower triangle of a symmetric matrix is read.
     overwrite_a, overwrite_b, check_finite : bool
         Ignored; for compatibility with SciPy.
     assume_a : str, optional
         "general", "symmetric", "hermitian", "positive definite", "diagonal", "tridiagonal",
         "banded", "upper triangular", "lower triangular" or SciPy's short forms. By default it is
-        general: the matrix is not searched for a structure.
+        general: the structure is not detected.
     transposed : bool, default False
         Solve ``a.T @ x = b``.
 
     Raises
     ------
     MatrixError
-        A matrix is singular, not square, or not positive definite though it should be.
+        A matrix is singular, not square, or not positive definite with `assume_a` "pos".
     ArgumentError
         Unknown structure.
 
@@ -169,7 +169,8 @@ def solve(
     structure = STRUCTURES.get("general" if assume_a is None else assume_a)
     if structure is None:
         raise ArgumentError(
-            f"solve with assume_a={assume_a!r}: it is one of {sorted(STRUCTURES)}{at(user_line())}."
+            f"solve with assume_a={assume_a!r}: it must be one of {sorted(STRUCTURES)}"
+            f"{at(user_line())}."
         )
     if transposed:
         a = a.mT
@@ -265,8 +266,8 @@ def _cutoff(a: Any, atol: Any, rtol: Any) -> Any:
         return rtol
     if is_traced(a):
         raise TraceError(
-            f"pinv with atol={atol!r} in a graph, where the singular values are not known: give "
-            f"rtol{at(user_line())}."
+            f"pinv with atol={atol!r} while tracing: the singular values are not known. Pass rtol "
+            f"instead{at(user_line())}."
         )
     return rtol + atol / np.linalg.svd(value_of(a), compute_uv=False).max(-1, initial=0.0)
 
@@ -308,7 +309,7 @@ def pinvh(
     Parameters
     ----------
     a : array_like of shape (..., n, n)
-        Hermitian; of a tensor the Hermitian part is taken, and the gradient is Hermitian.
+        Hermitian; for tensors the Hermitian part is used, and the gradient is Hermitian.
     atol, rtol : float, optional
         Eigenvalues of absolute value up to ``atol + rtol * largest`` are treated as zero.
     """

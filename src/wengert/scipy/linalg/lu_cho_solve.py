@@ -1,8 +1,8 @@
 """LU factorization with pivoting, and linear solves with LU and Cholesky factors.
 
     lu_factors, exchanges, order_of     operations
-    lu, lu_factor, lu_solve             SciPy's names
-    cho_factor, cho_solve
+    lu, lu_factor, lu_solve             LU factorization
+    cho_factor, cho_solve               Cholesky factorization
 
 The row permutation is an integer array without derivative; it is discontinuous at ties of pivots.
 For F = inv(L) dA inv(U), dL is L times the strictly lower part of F and dU is the rest times U;
@@ -28,12 +28,12 @@ from .register import entry, square
 
 __all__ = ["lu", "lu_factor", "lu_solve", "cho_factor", "cho_solve"]
 
-FINITE = "Look for NaN or infinity in it"
+_FINITE = "Check it for NaN and infinity"
 
 
-def _divided(u: Any, x: Any, lower: bool, **how: Any) -> Any:
-    """x @ inv(op(u)), u triangular."""
-    return adjoint(solve_triangular(u, adjoint(x), lower=lower, **how))
+def _divide_by_triangle(u: Any, x: Any, lower: bool, **options: Any) -> Any:
+    """x @ inv(op(u)), for triangular u."""
+    return adjoint(solve_triangular(u, adjoint(x), lower=lower, **options))
 
 
 # ---- LU ----------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ def _lu_oracle(a: Any) -> Any:
     return low, up, np.argmax(p, axis=-2)
 
 
-@entry(FINITE, "2", oracle=_lu_oracle)
+@entry(_FINITE, "2", oracle=_lu_oracle)
 def lu_factors(a):
     """L, U and the order of rows p with a[p] = L @ U."""
     order, low, up = scipy.linalg.lu(a, p_indices=True)
@@ -54,25 +54,25 @@ def lu_factors(a):
 @lu_factors.define_vjp
 def _lu_vjp(t, out, a):
     low, up, order = out
-    t_low, t_up = triangle_of(t[0]), t[1]
+    t_low, t_up = strict_lower(t[0]), t[1]
     m, n = a.shape[-2:]
     inner = adjoint(low) @ t_low - t_up @ adjoint(up)
     if m >= n:
         head = solve_triangular(low[..., :n, :], triangle(-inner, False), lower=True, trans=2)
-        bar = _added(t_low, head)
-        bar = _divided(up, bar, False)
+        bar = _add_to_first_rows(t_low, head)
+        bar = _divide_by_triangle(up, bar, False)
     else:
-        right = _divided(up[..., :m], triangle(inner, True, strict=True), False)
-        bar = solve_triangular(low, _added(t_up.mT, right.mT).mT, lower=True, trans=2)
+        right = _divide_by_triangle(up[..., :m], triangle(inner, True, strict=True), False)
+        bar = solve_triangular(low, _add_to_first_rows(t_up.mT, right.mT).mT, lower=True, trans=2)
     return (rows_in_order(bar, inverse_order(order)),)
 
 
-def triangle_of(t: Any) -> Any:
+def strict_lower(t: Any) -> Any:
     """The cotangent of L, masked where L is constant."""
     return triangle(t, True, strict=True)
 
 
-def _added(x: Any, head: Any) -> Any:
+def _add_to_first_rows(x: Any, head: Any) -> Any:
     """`x` with `head` added to its first rows."""
     n = head.shape[-2]
     if x.shape[-2] == n:
@@ -93,13 +93,13 @@ def inverse_order(order: Any) -> Any:
 def _lu_jvp(dots, out, a):
     low, up, order = out
     m, n = a.shape[-2:]
-    moved = rows_in_order(dots[0], order)
+    permuted = rows_in_order(dots[0], order)
     if m >= n:
-        g = adjoint(solve_triangular(up, adjoint(moved), trans=2))
+        g = adjoint(solve_triangular(up, adjoint(permuted), trans=2))
         f = solve_triangular(low[..., :n, :], g[..., :n, :], lower=True)
         upper = triangle(f, False)
         return g - low @ upper, upper @ up, None
-    h = solve_triangular(low, moved, lower=True)
+    h = solve_triangular(low, permuted, lower=True)
     lower = triangle(
         adjoint(solve_triangular(up[..., :m], adjoint(h[..., :m]), trans=2)), True, True
     )
@@ -144,7 +144,7 @@ def lu(
 
     Notes
     -----
-    P has no derivative: it is piecewise constant, and changes only at equal pivots.
+    P is piecewise constant, and changes only at equal pivots; its derivative is 0.
 
     Examples
     --------
@@ -155,12 +155,12 @@ def lu(
     """
     a = floating(a)
     low, up, order = lu_factors(a)
-    back = inverse_order(order)
+    inverse = inverse_order(order)
     if permute_l:
-        return rows_in_order(low, back), up
+        return rows_in_order(low, inverse), up
     if p_indices:
-        return casts.astype(back, np.int32), low, up  # SciPy's type
-    return casts.astype(back[..., None] == positions(a.shape[-2]), real_dtype(a)), low, up
+        return casts.astype(inverse, np.int32), low, up  # SciPy's type
+    return casts.astype(inverse[..., None] == positions(a.shape[-2]), real_dtype(a)), low, up
 
 
 @counterpart(scipy.linalg.lu_factor)
@@ -175,14 +175,14 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     -------
     lu : Tensor of shape (..., n, n)
     piv : array of int
-        Row i was exchanged with row ``piv[i]``, in this order; without derivative.
+        Row i was exchanged with row ``piv[i]``, in this order; not differentiable.
     """
     a = square(a, "lu_factor")
     low, up, order = lu_factors(a)
-    return triangle_of(low) + up, exchanges(order)
+    return strict_lower(low) + up, exchanges(order)
 
 
-@entry(FINITE, "1", discrete=True, oracle=lambda order: _exchanges_by_matrices(order))
+@entry(_FINITE, "1", discrete=True, oracle=lambda order: _exchanges_by_matrices(order))
 def exchanges(order):
     """The sequence of row exchanges (LAPACK pivots) of a permutation."""
     rows, found = list(range(order.size)), np.arange(order.size, dtype=np.int32)
@@ -192,7 +192,7 @@ def exchanges(order):
     return found
 
 
-@entry(FINITE, "1", discrete=True, oracle=lambda pivots: _order_by_matrices(pivots))
+@entry(_FINITE, "1", discrete=True, oracle=lambda pivots: _order_by_matrices(pivots))
 def order_of(pivots):
     """The permutation of a sequence of row exchanges."""
     order = np.arange(pivots.size)
@@ -244,17 +244,17 @@ def lu_solve(
     order = order_of(value_of(pivots))
     x = b[..., None] if b.ndim == 1 else b
     if trans == 0:
-        x = np.take_along_axis(x, _fitting(order, x), axis=-2)
+        x = np.take_along_axis(x, _append_batch_axes(order, x), axis=-2)
         x = solve_triangular(factors, x, lower=True, unit_diagonal=True)
         x = solve_triangular(factors, x)
     else:
         x = solve_triangular(factors, x, trans=trans)
         x = solve_triangular(factors, x, lower=True, unit_diagonal=True, trans=trans)
-        x = np.take_along_axis(x, _fitting(inverse_order(order), x), axis=-2)
+        x = np.take_along_axis(x, _append_batch_axes(inverse_order(order), x), axis=-2)
     return x[..., 0] if b.ndim == 1 else x
 
 
-def _fitting(order: Any, x: Any) -> Any:
+def _append_batch_axes(order: Any, x: Any) -> Any:
     """A row permutation for `x`, which may have more axes."""
     return order.reshape((*((1,) * (x.ndim - 1 - order.ndim)), *order.shape, 1))
 

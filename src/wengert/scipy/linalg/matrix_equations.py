@@ -1,8 +1,8 @@
-"""Linear matrix equations: Sylvester and Lyapunov, which other derivative rules use too.
+"""Linear matrix equations: Sylvester and Lyapunov; other derivative rules use them too.
 
     sylvester             x with a @ x + x @ b = q
     discrete_lyapunov     x with a @ x @ adjoint(a) - x + q = 0
-    solve_sylvester, solve_continuous_lyapunov, solve_discrete_lyapunov     SciPy's names
+    solve_sylvester, solve_continuous_lyapunov, solve_discrete_lyapunov     as in SciPy
 
 The derivative of such an equation is an equation of the same kind: differentiating
 a x + x b = q gives a dx + dx b = dq - da x - x db.  So one operation serves both modes and all
@@ -29,10 +29,10 @@ __all__ = [
     "solve_lyapunov",
 ]
 
-APART = "No eigenvalue of a may be one of -b, so look at the spectra of both"
+_DISJOINT_SPECTRA = "The matrices a and -b must not have a common eigenvalue"
 
 
-@entry(APART, "222", like=2, oracle=lambda a, b, q: _by_kronecker(a, b, q))
+@entry(_DISJOINT_SPECTRA, "222", like=2, oracle=lambda a, b, q: _by_kronecker(a, b, q))
 def sylvester(a, b, q):
     """x with a @ x + x @ b = q."""
     m, n = a.shape[-1], b.shape[-1]
@@ -49,7 +49,7 @@ def sylvester(a, b, q):
     inner = adjoint(u) @ q.astype(dtype, copy=False) @ v
     y, scale, info = solve(r, s, inner, tranb="C" if output == "complex" else "T")
     if info:
-        raise LinAlgError("a and -b have an eigenvalue in common, or nearly so")
+        raise LinAlgError("a and -b have a common eigenvalue, up to rounding")
     return u @ (y / scale) @ adjoint(v) * unit
 
 
@@ -57,10 +57,10 @@ def _by_kronecker(a: Any, b: Any, q: Any) -> Any:
     m, n = q.shape[-2:]
     rows = a[..., :, None, :, None] * np.eye(n)[:, None, :]
     columns = np.eye(m)[:, None, :, None] * b.mT[..., None, :, None, :]
-    whole = rows + columns
-    batch = whole.shape[:-4]
+    matrix = rows + columns
+    batch = matrix.shape[:-4]
     right = np.broadcast_to(q, (*batch, m, n)).reshape((*batch, m * n, 1))
-    return np.linalg.solve(whole.reshape((*batch, m * n, -1)), right).reshape((*batch, m, n))
+    return np.linalg.solve(matrix.reshape((*batch, m * n, -1)), right).reshape((*batch, m, n))
 
 
 @sylvester.define_vjp
@@ -74,12 +74,12 @@ def _sylvester_vjp(t, out, a, b, q):
 def _sylvester_jvp(dots, out, a, b, q):
     a_dot, b_dot, q_dot = dots
     right = q_dot
-    for moved in (
+    for product in (
         None if a_dot is None else a_dot @ out,
         None if b_dot is None else out @ b_dot,
     ):
-        if moved is not None:
-            right = -moved if right is None else right - moved
+        if product is not None:
+            right = -product if right is None else right - product
     return sylvester(a, b, right)
 
 
@@ -128,10 +128,10 @@ def _(a, q):
     if n < _DIRECT:
         return _stein_by_kronecker(a, q)
     h = adjoint(a)
-    one = np.eye(n, dtype=dtype)
-    back = inv(h + one)
-    b = adjoint((h - one) @ back)
-    return sylvester(b, adjoint(b), -2.0 * (adjoint(back) @ q @ back))
+    identity = np.eye(n, dtype=dtype)
+    inverse = inv(h + identity)
+    b = adjoint((h - identity) @ inverse)
+    return sylvester(b, adjoint(b), -2.0 * (adjoint(inverse) @ q @ inverse))
 
 
 @discrete_lyapunov.define_vjp
@@ -144,8 +144,8 @@ def _discrete_lyapunov_vjp(t, out, a, q):
 def _discrete_lyapunov_jvp(dots, out, a, q):
     a_dot, right = dots
     if a_dot is not None:
-        moved = a_dot @ out @ adjoint(a) + a @ out @ adjoint(a_dot)
-        right = moved if right is None else right + moved
+        product = a_dot @ out @ adjoint(a) + a @ out @ adjoint(a_dot)
+        right = product if right is None else right + product
     return discrete_lyapunov(a, right)
 
 
@@ -172,7 +172,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     Raises
     ------
     MatrixError
-        `a` and ``-b`` have an eigenvalue in common.
+        `a` and ``-b`` have a common eigenvalue.
 
     Notes
     -----

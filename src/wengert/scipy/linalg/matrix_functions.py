@@ -2,7 +2,7 @@
 
     logarithm, square_root, matrix_sign, fractional_matrix_power     operations
     expm            (_engine/ops/linalg/matrix_exponential.py), expm_frechet
-    cosm, sinm, tanm, coshm, sinhm, tanhm           made of expm
+    cosm, sinm, tanm, coshm, sinhm, tanhm           compositions of expm
 
 The derivative of such a function in the direction e is the upper right block of its value at
 [[a, e], [0, a]] (R. Mathias, "A chain rule for matrix functions and applications", SIAM J. Matrix
@@ -26,14 +26,22 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import counterpart, floating
 from .matrix_equations import sylvester
-from .register import PREFIX, entry, of_its_dtype, over, power_into_range, real_or_complex, square
+from .register import (
+    PREFIX,
+    entry,
+    map_over_batch,
+    of_its_dtype,
+    power_into_range,
+    real_or_complex,
+    square,
+)
 
 __all__ = [
     *("expm", "expm_frechet", "logm", "sqrtm", "signm", "fractional_matrix_power"),
     *("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm"),
 ]
 
-REGULAR = "It needs a regular matrix; a real one with negative eigenvalues as complex numbers"
+_NONSINGULAR = "It must be nonsingular; convert a real one with negative eigenvalues to complex"
 
 
 def derivative(f: Any, a: Any, e: Any) -> Any:
@@ -53,51 +61,51 @@ def _by_eigenvalues(f: Any) -> Any:
 
     def value(a: Any, *params: Any) -> Any:
         w, v = np.linalg.eig(a)
-        found = (v * f(w.astype(complex), *params)[..., None, :]) @ np.linalg.inv(v)
-        return found if a.dtype.kind == "c" else found.real
+        result = (v * f(w.astype(complex), *params)[..., None, :]) @ np.linalg.inv(v)
+        return result if a.dtype.kind == "c" else result.real
 
     return value
 
 
-@entry(REGULAR, "2", like=0, oracle=_by_eigenvalues(np.log))
+@entry(_NONSINGULAR, "2", like=0, oracle=_by_eigenvalues(np.log))
 def logarithm(a):
     """The principal logarithm."""
     return of_its_dtype(scipy.linalg.logm(_double(a)), a) if a.size else a
 
 
 def _double(a: Any) -> Any:
-    """Convert to double precision, as SciPy's logarithm and powers lose half the digits.
+    """Convert to double precision, as SciPy's logarithm and powers lose half of the digits.
 
-    The result is real if all imaginary parts are 0, so that negative eigenvalues are on one side of
-    the branch cut.
+    The result is real if all imaginary parts are 0, so that all negative eigenvalues are on the
+    same side of the branch cut.
     """
     a = a.astype(np.result_type(a, np.float64), copy=False)
     return a if a.dtype.kind != "c" or np.any(a.imag) else a.real
 
 
-def _turn(w: Any) -> Any:
-    """The phase factor that rotates eigenvalues off the negative real axis, and none onto it."""
+def _rotation_off_cut(w: Any) -> Any:
+    """A phase factor after which no eigenvalue w is on the negative real axis."""
     angles = np.angle(w).astype(float)
-    on_cut = np.abs(angles) > np.pi - _cut(w.dtype)
+    on_cut = np.abs(angles) > np.pi - _cut_tolerance(w.dtype)
     if not on_cut.any():
         return np.ones((), complex)
     lowest = np.min(np.where(on_cut, np.pi, angles))
     return np.exp(-0.5j * min(lowest + np.pi, np.pi))
 
 
-def _cut(dtype: Any) -> float:
-    """The tolerance of an angle from the negative real axis, for rounding."""
+def _cut_tolerance(dtype: Any) -> float:
+    """The angle from the negative real axis within which an eigenvalue counts as on it."""
     return 1e-8 if np.finfo(dtype).dtype == np.float64 else 1e-4
 
 
-@entry(REGULAR, "2", discrete=True, oracle=lambda a: _turn(np.roots(np.poly(a))))
+@entry(_NONSINGULAR, "2", discrete=True, oracle=lambda a: _rotation_off_cut(np.roots(np.poly(a))))
 def branch(a):
     """A phase factor with which a matrix has no eigenvalue on the negative real axis.
 
     Logarithm and powers are discontinuous there, except among real matrices; the derivatives are
     computed at the rotated matrix.
     """
-    return _turn(np.linalg.eigvals(a)) if a.size else np.ones((), complex)
+    return _rotation_off_cut(np.linalg.eigvals(a)) if a.size else np.ones((), complex)
 
 
 @branch.compose
@@ -105,10 +113,10 @@ def _(a):
     if 0 in a.shape or a.dtype.kind not in "fc":
         return NotImplemented
     angles = casts.astype(np.angle(np.linalg.eigvals(a)), float)
-    on_cut = np.abs(angles) > np.pi - _cut(a.dtype)
+    on_cut = np.abs(angles) > np.pi - _cut_tolerance(a.dtype)
     lowest = np.min(np.where(on_cut, np.pi, angles), axis=-1)
-    turned = np.exp(-0.5j * np.minimum(lowest + np.pi, np.pi))
-    return np.where(np.any(on_cut, axis=-1), turned, 1.0 + 0.0j)
+    rotation = np.exp(-0.5j * np.minimum(lowest + np.pi, np.pi))
+    return np.where(np.any(on_cut, axis=-1), rotation, 1.0 + 0.0j)
 
 
 @branch.examples
@@ -148,7 +156,7 @@ def _(rng):
 # ---- roots and signs ---------------------------------------------------------------------------
 
 
-@entry(REGULAR, "2", like=0, oracle=_by_eigenvalues(np.sqrt))
+@entry(_NONSINGULAR, "2", like=0, oracle=_by_eigenvalues(np.sqrt))
 def square_root(a):
     """The principal square root."""
     return of_its_dtype(np.asarray(scipy.linalg.sqrtm(finite(a))), a) if a.size else a
@@ -176,7 +184,7 @@ def _(rng):
 )
 def matrix_sign(a):
     """The matrix sign: 1 for eigenvalues in the right half plane, -1 in the left one."""
-    # the sign of a multiple is the same, and SciPy's sizes are absolute
+    # scaling does not change the sign, but SciPy's tolerances are absolute
     return of_its_dtype(np.asarray(scipy.linalg.signm(a * power_into_range(a))), a) if a.size else a
 
 
@@ -203,17 +211,17 @@ def _power(a: Any, p: Any) -> Any:
         raise ValueError(f"a matrix of shape {a.shape}")
     if not a.size:
         return a
-    found = np.asarray(scipy.linalg.fractional_matrix_power(_double(a), p.item()))
-    return of_its_dtype(found, a)
+    result = np.asarray(scipy.linalg.fractional_matrix_power(_double(a), p.item()))
+    return of_its_dtype(result, a)
 
 
 def _powers(a, p):
-    """A real power of a square matrix, the principal one."""
-    return over(_power, [2, 0])(a, p)
+    """The principal real power of a square matrix."""
+    return map_over_batch(_power, [2, 0])(a, p)
 
 
 fractional_power = matrices(
-    REGULAR,
+    _NONSINGULAR,
     name=PREFIX + "fractional_matrix_power",
     oracle=_by_eigenvalues(lambda w, p: w ** np.asarray(p)[..., None]),
 )(_powers)
@@ -230,28 +238,28 @@ def _of_power(a: Any, p: Any, e: Any) -> Any:
     return derivative(lambda x: fractional_power(x, p), a, e)
 
 
-def _turned_back(f: Any, p: Any) -> Any:
+def _inverse_power(f: Any, p: Any) -> Any:
     """The inverse of the power of the phase factor."""
     return f**-p if f.dtype.kind == "c" else f
 
 
 @fractional_power.define_vjp
 def _fractional_power_vjp(t, out, a, p):
-    slope = np.conjugate(logarithm(a) @ out) * t
+    p_bar = np.conjugate(logarithm(a) @ out) * t
     f = _factor(a)
-    bar = _of_power(adjoint(f * a), p, np.conjugate(_turned_back(f, p)) * t)
-    return np.conjugate(f) * bar, np.sum(slope.real, axis=(-2, -1))
+    bar = _of_power(adjoint(f * a), p, np.conjugate(_inverse_power(f, p)) * t)
+    return np.conjugate(f) * bar, np.sum(p_bar.real, axis=(-2, -1))
 
 
 @fractional_power.define_jvp
 def _fractional_power_jvp(dots, out, a, p):
     a_dot, p_dot = dots
     f = _factor(a)
-    total = None if a_dot is None else _turned_back(f, p) * _of_power(f * a, p, f * a_dot)
+    total = None if a_dot is None else _inverse_power(f, p) * _of_power(f * a, p, f * a_dot)
     if p_dot is None:
         return total
-    moved = p_dot[..., None, None] * (logarithm(a) @ out)
-    return moved if total is None else total + moved
+    of_p = p_dot[..., None, None] * (logarithm(a) @ out)
+    return of_p if total is None else total + of_p
 
 
 @fractional_power.examples
@@ -301,8 +309,8 @@ def expm_frechet(
         Ignored; for compatibility with SciPy.
     """
     a, e = square(A, "expm_frechet"), square(E, "expm_frechet")
-    slope = derivative(exponential, a, e)
-    return (exponential(a), slope) if compute_expm else slope
+    frechet = derivative(exponential, a, e)
+    return (exponential(a), frechet) if compute_expm else frechet
 
 
 @counterpart(scipy.linalg.logm)
@@ -385,12 +393,12 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     a, p = square(A, "fractional_matrix_power"), floating(t)
     if p.dtype.kind == "c":
         raise ArgumentError(
-            f"fractional_matrix_power to the power {t!r}: it is real{at(user_line())}."
+            f"fractional_matrix_power with t={t!r}: the power must be real{at(user_line())}."
         )
     return real_or_complex(fractional_power, a, p)
 
 
-def _turned(a: Any) -> Any:
+def _exp_i(a: Any) -> Any:
     """The exponential of i a."""
     dtype = np.result_type(a.dtype, np.complex64)
     return exponential(1j * casts.astype(a, dtype))
@@ -401,8 +409,8 @@ def cosm(A: Any) -> Any:
     """The cosine of a square matrix, as ``scipy.linalg.cosm``."""
     a = square(A, "cosm")
     if a.dtype.kind != "c":
-        return np.real(_turned(a))
-    return 0.5 * (_turned(a) + _turned(-a))
+        return np.real(_exp_i(a))
+    return 0.5 * (_exp_i(a) + _exp_i(-a))
 
 
 @counterpart(scipy.linalg.sinm)
@@ -410,8 +418,8 @@ def sinm(A: Any) -> Any:
     """The sine of a square matrix, as ``scipy.linalg.sinm``."""
     a = square(A, "sinm")
     if a.dtype.kind != "c":
-        return np.imag(_turned(a))
-    return -0.5j * (_turned(a) - _turned(-a))
+        return np.imag(_exp_i(a))
+    return -0.5j * (_exp_i(a) - _exp_i(-a))
 
 
 @counterpart(scipy.linalg.tanm)

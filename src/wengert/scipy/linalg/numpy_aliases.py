@@ -1,7 +1,7 @@
-"""Functions of scipy.linalg that NumPy has too, and predicates of matrices.
+"""Functions of scipy.linalg that NumPy has too, and properties of matrices.
 
 norm, diagsvd, tril, triu
-issymmetric, ishermitian, bandwidth     functions of the value, without derivative
+issymmetric, ishermitian, bandwidth     computed from values; not differentiable
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Conversions between real and complex eigenvalue forms: 2 x 2 blocks and conjugate pairs.
 
     block_signs    operation: the blocks of a real Schur form and the order of their eigenvalues
-    rsf2csf        a real Schur form as a complex one, a rotation for each block
-    cdf2rdf        complex eigenvalues and eigenvectors as real blocks and real vectors
+    rsf2csf        from a real to a complex Schur form, by one rotation for each block
+    cdf2rdf        from complex eigenvalues and eigenvectors to real blocks and vectors
 
-Where the blocks or pairs are is constant next to a matrix.
+The positions of blocks and pairs are locally constant.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .register import entry, square
 __all__ = ["cdf2rdf", "rsf2csf"]
 
 
-def _signs_by_hand(t: Any) -> Any:
+def _signs_oracle(t: Any) -> Any:
     """Test oracle: from SciPy's triangular form of the blocks."""
     out = np.zeros(t.shape[-1])
     for m in np.flatnonzero(np.diagonal(t, -1)) + 1:
@@ -37,7 +37,7 @@ def _signs_by_hand(t: Any) -> Any:
 
 
 @facts(host_callback=BY_SCIPY)
-@entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_signs_by_hand)
+@entry("Check it for NaN and infinity", "2", discrete=True, oracle=_signs_oracle)
 def block_signs(t):
     """For each row 0, or, if it is the second of a block, the sign of the first imaginary part."""
     out = np.zeros(t.shape[-1])
@@ -56,7 +56,7 @@ def _(rng):
 
 @counterpart(scipy.linalg.rsf2csf)
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """A real Schur form as a complex one, as ``scipy.linalg.rsf2csf``.
+    """Convert a real Schur form to a complex one, as ``scipy.linalg.rsf2csf``.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Notes
     -----
-    Differentiable with respect to both. One rotation per row, each a few graph nodes.
+    Differentiable with respect to both. The number of graph nodes is proportional to n.
     """
     t, z = square(T, "rsf2csf"), square(Z, "rsf2csf")
     signs = block_signs(value_of(t))
@@ -82,14 +82,14 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
         used = sign != 0
         g = _rotation(t[..., m - 1 : m + 1, m - 1 : m + 1], sign, used)
         inside = np.eye(n, dtype=dtype)[:, m - 1 : m + 1]
-        whole = np.eye(n, dtype=dtype) + inside @ (g - np.eye(2)) @ inside.T
-        t = whole @ t @ adjoint(whole)
-        z = z @ adjoint(whole)
+        rotation = np.eye(n, dtype=dtype) + inside @ (g - np.eye(2)) @ inside.T
+        t = rotation @ t @ adjoint(rotation)
+        z = z @ adjoint(rotation)
     return where(np.tri(n, k=-1, dtype=bool), 0.0, t), z
 
 
 def _rotation(block: Any, sign: Any, used: Any) -> Any:
-    """The unitary matrix that makes a block upper triangular; the identity where there is none."""
+    """The unitary matrix that makes a block upper triangular; the identity if not `used`."""
     p, q, r, s = (block[..., i, j] for i in (0, 1) for j in (0, 1))
     r, q = where(used, r, 1.0), where(used, q, -1.0)
     half = (p - s) * 0.5
@@ -103,18 +103,18 @@ def _rotation(block: Any, sign: Any, used: Any) -> Any:
 
 @counterpart(scipy.linalg.cdf2rdf)
 def cdf2rdf(w: Any, v: Any) -> tuple[Any, Any]:
-    """Complex eigenvalues and vectors as real ones, as ``scipy.linalg.cdf2rdf``.
+    """Convert complex eigenvalues and eigenvectors to real form, as ``scipy.linalg.cdf2rdf``.
 
     Parameters
     ----------
     w : array_like of shape (..., n)
-        Complex ones come in conjugate pairs.
+        Eigenvalues; those that are not real must be in conjugate pairs.
     v : array_like of shape (..., n, n)
 
     Returns
     -------
     wr : Tensor of shape (..., n, n)
-        Blocks of one and of two rows.
+        Block diagonal, with 1x1 and 2x2 blocks.
     vr : Tensor of shape (..., n, n)
 
     Raises
@@ -128,16 +128,16 @@ def cdf2rdf(w: Any, v: Any) -> tuple[Any, Any]:
     count = np.cumsum(pairs, axis=-1)
     if not isinstance(count, Handle) and n and np.any(count[..., -1] % 2):
         raise ArgumentError(
-            "cdf2rdf of eigenvalues of which an odd number is not real: they come in conjugate "
-            f"pairs{at(user_line())}."
+            "cdf2rdf with an odd number of eigenvalues that are not real: they must be in "
+            f"conjugate pairs{at(user_line())}."
         )
-    number = (count + 1) // 2
+    pair_index = (count + 1) // 2
     first = pairs & (count % 2 == 1)
-    unit = np.eye(n, dtype=bool)
-    linked = (number[..., :, None] == number[..., None, :]) & pairs[..., :, None]
+    diagonal = np.eye(n, dtype=bool)
+    linked = (pair_index[..., :, None] == pair_index[..., None, :]) & pairs[..., :, None]
     linked = linked & pairs[..., None, :]
-    beside = linked & ~unit
-    wr = where(unit, np.real(w)[..., None], where(beside, np.imag(w)[..., None], 0.0))
+    off_diagonal = linked & ~diagonal
+    wr = where(diagonal, np.real(w)[..., None], where(off_diagonal, np.imag(w)[..., None], 0.0))
     sign = where(first, 0.5j, -0.5j)[..., None]
-    u = where(linked, where(first[..., None, :], sign, 0.5), where(unit, 1.0 + 0j, 0.0))
+    u = where(linked, where(first[..., None, :], sign, 0.5), where(diagonal, 1.0 + 0j, 0.0))
     return wr, np.real(v @ u)

@@ -1,10 +1,10 @@
-"""How functions of scipy.linalg become operations.
+"""Registration of functions of scipy.linalg as operations.
 
-    entry           registers one that runs a function of SciPy's, as "linalg.x"
+    entry           registers a function that calls SciPy, as "linalg.x"
     as_operand      the spec of a result with the shape and dtype of an operand
     square          checks that an argument is a (batch of a) square matrix
-    real_or_complex, of_its_dtype    functions that may be complex although the matrix is real
-    power_into_range                 the scale at which products of elements do not overflow
+    real_or_complex, of_its_dtype    functions that may be complex for real matrices
+    power_into_range                 a scale for which products of elements do not overflow
 
 Most functions of scipy.linalg take one matrix.  The operations take batches: matrices are in the
 last two axes, and earlier axes broadcast (`entry` loops over them).
@@ -38,7 +38,7 @@ def entry(hint: str, ranks: str, *, like: int | None = None, **options: Any) -> 
     Parameters
     ----------
     hint : str
-        The remedy in the message if the matrix is rejected.
+        The advice in the error message if SciPy rejects the matrix.
     ranks : str
         The number of axes that each operand has without a batch: "22" for two matrices.
     like : int, optional
@@ -51,7 +51,7 @@ def entry(hint: str, ranks: str, *, like: int | None = None, **options: Any) -> 
 
     def enter(run: Any) -> Any:
         op = matrices(hint, name=PREFIX + run.__name__.strip("_"), **options)(
-            over(run, numbers, like)
+            map_over_batch(run, numbers, like)
         )
         if like is not None:
             op.spec(as_operand(like, numbers))
@@ -62,12 +62,12 @@ def entry(hint: str, ranks: str, *, like: int | None = None, **options: Any) -> 
     return enter
 
 
-def over(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> Any:
+def map_over_batch(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> Any:
     """A function of single matrices, mapped over broadcast batch axes."""
 
     @functools.wraps(run)
-    def each(*args: Any, **params: Any) -> Any:
-        arrays = [_behaved(np.asarray(a)) for a in args]
+    def batched(*args: Any, **params: Any) -> Any:
+        arrays = [_aligned_native(np.asarray(a)) for a in args]
         if any(a.ndim < rank for a, rank in zip(arrays, ranks, strict=False)):
             shapes = ", ".join(str(a.shape) for a in arrays)
             raise ValueError(f"operands of shape {shapes}, but {ranks} axes are needed")
@@ -79,29 +79,31 @@ def over(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> 
         if 0 in batch and like is not None:
             return np.zeros(rows[like].shape, np.result_type(np.float32, *arrays))
         if 0 in batch:
-            found = [run(*[_example(a.shape[len(batch) :], a.dtype) for a in rows], **params)]
+            results = [run(*[_example(a.shape[len(batch) :], a.dtype) for a in rows], **params)]
         else:
-            found = [run(*[a[i] for a in rows], **params) for i in np.ndindex(*batch)]
-        if isinstance(found[0], tuple):
-            return tuple(_stacked(list(parts), batch) for parts in zip(*found, strict=True))
-        return _stacked(found, batch)
+            results = [run(*[a[i] for a in rows], **params) for i in np.ndindex(*batch)]
+        if isinstance(results[0], tuple):
+            return tuple(_stack(list(parts), batch) for parts in zip(*results, strict=True))
+        return _stack(results, batch)
 
-    return each
+    return batched
 
 
 def as_operand(k: int, ranks: list[int]) -> Callable[..., Any]:
     """The shape rule of a result like operand `k`, with the batch axes of all operands."""
 
     def rule(*specs: Any, **params: Any) -> Any:
-        fronts = [len(s.shape) - rank for s, rank in zip(specs, ranks, strict=True)]
-        batch = constraints.broadcast(*[s.shape[:f] for s, f in zip(specs, fronts, strict=True)])
+        batch_ndims = [len(s.shape) - rank for s, rank in zip(specs, ranks, strict=True)]
+        batch = constraints.broadcast(
+            *[s.shape[:f] for s, f in zip(specs, batch_ndims, strict=True)]
+        )
         dtype = np.result_type(np.float32, *[s.dtype for s in specs])
-        return Spec((*batch, *specs[k].shape[fronts[k] :]), dtype)
+        return Spec((*batch, *specs[k].shape[batch_ndims[k] :]), dtype)
 
     return rule
 
 
-def _behaved(a: Any) -> Any:
+def _aligned_native(a: Any) -> Any:
     """`a` aligned and in native byte order: SciPy rejects others, or returns zeros."""
     if a.dtype.isnative and a.flags.aligned:
         return a
@@ -112,11 +114,11 @@ def _example(shape: Any, dtype: Any) -> Any:
     return np.eye(*shape, dtype=dtype) * 0.5 if len(shape) == 2 else np.ones(shape, dtype)
 
 
-def _stacked(found: list[Any], batch: Any) -> Any:
-    first = np.asarray(found[0])
+def _stack(results: list[Any], batch: Any) -> Any:
+    first = np.asarray(results[0])
     if 0 in batch:
         return np.empty(batch + first.shape, first.dtype)
-    return np.stack(found).reshape(batch + first.shape)
+    return np.stack(results).reshape(batch + first.shape)
 
 
 # ---- operands -----------------------------------------------------------------------------
@@ -132,9 +134,7 @@ def square(a: Any, name: str) -> Any:
     """
     a = floating(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise MatrixError(
-            f"{name} of shape {a.shape}: it is not square. Pass square matrices{at(user_line())}."
-        )
+        raise MatrixError(f"{name} of shape {a.shape}: the matrix must be square{at(user_line())}.")
     return a
 
 
@@ -158,7 +158,7 @@ def real_or_complex(op: Any, a: Any, *others: Any) -> Any:
     return op(casts.astype(a, np.result_type(a.dtype, np.complex64)), *others)
 
 
-def of_its_dtype(found: Any, a: Any) -> Any:
+def of_its_dtype(result: Any, a: Any) -> Any:
     """Cast a result for `a` to the dtype of `a`.
 
     Raises
@@ -169,14 +169,14 @@ def of_its_dtype(found: Any, a: Any) -> Any:
     LinAlgError
         It is not finite.
     """
-    if not np.all(np.isfinite(found)):
+    if not np.all(np.isfinite(result)):
         raise LinAlgError("the result is not finite")
-    if found.dtype.kind == "c" and a.dtype.kind != "c":
-        w = np.linalg.eigvals(a) if np.any(found.imag) else found.real
-        if np.any((w.imag == 0) & (w.real < 0) & np.any(found.imag)):
-            raise ComplexResult("the result is complex, and the matrix real")
-        found = found.real
-    return found.astype(a.dtype, copy=False)
+    if result.dtype.kind == "c" and a.dtype.kind != "c":
+        w = np.linalg.eigvals(a) if np.any(result.imag) else result.real
+        if np.any((w.imag == 0) & (w.real < 0) & np.any(result.imag)):
+            raise ComplexResult("the result is complex, but the matrix is real")
+        result = result.real
+    return result.astype(a.dtype, copy=False)
 
 
 def power_into_range(*matrices: Any) -> float:
@@ -186,7 +186,7 @@ def power_into_range(*matrices: Any) -> float:
     """
     largest = max((float(np.max(np.abs(m), initial=0.0)) for m in matrices), default=0.0)
     exponent = int(np.frexp(largest)[1])
-    far = 50 if np.result_type(*matrices).char in "fFe" else 450
-    if largest == 0.0 or not np.isfinite(largest) or abs(exponent) <= far:
+    max_exponent = 50 if np.result_type(*matrices).char in "fFe" else 450
+    if largest == 0.0 or not np.isfinite(largest) or abs(exponent) <= max_exponent:
         return 1.0
     return float(np.ldexp(1.0, min(-exponent, 1023)))

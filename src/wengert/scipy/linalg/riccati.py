@@ -2,7 +2,7 @@
 
     continuous_are   a' x e + e' x a - (e' x b + s) inv(r) (b' x e + s') + q = 0
     discrete_are     a' x a - e' x e - (a' x b + s) inv(r + b' x b) (b' x a + s') + q = 0
-    solve_continuous_are, solve_discrete_are    SciPy's names
+    solve_continuous_are, solve_discrete_are    as in SciPy
 
 where ' is the adjoint.  Their derivative by the implicit function theorem is the solution of a
 Lyapunov equation of the closed loop (P. Gahinet and A. Laub, "Computable bounds for the sensitivity
@@ -26,17 +26,18 @@ from .register import entry, square
 
 __all__ = ["solve_continuous_are", "solve_discrete_are"]
 
-STABLE = "The pair (a, b) has to be stabilizable, and r regular"
+_STABILIZABLE = "The pair (a, b) must be stabilizable, and r nonsingular"
 
 
 def _symmetric(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
     return a, b, hermitian(q), hermitian(r), e, s
 
 
-def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
-    """SciPy's operands with the identity for e, so that it sorts the eigenvalues correctly."""
-    back = np.linalg.inv(e)
-    return a @ back, b, hermitian(adjoint(back) @ q @ back), r, None, adjoint(back) @ s
+def _eliminate_e(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    """Equivalent operands with the identity as e, for which SciPy sorts eigenvalues correctly."""
+    inverse = np.linalg.inv(e)
+    reduced_q = hermitian(adjoint(inverse) @ q @ inverse)
+    return a @ inverse, b, reduced_q, r, None, adjoint(inverse) @ s
 
 
 def _residual(discrete: bool, x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
@@ -76,24 +77,24 @@ def _by_newton(discrete: bool) -> Any:
 
 
 @facts(host_callback=BY_SCIPY)
-@entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(False))
+@entry(_STABILIZABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(False))
 def continuous_are(a, b, q, r, e, s):
     """The stabilizing x of the Riccati equation in continuous time."""
     dtype = np.result_type(a, b, q, r, e, s, np.float32)
-    found = scipy.linalg.solve_continuous_are(*_reduced(a, b, q, r, e, s))
+    found = scipy.linalg.solve_continuous_are(*_eliminate_e(a, b, q, r, e, s))
     return found.astype(dtype, copy=False)
 
 
 @facts(host_callback=BY_SCIPY)
-@entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(True))
+@entry(_STABILIZABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(True))
 def discrete_are(a, b, q, r, e, s):
     """The stabilizing x of the Riccati equation in discrete time."""
     dtype = np.result_type(a, b, q, r, e, s, np.float32)
-    found = scipy.linalg.solve_discrete_are(*_reduced(a, b, q, r, e, s))
+    found = scipy.linalg.solve_discrete_are(*_eliminate_e(a, b, q, r, e, s))
     return found.astype(dtype, copy=False)
 
 
-def _both(x: Any) -> Any:
+def _plus_adjoint(x: Any) -> Any:
     return x + adjoint(x)
 
 
@@ -109,7 +110,7 @@ def _discrete_terms(x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> A
     return k, closed, x @ closed, -(x @ e)
 
 
-def _state_rules(op: Any, terms: Any, equation: Any) -> None:
+def _define_rules(op: Any, terms: Any, equation: Any) -> None:
     """Define the jvp and vjp of a Riccati equation.
 
     With the gain k, the tangent of the left side at constant x is dq + k' dr k plus the Hermitian
@@ -123,20 +124,20 @@ def _state_rules(op: Any, terms: Any, equation: Any) -> None:
         k, closed, p, o = terms(out, *args)
         total: Any = 0.0
         if a_dot is not None:
-            total = total + _both(adjoint(p) @ a_dot)
+            total = total + _plus_adjoint(adjoint(p) @ a_dot)
         if e_dot is not None:
-            total = total + _both(adjoint(o) @ e_dot)
+            total = total + _plus_adjoint(adjoint(o) @ e_dot)
         if b_dot is not None:
-            total = total - _both(adjoint(p) @ b_dot @ k)
+            total = total - _plus_adjoint(adjoint(p) @ b_dot @ k)
         if s_dot is not None:
-            total = total - _both(s_dot @ k)
+            total = total - _plus_adjoint(s_dot @ k)
         if q_dot is not None:
             total = total + hermitian(q_dot)
         if r_dot is not None:
             total = total + adjoint(k) @ hermitian(r_dot) @ k
         h = adjoint(args[4])
-        between = adjoint(solve(h, adjoint(solve(h, total))))
-        return equation(solve(h, adjoint(closed)), between)
+        right_side = adjoint(solve(h, adjoint(solve(h, total))))
+        return equation(solve(h, adjoint(closed)), right_side)
 
     @op.define_vjp
     def reverse(t, out, *args):
@@ -149,8 +150,8 @@ def _state_rules(op: Any, terms: Any, equation: Any) -> None:
         return a_bar, -2.0 * (p @ side), w, k @ side, 2.0 * (o @ w), -2.0 * side
 
 
-_state_rules(continuous_are, _continuous_terms, lambda m, n: sylvester(m, adjoint(m), -n))
-_state_rules(discrete_are, _discrete_terms, discrete_lyapunov)
+_define_rules(continuous_are, _continuous_terms, lambda m, n: sylvester(m, adjoint(m), -n))
+_define_rules(discrete_are, _discrete_terms, discrete_lyapunov)
 
 
 def _system(rng: Any) -> Any:
@@ -173,7 +174,7 @@ def _(rng):
 # ---- SciPy's names -----------------------------------------------------------------------------
 
 
-def _completed(name: str, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+def _with_defaults(name: str, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
     a, b, q, r = square(a, name), floating(b), square(q, name), square(r, name)
     e = np.eye(a.shape[-1], dtype=a.dtype) if e is None else square(e, name)
     s = np.zeros(b.shape[-2:], b.dtype) if s is None else floating(s)
@@ -206,7 +207,7 @@ def solve_continuous_are(
     MatrixError
         There is no stabilizing solution.
     """
-    return continuous_are(*_completed("solve_continuous_are", a, b, q, r, e, s))
+    return continuous_are(*_with_defaults("solve_continuous_are", a, b, q, r, e, s))
 
 
 @counterpart(scipy.linalg.solve_discrete_are)
@@ -225,4 +226,4 @@ def solve_discrete_are(
     >>> round(float(x(one)), 6), float(wg.grad(x)(one)[0, 0].round(6))
     (1.618034, 1.447214)
     """
-    return discrete_are(*_completed("solve_discrete_are", a, b, q, r, e, s))
+    return discrete_are(*_with_defaults("solve_discrete_are", a, b, q, r, e, s))

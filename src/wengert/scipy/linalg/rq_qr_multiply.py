@@ -1,9 +1,10 @@
 """RQ decomposition, and products with the Q of a QR decomposition.
 
-    rq, qr_multiply     by the QR factorization
+    rq             RQ decomposition
+    qr_multiply    product with the factor Q
 
-RQ is the QR of the adjoint with rows and columns reversed; the signs agree, because LAPACK's
-reflections are the same.
+The RQ decomposition is the QR decomposition of the adjoint with rows and columns reversed; the
+signs agree with LAPACK's, as the reflections are the same.
 """
 
 from __future__ import annotations
@@ -61,10 +62,11 @@ def rq(
     modes = {"full": "complete", "r": "complete", "economic": "reduced"}
     if mode not in modes:
         raise ArgumentError(
-            f"rq of a tensor with mode={mode!r}: it is one of {sorted(modes)}{at(user_line())}."
+            f"rq of a tensor with mode={mode!r}: the mode must be one of {sorted(modes)}"
+            f"{at(user_line())}."
         )
-    turned = adjoint(floating(a)[..., ::-1, ::-1])
-    q, r = names.qr(turned, modes[mode])
+    reversed_adjoint = adjoint(floating(a)[..., ::-1, ::-1])
+    q, r = names.qr(reversed_adjoint, modes[mode])
     r = adjoint(r)[..., ::-1, ::-1]
     return r if mode == "r" else (r, adjoint(q)[..., ::-1, ::-1])
 
@@ -96,13 +98,15 @@ def qr_multiply(
         Ignored; for compatibility with SciPy.
     """
     if mode not in ("left", "right"):
-        raise ArgumentError(f"mode={mode!r} is neither 'left' nor 'right'{at(user_line())}.")
+        raise ArgumentError(
+            f"qr_multiply with mode={mode!r}: the mode must be 'left' or 'right'{at(user_line())}."
+        )
     c = floating(c)
     q, *rest = qr(a, mode="economic", pivoting=pivoting)
     q = np.conjugate(q) if conjugate and q.dtype.kind == "c" else q
     if c.shape[0 if mode == "left" or c.ndim == 1 else 1] != q.shape[1 if mode == "left" else 0]:
         raise ShapeError(
-            f"qr_multiply of shapes {np.shape(a)} and {c.shape}: Q of shape {q.shape} does not "
-            f"fit on the {'left' if mode == 'left' else 'right'}{at(user_line())}."
+            f"qr_multiply of shapes {np.shape(a)} and {c.shape}: c cannot be multiplied by Q of "
+            f"shape {q.shape} from the {mode}{at(user_line())}."
         )
     return (q @ c if mode == "left" else c @ q), *rest

@@ -1,7 +1,7 @@
 """The Schur and Hessenberg forms.
 
     schur_form            operation
-    schur, hessenberg     SciPy's names
+    schur, hessenberg     as in SciPy
 
 a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew-Hermitian.  w follows from the
 zeros of t (schur_vjp.py), and dt is adjoint(z) da z - w t + t w.  The derivative requires distinct
@@ -49,15 +49,15 @@ def _schur_oracle(a: Any) -> Any:
     for i in firsts:
         b = q[:, i : i + 2].T @ a @ q[:, i : i + 2]
         angle = 0.5 * np.arctan2(b[1, 1] - b[0, 0], b[0, 1] + b[1, 0])
-        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        both = q[:, i : i + 2] @ turn
-        fits = np.abs(both.T @ z[:, i : i + 2]).trace() > 1.0
-        q[:, i : i + 2] = both if fits else both[:, ::-1]
+        rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        rotated = q[:, i : i + 2] @ rotation
+        same_order = np.abs(rotated.T @ z[:, i : i + 2]).trace() > 1.0
+        q[:, i : i + 2] = rotated if same_order else rotated[:, ::-1]
     q = q * np.sign(np.sum(q * z, axis=0))
     return q.T @ a @ q, q
 
 
-@entry("Look for NaN or infinity in it", "2", oracle=_schur_oracle)
+@entry("Check it for NaN and infinity", "2", oracle=_schur_oracle)
 def schur_form(a):
     """t, upper triangular except for 2x2 blocks, and unitary z with a = z @ t @ adjoint(z)."""
     t, z = scipy.linalg.schur(a)
@@ -118,9 +118,14 @@ def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
     that do not depend on them.
     """
     if kwargs.get("sort") is not None:
-        raise ArgumentError(f"schur of a tensor with sort: the order is LAPACK's{at(user_line())}.")
+        raise ArgumentError(
+            f"schur of a tensor with sort: sorting is not supported{at(user_line())}."
+        )
     if output not in ("real", "complex", "r", "c"):
-        raise ArgumentError(f"output={output!r} is neither 'real' nor 'complex'{at(user_line())}.")
+        raise ArgumentError(
+            f"schur with output={output!r}: the output must be 'real' or 'complex'"
+            f"{at(user_line())}."
+        )
     a = square(a, "schur")
     if output in ("complex", "c"):
         a = casts.astype(a, np.result_type(a.dtype, np.complex64))
@@ -149,22 +154,24 @@ def hessenberg(
 
     Notes
     -----
-    By Householder reflections, each a few graph nodes.
+    Computed by Householder reflections; the number of graph nodes is proportional to n.
     """
     h = square(a, "hessenberg")
     n = h.shape[-1]
     q: Any = np.eye(n, dtype=h.dtype)
     for k in range(n - 1 if h.dtype.kind == "c" else n - 2):
         v, tau = _reflection(h[..., k + 1 :, k])
-        keep = np.concatenate([np.zeros((*v.shape[:-1], k + 1), v.dtype), v], axis=-1)[..., None]
-        h = h - np.conjugate(tau) * (keep @ (adjoint(keep) @ h))
-        h = h - tau * ((h @ keep) @ adjoint(keep))
-        q = q - tau * ((q @ keep) @ adjoint(keep))
-    h = triangle_with_one(h)
+        padded_v = np.concatenate([np.zeros((*v.shape[:-1], k + 1), v.dtype), v], axis=-1)[
+            ..., None
+        ]
+        h = h - np.conjugate(tau) * (padded_v @ (adjoint(padded_v) @ h))
+        h = h - tau * ((h @ padded_v) @ adjoint(padded_v))
+        q = q - tau * ((q @ padded_v) @ adjoint(padded_v))
+    h = to_hessenberg(h)
     return (h, q) if calc_q else h
 
 
-def triangle_with_one(h: Any) -> Any:
+def to_hessenberg(h: Any) -> Any:
     """`h` with exact zeros below the first subdiagonal."""
     n = h.shape[-1]
     return where(np.tril(np.ones((n, n), bool), -2), 0.0, h)
@@ -175,17 +182,17 @@ def _reflection(x: Any) -> tuple[Any, Any]:
     largest = stop_gradient(np.max(np.abs(x), axis=-1, keepdims=True))  # v, tau are scale invariant
     x = x / where(value_of(largest) == 0, 1.0, largest)
     first, rest = x[..., :1], x[..., 1:]
-    outside = np.sum(np.abs(rest) ** 2, axis=-1, keepdims=True)
-    zero = value_of(outside) == 0
+    rest_norm = np.sum(np.abs(rest) ** 2, axis=-1, keepdims=True)
+    zero = value_of(rest_norm) == 0
     if x.shape[-1] == 1:  # the last element of a complex matrix is made real
         zero = False
-    if not is_traced(outside) and np.any(zero):
+    if not is_traced(rest_norm) and np.any(zero):
         raise MatrixError(
-            "hessenberg of a matrix that has zeros there already: the reflections jump next to "
-            f"it{at(user_line())}."
+            "hessenberg of a matrix with a column that is already zero below the subdiagonal: the "
+            f"form is discontinuous there{at(user_line())}."
         )
     real = first.real if x.dtype.kind == "c" else first
-    size = np.sqrt(np.abs(first) ** 2 + where(zero, np.nan, outside))
+    size = np.sqrt(np.abs(first) ** 2 + where(zero, np.nan, rest_norm))
     beta = where(value_of(real) >= 0, -size, size)
     ones = np.ones((*x.shape[:-1], 1), x.dtype)
     v = np.concatenate([ones, rest / (first - beta)], axis=-1)

@@ -36,11 +36,11 @@ def nearly_upper(x: Any, t: Any) -> Any:
     if t.dtype.kind == "c":
         return upper
     i = positions(x.shape[-1])
-    beside = (i[:, None] == i + 1) & (value_of(t) != 0)
-    return upper + where(beside, x, 0.0)
+    subdiagonal = (i[:, None] == i + 1) & (value_of(t) != 0)
+    return upper + where(subdiagonal, x, 0.0)
 
 
-def _with_its_blocks(t: Any) -> Any:
+def _drop_negligible_blocks(t: Any) -> Any:
     """Set negligible subdiagonal elements to 0, so that they form no block."""
     return nearly_upper(t, where(np.abs(value_of(t)) > 0.1, t, 0.0))
 
@@ -55,8 +55,8 @@ def _blocks(t: Any) -> list[tuple[int, int]]:
     return found
 
 
-def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
-    """Raise an error if the derivative does not exist or would have no correct digits."""
+def _check_distinct(t: Any, blocks: list[tuple[int, int]]) -> None:
+    """Raise an error if the derivative does not exist, up to rounding."""
     n = t.shape[-1]
     limit = np.finfo(t.dtype).eps * n * np.abs(t).max(initial=0.0)
     values: list[Any] = [np.linalg.eigvals(t[i:j, i:j]) for i, j in blocks]
@@ -68,34 +68,34 @@ def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
             )
         for other in values[:k]:
             if np.abs(w[:, None] - other).min() <= limit:
-                raise LinAlgError("two eigenvalues are equal, or nearly so")
+                raise LinAlgError("two eigenvalues are equal, up to rounding")
 
 
 def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
     """Test oracle: solve with the matrix of the linear map, from its values at unit matrices."""
     n = t.shape[-1]
     t = np.triu(t, -1)
-    places = list(zip(*np.tril_indices(n, -1), strict=True))
-    inside = [(i, j) for i, j in places if i == j + 1 and t[i, j] != 0]
+    indices = list(zip(*np.tril_indices(n, -1), strict=True))
+    in_blocks = [(i, j) for i, j in indices if i == j + 1 and t[i, j] != 0]
 
     def read(y: Any) -> Any:
-        return np.array([y[j, j] - y[i, i] if (i, j) in inside else y[i, j] for i, j in places])
+        return np.array([y[j, j] - y[i, i] if (i, j) in in_blocks else y[i, j] for i, j in indices])
 
     def map_of(k: int) -> Any:
         x = np.zeros((n, n))
-        x[places[k]] = 1.0
+        x[indices[k]] = 1.0
         w = x - x.T
         return read(w @ t - t @ w)
 
-    m = np.array([map_of(k) for k in range(len(places))]).T
+    m = np.array([map_of(k) for k in range(len(indices))]).T
     out = np.zeros((n, n), np.result_type(t, c))
     if not back:
-        for p, value in zip(places, np.linalg.solve(m, read(c)), strict=True):
+        for p, value in zip(indices, np.linalg.solve(m, read(c)), strict=True):
             out[p] = value
         return out
-    found = np.linalg.solve(np.conj(m.T), np.array([c[p] for p in places]))
-    for (i, j), value in zip(places, found, strict=True):
-        if (i, j) in inside:
+    found = np.linalg.solve(np.conj(m.T), np.array([c[p] for p in indices]))
+    for (i, j), value in zip(indices, found, strict=True):
+        if (i, j) in in_blocks:
             out[j, j], out[i, i] = out[j, j] + value, out[i, i] - value
         else:
             out[i, j] = value
@@ -103,11 +103,10 @@ def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
 
 
 @entry(
-    "Its eigenvalues have to be distinct, and without blocks that are rotations: use "
-    "output='complex' for those",
+    "Its eigenvalues must be distinct; use output='complex' if a 2x2 block is a scaled rotation",
     "22",
     like=1,
-    prepare=lambda t, c: (_with_its_blocks(t), c),
+    prepare=lambda t, c: (_drop_negligible_blocks(t), c),
     oracle=_rotation_oracle,
 )
 def schur_rotation(t, c, *, back):
@@ -121,18 +120,18 @@ def schur_rotation(t, c, *, back):
         return c.astype(dtype, copy=False)
     t, c = np.triu(t, -1).astype(dtype, copy=False), c.astype(dtype, copy=False)
     blocks = _blocks(t)
-    _check_apart(t, blocks)
-    return (_back if back else _forth)(t, c, blocks)
+    _check_distinct(t, blocks)
+    return (_solve_adjoint if back else _solve_forward)(t, c, blocks)
 
 
-def _forth(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
+def _solve_forward(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
     x = np.zeros_like(c)
     n, (solve,) = t.shape[-1], scipy.linalg.get_lapack_funcs(("trsyl",), (t,))
     for i, j in blocks:
         rest, own = slice(j, n), slice(i, j)
         if j < n:
             right = x[rest, :i] @ t[:i, own] - c[rest, own]
-            x[rest, own] = _solution(solve(t[rest, rest], t[own, own], right, isgn=-1))
+            x[rest, own] = _trsyl_result(solve(t[rest, rest], t[own, own], right, isgn=-1))
     for i, j in blocks:
         if j - i == 2:
             own = slice(i, j)
@@ -141,10 +140,10 @@ def _forth(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
     return x
 
 
-def _back(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
+def _solve_adjoint(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
     y = np.zeros_like(c)
     n, (solve,) = t.shape[-1], scipy.linalg.get_lapack_funcs(("trsyl",), (t,))
-    turn = "C" if t.dtype.kind == "c" else "T"
+    transpose = "C" if t.dtype.kind == "c" else "T"
     for i, j in blocks:
         if j - i == 2:
             angle = c[i + 1, i] / (-2.0 * (t[i, i + 1] + t[i + 1, i]))
@@ -153,16 +152,16 @@ def _back(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
         rest, own = slice(j, n), slice(i, j)
         if j < n:
             known = y[rest, rest] @ adjoint(t[own, rest]) - adjoint(t[own, rest]) @ y[own, own]
-            options = {"trana": turn, "tranb": turn, "isgn": -1}
+            options = {"trana": transpose, "tranb": transpose, "isgn": -1}
             found = solve(t[rest, rest], t[own, own], known - c[rest, own], **options)
-            y[rest, own] = _solution(found)
+            y[rest, own] = _trsyl_result(found)
     return y
 
 
-def _solution(found: Any) -> Any:
+def _trsyl_result(found: Any) -> Any:
     x, scale, info = found
     if info:
-        raise LinAlgError("two eigenvalues are equal, or nearly so")
+        raise LinAlgError("two eigenvalues are equal, up to rounding")
     return x / scale
 
 

@@ -1,11 +1,11 @@
 """Toeplitz, circulant and other structured matrices, and linear systems with them.
 
-    toeplitz_solve                                  operation (Levinson's recursion)
+    toeplitz_solve                                  operation (Levinson recursion)
     solve_toeplitz, matmul_toeplitz, solve_circulant
-    toeplitz, hankel, circulant, companion          built by indexing, so their gradients are sums
+    toeplitz, hankel, circulant, companion          built by indexing; their gradients are sums
     block_diag, khatri_rao, convolution_matrix
 
-Functions without a differentiable argument (hadamard, hilbert, dft ...) are SciPy's own.
+Functions without differentiable arguments (hadamard, hilbert, dft ...) are those of SciPy.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _conj(x: Any) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-def _line(x: Any, name: str) -> Any:
+def _vector(x: Any, name: str) -> Any:
     x = floating(x)
     if x.ndim != 1:
         raise ShapeError(
-            f"{name} of shape {x.shape}: it is made of one line of numbers. Use vmap for "
-            f"several{at(user_line())}."
+            f"{name} of shape {x.shape}: the argument must be one-dimensional. Use vmap for batches"
+            f"{at(user_line())}."
         )
     return x
 
@@ -71,11 +71,11 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     >>> wg.grad(lambda c: wg.scipy.linalg.toeplitz(c).sum())(np.array([1.0, 2.0, 3.0]))
     array([3., 4., 2.])
     """
-    c = _line(c, "toeplitz")
-    r = _conj(c) if r is None else _line(r, "toeplitz")
+    c = _vector(c, "toeplitz")
+    r = _conj(c) if r is None else _vector(r, "toeplitz")
     m, n = c.shape[0], r.shape[0]
-    every = np.concatenate([c[::-1], r[1:]])
-    return every[(m - 1) - np.arange(m)[:, None] + np.arange(n)]
+    elements = np.concatenate([c[::-1], r[1:]])
+    return elements[(m - 1) - np.arange(m)[:, None] + np.arange(n)]
 
 
 @counterpart(scipy.linalg.hankel)
@@ -89,10 +89,10 @@ def hankel(c: Any, r: Any = None) -> Any:
     r : array_like of shape (n,), optional
         Its last row, whose first element is ignored; by default zeros.
     """
-    c = _line(c, "hankel")
-    r = np.zeros(c.shape, c.dtype) if r is None else _line(r, "hankel")
-    every = np.concatenate([c, r[1:]])
-    return every[np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])]
+    c = _vector(c, "hankel")
+    r = np.zeros(c.shape, c.dtype) if r is None else _vector(r, "hankel")
+    elements = np.concatenate([c, r[1:]])
+    return elements[np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])]
 
 
 @counterpart(scipy.linalg.circulant)
@@ -106,12 +106,10 @@ def circulant(c: Any) -> Any:
 @counterpart(scipy.linalg.companion)
 def companion(a: Any) -> Any:
     """The companion matrix of a polynomial, highest power first, as ``scipy.linalg.companion``."""
-    a = _line(a, "companion")
+    a = _vector(a, "companion")
     n = a.shape[0] - 1
     if n < 1:
-        raise ShapeError(
-            f"companion of {n + 1} coefficients: give it two or more{at(user_line())}."
-        )
+        raise ShapeError(f"companion of {n + 1} coefficients: give at least two{at(user_line())}.")
     below = np.eye(n - 1, n, dtype=a.dtype)
     return np.concatenate([(-a[1:] / a[0])[None, :], below], axis=0)
 
@@ -119,18 +117,21 @@ def companion(a: Any) -> Any:
 @counterpart(scipy.linalg.convolution_matrix)
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """The matrix that convolves n numbers with `a`, as ``scipy.linalg.convolution_matrix``."""
-    a = _line(a, "convolution_matrix")
+    a = _vector(a, "convolution_matrix")
     m = a.shape[0]
     if mode not in ("full", "same", "valid"):
-        raise ArgumentError(f"mode={mode!r} is not 'full', 'same' or 'valid'{at(user_line())}.")
+        raise ArgumentError(
+            f"convolution_matrix with mode={mode!r}: the mode must be 'full', 'same' or 'valid'"
+            f"{at(user_line())}."
+        )
     zeros = np.zeros(n - 1, a.dtype)
-    every = np.concatenate([zeros, a, zeros])
-    whole = every[np.arange(n + m - 1)[:, None] - np.arange(n) + n - 1]
+    elements = np.concatenate([zeros, a, zeros])
+    full = elements[np.arange(n + m - 1)[:, None] - np.arange(n) + n - 1]
     if mode == "full":
-        return whole
+        return full
     length = max(m, n) if mode == "same" else max(m, n) - min(m, n) + 1
     first = (n + m - 1 - length) // 2 if mode == "same" else min(m, n) - 1
-    return whole[first : first + length]
+    return full[first : first + length]
 
 
 @counterpart(scipy.linalg.block_diag)
@@ -176,8 +177,8 @@ def khatri_rao(a: Any, b: Any) -> Any:
     a, b = floating(a), floating(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ShapeError(
-            f"khatri_rao of shapes {a.shape} and {b.shape}: both have to be matrices with as many "
-            f"columns{at(user_line())}."
+            f"khatri_rao of shapes {a.shape} and {b.shape}: both must be matrices with the same "
+            f"number of columns{at(user_line())}."
         )
     return (a[:, None, :] * b[None, :, :]).reshape((-1, b.shape[1]))
 
@@ -190,7 +191,7 @@ def _toeplitz_oracle(c: Any, r: Any, b: Any) -> Any:
 
 
 @entry(
-    "Use solve, which changes rows, if a leading part of it is singular",
+    "Use solve, which pivots, if a leading principal submatrix is singular",
     "112",
     like=2,
     oracle=_toeplitz_oracle,
@@ -202,18 +203,18 @@ def toeplitz_solve(c, r, b):
 
 
 def _diagonal_sums(x: Any, y: Any, n: Any) -> tuple[Any, Any]:
-    """The sums of ``x @ adjoint(y)`` along its diagonals: as gradients of first column and row."""
+    """The diagonal sums of ``x @ adjoint(y)``: gradients of the first column and the first row."""
     zero = spread(np.zeros((), x.dtype), (1, *x.shape[1:]))
     padded = np.concatenate([x, zero], axis=0)
-    of_c = np.einsum("kjc,jc->k", padded[_shifted(n, 1)], _conj(y))
-    of_r = np.einsum("kjc,jc->k", padded[_shifted(n, -1)], _conj(y))
+    of_c = np.einsum("kjc,jc->k", padded[_shifted_indices(n, 1)], _conj(y))
+    of_r = np.einsum("kjc,jc->k", padded[_shifted_indices(n, -1)], _conj(y))
     return of_c, of_r
 
 
-def _shifted(n: int, sign: int) -> Any:
-    """For each distance k and place j, j + sign k, or n where that is outside."""
-    where = np.arange(n) + sign * np.arange(n)[:, None]
-    return np.where((where >= 0) & (where < n), where, n)
+def _shifted_indices(n: int, sign: int) -> Any:
+    """The indices j + sign k for each shift k and index j, and n where they are out of range."""
+    indices = np.arange(n) + sign * np.arange(n)[:, None]
+    return np.where((indices >= 0) & (indices < n), indices, n)
 
 
 @toeplitz_solve.define_vjp
@@ -230,8 +231,8 @@ def _toeplitz_solve_jvp(dots, out, c, r, b):
     if c_dot is not None or r_dot is not None:
         c_dot = np.zeros_like(c) if c_dot is None else c_dot
         r_dot = np.zeros_like(r) if r_dot is None else r_dot
-        moved = toeplitz(c_dot, r_dot) @ out
-        right = -moved if right is None else right - moved
+        change = toeplitz(c_dot, r_dot) @ out
+        right = -change if right is None else right - change
     return toeplitz_solve(c, r, right)
 
 
@@ -245,8 +246,8 @@ def _(rng):
 def _column_and_row(c_or_cr: Any, name: str) -> tuple[Any, Any]:
     if isinstance(c_or_cr, tuple):
         c, r = c_or_cr
-        return _line(c, name), _line(r, name)
-    c = _line(c_or_cr, name)
+        return _vector(c, name), _vector(r, name)
+    c = _vector(c_or_cr, name)
     return c, _conj(c)
 
 
@@ -295,12 +296,12 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
     x = floating(x)
     columns = x[:, None] if x.ndim == 1 else x
     m, n = c.shape[0], r.shape[0]
-    around = np.concatenate([c, r[:0:-1]])
-    whole = [around.dtype.kind, x.dtype.kind].count("c")
-    forth, back = (np.fft.fft, np.fft.ifft) if whole else (np.fft.rfft, np.fft.irfft)
+    circulant_column = np.concatenate([c, r[:0:-1]])
+    is_complex = "c" in (circulant_column.dtype.kind, x.dtype.kind)
+    forward, inverse = (np.fft.fft, np.fft.ifft) if is_complex else (np.fft.rfft, np.fft.irfft)
     length = m + n - 1
-    product = forth(around, length)[:, None] * forth(columns, length, axis=0)
-    out = back(product, length, axis=0)[:m]
+    product = forward(circulant_column, length)[:, None] * forward(columns, length, axis=0)
+    out = inverse(product, length, axis=0)[:m]
     return out[:, 0] if x.ndim == 1 else out
 
 
@@ -323,7 +324,7 @@ def solve_circulant(
     b : array_like
         Right-hand sides, along `baxis`.
     singular : {"raise"}
-        "lstsq" is for plain arrays only.
+        "lstsq" is supported for plain arrays only.
     caxis, baxis, outaxis : int
         The axes of the vectors; the others broadcast.
 
@@ -338,20 +339,20 @@ def solve_circulant(
     """
     if singular != "raise":
         raise ArgumentError(
-            f"solve_circulant of a tensor with singular={singular!r}: a solution of least squares "
-            f"jumps where the matrix is singular. Use 'raise', or lstsq{at(user_line())}."
+            f"solve_circulant of a tensor with singular={singular!r}: only 'raise' is supported, "
+            f"as least-squares solutions are discontinuous. Use lstsq{at(user_line())}."
         )
     c, b = np.moveaxis(floating(c), caxis, -1), np.moveaxis(floating(b), baxis, -1)
-    lines = np.fft.fft(c)
-    size = np.abs(value_of(lines))
+    spectrum = np.fft.fft(c)
+    size = np.abs(value_of(spectrum))
     if not isinstance(size, Handle):
         limit = tol if tol is not None else size.max() * size.shape[-1] * np.finfo(size.dtype).eps
         if np.any(size <= limit):
             raise MatrixError(
-                f"solve_circulant of shape {c.shape}: a matrix is singular, or nearly so. Use "
+                f"solve_circulant of shape {c.shape}: a matrix is singular, up to rounding. Use "
                 f"lstsq with circulant(c){at(user_line())}."
             )
-    x = np.fft.ifft(np.fft.fft(b) / lines)
+    x = np.fft.ifft(np.fft.fft(b) / spectrum)
     if c.dtype.kind != "c" and b.dtype.kind != "c":
         x = np.real(x)
     return np.moveaxis(x, -1, outaxis)
