@@ -1,9 +1,9 @@
-"""Tests of functions of scipy.special: derivatives against mpmath's, to second order.
+"""Tests of functions of scipy.special: derivatives against mpmath, to second order.
 
 `compare(case)` takes a `Case`: our function, the same in mpmath, and points.  mpmath differentiates
-its function by differences of many digits; every way to our derivative has to give that:
+its function by differences with many digits; all ways to compute our derivative must agree with it:
 
-    first    reverse and forward mode, of the rows of vmap, of a graph
+    first    reverse and forward mode, vmap, a graph
     second   reverse over reverse and forward over reverse
 
 `table(cases)` prints the largest relative errors at many points: `make test-all` with `-s`.
@@ -21,15 +21,15 @@ DIGITS = 100
 
 
 class Case(NamedTuple):
-    """A function to be swept over.
+    """A function, its reference, and points.
 
     name : of the function, and of the test.
-    ours : takes numbers or tensors.
-    exact : the same of mpmath's numbers.
+    ours : a function of numbers or tensors.
+    exact : the same function of mpmath numbers.
     points : tuples of operands.
-    slots : by which operands; None for all.
+    slots : the operands to differentiate with respect to; None for all.
     first, second : relative tolerances, of derivatives of first and second order.
-    digits : with which mpmath computes, in steps of a fifth and a quarter of them.
+    digits : the precision of mpmath; steps have a fifth and a quarter of these digits.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Case(NamedTuple):
     digits: int = DIGITS
 
     def is_inside(self, point):
-        """Whether the function has a value there."""
+        """Whether the function is finite there."""
         try:
             with np.errstate(all="ignore"):
                 return bool(np.isfinite(self.ours(*map(np.float64, point))))
@@ -53,7 +53,8 @@ class Case(NamedTuple):
 def exact_derivative(case, point, slot, order):
     """The derivative of mpmath's function, as a float.
 
-    Where two steps disagree, nothing is left but rounding and truncation: the derivative is zero.
+    If two step sizes disagree, only rounding and truncation errors are left: the derivative is
+    zero.
     """
     with mp.workdps(case.digits):
         fixed = [mp.mpf(x) for x in point]
@@ -63,7 +64,7 @@ def exact_derivative(case, point, slot, order):
 
 
 def difference(case, fixed, slot, order, step):
-    """The central difference of an order."""
+    """The central difference quotient of order 1 or 2."""
     x = fixed[slot]
     h = step * (abs(x) or 1)
     left, here, right = [
@@ -73,7 +74,7 @@ def difference(case, fixed, slot, order, step):
 
 
 def along(case, operands, slot):
-    """The function by one operand, elementwise."""
+    """The function of one operand, elementwise."""
 
     def f(x):
         return case.ours(*operands[:slot], x, *operands[slot + 1 :])
@@ -81,23 +82,23 @@ def along(case, operands, slot):
     return f
 
 
-def ways(case, operands, slot):
-    """By name the order and the derivative of every element."""
+def derivatives(case, operands, slot):
+    """For each way to compute it: a name, the order and the derivative for every element."""
     f, x = along(case, operands, slot), operands[slot]
     ones = np.ones_like(x)
     gradient = wg.grad(lambda x: np.sum(f(x)))
-    pushed = lambda x: wg.jvp(f, (x,), (ones,))[1]  # noqa: E731
+    tangent = lambda x: wg.jvp(f, (x,), (ones,))[1]  # noqa: E731
     yield "reverse", 1, gradient(x)
-    yield "forward", 1, pushed(x)
+    yield "forward", 1, tangent(x)
     yield "graph", 1, wg.trace(gradient)(x)(x)
-    rows = wg.vmap(lambda *xs: wg.grad(case.ours, argnums=slot)(*xs))
-    yield "rows", 1, rows(*operands)
+    batched = wg.vmap(lambda *xs: wg.grad(case.ours, argnums=slot)(*xs))
+    yield "vmap", 1, batched(*operands)
     yield "reverse over reverse", 2, wg.grad(lambda x: np.sum(gradient(x)))(x)
     yield "forward over reverse", 2, wg.jvp(gradient, (x,), (ones,))[1]
 
 
 def relative(got, want):
-    """Relative errors; what is below 1e-280 of both counts as nothing."""
+    """Relative errors; values below 1e-280 count as 0."""
     got, want = np.asarray(got, float), np.asarray(want, float)
     size = np.where(np.abs(want) < 1e-280, 1e-280, np.abs(want))
     same = (got == want) | (np.maximum(np.abs(got), np.abs(want)) < 1e-280)
@@ -105,15 +106,15 @@ def relative(got, want):
         return np.where(same, 0.0, np.abs(got - want) / size)
 
 
-def each(case):
-    """For each slot and way: its name, order, and the relative errors at the points."""
+def errors_of(case):
+    """For each slot and way: name, order, relative errors, values, reference."""
     operands = [np.array(column, float) for column in zip(*case.points, strict=True)]
     for slot in range(len(operands)) if case.slots is None else case.slots:
         want = {
             order: [exact_derivative(case, p, slot, order) for p in case.points] for order in (1, 2)
         }
         with np.errstate(all="ignore"):
-            for name, order, got in ways(case, operands, slot):
+            for name, order, got in derivatives(case, operands, slot):
                 yield slot, name, order, relative(got, want[order]), got, want[order]
 
 
@@ -125,19 +126,19 @@ def make_case():
 @pytest.fixture
 def compare():
     def check(case):
-        for slot, name, order, error, got, want in each(case):
+        for slot, name, order, error, got, want in errors_of(case):
             allowed = case.first if order == 1 else case.second
             k = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
             assert error[k] <= allowed, (
-                f"{case.name} at {case.points[k]} by operand {slot}, {name}: {got[k]!r}, but "
+                f"{case.name} at {case.points[k]}, operand {slot}, {name}: {got[k]!r}, but "
                 f"mpmath's derivative of order {order} is {want[k]!r}, error {error[k]:.2g}"
             )
 
     return check
 
 
-def beside(points, rng):
-    """Four points near each."""
+def perturbed(points, rng):
+    """Four points near each point."""
     return [tuple(x * np.exp(0.2 * rng.normal()) for x in p) for p in points * 4]
 
 
@@ -147,18 +148,18 @@ def column(points, slot):
 
 @pytest.fixture
 def table(rng):
-    """Print the largest relative errors at points beside those of the cases, and return them.
+    """Print the largest relative errors at points near those of the cases, and return them.
 
-    Next to a zero of a derivative no digits of it are left: where a change of the operand as large
-    as itself would, by that derivative, change less than a millionth, the point is passed over.
+    Points near a zero of a derivative are skipped, where its relative error is large: those where
+    the derivative times the operand is less than a millionth of the value.
     """
 
-    def worst(cases):
+    def print_table(cases):
         rows = []
         for case in cases:
-            near = list(filter(case.is_inside, beside(case.points, rng)))
+            near = list(filter(case.is_inside, perturbed(case.points, rng)))
             found = {1: 0.0, 2: 0.0}
-            for slot, _, order, error, _, want in each(case._replace(points=near)):
+            for slot, _, order, error, _, want in errors_of(case._replace(points=near)):
                 size = np.abs(np.asarray(want) * column(near, slot) ** order)
                 counted = size >= 1e-6 * np.array([abs(float(case.ours(*p))) for p in near])
                 found[order] = max(found[order], float(np.max(error[counted], initial=0.0)))
@@ -166,4 +167,4 @@ def table(rng):
             print(f"{case.name:20} {len(near):4} points   {found[1]:9.1e} {found[2]:9.1e}")
         return rows
 
-    return worst
+    return print_table

@@ -1,4 +1,4 @@
-"""scipy.linalg: what tensors give is what SciPy gives, and derivatives are those of differences.
+"""scipy.linalg: values against SciPy, derivatives against differences.
 
 Every entry of CASES runs on plain arrays, where SciPy answers, on tensors, in a graph, and through
 check_grads in both modes, to second order.  Factors that are free in sign or phase are tested by
@@ -208,7 +208,7 @@ def leaves(x):
 
 
 def floating(f):
-    """Without the integers among the results, which have no derivative."""
+    """The function without its integer results, which are not differentiable."""
 
     def g(*xs):
         found = [y for y in leaves(f(*xs)) if np.asarray(wg.stop_gradient(y)).dtype.kind in "fc"]

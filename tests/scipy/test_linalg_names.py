@@ -1,4 +1,4 @@
-"""The rest of scipy.linalg's names: values are SciPy's, derivatives those of differences, twice.
+"""Other functions of scipy.linalg: values against SciPy, derivatives to second order.
 
 Each case is a function of real matrices, run on plain arrays, where SciPy answers, on tensors, and
 through check_grads.  What is free in sign or phase is tested by functions that do not depend on it.
@@ -14,8 +14,8 @@ from wengert.testing import check_grads
 la = wg.scipy.linalg
 
 
-def _turning(a):
-    """A real matrix with a pair of conjugate eigenvalues, 1.5 apart from a real one."""
+def _with_complex_pair(a):
+    """A real matrix with two conjugate eigenvalues, at a distance of 1.5 from a real one."""
     return 0.2 * a + np.array([[1.0, 2.0, 0.3], [-0.5, 1.4, 0.2], [0.1, -0.3, -2.0]])
 
 
@@ -24,19 +24,19 @@ def _pair(w):
 
 
 CASES = {
-    "schur with a block": (lambda a: la.schur(_turning(a)), (3, 3)),
+    "schur with a block": (lambda a: la.schur(_with_complex_pair(a)), (3, 3)),
     "rq": (la.rq, (3, 3)),
     "rq of a wide matrix": (lambda a: la.rq(a, mode="economic"), (2, 3)),
     "rq of a tall matrix": (lambda a: la.rq(a, mode="r"), (3, 2)),
     "qr_multiply": (lambda a, c: la.qr_multiply(a, c, "left")[0], (3, 2), (2, 2)),
-    "funm": (lambda a: la.funm(_turning(a), np.exp), (3, 3)),
+    "funm": (lambda a: la.funm(_with_complex_pair(a), np.exp), (3, 3)),
     "expm_cond": (lambda a: la.expm_cond(a), (2, 2)),
     "matrix_balance": (
         lambda a: la.matrix_balance(a * np.array([1.0, 1e3, 1e-2]))[0],
         (3, 3),
     ),
     "subspace_angles": (la.subspace_angles, (4, 2), (4, 1)),
-    "rsf2csf": (lambda a: la.rsf2csf(*la.schur(_turning(a)[:2, :2])), (3, 3)),
+    "rsf2csf": (lambda a: la.rsf2csf(*la.schur(_with_complex_pair(a)[:2, :2])), (3, 3)),
     "cdf2rdf": (_pair, (2,)),
     "fiedler": (la.fiedler, (3,)),
     "fiedler_companion": (lambda a: la.fiedler_companion(a + 3.0), (5,)),
@@ -62,7 +62,7 @@ def _parts(x):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_values_are_those_of_scipy(name):
+def test_values(name):
     fun, arrays = _given(name)
     got = _parts(fun(*map(wg.tensor, arrays)))
     for x, y in zip(got, _parts(fun(*arrays)), strict=True):
@@ -71,14 +71,14 @@ def test_values_are_those_of_scipy(name):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_derivatives_are_those_of_differences(name):
+def test_derivatives(name):
     fun, arrays = _given(name)
     check_grads(fun, tuple(arrays), order=2, entries=False)
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SOME)
-def test_native_code_gives_the_same(name):
+def test_native_code_agrees(name):
     fun, arrays = _given(name)
 
     def total(*xs):
@@ -96,18 +96,18 @@ def _flat(x):
     return [p for y in x for p in _flat(y)] if isinstance(x, tuple) else [x]
 
 
-def test_a_rotation_has_no_derivative_of_its_real_form():
+def test_the_real_schur_form_of_a_rotation_is_not_differentiable():
     with pytest.raises(MatrixError, match="columns is not unique"):
         wg.grad(lambda a: la.schur(a)[0].sum())(np.array([[0.0, 1.0], [-1.0, 0.0]]))
 
 
-def test_the_complex_form_of_a_rotation_has_one():
+def test_the_complex_schur_form_of_a_rotation_is_differentiable():
     f = lambda a: np.sum(np.diagonal(la.schur(a, "complex")[0]).imag ** 2)  # noqa: E731
     slope = wg.grad(f)(np.array([[0.0, 1.0], [-1.0, 0.0]]))
     np.testing.assert_allclose(slope, [[0.0, 2.0], [-2.0, 0.0]], atol=1e-12)
 
 
-def test_steps_and_orders_of_hankels_transform_have_derivatives():
+def test_hankel_transforms_are_differentiable_in_step_and_order():
     a = np.random.default_rng(0).normal(size=5)
     check_grads(lambda *x: wg.scipy.fft.fht(a, *x), (0.2, 0.5, 0.1, 0.3), order=2, entries=False)
     check_grads(wg.scipy.fft.fhtoffset, (0.2, 0.5, 0.1, 0.3), order=2, entries=False)
@@ -126,7 +126,7 @@ def test_cosine_and_sine_transforms_are_native(kind, type):
         )
 
 
-def test_complex_cosines_are_orthogonal_as_scipys_are():
+def test_complex_cosine_transforms_are_orthogonal_as_in_scipy():
     z = np.array([1.0 + 2j, 0.5, -1j])
     for ends in (True, False, None):
         f = lambda z: wg.scipy.fft.dct(z, 2, orthogonalize=ends)  # noqa: B023, E731
@@ -150,13 +150,13 @@ def test_a_determinant_and_its_gradient_share_a_factorization(complex_):
         np.testing.assert_allclose(slope, wanted, rtol=1e-9, atol=1e-11 * np.abs(wanted).max())
 
 
-def test_singular_matrices_in_a_shared_step_are_refused_as_by_themselves():
+def test_singular_matrices_in_a_shared_factorization_are_an_error():
     f = wg.jit(lambda a: (np.linalg.slogdet(a)[1], np.linalg.inv(a)))
     with pytest.raises(MatrixError, match="ingular"):
         f(np.ones((9, 9)))
 
 
-def test_determinants_of_two_rows_at_the_ends_of_the_numbers():
+def test_determinants_of_2x2_matrices_near_overflow_and_underflow():
     det = wg.jit(np.linalg.det)
     for rows, want in (
         ([[1e200, 1e200], [1e200, 1e200]], 0.0),

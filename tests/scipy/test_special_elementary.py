@@ -1,4 +1,4 @@
-"""Elementary functions, entropies, losses and transforms: slopes against mpmath's, and ends."""
+"""Elementary functions, entropies, losses and transforms: derivatives against mpmath, limits."""
 
 import mpmath as mp
 import numpy as np
@@ -27,7 +27,7 @@ def inverse(y, p):
     return mp.exp(mp.log1p(p * y) / p) if p else mp.exp(y)
 
 
-def inverse_less(y, p):
+def inverse_of_1p(y, p):
     return mp.expm1(mp.log1p(p * y) / p) if p else mp.expm1(y)
 
 
@@ -56,7 +56,7 @@ CASES = [
     ("boxcox", sp.boxcox, power, POWERS),
     ("boxcox1p", sp.boxcox1p, lambda x, p: power(1 + x, p), [*POWERS, (1e-9, 1e-9), (-0.7, 2)]),
     ("inv_boxcox", sp.inv_boxcox, inverse, INVERSE),
-    ("inv_boxcox1p", sp.inv_boxcox1p, inverse_less, [*INVERSE, (1e-9, 1e-9)]),
+    ("inv_boxcox1p", sp.inv_boxcox1p, inverse_of_1p, [*INVERSE, (1e-9, 1e-9)]),
     ("xlogy", sp.xlogy, lambda x, y: x * mp.log(y), [*PAIRS, (0, 2), (-1, 2)]),
     ("xlog1py", sp.xlog1py, lambda x, y: x * mp.log1p(y), [*PAIRS, (0, 2), (2, -0.5)]),
     ("entr", sp.entr, lambda x: -x * mp.log(x), ones([0.3, 1e-5, 1, 7])),
@@ -85,8 +85,8 @@ def slope(f, *point, by=0):
         return got
 
 
-def test_transforms_through_zero():
-    """By lambda at lambda = 0: L^2 / 2, L^3 / 3 and so on; of the inverse -y^2 e^y / 2."""
+def test_transforms_at_lambda_0():
+    """With respect to lambda at 0: L^2 / 2, L^3 / 3 ...; for the inverse -y^2 e^y / 2."""
     x, log = 2.0, np.log(2.0)
     by = lambda f: wg.grad(f, argnums=1)  # noqa: E731
     assert slope(sp.boxcox, x, 0.0, by=1) == pytest.approx(log**2 / 2, rel=1e-15)
@@ -97,14 +97,14 @@ def test_transforms_through_zero():
     assert slope(sp.boxcox1p, x - 1, 0.0, by=1) == pytest.approx(log**2 / 2, rel=1e-15)
 
 
-def test_transforms_at_their_ends():
+def test_transforms_at_the_ends_of_their_domain():
     assert slope(sp.boxcox, 0.0, 2.0, by=1) == 0.25
     assert [slope(sp.boxcox, 0.0, p) for p in (0.5, 1.0, 2.0)] == [inf, 1.0, 0.0]
     # (1 + lambda y)^(1 / lambda - 1) where 1 + lambda y is 0
     assert [slope(sp.inv_boxcox, -1 / p, p) for p in (0.5, 1.0, 2.0)] == [0.0, 1.0, inf]
 
 
-def test_logarithms_times_zero():
+def test_zero_times_logarithm():
     assert slope(sp.xlogy, 0.0, 0.0, by=1) == 0.0
     assert slope(sp.xlogy, 0.0, 0.0) == -inf
     assert slope(sp.xlogy, 0.0, -1.0, by=1) == 0.0
@@ -124,14 +124,14 @@ def test_a_cross_entropy_with_zeros_is_finite():
     np.testing.assert_allclose(wg.grad(lambda q: np.sum(sp.xlogy(p, q)))(q), p / q, rtol=1e-15)
 
 
-def test_losses_where_they_have_kinks():
+def test_losses_at_kinks():
     assert slope(sp.pseudo_huber, 0.0, -2.0) == 2.0
     assert slope(sp.pseudo_huber, 0.0, -2.0, by=1) == 0.0
     assert slope(sp.pseudo_huber, 0.0, 0.0, by=1) == 0.0
     assert slope(sp.huber, 1.0, 1.0, by=1) == 1.0
 
 
-def test_logistic_ends():
+def test_logistic_functions_at_infinity():
     assert slope(sp.logit, 0.0) == inf
     assert slope(sp.logit, 1.0) == inf
     assert [slope(sp.expit, x) for x in (1e3, -1e3, inf, -inf)] == [0.0] * 4
@@ -150,7 +150,7 @@ def test_quotients_at_zero_to_any_order(n):
 
 
 @pytest.mark.parametrize("name", sp.__all__)
-def test_ufuncs_are_scipys_own(name):
+def test_ufuncs_are_those_of_scipy(name):
     theirs = getattr(scipy.special, name)
     if isinstance(theirs, np.ufunc):
         assert getattr(sp, name) is theirs

@@ -1,4 +1,4 @@
-"""Elliptic integrals and functions, the arithmetic-geometric mean: derivatives against mpmath's."""
+"""Elliptic integrals and functions, the arithmetic-geometric mean: derivatives against mpmath."""
 
 import mpmath as mp
 import numpy as np
@@ -74,7 +74,7 @@ def test_complex_derivatives(f, number, rng):
     check_grads(f, tuple(point), order=2, entries=False)
 
 
-def test_ends():
+def test_ends_of_the_domain():
     slope = lambda f, *xs, by=0: float(wg.grad(f, argnums=by)(*xs))  # noqa: E731
     with np.errstate(all="ignore"):
         assert slope(sp.ellipk, 0.0) == pytest.approx(np.pi / 8, rel=1e-15)

@@ -1,4 +1,4 @@
-"""Error functions and the normal distribution: derivatives against mpmath's, and far tails."""
+"""Error functions and the normal distribution: derivatives against mpmath, far tails."""
 
 import mpmath as mp
 import numpy as np
@@ -73,7 +73,7 @@ def test_derivatives(row, compare, make_case):
     compare(make_case(*what, **options))
 
 
-def test_erfcinv_is_the_inverse():
+def test_erfcinv_is_the_inverse_of_erfc():
     x = np.array([1e-300, 1e-9, 0.3, 1.0, 1.7, 2 - 1e-9])
     got = wg.grad(lambda x: np.sum(sp.erfcinv(x)))(x)
     want = [float(-mp.sqrt(mp.pi) / 2 * mp.exp(mp.mpf(y) ** 2)) for y in sp.erfcinv(x)]
@@ -101,8 +101,8 @@ def test_derivatives_of_faddeeva(z):
         assert abs(complex(family(np.array(z), n=n)) - want) <= 2e-12 * abs(want)
 
 
-def test_logarithm_of_the_normal_distribution_far_out():
-    """Its slope is -x (1 + 1/x^2 - ...) far below, and vanishes as the density does above."""
+def test_log_ndtr_in_far_tails():
+    """The derivative is -x (1 + 1/x^2 - ...) for large negative x, and tends to 0 at infinity."""
     slope = wg.grad(sp.log_ndtr)
     for x in (-1e3, -1e8, -1e160):
         assert float(slope(x)) == pytest.approx(-x + 1 / -x, rel=1e-11)
@@ -112,8 +112,8 @@ def test_logarithm_of_the_normal_distribution_far_out():
     assert float(wg.jit(slope)(-1e3)) == pytest.approx(float(slope(-1e3)), rel=1e-14)
 
 
-def test_profiles_without_width():
-    """sigma = 0 is Cauchy's density, gamma = 0 the normal one."""
+def test_voigt_profiles_with_a_width_of_zero():
+    """For sigma = 0 the Cauchy density, for gamma = 0 the normal density."""
     got = float(wg.grad(sp.voigt_profile)(1.0, 0.0, 2.0))
     assert got == pytest.approx(-2 * 2 / (np.pi * 25), rel=1e-14)
     got = float(wg.grad(sp.voigt_profile)(9.0, 1.0, 0.0))

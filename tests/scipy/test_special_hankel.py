@@ -1,4 +1,4 @@
-"""Hankel's functions by their order behind the cut, where SciPy's arguments lie above it."""
+"""Order derivatives of Hankel functions on the branch cut, where SciPy takes the upper side."""
 
 import mpmath as mp
 import numpy as np
@@ -20,7 +20,7 @@ SCALES = {
 def test_derivatives_with_respect_to_the_order_at_negative_arguments(name, v, x):
     f, exact = getattr(wg.scipy.special, name), getattr(mp, name[:7])
 
-    def slope(v):
+    def derivative(v):
         return wg.jvp(lambda v: f(v, x), (v,), (1.0,))[1]
 
     with mp.workdps(30):
@@ -28,14 +28,14 @@ def test_derivatives_with_respect_to_the_order_at_negative_arguments(name, v, x)
             complex(SCALES[name](x) * mp.diff(lambda u: exact(u, mp.mpc(x, 0)), v, n))
             for n in (1, 2)
         ]
-    np.testing.assert_allclose(complex(slope(v)), wants[0], rtol=2e-14)
-    np.testing.assert_allclose(complex(wg.jvp(slope, (v,), (1.0,))[1]), wants[1], rtol=2e-14)
+    np.testing.assert_allclose(complex(derivative(v)), wants[0], rtol=2e-14)
+    np.testing.assert_allclose(complex(wg.jvp(derivative, (v,), (1.0,))[1]), wants[1], rtol=2e-14)
 
 
 @pytest.mark.parametrize("name", ["hankel1", pytest.param("hankel2", marks=pytest.mark.slow)])
 def test_native_code_agrees(name):
-    def slope(v, x):
+    def derivative(v, x):
         return wg.jvp(lambda v: getattr(wg.scipy.special, name)(v, x), (v,), (np.ones(3),))[1]
 
     v, x = np.array([0.3, 2.0, 1.5]), np.array([-1.7, -3.0, 2.0])
-    np.testing.assert_allclose(wg.jit(slope)(v, x), slope(v, x), rtol=2e-14)
+    np.testing.assert_allclose(wg.jit(derivative)(v, x), derivative(v, x), rtol=2e-14)

@@ -1,4 +1,4 @@
-"""Integrals, Lambert's, Airy's and Kelvin's functions: slopes against mpmath's, and at zero."""
+"""Integrals, Lambert W, Airy and Kelvin functions: derivatives against mpmath, and at zero."""
 
 import mpmath as mp
 import numpy as np
@@ -25,12 +25,12 @@ def result(f, k):
     return lambda x: f(x)[k]
 
 
-def ber_slope(x, part):
+def ber_derivative(x, part):
     turn = mp.exp(3j * mp.pi / 4)
     return part(-turn * mp.besselj(1, x * turn))
 
 
-def ker_slope(x, part):
+def ker_derivative(x, part):
     turn = mp.exp(1j * mp.pi / 4)
     return part(-turn * mp.besselk(1, x * turn))
 
@@ -39,7 +39,7 @@ def scaled(f, k):
     return lambda x: f(x, derivative=k) * mp.exp((1 if f is mp.airyai else -1) * 2 * x**1.5 / 3)
 
 
-# SciPy's ker and kei have errors of 1e-10 around x = 8, and their slopes are SciPy's.
+# SciPy's ker and kei, and their derivatives, have errors of 1e-10 around x = 8.
 FEW = ones([0.3, 2.5, 8.5])
 LOOSE = {"first": 1e-9, "second": 1e-9, "digits": 40}
 CASES = [
@@ -73,12 +73,12 @@ CASES = [
     ("wrightomega", sp.wrightomega, lambda x: mp.lambertw(mp.exp(x)), ones(REAL), {}),
     ("ber", sp.ber, lambda x: mp.ber(0, x), ones(REAL), {}),
     ("bei", sp.bei, lambda x: mp.bei(0, x), ones(REAL), {}),
-    ("berp", sp.berp, lambda x: ber_slope(x, mp.re), ones(REAL), {}),
-    ("beip", sp.beip, lambda x: ber_slope(x, mp.im), ones(REAL), {}),
+    ("berp", sp.berp, lambda x: ber_derivative(x, mp.re), ones(REAL), {}),
+    ("beip", sp.beip, lambda x: ber_derivative(x, mp.im), ones(REAL), {}),
     ("ker", sp.ker, lambda x: mp.ker(0, x), FEW, LOOSE),
     ("kei", sp.kei, lambda x: mp.kei(0, x), FEW, LOOSE),
-    ("kerp", sp.kerp, lambda x: ker_slope(x, mp.re), FEW, LOOSE),
-    ("keip", sp.keip, lambda x: ker_slope(x, mp.im), FEW, LOOSE),
+    ("kerp", sp.kerp, lambda x: ker_derivative(x, mp.re), FEW, LOOSE),
+    ("keip", sp.keip, lambda x: ker_derivative(x, mp.im), FEW, LOOSE),
     ("ai", result(sp.airy, 0), mp.airyai, ones([*AIRY, -2.5, -9.9, 0.0]), {}),
     ("aip", result(sp.airy, 1), lambda x: mp.airyai(x, derivative=1), ones([*AIRY, -2.5, 0.0]), {}),
     ("bi", result(sp.airy, 2), mp.airybi, ones([*AIRY, -2.5, 0.0]), {}),
@@ -120,7 +120,7 @@ def derivatives(f, x, n):
 
 
 def test_at_zero():
-    """The slopes of Si and Shi are 1 - x^2/6 + x^4/120 and 1 + x^2/6 + x^4/120."""
+    """The derivatives of Si and Shi are 1 - x^2/6 + x^4/120 ... and 1 + x^2/6 + x^4/120 ..."""
     want = [1, 0, -1 / 3, 0, 1 / 5]
     assert derivatives(result(sp.sici, 0), 0.0, 5) == pytest.approx(want, abs=1e-15)
     assert derivatives(result(sp.shichi, 0), 0.0, 5) == pytest.approx(np.abs(want), abs=1e-15)
@@ -133,7 +133,7 @@ def test_at_zero():
     assert derivatives(lambda x: sp.expn(3, x), 0.0, 1) == [-1.0]
 
 
-def test_several_results_come_in_scipys_order():
+def test_the_order_of_several_results_is_that_of_scipy():
     x = np.array([0.3, 2.0])
     for f in (sp.sici, sp.shichi, sp.fresnel, sp.airy, sp.airye, sp.kelvin):
         for got, want in zip(f(wg.tensor(x)), f(x), strict=True):

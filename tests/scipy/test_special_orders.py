@@ -1,8 +1,8 @@
-"""Functions of orders and parameters against mpmath: by every real argument, to second order.
+"""Functions of orders and parameters against mpmath: all real arguments, to second order.
 
-CASES gives for a name of wengert.scipy.special the same function of mpmath numbers and ordinary
-points, the first of which every run looks at.  HARD adds points that hurt: small and large
-operands, next to integers, both sides of a transition, far tails.
+CASES has for a name of wengert.scipy.special the same function of mpmath numbers, and ordinary
+points, the first of which is always tested.  HARD adds difficult points: small and large operands,
+near integers, both sides of a change of method, far tails.
 """
 
 import mpmath as mp
@@ -14,16 +14,16 @@ import wengert as wg
 import wengert.scipy.special as special
 
 
-def beta_share(a, b, x):
+def betainc(a, b, x):
     return mp.betainc(a, b, 0, x, regularized=True)
 
 
-def gamma_share(a, x):
+def gammainc(a, x):
     return mp.gammainc(a, 0, x, regularized=True)
 
 
 def student(df, t):
-    return (1 + mp.sign(t) * beta_share(mp.mpf(1) / 2, df / 2, t * t / (df + t * t))) / 2
+    return (1 + mp.sign(t) * betainc(mp.mpf(1) / 2, df / 2, t * t / (df + t * t))) / 2
 
 
 def kolmogorov(y):
@@ -61,10 +61,10 @@ CASES = {
     "k1e": (lambda x: mp.exp(x) * mp.besselk(1, x), [(1.3,), (30.0,)]),
     "struve": (mp.struveh, [(0.7, 1.4), (-0.3, 6.0), (2.0, 0.2)]),
     "modstruve": (mp.struvel, [(0.7, 1.4), (-0.3, 6.0), (2.0, 0.2)]),
-    "gammainc": (gamma_share, [(1.7, 0.9), (0.3, 4.0), (20.0, 15.0)]),
+    "gammainc": (gammainc, [(1.7, 0.9), (0.3, 4.0), (20.0, 15.0)]),
     "gammaincc": (lambda a, x: mp.gammainc(a, x, regularized=True), [(1.7, 3.1), (20.0, 25.0)]),
-    "betainc": (beta_share, [(1.7, 0.9, 0.4), (0.3, 4.0, 0.7), (20.0, 15.0, 0.5)]),
-    "betaincc": (lambda a, b, x: beta_share(b, a, 1 - x), [(1.7, 0.9, 0.8), (0.3, 4.0, 0.7)]),
+    "betainc": (betainc, [(1.7, 0.9, 0.4), (0.3, 4.0, 0.7), (20.0, 15.0, 0.5)]),
+    "betaincc": (lambda a, b, x: betainc(b, a, 1 - x), [(1.7, 0.9, 0.8), (0.3, 4.0, 0.7)]),
     "hyp0f1": (mp.hyp0f1, [(1.3, 0.8), (2.5, -30.0), (-0.4, 2.0)]),
     "hyp1f1": (mp.hyp1f1, [(1.3, 0.7, 0.8), (-2.0, 1.5, 3.0), (0.4, 2.2, -12.0)]),
     "hyp2f1": (mp.hyp2f1, [(1.3, 0.7, 2.1, 0.4), (0.5, 1.5, 1.2, -3.0), (1.0, -2.0, 0.6, 0.9)]),
@@ -78,16 +78,16 @@ CASES = {
     "eval_jacobi": (mp.jacobi, [(1.3, 0.6, 0.2, 0.4), (3.0, 1.5, 0.5, -0.7)]),
     "eval_laguerre": (lambda n, x: mp.laguerre(n, 0, x), [(1.3, 0.4), (3.0, 2.5)]),
     "eval_genlaguerre": (mp.laguerre, [(1.3, 0.6, 0.4), (3.0, 1.5, 2.5)]),
-    "chdtr": (lambda v, x: gamma_share(v / 2, x / 2), [(3.1, 2.0)]),
-    "chdtrc": (lambda v, x: 1 - gamma_share(v / 2, x / 2), [(3.1, 2.0)]),
-    "gdtr": (lambda a, b, x: gamma_share(b, a * x), [(1.4, 2.3, 0.8)]),
-    "gdtrc": (lambda a, b, x: 1 - gamma_share(b, a * x), [(1.4, 2.3, 0.8)]),
+    "chdtr": (lambda v, x: gammainc(v / 2, x / 2), [(3.1, 2.0)]),
+    "chdtrc": (lambda v, x: 1 - gammainc(v / 2, x / 2), [(3.1, 2.0)]),
+    "gdtr": (lambda a, b, x: gammainc(b, a * x), [(1.4, 2.3, 0.8)]),
+    "gdtrc": (lambda a, b, x: 1 - gammainc(b, a * x), [(1.4, 2.3, 0.8)]),
     "fdtr": (
-        lambda a, b, x: beta_share(a / 2, b / 2, a * x / (a * x + b)),
+        lambda a, b, x: betainc(a / 2, b / 2, a * x / (a * x + b)),
         [(3.0, 4.5, 0.8), (2.0, 3.0, 9.0)],
     ),
     "fdtrc": (
-        lambda a, b, x: beta_share(b / 2, a / 2, b / (a * x + b)),
+        lambda a, b, x: betainc(b / 2, a / 2, b / (a * x + b)),
         [(3.0, 4.5, 0.8), (2.0, 3.0, 9.0)],
     ),
     "stdtr": (student, [(3.2, 0.8), (1.0, -2.5), (30.0, 0.1)]),
@@ -145,12 +145,12 @@ HARD = {
 }  # fmt: skip
 HARD["yv"] = [p for p in HARD["jv"] if p != (300.0, 299.0)]
 
-RTOL = 2e-11  # relative to the largest of function, slope and curvature along the same arguments
-VALUE = 1e-12  # SciPy's own functions are no better
+RTOL = 2e-11  # relative to the largest of value, first and second derivative
+VALUE = 1e-12  # the accuracy of SciPy's functions
 
 
 def exact_derivatives(f, point):
-    """Value, gradient and Hessian, by differences of 80 digits."""
+    """Value, gradient and Hessian, by differences with 80 digits."""
     with mp.workdps(80):
         x = [mp.mpf(v) for v in point]
         step = [mp.mpf(10) ** -20 * max(abs(v), 1) for v in x]
@@ -174,7 +174,7 @@ def exact_derivatives(f, point):
 
 
 def compare(name, point):
-    """The worst error of value, gradient and Hessian; each mode."""
+    """The largest error of value, gradient and Hessian, in each mode."""
     oracle, _ = CASES[name]
     value, gradient, hessian = exact_derivatives(oracle, point)
     function = getattr(special, name)
@@ -220,7 +220,7 @@ def test_at_hard_points(name, point):
 
 # ---- inverses ------------------------------------------------------------------------------------
 
-INVERSES = {  # the inverse, the function, which operand is the probability, and a point
+INVERSES = {  # inverse, function, index of the probability, and a point
     "gammaincinv": ("gammainc", 1, (2.3, 0.4)),
     "gammainccinv": ("gammaincc", 1, (2.3, 0.4)),
     "betaincinv": ("betainc", 2, (2.3, 0.7, 0.4)),
@@ -243,7 +243,7 @@ INVERSES = {  # the inverse, the function, which operand is the probability, and
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("name", INVERSES)
-def test_an_inverse_undoes_its_function_to_second_order(name):
+def test_compositions_with_the_inverse_are_the_identity_to_second_order(name):
     forward, place, point = INVERSES[name]
     inverse, function = getattr(special, name), getattr(special, forward)
     whole = [i for i, v in enumerate(point) if isinstance(v, int)]
@@ -264,7 +264,7 @@ def test_an_inverse_undoes_its_function_to_second_order(name):
     np.testing.assert_allclose(wg.hessian(around)(x), 0.0, atol=1e-7)
 
 
-# ---- graphs, rows, dtypes ------------------------------------------------------------------------
+# ---- graphs, batches, dtypes ---------------------------------------------------------------------
 
 
 def slow(name):
@@ -274,7 +274,7 @@ def slow(name):
 @pytest.mark.parametrize(
     "name", ["jv", slow("gammainc"), "betainc", slow("hyp1f1"), "stdtr", slow("fdtr")]
 )
-def test_compiled_and_in_rows(name):
+def test_compiled_and_batched(name):
     point = np.array(CASES[name][1][0])
     rows = point * np.array([[1.0], [1.1], [0.9]])
     function = getattr(special, name)
@@ -285,13 +285,13 @@ def test_compiled_and_in_rows(name):
     np.testing.assert_allclose(wg.jit(wg.vmap(slopes))(rows), want, rtol=1e-12)
 
 
-def test_third_order_by_the_order():
+def test_third_derivative_with_respect_to_the_order():
     third = wg.grad(wg.grad(wg.grad(lambda v: special.kv(v, 2.0))))(1.3)
     with mp.workdps(40):
         assert third == pytest.approx(float(mp.diff(lambda v: mp.besselk(v, 2), 1.3, 3)), rel=1e-11)
 
 
-def test_scipys_own_functions_meet_tensors():
+def test_functions_of_scipy_accept_tensors():
     slope = wg.grad(lambda a: scipy.special.gammainc(a, 2.0))(1.5)
     assert slope == pytest.approx(wg.grad(lambda a: special.gammainc(a, 2.0))(1.5), rel=0)
     assert special.gammainc(1.5, 2.0) == scipy.special.gammainc(1.5, 2.0)
@@ -305,7 +305,7 @@ def test_single_precision_is_kept():
     np.testing.assert_allclose(by_v, want, rtol=1e-6)
 
 
-def test_functions_of_a_complex_argument_are_differentiable_in_it_and_not_in_the_order():
+def test_complex_arguments_are_differentiable_but_not_with_respect_to_the_order():
     z = np.array(1.3 + 0.4j)
     slope = wg.jvp(lambda z: special.jv(0.7, z), (z,), (np.array(1.0 + 0j),))[1]
     with mp.workdps(30):
@@ -343,7 +343,7 @@ def test_complex_values_and_arguments(name):
     assert by_order == pytest.approx(want, rel=1e-12)
 
 
-def test_at_the_ends_derivatives_are_limits():
+def test_derivatives_at_the_ends_are_limits():
     with np.errstate(all="ignore"):
         assert wg.grad(lambda a: special.gammainc(a, 0.0))(2.0) == 0.0
         assert wg.grad(lambda x: special.gammainc(1.0, x))(0.0) == 1.0
@@ -356,7 +356,7 @@ def test_at_the_ends_derivatives_are_limits():
         assert np.isinf(wg.grad(special.zeta)(1.0))
 
 
-def test_hurwitz_zeta_by_both():
+def test_hurwitz_zeta_with_respect_to_both_arguments():
     point = np.array([2.3, 0.7])
     hessian = wg.hessian(lambda p: special.zeta(p[0], p[1]))(point)
     _, gradient, want = exact_derivatives(mp.zeta, point)
@@ -396,7 +396,7 @@ def test_spherical_bessel_functions_at_the_origin():
 
 @pytest.mark.skipif(not hasattr(scipy.special, "sph_harm_y"), reason="SciPy before 1.15")
 @pytest.mark.parametrize(("n", "m"), [(0, 0), (2, 1), (3, -2), (2, 2)])
-def test_spherical_harmonics_by_both_angles(n, m):
+def test_spherical_harmonics_with_respect_to_both_angles(n, m):
     angles = np.array([0.7, 1.9])
     for part, of in ((np.real, mp.re), (np.imag, mp.im)):
         value, gradient, hessian = exact_derivatives(
@@ -413,8 +413,8 @@ def test_spherical_harmonics_by_both_angles(n, m):
 
 @pytest.mark.skipif(not hasattr(scipy.special, "sph_harm_y"), reason="SciPy before 1.15")
 @pytest.mark.parametrize("theta", [-0.7, 4.0, 310.0])
-def test_spherical_harmonics_beyond_the_poles_are_mirrored(theta):
-    # There is a rotation by pi between: SciPy's values are those of the polar angle inside [0, pi].
+def test_spherical_harmonics_beyond_the_poles(theta):
+    # SciPy's values are those of the polar angle in [0, pi], without the rotation of phi by pi.
     inside = np.arccos(np.cos(theta))
     f = lambda t: special.sph_harm_y(3, 2, t, 0.4).real  # noqa: E731
     np.testing.assert_allclose(f(theta), f(inside), rtol=1e-12)
@@ -424,7 +424,7 @@ def test_spherical_harmonics_beyond_the_poles_are_mirrored(theta):
     np.testing.assert_allclose(second(theta), second(inside), rtol=1e-11)
 
 
-def test_ferrers_function_by_its_argument_only():
+def test_ferrers_function_with_respect_to_its_argument_only():
     _, gradient, hessian = exact_derivatives(lambda x: mp.re(mp.legenp(3, 1, x)), (0.4,))
     slope = wg.grad(lambda x: special.lpmv(1, 3, x))
     assert slope(0.4) == pytest.approx(gradient[0], rel=1e-12)

@@ -11,7 +11,7 @@ from wengert.testing import check_grads
 inf = np.inf
 
 
-def test_values_are_scipys(rng):
+def test_values(rng):
     x = rng.normal(size=(3, 4)) * 10
     for f in (sp.logsumexp, sp.softmax, sp.log_softmax):
         theirs = getattr(scipy.special, f.__name__)
@@ -34,7 +34,7 @@ def test_gradients_of_large_operands(backend):
         np.testing.assert_allclose(grad(f)(np.array(x)), want, rtol=1e-12)
 
 
-def test_rows_of_minus_infinity():
+def test_slices_of_minus_infinity():
     rows = np.array([[-inf, -inf], [1.0, -inf]])
     got = wg.grad(lambda x: np.sum(sp.logsumexp(x, axis=1)[1:]))(rows)
     np.testing.assert_array_equal(got, [[0.0, 0.0], [1.0, 0.0]])
@@ -56,8 +56,8 @@ def test_weights_and_signs(rng):
     np.testing.assert_allclose(got, share / share.sum(), rtol=1e-14)
 
 
-def ways_of(f, *args):
-    """The derivatives of f by all arguments: eager and compiled, in both modes."""
+def derivatives_in_all_modes(f, *args):
+    """The derivatives of f with respect to all arguments: eager and compiled, in both modes."""
     wrt = tuple(range(len(args)))
     for compiled in (lambda g: g, wg.jit):
         for jacobian in (wg.jacfwd, wg.jacrev):
@@ -72,7 +72,7 @@ ZERO_WEIGHTS = [  # a, b, derivative with respect to a, derivative with respect 
     ([0.0, 0.0, 0.0], [2.0, 0.0, 5.0], [2 / 7, 0, 5 / 7], [1 / 7, 1 / 7, 1 / 7]),
     ([0.0, 1e3, 0.0], [1.0, 0.0, 1.0], [0.5, 0, 0.5], [0.5, inf, 0.5]),  # e**1000 overflows
     ([0.0, -inf, inf], [1.0, 0.0, 0.0], [1, 0, 0], [1, 0, inf]),
-    ([0.0, 800.0, -inf], [0.0, 0.0, 0.0], [0, 0, 0], [inf, inf, 0]),  # the slope of log at 0
+    ([0.0, 800.0, -inf], [0.0, 0.0, 0.0], [0, 0, 0], [inf, inf, 0]),  # the derivative of log at 0
     ([0.0, 0.0], [1.0, -1.0], [inf, -inf], [inf, inf]),
 ]
 
@@ -85,15 +85,15 @@ def test_derivatives_with_respect_to_weights_that_are_zero(row):
     with np.errstate(all="ignore"):
         want = scipy.special.logsumexp(a, b=b) if np.any(b) else -inf  # SciPy: NaN for 800
         assert weighted(wg.tensor(a), wg.tensor(b)).item() == pytest.approx(want, rel=1e-15)
-    for got in ways_of(weighted, a, b):
+    for got in derivatives_in_all_modes(weighted, a, b):
         np.testing.assert_allclose(got[0], by_a, rtol=1e-14)
         np.testing.assert_allclose(got[1], by_b, rtol=1e-14)
 
 
-def test_hessian_by_weights_that_are_zero():
+def test_hessian_with_respect_to_weights_that_are_zero():
     a, b = np.zeros(3), np.array([2.0, 0.0, 5.0])
     p = b / 7
-    across = (np.eye(3) - p[:, None]) / 7  # of exp(a_j) / s by a_i
+    across = (np.eye(3) - p[:, None]) / 7  # the derivative of exp(a_j) / s with respect to a_i
     for jacobian in (wg.jacfwd, wg.jacrev):
         for compiled in (lambda g: g, wg.jit):
             h = compiled(jacobian(wg.grad(weighted, argnums=(0, 1)), argnums=(0, 1)))(a, b)

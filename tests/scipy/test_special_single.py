@@ -1,7 +1,7 @@
-"""Kelvin's functions of tensors in single precision, where SciPy's own loop loses its digits.
+"""Kelvin functions of tensors in single precision, where SciPy's loop is inaccurate.
 
-scipy.special.keip of a float32 array is wrong by more than its size at 10; what runs for tensors,
-and natively, is computed in double.
+scipy.special.keip of a float32 array has an error larger than its value at 10; for tensors, and in
+native code, it is computed in double precision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spherical Bessel functions of orders that are not integers: of the whole part, as SciPy's."""
+"""Spherical Bessel functions of orders that are not integers, which SciPy truncates."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import wengert.scipy.special as ours
 
 @pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
 @pytest.mark.parametrize("order", [1.7, np.array([0.3, 2.9])])
-def test_value_and_slope_are_of_the_whole_part(name, order):
+def test_value_and_derivative_are_those_of_the_truncated_order(name, order):
     f, z = getattr(ours, name), 1.5
     want = getattr(theirs, name)(np.trunc(order).astype(int), z, derivative=True)
     np.testing.assert_allclose(wg.jvp(lambda z: f(order, z), (z,), (1.0,))[1], want, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""SciPy's families come when they are asked for: by name, by SciPy's function, by a saved graph."""
+"""Subpackages of wengert.scipy are imported when needed: by name, by a ufunc, by a saved graph."""
 
 import subprocess
 import sys
@@ -11,44 +11,48 @@ import wengert as wg
 from wengert._engine.core.op import lookup
 from wengert.errors import NotDifferentiableError, RegistryError
 
-LIGHT = """
+IMPORT_ONLY = """
 import sys, wengert
 print([m for m in ("scipy.special", "scipy.linalg", "wengert.scipy") if m in sys.modules])
 """
-BY_UFUNC = """
+UFUNC = """
 import scipy.special, numpy, wengert
 print(float(wengert.grad(scipy.special.gammaln)(1.0)))
 print(float(wengert.trace(wengert.grad(scipy.special.gammaln))(1.0)(1.0)))
 """
-BY_FILE = """
+SAVED_GRAPH = """
 import sys, wengert
 print(float(wengert.load(sys.argv[1])(1.0)))
 """
 
 
-def fresh(code, *arguments):
-    """What a new process prints."""
+def run_in_new_process(code, *arguments):
+    """The output of a new process, by line."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
     return done.stdout.split("\n")[:-1]
 
 
-def test_import_loads_none_of_them():
-    assert fresh(LIGHT) == ["[]"]
+def test_import_loads_no_scipy_packages():
+    assert run_in_new_process(IMPORT_ONLY) == ["[]"]
 
 
 def test_a_ufunc_of_scipy_finds_its_operation():
-    assert [round(float(x), 12) for x in fresh(BY_UFUNC)] == [-round(np.euler_gamma, 12)] * 2
+    assert [round(float(x), 12) for x in run_in_new_process(UFUNC)] == [
+        -round(np.euler_gamma, 12)
+    ] * 2
 
 
 def test_a_saved_graph_finds_its_operations(tmp_path):
     path = tmp_path / "graph.wengert"
     wg.save(wg.trace(wg.grad(scipy.special.gammaln))(1.0), path)
-    assert [round(float(x), 12) for x in fresh(BY_FILE, str(path))] == [-round(np.euler_gamma, 12)]
+    assert [round(float(x), 12) for x in run_in_new_process(SAVED_GRAPH, str(path))] == [
+        -round(np.euler_gamma, 12)
+    ]
 
 
-def test_public_names_are_scipys_ufuncs():
+def test_public_names_are_ufuncs_of_scipy():
     assert wg.scipy.special.gammaln is scipy.special.gammaln
     assert "special" in dir(wg.scipy)
     with pytest.raises(AttributeError, match="no attribute 'gammaln_'"):
@@ -57,17 +61,17 @@ def test_public_names_are_scipys_ufuncs():
         wg.scipy.fast  # noqa: B018
 
 
-def test_an_unknown_name_is_still_an_error():
+def test_an_unknown_operation_is_an_error():
     with pytest.raises(RegistryError, match=r"special\.gammaln"):
         lookup("special.gammalm")
 
 
-def test_a_ufunc_of_somebody_else_is_refused_by_its_name():
+def test_the_error_of_an_unsupported_ufunc_has_its_name():
     with pytest.raises(NotDifferentiableError, match=r"scipy\.special\.\w+ was called"):
         scipy.special.nrdtrimn(wg.tensor(0.5), 1.0, 1.0)
 
 
-def test_out_and_where_of_scipys_ufuncs():
+def test_out_and_where_of_ufuncs_of_scipy():
     x = np.array([0.5, 1.5, 2.5])
 
     def f(x):

@@ -1,4 +1,4 @@
-"""Numbers of twice the digits, against decimals; series that native code sums with them."""
+"""Double-double arithmetic against decimals, and the series that native code sums with it."""
 
 from decimal import Decimal, localcontext
 
@@ -15,8 +15,8 @@ def exact(x):
     return [Decimal(float(h)) + Decimal(float(low)) for h, low in zip(x.high, x.low, strict=True)]
 
 
-def off(found, wanted):
-    """The largest relative error, in units of 1e-31."""
+def max_error(found, wanted):
+    """The largest relative error in units of 1e-31."""
     pairs = zip(exact(found), wanted, strict=True)
     return max(abs(f - w) / abs(w) for f, w in pairs) * Decimal("1e31")
 
@@ -28,10 +28,10 @@ def test_arithmetic_has_31_digits():
     with localcontext() as context:
         context.prec = 60
         x, y = exact(a), exact(b)
-        assert off(a * b, [p * q for p, q in zip(x, y, strict=True)]) < 2
-        assert off(a / b, [p / q for p, q in zip(x, y, strict=True)]) < 4
-        assert off(a + b, [p + q for p, q in zip(x, y, strict=True)]) < 1000  # some cancel
-        assert off(3.0 - a * 2, [3 - 2 * p for p in x]) < 1000
+        assert max_error(a * b, [p * q for p, q in zip(x, y, strict=True)]) < 2
+        assert max_error(a / b, [p / q for p, q in zip(x, y, strict=True)]) < 4
+        assert max_error(a + b, [p + q for p, q in zip(x, y, strict=True)]) < 1000  # some cancel
+        assert max_error(3.0 - a * 2, [3 - 2 * p for p in x]) < 1000
         assert (a * -1).high is not a.high
         assert exact(a * -1) == [-p for p in x]
 
@@ -41,7 +41,7 @@ def test_logarithms_have_30_digits():
     a = DoubleDouble(np.exp(rng.uniform(0.3, 300.0, 50)), np.zeros(50))
     with localcontext() as context:
         context.prec = 60
-        assert off(log(a), [x.ln() for x in exact(a)]) < 10
+        assert max_error(log(a), [x.ln() for x in exact(a)]) < 10
 
 
 @pytest.mark.sample(3)
@@ -55,22 +55,22 @@ def test_logarithms_have_30_digits():
         (orders.struve_orders, {"k": 1, "m": 0}, [1.2, -20.0]),
     ],
 )
-def test_native_series_are_right_to_rounding(op, params, operands):
+def test_native_series_are_accurate_to_rounding(op, params, operands):
     xs = [np.array([x]) for x in operands]
     found = wg.jit(lambda *xs: op(*xs, **params))(*xs)
     np.testing.assert_allclose(found, op(*xs, **params), rtol=5e-16)
 
 
-def test_series_that_lose_their_digits_are_left_to_decimals():
+def test_series_that_lose_digits_are_summed_with_decimals():
     compiled = wg.jit(lambda b, x: orders.hyp0f1_orders(b, x, k=1, m=0))
     b, x = np.array([1.5, 2.5]), np.array([-3.0, -4e4])
     wanted = orders.hyp0f1_orders(b, x, k=1, m=0)
     np.testing.assert_allclose(compiled(b, x), wanted, rtol=5e-16)
 
 
-def test_a_series_that_ends_needs_no_digits(monkeypatch):
-    # 2F1(a, 0; c; x) = 1 for all a and c: exact zeros, which no number of digits would distinguish
-    # from what has canceled.
+def test_a_finite_series_needs_no_additional_digits(monkeypatch):
+    # 2F1(a, 0; c; x) = 1 for all a and c: exact zeros, which cannot be distinguished from
+    # cancellation by any number of digits.
     monkeypatch.setattr(decimal_series, "_MAX_DIGITS", 60)
     f = wg.scipy.special.hyp2f1
     for k, x in ((0, -3.0), (2, -3.0), (0, 0.9)):
