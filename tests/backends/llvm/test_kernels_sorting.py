@@ -73,6 +73,26 @@ def test_searchsorted(dtype, side):
         assert refused("searchsorted", turned, v, bad, outputs=[np.ones(v.shape, int)], side=side)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u8"])
+def test_searching_equally_spaced_numbers(dtype, side):
+    rng = np.random.default_rng(5)
+    for low, high, n in ((-3, 60, 64), (0, 1, 100), (5, 5, 20), (0, 300, 301)):
+        x = np.sort(np.linspace(low, high, n).astype(dtype))
+        keys = [x, rng.uniform(low, high + 2, 90).astype(dtype)]
+        if np.dtype(dtype).kind == "f":
+            odd = np.array([np.nan, np.inf, -np.inf, -0.0], dtype)
+            keys += [np.nextafter(x, odd[1]), np.nextafter(x, odd[2]), odd]
+        check("searchsorted", x, np.concatenate(keys), side=side)
+        check("searchsorted", x[::2], x, side=side, strided=True)
+        if np.dtype(dtype).kind == "f":  # spaced where it is looked at, and nowhere else
+            x[1 : n // 4 - 1] = x[0]
+            x[-2:] = np.inf, np.nan
+            check("searchsorted", x, np.concatenate(keys), side=side)
+            x[-2:] = x[-3]
+            check("searchsorted", x, np.concatenate(keys), side=side)
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_digitize(right):
     rng = np.random.default_rng(3)
@@ -89,4 +109,8 @@ def test_histogram():
     for edges in ([0.0, 1.0, 5.0, 11.0], [2.0, 3.0, 3.0, 4.0], [1.0, 2.0, 2.0], [0, 3, 6], [1, 2]):
         check("histogram_counts", draw(rng, (7, 9), "f8"), np.array(edges))
         check("histogram_counts", draw(rng, 50, "i2"), np.array(edges))
+    for bins in (16, 50, 1000):
+        x = rng.normal(size=500)
+        edges = np.histogram_bin_edges(x, bins)
+        check("histogram_counts", np.concatenate([x, edges]), edges)
     assert refused("histogram_counts", np.ones(3), np.array([2.0, 1.0]), outputs=[np.ones(1, int)])

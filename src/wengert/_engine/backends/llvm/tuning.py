@@ -254,6 +254,10 @@ class Thresholds:
         64, "multiplications", "of a product of such matrices, at most", LINALG
     )
     small_matrix_batch: int = _of(8, "matrices", "in such a batch, at least", LINALG)
+    guessed_search_elements: int = _of(
+        16, "elements", "of a sorted array from which on a search begins at a guess", NATIVE,
+        "histograms of 4e5 numbers with 8, 16, 32 and 1000 bins",
+    )  # fmt: skip
     gemm_cached_bytes: int = _of(
         1 << 20, "bytes", "of a factor up to it are kept in a near cache; more are BLAS's", TUNE,
         "about a second-level cache",

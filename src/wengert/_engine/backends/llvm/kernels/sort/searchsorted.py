@@ -1,6 +1,7 @@
 """Searching sorted arrays, and histogram counts.
 
-    searchsorted       binary search; NaN comes after everything
+    searchsorted       binary search, which begins where equally spaced numbers would have the key;
+                       NaN comes after everything
     digitize           the same for increasing or decreasing bins
     histogram_counts   how many elements are in each bin; the last bin includes its upper edge
 
@@ -17,7 +18,9 @@ from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.types import Scalar
 
 from ...ir.ir_builder import Name, Section
-from ...ir.llvm_types import BOOL, Dtype
+from ...ir.llvm_types import BOOL, F64, Dtype
+from ...ir.simd_value import Lane
+from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, moved, nest, offset, place, read, size_of, write
 
@@ -58,6 +61,70 @@ class _Sorted:
         self.call, self.array, self.dtype, self.sorter = call, array, dtype, sorter
         self.count = call.number(array.shape[0])
         self.low, self.high = call.function.slot("i64"), call.function.slot("i64")
+        self._guess = None if sorter is not None else self._line()
+
+    def _line(self) -> tuple[Name, Any, Any] | None:
+        """What guesses positions need: an i1, the first number, and positions per difference.
+
+        None where numbers are few, and all of them are soon looked at.  The i1 holds if the numbers
+        are equally spaced as far as three of them tell.
+        """
+        length = self.array.shape[0]
+        if type(length) is int and length < thresholds.guessed_search_elements:
+            return None
+        s, language = self.call.section, self.call.language
+        cells = [self.call.function.slot("double") for _ in range(2)]
+        spaced = self.call.function.slot("i8")
+        for cell in cells:
+            write(s, cell, language.constant(0, F64))
+        write(s, spaced, language.constant(False, BOOL))
+        with s.when(s.value(f"icmp sge i64 {self.count}, 4")) as t:
+            last = t.minus(self.count, "1")
+            first, end = (language.cast(self.at(t, i), F64) for i in ("0", last))
+            scale = language.cast(Lane(language, t, last, _I64, 1), F64) / (end - first)
+            all_near: Any = language.constant(True, BOOL)
+            for k in (1, 2, 3):
+                i = t.value(f"udiv i64 {t.times(last, str(k))}, 4")
+                there = (language.cast(self.at(t, i), F64) - first) * scale
+                away = language.abs(there - language.cast(Lane(language, t, i, _I64, 1), F64))
+                near = language.less(away, language.constant(1.0, F64))
+                all_near = language.logical_and(all_near, near)
+            write(t, cells[0], first)
+            write(t, cells[1], scale)
+            write(t, spaced, all_near)
+        first, scale = (read(language, s, cell, F64) for cell in cells)
+        return read(language, s, spaced, BOOL).name, first, scale
+
+    def _narrow(self, s: Section, key: Scalar, right: bool) -> None:
+        """Begin the search where a number is if they are equally spaced, as the edges of bins are.
+
+        Where they are not, one side of that position is left.
+        """
+        assert self._guess is not None
+        some, first, scale = self._guess
+        language = self.call.language
+        with s.when(some) as t:
+            x = (language.cast(moved(t, key), F64) - first) * scale
+            callee = self.call.module.declare("llvm.fptosi.sat.i64.f64", "i64", ["double"])
+            guess = t.value(f"call i64 {callee}(double {x.name})")
+            guess = t.smaller(t.larger(guess, "0"), t.minus(self.count, "2"))
+            after = t.plus(guess, "1")
+            one = self._is_behind(t, self.at(t, guess), moved(t, key), right)
+            two = self._is_behind(t, self.at(t, after), moved(t, key), right)
+            beyond = t.plus(guess, "2")
+            low = t.value(f"select i1 {one}, i64 {after}, i64 0")
+            low = t.value(f"select i1 {two}, i64 {beyond}, i64 {low}")
+            high = t.value(f"select i1 {one}, i64 {after}, i64 {guess}")
+            high = t.value(f"select i1 {two}, i64 {self.count}, i64 {high}")
+            t.write(f"store i64 {low}, ptr {self.low}")
+            t.write(f"store i64 {high}, ptr {self.high}")
+
+    def _is_behind(self, s: Section, x: Any, key: Any, right: bool) -> Name:
+        """Whether a key is inserted behind one of the numbers, as an i1."""
+        if right:
+            return s.value(f"xor i1 {_is_before(key, x).name}, true")
+        found: Name = _is_before(x, key).name
+        return found
 
     def at(self, s: Section, i: Name) -> Any:
         """The i-th number in order."""
@@ -79,6 +146,8 @@ class _Sorted:
         n = function.number()
         s.write(f"store i64 0, ptr {self.low}")
         s.write(f"store i64 {self.count}, ptr {self.high}")
+        if self._guess is not None and falling is None:
+            self._narrow(s, key, right)
         s.block(f"search{n}")
         low, high = (s.value(f"load i64, ptr {cell}") for cell in (self.low, self.high))
         more = s.value(f"icmp slt i64 {low}, {high}")
@@ -89,12 +158,7 @@ class _Sorted:
         if falling is not None:
             back = s.minus(s.minus(self.count, "1"), middle)
             index = s.value(f"select i1 {falling}, i64 {back}, i64 {middle}")
-        x, key = self.at(s, index), moved(s, key)
-        behind = (
-            _is_before(x, key).name
-            if not right
-            else s.value(f"xor i1 {_is_before(key, x).name}, true")
-        )
+        behind = self._is_behind(s, self.at(s, index), moved(s, key), right)
         after = s.plus(middle, "1")
         s.write(
             f"store i64 {s.value(f'select i1 {behind}, i64 {after}, i64 {low}')}, ptr {self.low}"
