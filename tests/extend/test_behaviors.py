@@ -12,7 +12,7 @@ import wengert as wg
 from wengert.extend import Behavior, BehaviorGraph, ComputationGraph, Index, as_operation
 from wengert.extend.behaviors.behavior import BEHAVIORS, behavior_named, name_of_behavior
 
-# Values and derivatives at -30, by mpmath with 40 digits.
+# Values and derivatives at -30, from mpmath with 40 digits.
 SATURATED = [
     ("tanh", -1.0, 3.502604305078608e-26),
     ("sigmoid", 9.357622968839299e-14, 9.357622968838423e-14),
@@ -20,7 +20,7 @@ SATURATED = [
 
 
 class Affine:
-    """A user's own number: a value and what it was made of."""
+    """A user-defined number type: a value and the expression that computed it."""
 
     def __init__(self, value, terms=1):
         self.value, self.terms = value, terms
@@ -32,7 +32,7 @@ class Affine:
         return Affine(self.value * other.value, self.terms)
 
 
-def test_any_type_with_plus_and_times():
+def test_any_type_with_addition_and_multiplication():
     graph = BehaviorGraph()
     x, y = graph.leaf(Affine(3)), graph.leaf(Affine(4))
     product = graph.function("mul", x, y)
@@ -45,7 +45,7 @@ def test_any_type_with_plus_and_times():
 
 
 @pytest.mark.parametrize("kind", [int, float, Fraction, Decimal, complex], ids=lambda k: k.__name__)
-def test_numbers_of_any_kind_keep_their_type(kind):
+def test_number_types_are_preserved(kind):
     graph = BehaviorGraph()
     x = graph.leaf(kind(3))
     graph.function("sub", graph.function("mul", x, x), graph.function("neg", x))
@@ -55,7 +55,7 @@ def test_numbers_of_any_kind_keep_their_type(kind):
     assert type(graph.node(x).grad()) is kind
 
 
-def test_arrays_with_broadcasting_and_a_number_among_them(rng):
+def test_broadcasting_of_arrays_and_numbers(rng):
     a, b = rng.normal(size=(2, 3)), rng.normal(size=(3,))
     graph = BehaviorGraph()
     x, y, s = graph.leaf(a), graph.leaf(b), graph.leaf(2.0)
@@ -70,7 +70,7 @@ def test_arrays_with_broadcasting_and_a_number_among_them(rng):
 
 
 @pytest.mark.parametrize(("name", "value", "slope"), SATURATED)
-def test_functions_keep_their_digits_where_they_saturate(name, value, slope):
+def test_functions_are_accurate_where_they_saturate(name, value, slope):
     graph = BehaviorGraph()
     x = graph.leaf(-30.0)
     graph.function(name, x)
@@ -90,7 +90,7 @@ def test_integers_among_arrays_do_not_round_gradients():
     np.testing.assert_allclose(graph.node(x).grad(), [0.25, 0.125])
 
 
-def test_a_copied_or_pickled_behavior_is_an_operation_of_its_own():
+def test_copied_and_pickled_behaviors_are_separate_operations():
     behavior = Scaled(2.0)
     assert float(wg.grad(behavior)(1.0)) == 2.0
     twin = copy.copy(behavior)
@@ -127,7 +127,7 @@ def test_indices_connect_nodes():
     assert len(graph) == 3 and ComputationGraph is BehaviorGraph
 
 
-def test_the_graph_runs_again_with_other_leaves_and_other_operations():
+def test_graph_runs_again_with_changed_leaves_and_operations():
     graph = BehaviorGraph()
     x, w = graph.leaf(2.0), graph.leaf(3.0, is_param=True)
     y = graph.function("mul", x, w)
@@ -152,7 +152,7 @@ def test_the_graph_runs_again_with_other_leaves_and_other_operations():
     assert graph.node(x).upstream() == ()
 
 
-def test_an_inner_node_can_be_the_output():
+def test_intermediate_node_as_output():
     graph = BehaviorGraph()
     x = graph.leaf(2.0)
     y = graph.function("mul", x, x)
@@ -163,9 +163,9 @@ def test_an_inner_node_can_be_the_output():
     assert graph.node(z).grad() is None
 
 
-def test_a_behavior_may_look_at_the_whole_graph():
+def test_behavior_can_read_the_whole_graph():
     class Monitor(Behavior):
-        """The sum of its input, noting what it saw."""
+        """The sum of its input, recording the nodes it reads."""
 
         def forward(self, nodes, curr_node_idx):
             self.saw = [type(n.operation).__name__ for n in nodes]
@@ -192,7 +192,7 @@ def test_a_behavior_may_look_at_the_whole_graph():
     assert monitor.consumers == [5.0]
 
 
-def test_a_discrete_behavior_passes_nothing_back():
+def test_discrete_behaviors_have_no_gradient():
     class Larger(Behavior):
         discrete = True
 
@@ -210,7 +210,7 @@ def test_a_discrete_behavior_passes_nothing_back():
     assert float(wg.grad(lambda x: x * Larger()(x, 1.0))(2.0)) == 1.0
 
 
-def test_an_int_is_a_value_and_an_index_a_node():
+def test_ints_are_values_and_indices_are_nodes():
     graph = BehaviorGraph()
     graph.binary(5, 10, "add")
     assert graph.forward() == 15
@@ -219,7 +219,7 @@ def test_an_int_is_a_value_and_an_index_a_node():
     assert graph.node(total).inputs() == (2, 3)
 
 
-def test_the_registry_names_behaviors():
+def test_registry_of_behaviors():
     assert name_of_behavior(behavior_named("mul")) == "mul"
     assert {"add", "sub", "mul", "div", "matmul", "mse"} <= set(BEHAVIORS)
     graph = BehaviorGraph()
@@ -227,7 +227,7 @@ def test_the_registry_names_behaviors():
     assert graph.binary(1.0, 2.0, "tests.again") == 2
 
 
-def test_deep_and_wide_graphs_are_linear():
+def test_deep_and_wide_graphs_take_linear_time():
     graph = BehaviorGraph()
     x = node = graph.leaf(1.0)
     for _ in range(3000):  # each doubles the number of paths

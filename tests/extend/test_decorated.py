@@ -76,7 +76,7 @@ def test_gradients_of_decorated_methods(tensor_class, rng):
     check_grads(f, (x, w), order=2, modes=("fwd", "rev"))
 
 
-def test_the_rule_is_looked_up_when_it_is_needed(tensor_class):
+def test_rule_is_looked_up_when_needed(tensor_class):
     x = tensor_class([1.0, 2.0], requires_grad=True)
     y = (-x).sum()
     before = gradients["neg"]
@@ -88,7 +88,7 @@ def test_the_rule_is_looked_up_when_it_is_needed(tensor_class):
     np.testing.assert_array_equal(x.grad.numpy(), [7.0, 7.0])
 
 
-def test_a_class_may_have_a_gradient_engine_of_its_own():
+def test_class_with_its_own_grad_compute():
     class Loss:
         def grad_compute(self, name, grad, out, y, y_hat):
             assert name == "tests.Squared"
@@ -106,7 +106,7 @@ def test_a_class_may_have_a_gradient_engine_of_its_own():
     np.testing.assert_array_equal(y_hat.grad.numpy(), [10.0, 10.0])
 
 
-def test_methods_take_plain_arrays_too():
+def test_methods_accept_plain_arrays():
     class Sign:
         @backward("tests.Sign")
         def forward(self, x):
@@ -117,7 +117,7 @@ def test_methods_take_plain_arrays_too():
     assert as_operation(Sign().forward).label == "tests.Sign"
 
 
-def test_the_central_table():
+def test_table_of_gradients():
     assert grad_compute("mul", 2.0, 12.0, 3.0, 4.0) == (8.0, 6.0)
     assert {"add", "sub", "neg", "mul", "truediv"} <= set(gradients)
     assert "add" in gradients and len(gradients) == len(list(gradients))

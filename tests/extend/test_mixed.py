@@ -1,4 +1,4 @@
-"""Operations of all five styles, and the native way, in one expression."""
+"""Operations of all five styles, and a native one, in one expression."""
 
 import math
 from fractions import Fraction
@@ -128,7 +128,7 @@ def test_first_second_and_third_derivative_of_all_styles_in_one_expression(mixed
             assert float(ours(x)) == pytest.approx(float(exact(x)), rel=1e-11)
 
 
-def test_second_derivative_against_differences(mixed):
+def test_second_derivative_agrees_with_finite_differences(mixed):
     f, plain = mixed
     x, h = 0.7, 1e-3
     d2 = (-plain(x + 2 * h) + 16 * plain(x + h) - 30 * plain(x) + 16 * plain(x - h)) / 12 / h**2
@@ -147,7 +147,7 @@ def test_both_modes_and_arrays(mixed, rng):
 
 
 def test_batches(mixed, rng):
-    """No style states a batching rule, so rows are taken one by one, derivatives included."""
+    """No style has batching rules, so the items of a batch are computed one by one."""
     f, plain = mixed
     x = rng.uniform(-1.5, 1.5, (3, 4))
     np.testing.assert_allclose(wg.vmap(f)(x), plain(x), rtol=1e-13)
@@ -161,7 +161,7 @@ def test_batches(mixed, rng):
         np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-12)
 
 
-def test_value_is_the_same_on_arrays_and_tensors(mixed, rng):
+def test_values_on_arrays_and_tensors_are_equal(mixed, rng):
     f, plain = mixed
     x = rng.normal(size=5)
     np.testing.assert_allclose(f(x), plain(x), rtol=1e-14)
@@ -184,7 +184,7 @@ def test_shapes(mixed, shape):
     assert got.shape == shape
 
 
-def test_every_style_passes_check_op(styles):
+def test_all_styles_pass_check_op(styles):
     oracles = {
         "sin": np.vectorize(math.sin, otypes=[float]),
         "exp": np.vectorize(math.exp, otypes=[float]),
@@ -211,7 +211,7 @@ def test_every_style_passes_check_op(styles):
 # ---- one style's graph with operations of the others --------------------------------------------
 
 
-def test_a_behavior_graph_of_operations_of_other_styles(styles):
+def test_behavior_graph_with_operations_of_other_styles(styles):
     graph = BehaviorGraph()
     x = graph.leaf(0.6)
     a = graph.function(FromFunction(styles["times"]), x, x)
@@ -222,7 +222,7 @@ def test_a_behavior_graph_of_operations_of_other_styles(styles):
     assert float(graph.node(x).grad()) == pytest.approx(7 * 0.6**6 * math.cos(0.6**7))
 
 
-def test_an_operator_graph_of_operations_of_other_styles(styles):
+def test_operator_graph_with_operations_of_other_styles(styles):
     graph = OperatorGraph()
     x = graph.input()
     y = graph.call(styles["cube"], graph.call(styles["times"], x, graph.sin(x)))
@@ -234,7 +234,7 @@ def test_an_operator_graph_of_operations_of_other_styles(styles):
     np.testing.assert_allclose([float(v) for v in got], [float(v) for v in exact], rtol=1e-12)
 
 
-def test_an_op_graph_of_operations_of_other_styles(styles):
+def test_op_graph_with_operations_of_other_styles(styles):
     x = placeholder("x")
     y = Apply(styles["exp"], Apply(styles["sin"], x) * Cos(x))
     second = deriv(deriv(y, x), x)
@@ -243,7 +243,7 @@ def test_an_op_graph_of_operations_of_other_styles(styles):
     assert float(got) == pytest.approx(float(wg.grad(wg.grad(f))(0.9)), rel=1e-12)
 
 
-def test_graphs_run_on_tensors_and_are_differentiated_with_their_own_rules(styles):
+def test_graphs_on_tensors_use_their_own_rules(styles):
     """A graph of each style as a function inside wg.grad; wrong rules would show."""
     graph = OperatorGraph()
     n = graph.input()
@@ -265,7 +265,7 @@ def test_graphs_run_on_tensors_and_are_differentiated_with_their_own_rules(style
         assert float(got) == pytest.approx(float(exact), rel=1e-12)
 
 
-def test_a_behavior_graph_on_tensors_differentiates_again():
+def test_behavior_graph_on_tensors_has_second_derivatives():
     a = wg.tensor(1.3, requires_grad=True)
     graph = BehaviorGraph()
     x = graph.leaf(a)
@@ -278,7 +278,7 @@ def test_a_behavior_graph_on_tensors_differentiates_again():
     assert a.grad.item() == pytest.approx(6 * 1.3)
 
 
-def test_exact_arithmetic_stays_exact():
+def test_fractions_remain_exact():
     graph = BehaviorGraph()
     x = graph.leaf(Fraction(1, 3))
     square = graph.function("mul", x, x)
@@ -289,7 +289,7 @@ def test_exact_arithmetic_stays_exact():
     assert type(graph.node(x).grad()) is Fraction
 
 
-def test_as_operation_is_one_operation_for_one_thing(styles):
+def test_as_operation_caches_the_operation(styles):
     class Double(Op):
         def transform(self, transformer, x):
             return transformer.add(x, x)
@@ -370,7 +370,7 @@ def wrong(style, factor):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("style", ["behavior", "operator", "primitive", "decorated", "op"])
-def test_check_op_finds_a_wrong_rule_of_any_style(style):
+def test_check_op_detects_wrong_rules_of_all_styles(style):
     for factor in (1.0, 1.0 + 1e-4):
         op, params = wrong(style, factor)
         op.oracle = lambda x, **_: x + x

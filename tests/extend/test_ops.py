@@ -41,7 +41,7 @@ def value(op, feeds=None):
 
 
 class Multiply(Op):
-    """x y, with everything that the engine hands it recorded."""
+    """x y, which records the arguments that the engine passes."""
 
     seen = ()
 
@@ -66,7 +66,7 @@ def test_f_is_xy():
     assert numpy.computation(deriv(f, x, error=constant(2.0)), x, y)(3.0, 5.0) == 10.0
 
 
-def test_delta_is_complete_and_comes_once():
+def test_generate_adjoints_is_called_once_with_the_complete_delta():
     Multiply.seen = ()
     x = placeholder()
     y = Multiply(x, x)
@@ -75,7 +75,7 @@ def test_delta_is_complete_and_comes_once():
     assert len(Multiply.seen) == 2  # y * y, then x * x
 
 
-def test_transform_may_take_the_transformer_only():
+def test_transform_can_return_a_method():
     class Add(Op):
         def transform(self, transformer):
             return transformer.add
@@ -116,7 +116,7 @@ def every_op(x, y):
     ]
 
 
-def test_every_op_against_the_engine_to_second_order(rng):
+def test_ops_agree_with_the_engine_to_second_order(rng):
     x, y = placeholder("x"), placeholder("y")
     a, b = rng.uniform(0.3, 2.0, (2, 3)), rng.uniform(0.3, 2.0, 3)
     for op in every_op(x, y):
@@ -154,7 +154,7 @@ def test_shapes_of_computations():
     assert numpy.computation(inner + y, inner, y)(10.0, 1.0) == 11.0
 
 
-def test_variables_keep_their_value_and_can_be_set():
+def test_variables_persist_and_can_be_set():
     w = variable(lambda: np.array([1.0, 2.0]), name="w")
     x = placeholder()
     step = numpy.computation([Sum(w * x), deriv(Sum(w * x), w)], x)
@@ -162,11 +162,11 @@ def test_variables_keep_their_value_and_can_be_set():
     assert loss == 11.0
     w.set_value(w.value - 0.1 * grad)
     assert step(np.array([3.0, 4.0]))[0] == pytest.approx(8.5)
-    with pytest.raises(wg.errors.ShapeError, match="set_value of shape"):
+    with pytest.raises(wg.errors.ShapeError, match="set_value of"):
         w.set_value(1.0)
 
 
-def test_the_python_transformer_keeps_fractions():
+def test_python_transformer_preserves_fractions():
     x, y = placeholder(), placeholder()
     f = x * x * y - x / y
     compute = make_transformer("python").computation([f, deriv(f, x), deriv(deriv(f, x), y)], x, y)
@@ -174,9 +174,9 @@ def test_the_python_transformer_keeps_fractions():
     assert compute(third, two) == (Fraction(1, 18), Fraction(5, 6), Fraction(11, 12))
 
 
-def test_a_users_transformer_and_its_missing_methods():
+def test_user_defined_transformer_and_missing_methods():
     class Counting(Transformer):
-        """Runs nothing: counts."""
+        """Counts operations without running them."""
 
         transformer_name = "tests.counting"
 
@@ -196,7 +196,7 @@ def test_a_users_transformer_and_its_missing_methods():
         counting.computation(Sin(x), x)(2.0)
 
 
-def test_one_graph_on_two_transformers_is_not_changed():
+def test_transformers_do_not_modify_graphs():
     x = placeholder()
     f = x * x + 1.0
     before = [(type(op), op.args) for op in ordered_ops([f])]
@@ -211,9 +211,9 @@ def test_deep_graphs():
     assert numpy.computation(deriv(op, x), x)(1.0) == 1.0
 
 
-def test_on_tensors_ops_are_lines_with_their_own_rule():
+def test_ops_on_tensors_are_nodes_with_their_own_rule():
     class Odd(Op):
-        """x, with a derivative of 10, so that one sees whose rule is used."""
+        """x, with a derivative of 10, to detect which rule is used."""
 
         def transform(self, transformer, x):
             return transformer.multiply(x, 1.0)

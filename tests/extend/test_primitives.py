@@ -54,7 +54,7 @@ def test_delegation_to_a_named_function(area):
     assert vjp.lookup(area) is vjp_area
 
 
-def test_a_forward_rule_alone_serves_both_modes(area):
+def test_forward_rule_alone_gives_both_modes(area):
     @jvp(area)
     def _(dots, p, a, b):
         da, db = dots
@@ -64,7 +64,7 @@ def test_a_forward_rule_alone_serves_both_modes(area):
     assert area in jvp and area not in vjp
 
 
-def test_a_function_of_the_standard_library_made_a_primitive():
+def test_function_of_the_standard_library_as_primitive():
     exp = primitive(math.exp, name="tests.math.exp")
     vjp[exp] = lambda g, p, x: (g * p,)
     assert exp(1.0) == math.e
@@ -124,7 +124,7 @@ def test_types_of_operands(operand, wanted, answer):
         assert matches(wg.tensor(operand), wanted) is answer
 
 
-def test_look_up_call_list_replace_remove(area):
+def test_table_of_rules(area):
     vjp[area] = vjp_area
     special = lambda g, p, a, b: (g, g)  # noqa: E731
     vjp[area, float, int] = special
@@ -159,7 +159,7 @@ def test_operands_by_name_and_parameters_by_keyword():
     assert scaled(y=2.0, x=3.0) == 6.0
 
 
-def test_an_operand_left_out_is_a_constant():
+def test_omitted_operand_is_a_constant():
     @primitive
     def scaled(x, y=3.0):
         return x * y
@@ -169,7 +169,7 @@ def test_an_operand_left_out_is_a_constant():
     assert [float(v) for v in wg.grad(lambda x, y: scaled(x, y=y), (0, 1))(2.0, 5.0)] == [5.0, 2.0]
 
 
-def test_a_ufunc_made_a_primitive():
+def test_ufunc_as_primitive():
     hypot = primitive(np.hypot)
     assert hypot.name == "numpy.hypot"
     vjp[hypot] = lambda g, p, x, y: (g * x / p, g * y / p)
@@ -222,7 +222,7 @@ def test_none_for_an_operand_without_derivative():
     np.testing.assert_array_equal(wg.grad(lambda x: pick(x, 1))(np.ones(3)), [0.0, 1.0, 0.0])
 
 
-def test_definition_in_the_same_place_replaces(area):
+def test_redefinition_in_the_same_module_replaces(area):
     assert REGISTRY[area.name] is area
     assert area.name.endswith("test_primitives.area.area")
 
@@ -240,7 +240,7 @@ def test_definition_in_the_same_place_replaces(area):
         primitive(math.sin, name="sin")
 
 
-def test_plain_calls_are_the_function_itself(area):
+def test_calls_on_plain_values_call_the_function(area):
     assert area.__wrapped__(2, 3) == area(2, 3) == 6
     assert type(area(2, 3)) is int
     assert area.__doc__ == "The area of a rectangle."
@@ -249,7 +249,7 @@ def test_plain_calls_are_the_function_itself(area):
     assert area(x, 2.0).grad_fn_name == "AreaBackward"
 
 
-def test_a_branch_not_taken_does_not_poison(area):
+def test_branch_not_taken_gives_no_nan(area):
     @primitive
     def log(x):
         return np.log(x)
@@ -260,8 +260,8 @@ def test_a_branch_not_taken_does_not_poison(area):
         assert float(wg.grad(f)(0.0)) == 0.0
 
 
-def test_a_rule_that_returns_one_value_twice_has_its_forward_mode():
-    """The engine derives the forward rule; it took one of the two contributions only."""
+def test_forward_mode_of_a_rule_that_returns_one_value_twice():
+    """The forward rule that the engine derives used only one of the two contributions."""
 
     @primitive
     def plus(x, y):
@@ -273,8 +273,8 @@ def test_a_rule_that_returns_one_value_twice_has_its_forward_mode():
 
 
 @pytest.mark.parametrize("callback", [None, True])
-def test_operands_that_are_no_numbers(callback):
-    """Strings, None and objects go with the line, in every transformation as eagerly."""
+def test_static_operands(callback):
+    """Strings, None and objects are stored in the node, also under transformations."""
 
     @primitive(callback=callback)
     def scaled(x, mode, y, factors=None):

@@ -1,4 +1,4 @@
-"""Operators of the library in graphs: NumPy's own lines, so that graphs can be kept and mapped."""
+"""Predefined operators in graphs: NumPy nodes, so that graphs can be saved and batched."""
 
 import io
 
@@ -29,7 +29,7 @@ def _operands(cls):
 
 
 @pytest.mark.parametrize("cls", LIBRARY, ids=lambda c: f"{c.__module__[15:]}.{c.__name__}")
-def test_an_operator_of_the_library_is_numpy_in_a_graph(cls):
+def test_predefined_operators_are_traced_as_numpy_functions(cls):
     op, operands = extend.as_operation(cls), _operands(cls)
     graph = wg.trace(op)(*[wg.spec(x.shape, x.dtype) for x in operands])
     assert not [n for n in graph if n.op.name.startswith("wengert.extend")]
@@ -48,7 +48,7 @@ def test_an_operator_of_the_library_is_numpy_in_a_graph(cls):
 
 
 @pytest.mark.parametrize("cls", [op_library.Tanh, differentiable_operators.Tanh])
-def test_derivatives_of_tanh_keep_their_digits_where_it_saturates(cls):
+def test_derivatives_of_tanh_are_accurate_where_it_saturates(cls):
     slope = wg.grad(extend.as_operation(cls))
     np.testing.assert_allclose(slope(-30.0), 3.502604305078608e-26, rtol=1e-14)  # by mpmath
     np.testing.assert_allclose(wg.grad(slope)(-30.0), 7.005208610157217e-26, rtol=1e-14)
@@ -56,7 +56,7 @@ def test_derivatives_of_tanh_keep_their_digits_where_it_saturates(cls):
 
 
 @pytest.mark.parametrize("transformer", extend.transformer_choices())
-def test_the_derivative_of_tanh_runs_on_every_transformer(transformer):
+def test_derivative_of_tanh_on_all_transformers(transformer):
     x = extend.placeholder()
     slope = extend.deriv(op_library.Tanh(x), x)
     found = extend.make_transformer(transformer).computation(slope, x)(-30.0)
@@ -93,8 +93,8 @@ def _op():
 
 
 @pytest.mark.parametrize("make", [_operator, _op])
-def test_the_rules_of_users_operators_are_numpy_in_a_graph(make, request):
-    """So derivatives are kept, and Hessians are taken for all sizes."""
+def test_rules_of_user_defined_operators_are_traced(make, request):
+    """So graphs of derivatives can be saved, and Hessians work for symbolic sizes."""
     name = f"{request.node.name}.squared"
     square = extend.as_operation(make(), name=name)
     graph = wg.trace(lambda x: np.sum(square(x) * x))(wg.spec("n"))
@@ -108,7 +108,7 @@ def test_the_rules_of_users_operators_are_numpy_in_a_graph(make, request):
     np.testing.assert_allclose(graph.hessian()(x), np.diag(6 * x))
 
 
-def test_what_derives_from_the_library_keeps_its_own_rules():
+def test_subclasses_of_predefined_operators_use_their_own_rules():
     class Straight(op_library.Exp):
         """exp with a derivative of 1."""
 
@@ -126,14 +126,14 @@ def test_what_derives_from_the_library_keeps_its_own_rules():
         assert float(wg.trace(lambda x, op=op: op(x))(1.0).grad()(3.0)) == slope
 
 
-def test_logical_operators_too():
+def test_predefined_logical_operators_are_traced():
     op = extend.as_operation(operator_library.Greater)
     graph = wg.trace(lambda x, y: np.where(op(x, y), x, y))(wg.spec("n"), wg.spec("n"))
     assert graph([1.0, 2.0], [2.0, 1.0]).tolist() == [2.0, 2.0]
     assert graph.select(op="greater")
 
 
-def test_the_names_of_the_libraries():
+def test_names_of_predefined_operators():
     operators = """Abs Add Broadcast Call Cast ConstantValue Cos Div Equal Exp Eye Greater
         GreaterEqual Input IsInf IsNaN Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr
         MakeConstant MatMul Mul Neg NotEqual Power Range Reshape Select Shared Sin Size Sub Sum
@@ -148,13 +148,13 @@ def test_the_names_of_the_libraries():
 
 
 class Word(str):
-    """Words, whose product is the one word after the other."""
+    """Strings, whose product is their concatenation."""
 
     def __mul__(self, other):
         return Word(self + other)
 
 
-def test_a_behavior_multiplies_values_that_do_not_commute_in_order():
+def test_mul_preserves_the_order_of_noncommuting_values():
     value, contributions = extend.behaviors.library.LIBRARY["mul"]
     x, y, t = map(Word, "xyt")
     assert value(x, y) == "xy" and contributions(t, "xy", x, y) == ("ty", "xt")

@@ -1,8 +1,8 @@
 """Behaviors: operations as objects that compute values and gradients by node index.
 
 behavior.py  Behavior: forward and backward over a list of nodes
-graph.py     BehaviorGraph: a list of nodes that is built once and run as often as its leaves change
-library.py   behaviors ready to use, registered by name
+graph.py     BehaviorGraph: a list of nodes, built once and run again when leaves change
+library.py   predefined behaviors, registered by name
 """
 
 from . import library

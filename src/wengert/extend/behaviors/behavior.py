@@ -1,14 +1,14 @@
 """Style 000: a behavior attached to a node of a graph (dendritic's operation extension).
 
-    Behavior[T]      forward(nodes, curr_node_idx) and backward(nodes, curr_node_idx), over the
-                     whole list of nodes; T is any type of value
-    BehaviorNode     one node: inputs() and upstream() are indices, output() and grad() values
+    Behavior[T]      forward(nodes, curr_node_idx) and backward(nodes, curr_node_idx), with the
+                     list of all nodes; T is any type of value
+    BehaviorNode     a node: inputs() and upstream() are indices, output() and grad() values
     BehaviorGraph    the list of nodes, built once and run many times (graph.py)
 
-A behavior finds itself by its index, its operands by `inputs()`, its consumers by `upstream()`.
-In `backward` its own `grad()` is complete: every consumer has contributed.  It writes to its
-inputs what it contributes itself, with `add_grad`; the engine adds contributions up, so shared
-nodes, repeated operands and diamonds need no thought.
+A behavior finds its node by the index, its operands by `inputs()`, its consumers by `upstream()`.
+In `backward` its own `grad()` is complete: all consumers have contributed.  It writes its own
+contributions to its inputs with `add_grad`; the engine accumulates them, so shared nodes and
+repeated operands need no special treatment.
 
     class Multiply(Behavior):
         def forward(self, nodes, curr_node_idx):
@@ -45,14 +45,14 @@ T = TypeVar("T")
 
 
 class Behavior(ABC, Generic[T]):
-    """What a node computes, and how it passes its gradient back.
+    """The operation of a node: its value, and its contributions to gradients.
 
     Attributes
     ----------
     discrete : bool
-        The derivative is known to be zero (an argmax, a comparison): nothing is passed back.
+        The derivative is zero (an argmax, a comparison), so there is no backward.
     name : str
-        How messages and the registry call it; by default the name of the class.
+        Name in messages and in the registry; by default that of the class.
     """
 
     discrete = False
@@ -68,25 +68,25 @@ class Behavior(ABC, Generic[T]):
         """The value of the node at `curr_node_idx`, from the values of its inputs."""
 
     def backward(self, nodes: Sequence[BehaviorNode[T]], curr_node_idx: int) -> None:
-        """Write to each input what this node contributes to its gradient.
+        """Write the contribution of this node to the gradient of each input.
 
-        A behavior that does not override this works forward, and is refused in a derivative.
+        A behavior without it can be evaluated, but not differentiated.
         """
         raise NotDifferentiableError(
-            f"The derivative of {self.name} was needed, but it has no backward method. Write one, "
-            "or set discrete = True if its derivative is known to be zero"
+            f"The derivative of {self.name} is needed, but it has no backward method. Define one, "
+            "or set discrete = True if the derivative is zero"
             f"{at(nodes[curr_node_idx].where or user_line())}."
         )
 
     def __call__(self, *operands: Any) -> Any:
-        """The behavior as an operation: on tensors, arrays and numbers."""
+        """Apply the behavior to tensors, arrays and numbers."""
         return self.as_operation()(*operands)
 
     def as_operation(self) -> UserOperation:
-        """The behavior as an operation; always the same one for the same behavior.
+        """The behavior as an operation on tensors, created once.
 
-        It sees a graph of its own: the operands at 0, 1, ..., itself, and one consumer that
-        carries its gradient.
+        The behavior is called with a small graph: its operands at 0, 1, ..., its own node, and a
+        consumer from which its gradient comes.
         """
         operation = self._operation
         if operation is None or operation.behavior is not self:  # a copy has the other's
@@ -123,8 +123,8 @@ def _unchanged(index: int, bar: Any) -> Any:
     return bar
 
 
-class _Turn:
-    """State of a pass in progress, shared by the nodes of one list."""
+class _BackwardState:
+    """State of a backward pass in progress, shared by the nodes of a list."""
 
     __slots__ = ("contributions", "current", "fit", "gradients")
 
@@ -136,24 +136,24 @@ class _Turn:
 
 
 class BehaviorNode(Generic[T]):
-    """One node of a graph; others are named by their index.
+    """A node of a graph; other nodes are referred to by index.
 
     Attributes
     ----------
     index : int
-        Its place in the list.
+        Position in the list.
     operation : Behavior
-        What it computes.
+        The behavior that computes the value.
     is_param : bool
-        Whether it is a parameter, to be trained.
+        Whether it is a trainable parameter.
     where : str
-        The user's line that made it.
+        The user's line that created it.
     """
 
     __slots__ = (
         "_gradient",
         "_inputs",
-        "_turn",
+        "_state",
         "_upstream",
         "_value",
         "index",
@@ -163,9 +163,14 @@ class BehaviorNode(Generic[T]):
     )
 
     def __init__(
-        self, turn: _Turn, index: int, operation: Behavior[T], inputs: Sequence[int], where: str
+        self,
+        state: _BackwardState,
+        index: int,
+        operation: Behavior[T],
+        inputs: Sequence[int],
+        where: str,
     ) -> None:
-        self._turn = turn
+        self._state = state
         self._inputs = tuple(inputs)
         self._upstream: list[int] = []
         self._value: Any = None
@@ -180,7 +185,7 @@ class BehaviorNode(Generic[T]):
         return self._inputs
 
     def upstream(self) -> tuple[int, ...]:
-        """Indices of the consumers: where gradients come from."""
+        """Indices of the consumers, from which gradients come."""
         return tuple(self._upstream)
 
     def output(self) -> T:
@@ -188,55 +193,55 @@ class BehaviorNode(Generic[T]):
         return self._value
 
     def grad(self) -> T | None:
-        """The complete gradient of the graph's output by this value; None if there is none.
+        """The gradient of the output with respect to this value; None if there is none.
 
         Raises
         ------
         GraphError
-            Asked in a `backward` for a gradient that is not complete yet.
+            The gradient is read in a `backward` before it is complete.
         """
-        turn = self._turn
-        if turn.current is None:
+        state = self._state
+        if state.current is None:
             return self._gradient
-        if self.index < turn.current:
+        if self.index < state.current:
             raise GraphError(
-                f"The gradient of node {self.index} is not complete while node {turn.current} "
-                "passes its own back. Write only what this node contributes (add_grad); the "
-                f"engine adds it to what others contribute{at(user_line())}."
+                f"The gradient of node {self.index} is not complete during the backward of node "
+                f"{state.current}. Write only the contribution of this node, with add_grad; the "
+                f"engine accumulates contributions{at(user_line())}."
             )
-        return turn.gradients.get(self.index)
+        return state.gradients.get(self.index)
 
     def add_grad(self, contribution: T | None) -> None:
-        """In `backward`: what the current node contributes here; None says that it is nothing.
+        """In `backward`: add the contribution of the current node; None if there is none.
 
         Raises
         ------
         RuleError
-            This node is not an input of the current one, or the contribution does not fit it.
+            This node is not an input of the current one, or the contribution does not match it.
         GraphError
             No backward pass is in progress.
         """
-        turn = self._turn
-        if turn.current is None:
+        state = self._state
+        if state.current is None:
             raise GraphError(
-                f"add_grad of node {self.index} outside of a backward pass. Contributions are made "
-                f"in Behavior.backward; to set a gradient use set_grad_output{at(user_line())}."
+                f"add_grad of node {self.index} outside a backward pass. Call it in "
+                f"Behavior.backward; to set a gradient use set_grad_output{at(user_line())}."
             )
-        turn.contributions.append((self.index, turn.fit(self.index, contribution)))
+        state.contributions.append((self.index, state.fit(self.index, contribution)))
 
     def set_output(self, value: T) -> None:
-        """Replace the value; `BehaviorGraph.mut_node_output` also asks for a new forward."""
+        """Replace the value; `BehaviorGraph.mut_node_output` also requires a new forward."""
         self._value = value
 
     def set_grad_output(self, gradient: T) -> None:
-        """Set the gradient; in a `backward` this is `add_grad`, and never overwrites."""
-        if self._turn.current is None:
+        """Set the gradient; in a `backward` the same as `add_grad`, which does not overwrite."""
+        if self._state.current is None:
             self._gradient = gradient
         else:
             self.add_grad(gradient)
 
     def set_operation(self, operation: Behavior[T]) -> None:
-        """Replace the behavior; `BehaviorGraph.mut_node_operation` also asks for a new forward."""
+        """Replace the behavior; `BehaviorGraph.mut_node_operation` also requires a new forward."""
         self.operation = operation
 
     def __repr__(self) -> str:
@@ -246,16 +251,16 @@ class BehaviorNode(Generic[T]):
 
 
 class Nodes(list[BehaviorNode[Any]]):
-    """The list that behaviors see: nodes by index."""
+    """The list of nodes that is passed to behaviors."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.turn = _Turn()
+        self.state = _BackwardState()
 
     def add(self, operation: Behavior[Any], inputs: Sequence[int], value: Any = None) -> int:
         """Append a node; return its index."""
         index = len(self)
-        node = BehaviorNode(self.turn, index, operation, inputs, user_line())
+        node = BehaviorNode(self.state, index, operation, inputs, user_line())
         node._value = value
         for i in dict.fromkeys(inputs):
             self[i]._upstream.append(index)
@@ -265,45 +270,45 @@ class Nodes(list[BehaviorNode[Any]]):
     def backward_of(
         self, index: int, gradients: dict[int, Any], fit: Callable[[int, Any], Any]
     ) -> list[tuple[int, Any]]:
-        """What the node contributes to each of its inputs, as (index, contribution)."""
-        turn, node = self.turn, self[index]
-        turn.current, turn.gradients, turn.contributions = index, gradients, []
-        turn.fit = fit
+        """The contributions of the node to its inputs, as (index, contribution)."""
+        state, node = self.state, self[index]
+        state.current, state.gradients, state.contributions = index, gradients, []
+        state.fit = fit
         try:
             node.operation.backward(self, index)
-            return _owned(node, turn.contributions)
+            return _check_inputs(node, state.contributions)
         finally:
-            turn.current, turn.gradients, turn.contributions = None, {}, []
-            turn.fit = _unchanged
+            state.current, state.gradients, state.contributions = None, {}, []
+            state.fit = _unchanged
 
 
-def _owned(node: BehaviorNode[Any], given: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+def _check_inputs(node: BehaviorNode[Any], given: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
     for i, _ in given:
         if i not in node._inputs:
             raise RuleError(
                 f"The backward of {node.operation.name} at node {node.index} wrote a gradient to "
-                f"node {i}, which is not an input of it. Its inputs are "
+                f"node {i}, which is not one of its inputs. These are "
                 f"{', '.join(map(str, node._inputs)) or 'none'}{at(node.where)}."
             )
     return given
 
 
 class Leaf(Behavior[Any]):
-    """A value given from outside."""
+    """The behavior of a leaf, whose value is set."""
 
     def forward(self, nodes: Sequence[BehaviorNode[Any]], curr_node_idx: int) -> Any:
-        """The value that is there."""
+        """The current value."""
         return nodes[curr_node_idx].output()
 
     def backward(self, nodes: Sequence[BehaviorNode[Any]], curr_node_idx: int) -> None:
-        """Nothing: a leaf has no inputs."""
+        """Do nothing: a leaf has no inputs."""
 
 
 LEAF = Leaf()
 
 
 def neighborhood(behavior: Behavior[Any], operands: Sequence[Any], out: Any = None) -> Nodes:
-    """A graph around one behavior: operands, itself, one consumer that passes its value on."""
+    """A graph of one behavior: operands, its node, and a consumer."""
     nodes = Nodes()
     places = [nodes.add(LEAF, (), x) for x in operands]
     nodes.add(behavior, places, out)
@@ -312,12 +317,12 @@ def neighborhood(behavior: Behavior[Any], operands: Sequence[Any], out: Any = No
 
 
 class FromFunction(Behavior[Any]):
-    """Any differentiable function of arrays as a behavior, for example of another style.
+    """A differentiable function of arrays as a behavior.
 
     Parameters
     ----------
     function : callable
-        Of arrays or tensors, and differentiable.
+        A differentiable function of arrays or tensors, for example an operation of another style.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -333,7 +338,7 @@ class FromFunction(Behavior[Any]):
         return self.function(*[nodes[i].output() for i in nodes[curr_node_idx].inputs()])
 
     def backward(self, nodes: Sequence[BehaviorNode[Any]], curr_node_idx: int) -> None:
-        """The function's own reverse derivative."""
+        """The contributions from the vjp of the function."""
         node = nodes[curr_node_idx]
         values = [nodes[i].output() for i in node.inputs()]
         for i, bar in zip(node.inputs(), pull(self.function, values, node.grad()), strict=True):
@@ -346,16 +351,16 @@ BEHAVIORS: dict[str, Behavior[Any]] = {}
 
 
 def register_behavior(name: str, behavior: Behavior[Any], replace: bool = False) -> Behavior[Any]:
-    """Enter a behavior under a name, so that a graph can be saved and loaded.
+    """Register a behavior under a name, so that graphs with it can be saved and loaded.
 
     Raises
     ------
     RegistryError
-        The name is taken by another behavior, and `replace` is False.
+        Another behavior has this name, and `replace` is False.
     """
     if BEHAVIORS.get(name, behavior) is not behavior and not replace:
         raise RegistryError(
-            f"A behavior named {name!r} is already registered. Choose another name, or pass "
+            f"A behavior named {name!r} is already registered. Use another name, or pass "
             "replace=True."
         )
     BEHAVIORS[name] = behavior
@@ -368,14 +373,14 @@ def behavior_named(name: str) -> Behavior[Any]:
     Raises
     ------
     RegistryError
-        There is none.
+        No behavior is registered under this name.
     """
     try:
         return BEHAVIORS[name]
     except KeyError:
         raise RegistryError(
-            f"No behavior named {name!r} is registered. Register it with register_behavior; known "
-            f"are {', '.join(sorted(BEHAVIORS))}."
+            f"No behavior named {name!r} is registered; known are "
+            f"{', '.join(sorted(BEHAVIORS))}. Register it with register_behavior."
         ) from None
 
 

@@ -1,16 +1,16 @@
-"""BehaviorGraph: a list of nodes, built once and run when leaves change.
+"""BehaviorGraph: a list of nodes, built once and run again when leaves change.
 
     graph = BehaviorGraph()
     x = graph.leaf(3.0)
-    y = graph.function("exp", x)             by explicit operands
-    graph.unary(2.0, "mul")                  by the running node: the last one, times a new leaf
+    y = graph.function("exp", x)             explicit operands
+    graph.unary(2.0, "mul")                  the running node, the last one, times a new leaf
     graph.forward()                          values, in the order of the list
-    graph.backward()                         gradients of the last node by every node
-    graph.mut_node_output(x, 4.0)            another value; forward() and backward() again
+    graph.backward()                         gradients of the last node
+    graph.mut_node_output(x, 4.0)            another value; then forward() and backward() again
 
-The list is its own topological order: a node may use earlier nodes only.  Gradients are those of
-*this* backward, not added to those of the last; `node.grad()` is that with respect to the value of
-the node.  A pass that fails leaves values and gradients unchanged.
+The list is in topological order: a node may only use earlier nodes.  Each backward replaces the
+gradients of the last; `node.grad()` is the gradient with respect to the value of the node.  A pass
+that fails leaves values and gradients unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Operation = Behavior[Any] | str
 
 
 class Index(int):
-    """The index of a node: what tells an operand that is a node from one that is a value."""
+    """The index of a node, which distinguishes nodes from values among operands."""
 
     def __repr__(self) -> str:
         return f"node {int(self)}"
@@ -71,17 +71,17 @@ class BehaviorGraph(Generic[T]):
     # ---- building ------------------------------------------------------------------------------
 
     def leaf(self, value: T, is_param: bool = False) -> Index:
-        """Append a leaf that holds a value; it does not become the running node."""
+        """Append a leaf with a value; it does not become the running node."""
         self._fresh = False
         index = Index(self.nodes.add(LEAF, (), value))
         self.nodes[index].is_param = is_param
         return index
 
     def function(self, operation: Operation, *operands: Any) -> Index:
-        """Append an operation on the operands, or on the running node if there are none.
+        """Append an operation on operands, or on the running node if there are none.
 
-        An operand is the index of a node, as building returned it, or a value, which becomes a
-        leaf. Returns the index of the new node, which becomes the running node.
+        An operand is the index of a node, or a value, which becomes a leaf. Returns the index of
+        the new node, which becomes the running node.
         """
         behavior = self._behavior(operation)
         places = [self._place(x) for x in operands] if operands else [self._running()]
@@ -94,7 +94,7 @@ class BehaviorGraph(Generic[T]):
         return self.function(operation, lhs, rhs)
 
     def unary(self, rhs: Any, operation: Operation) -> Index:
-        """Append an operation on the running node and one operand more."""
+        """Append an operation on the running node and another operand."""
         return self.function(operation, Index(self._running()), rhs)
 
     def add_parameter(self, index: int) -> None:
@@ -102,7 +102,7 @@ class BehaviorGraph(Generic[T]):
         self._leaf(index, "add_parameter").is_param = True
 
     def register(self, name: str, behavior: Behavior[Any], replace: bool = False) -> None:
-        """Enter a behavior into the registry, to be used by name."""
+        """Register a behavior, to use it by name."""
         register_behavior(name, behavior, replace)
 
     def _behavior(self, operation: Operation) -> Behavior[Any]:
@@ -123,12 +123,12 @@ class BehaviorGraph(Generic[T]):
     def _running(self) -> int:
         if self._current is None:
             raise GraphError(
-                "There is no running node yet for an operation to continue from. Begin with "
-                f"binary(lhs, rhs, operation), or name the operands{at(user_line())}."
+                "There is no running node yet. Begin with binary(lhs, rhs, operation), or pass "
+                f"operands{at(user_line())}."
             )
         return self._current
 
-    # ---- looking -------------------------------------------------------------------------------
+    # ---- queries -------------------------------------------------------------------------------
 
     def node(self, index: int) -> BehaviorNode[T]:
         """The node at an index."""
@@ -152,7 +152,7 @@ class BehaviorGraph(Generic[T]):
         return [Index(n.index) for n in self.nodes if n.is_param]
 
     def operations(self) -> list[Index]:
-        """Indices of the nodes that compute."""
+        """Indices of the nodes that are not leaves."""
         return [Index(n.index) for n in self.nodes if not isinstance(n.operation, Leaf)]
 
     def __len__(self) -> int:
@@ -161,20 +161,20 @@ class BehaviorGraph(Generic[T]):
     # ---- changing ------------------------------------------------------------------------------
 
     def mut_node_output(self, index: int, value: T) -> None:
-        """Give a leaf another value; values and gradients need another forward and backward."""
+        """Set the value of a leaf; forward and backward have to be run again."""
         self._leaf(index, "mut_node_output").set_output(value)
         self._fresh = False
 
     def mut_node_operation(self, index: int, operation: Operation) -> None:
-        """Replace the behavior of a node (for example a loss), with the same operands."""
+        """Replace the behavior of a node (for example a loss) and keep its operands."""
         node = self.node(index)
         if isinstance(node.operation, Leaf):
-            raise GraphError(f"Node {int(index)} is a leaf and computes nothing{at(user_line())}.")
+            raise GraphError(f"Node {int(index)} is a leaf and has no behavior{at(user_line())}.")
         node.set_operation(self._behavior(operation))
         self._fresh = False
 
     def mut_node_inputs(self, index: int, inputs: Sequence[int]) -> None:
-        """Give a node other operands, by index.
+        """Set the operands of a node, by index.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class BehaviorGraph(Generic[T]):
             if self.node(i).index >= index:
                 raise CycleError(
                     f"Node {int(index)} cannot use node {int(i)}: a node may only use earlier "
-                    f"nodes, or the list is not a list any more. Add a new node{at(user_line())}."
+                    f"nodes. Add a new node{at(user_line())}."
                 )
         for i in dict.fromkeys(node.inputs()):
             self.nodes[i]._upstream.remove(node.index)
@@ -200,14 +200,14 @@ class BehaviorGraph(Generic[T]):
         if not isinstance(node.operation, Leaf):
             raise GraphError(
                 f"{what} of node {int(index)}, which is computed by {node.operation.name}. Only "
-                f"leaves can be set: {self.variables()}{at(user_line())}."
+                f"leaves have a value to set: {self.variables()}{at(user_line())}."
             )
         return node
 
     # ---- running -------------------------------------------------------------------------------
 
     def forward(self) -> T:
-        """Compute every node in order; return the value of the running node."""
+        """Compute all nodes in order; return the value of the running node."""
         before = [n._value for n in self.nodes]
         path = []
         try:
@@ -222,26 +222,26 @@ class BehaviorGraph(Generic[T]):
         return self.nodes[-1 if self._current is None else self._current].output()
 
     def backward(self, seed: T | None = None, output: int | None = None) -> None:
-        """Compute the gradient of one node by every node.
+        """Compute the gradient of a node with respect to all nodes.
 
         Parameters
         ----------
         seed : T, optional
-            The gradient of the output by itself; one, if it is one number.
+            Initial gradient of the output; by default 1, if the output is a single number.
         output : int, optional
-            The node that is differentiated; the running node by default.
+            The node to differentiate; by default the running node.
 
         Raises
         ------
         GraphError
-            The graph has not been run forward since it was last changed.
+            The graph was changed since the last forward.
         RuleError
-            A behavior wrote a value that does not fit, or raised.
+            A behavior raised, or wrote a contribution that does not match its value.
         """
         if not self._fresh:
             raise GraphError(
-                "backward() before forward(): the graph is new or was changed, so its values are "
-                f"not those of its leaves. Call forward() first{at(user_line())}."
+                "backward() was called before forward(): the graph is new or was changed, so its "
+                f"values are outdated. Call forward() first{at(user_line())}."
             )
         index = self._running() if output is None else self.node(output).index
         value = self.nodes[index].output()
@@ -260,7 +260,7 @@ class BehaviorGraph(Generic[T]):
             node._gradient = complete.get(node.index)
 
     def _back(self, index: int, t: Any, wanted: list[Any], gradients: dict[int, Any]) -> Any:
-        """What one node contributes to its operands; `gradients` are those complete so far."""
+        """The contributions of a node to its operands; `gradients` are those already complete."""
         gradients[index] = t
         node = self.nodes[index]
         name = f"The backward of {node.operation.name}"

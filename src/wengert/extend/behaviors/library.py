@@ -1,11 +1,11 @@
-"""Behaviors ready to use, registered by name.
+"""Predefined behaviors, registered by name.
 
-    add sub mul div neg      with T's own operators
+    add sub mul div neg      with the operators of T
     exp log tanh sigmoid     the registered operations; Python floats for Python floats
     mse matmul               on arrays
 
-Values and derivatives are those of the registered operations.  The arithmetic ones ask of T nothing
-but its own operators, so they serve floats, fractions, arrays, tensors and classes of users.
+Values and derivatives are those of the registered operations.  Arithmetic behaviors use only the
+operators of T, so they support floats, fractions, arrays, tensors and user-defined classes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Nodes = Sequence[BehaviorNode[Any]]
 
 
 class Pointwise(Behavior[Any]):
-    """A function of the values of the inputs, with one contribution to each.
+    """A function of the values of the inputs, with a contribution to each.
 
     Parameters
     ----------
     label : str
-        How messages call it.
+        Name in messages.
     value : callable
         ``value(*operands)``.
     contributions : callable
@@ -56,7 +56,7 @@ class Pointwise(Behavior[Any]):
         return self.value(*[nodes[i].output() for i in nodes[curr_node_idx].inputs()])
 
     def backward(self, nodes: Nodes, curr_node_idx: int) -> None:
-        """Its contributions."""
+        """Write the contributions."""
         node = nodes[curr_node_idx]
         operands = [nodes[i].output() for i in node.inputs()]
         bars = self.contributions(node.grad(), node.output(), *operands)
@@ -78,13 +78,13 @@ def _mse_back(t: Any, out: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _registered(operation: str) -> Callable[..., tuple[Any, ...]]:
-    """The contributions of a registered operation whose derivatives are arithmetic."""
+    """The contributions of a registered operation whose rules use arithmetic only."""
     rules = lookup(operation).rules  # type: ignore[attr-defined]
     return lambda t, out, *operands: tuple([rule(t, out, *operands) for rule in rules])
 
 
 def _function(operation: str) -> tuple[Callable[..., Any], Callable[..., tuple[Any, ...]]]:
-    """Value and contribution of a registered function of one operand."""
+    """Value and contribution of a registered unary operation."""
     op: Any = lookup(operation)
     (rule,) = op.rules
 

@@ -1,8 +1,8 @@
 """Op classes: operations with adjoints, and transformers that run them.
 
 op.py            Op, deriv: expressions and their derivatives by adjoints
-library.py       ops ready to use, and Python's operators on ops
-transformers.py  Transformer: what runs a graph of ops
+library.py       predefined ops, and Python's operators on ops
+transformers.py  Transformer: runs a graph of ops
 backend.py       Transformed: a transformer as a backend
 """
 

@@ -1,7 +1,7 @@
 """Transformed: the transformers of style 004 (extend/op_classes/transformers.py) as backends.
 
-A transformer has one method for each operation, under the operation's name; that is all a backend
-that runs node by node needs.  For a node of an op class of that style, its `transform` is called.
+A transformer has a method for each operation, with its name, so it can run a graph node by node.
+For nodes of op classes, their `transform` is called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from wengert._engine.backends.interpreter.interpreter import Interpreter
 from wengert._engine.core.op import Op
 
-from .transformers import OpLine, OpOperation, Transformer, make_transformer
+from .transformers import OpNode, OpOperation, Transformer, make_transformer
 
 
 class Transformed(Interpreter):
@@ -21,7 +21,7 @@ class Transformed(Interpreter):
     Parameters
     ----------
     transformer : Transformer or str
-        One, or its name.
+        A transformer, or its name.
 
     Examples
     --------
@@ -39,8 +39,8 @@ class Transformed(Interpreter):
         self.name = f"transformer {transformer.transformer_name}"
 
     def function(self, op: Op) -> Callable[..., Any] | None:
-        """The transformer's method of that name."""
-        if isinstance(op, OpLine):
+        """The method of the transformer with the name of the operation."""
+        if isinstance(op, OpNode):
             return lambda *xs: self.transformer.implementation(op.op, xs)
         if isinstance(op, OpOperation):
             return lambda *xs, **params: self.transformer.implementation(

@@ -1,11 +1,11 @@
-"""Ops ready to use, and Python's operators on ops.
+"""Predefined ops, and Python's operators on ops.
 
     Add Subtract Multiply Divide Negative Power MatMul      + - * / - ** @
     Exp Log Sin Cos Tanh SechSquared Sum Maximum Where
-    Greater Less                                            discrete: nothing is passed back
+    Greater Less                                            discrete: without derivative
     Apply                  any differentiable function: an operation of another style, or of NumPy
 
-Each is df = a_1 dx_1 + a_2 dx_2 + ... written out.  Broadcasting is undone by the engine.
+Adjoints are the terms of df = a_1 dx_1 + a_2 dx_2 + ....  The engine undoes broadcasting.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .op import OPERATORS, Adjoints, Expand, Op
 def _op(
     name: str, method: str, adjoint: Callable[..., tuple[Any, ...]] | None, doc: str
 ) -> type[Op]:
-    """A class of ops: a transformer's method, and ``adjoint(op, delta, *args)``, one entry each."""
+    """A class of ops, from a method of transformers and ``adjoint(op, delta, *args) -> tuple``."""
 
     def transform(self: Op, transformer: Any, *args: Any) -> Any:
         return getattr(transformer, method)(*args)
@@ -43,7 +43,7 @@ def _op(
 
 
 def _registered(operation: str) -> Callable[..., tuple[Any, ...]]:
-    """The adjoint of a registered operation whose derivatives are arithmetic."""
+    """The adjoint of a registered operation whose rules use arithmetic only."""
     rules = lookup(operation).rules  # type: ignore[attr-defined]
     return lambda op, t, *args: tuple([rule(t, op, *args) for rule in rules])
 
@@ -55,7 +55,7 @@ Where: type[Op] = _op(
     "Where",
     "where",
     lambda op, t, c, x, y: (None, Where(c, t, 0.0), Where(c, 0.0, t)),
-    "x where the condition holds, else y: a choice, not a product.",
+    "x where the condition is true, else y.",
 )
 Add = _op("Add", "add", _registered("add"), "x + y.")
 Subtract = _op("Subtract", "subtract", _registered("subtract"), "x - y.")
@@ -93,7 +93,7 @@ Maximum = _op(
     "Maximum",
     "maximum",
     lambda op, t, x, y: (_share(t, x, y), _share(t, y, x)),
-    "The larger of two; where they are equal, half the derivative to each.",
+    "The maximum of x and y; if they are equal, each gets half the derivative.",
 )
 
 
@@ -105,25 +105,25 @@ def _power_adjoint(op: Op, t: Op, x: Op, y: Op) -> tuple[Op, Op]:
 
 
 Power = _op(
-    "Power", "power", _power_adjoint, "x ** y; by x it is 0 where y is 0, by y where x is 0."
+    "Power", "power", _power_adjoint, "x ** y; dx is 0 where y is 0, and dy is 0 where x is 0."
 )
 
 
 class Apply(Op):
-    """Any differentiable function of arrays as an op; has derivatives of every order."""
+    """A differentiable function of arrays as an op, with derivatives of every order."""
 
     def __init__(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> None:
         super().__init__(*args, name=name or getattr(function, "__name__", None))
         if not callable(function):
-            raise OperandError(f"Apply of a {type(function).__name__}, which is not a function.")
+            raise OperandError(f"Apply was given a {type(function).__name__}, not a function.")
         self.function = function
 
     def transform(self, transformer: Any, *args: Any) -> Any:
-        """The function itself, on any transformer."""
+        """The function itself, for any transformer."""
         return self.function(*args)
 
     def generate_adjoints(self, adjoints: Adjoints, delta: Op, *args: Op) -> None:
-        """The function's own reverse derivative, one op for each argument."""
+        """Contributions from the vjp of the function, an op for each argument."""
         for i, x in enumerate(args):
             x.generate_add_delta(adjoints, Apply(_pulled(self.function, i), delta, *args))
 
@@ -131,7 +131,7 @@ class Apply(Op):
 def _pulled(function: Callable[..., Any], index: int) -> Callable[..., Any]:
     def contribution(t: Any, *operands: Any) -> Any:
         bar = pull(function, operands, t)[index]
-        return 0.0 if bar is None else bar  # an integer: it has no derivative
+        return 0.0 if bar is None else bar  # an integer, without derivative
 
     return contribution
 

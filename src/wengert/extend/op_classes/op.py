@@ -5,7 +5,7 @@
             super().__init__(x, y)                             a call becomes a node
 
         def transform(self, transformer, x, y):
-            return transformer.multiply(x, y)                  a method of the backend
+            return transformer.multiply(x, y)                  a method of the transformer
 
         def generate_adjoints(self, adjoints, delta, x, y):    df = y dx + x dy
             x.generate_add_delta(adjoints, y * delta)
@@ -16,12 +16,12 @@
     f_x = deriv(f, x)                                          nodes again
     compute = make_transformer("numpy").computation([f, f_x], x, y)
 
-`transform` gets the values of the op's arguments after the transformer; one that takes only the
-transformer returns the method instead, which is then called with them.  `delta` is complete when
-`generate_adjoints` is called: the engine has added up what every consumer contributed.  An op
-without `generate_adjoints` works forward and is refused, by name, in a derivative.
+`transform` gets the transformer and the values of the op's arguments; if it takes only the
+transformer, it returns a method, which is called with the values.  `delta` is complete when
+`generate_adjoints` is called: the engine has accumulated the contributions of all consumers.  An op
+without `generate_adjoints` can be evaluated, but not differentiated.
 
-Ops ready to use are in library.py, transformers in transformers.py.
+Predefined ops are in library.py, transformers in transformers.py.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ OPERATORS: dict[str, Callable[..., Op]] = {}  # filled by library.py
 
 
 def _operator(name: str, reflected: bool = False) -> Any:
-    """A method that builds the op of that name."""
+    """A method that creates an op of the given name."""
 
     def build(self: Op, *others: Any) -> Op:
         operands = [self, *others]
@@ -70,19 +70,19 @@ class Op:
     Parameters
     ----------
     *args : Op, Tensor, array or number
-        The arguments; what is not an op becomes a constant.
+        The arguments; other values than ops become constants.
     name : str, optional
-        For messages.
+        Name in messages.
 
     Attributes
     ----------
     args : tuple of Op
     discrete : bool
-        The derivative is known to be zero (a comparison): nothing is passed back.
+        The derivative is zero (a comparison), so there are no adjoints.
     """
 
     discrete = False
-    __array_ufunc__ = None  # array * op is left to the op
+    __array_ufunc__ = None  # array * op calls op.__rmul__
     __add__, __radd__ = _operator("add"), _operator("add", reflected=True)
     __sub__, __rsub__ = _operator("sub"), _operator("sub", reflected=True)
     __mul__, __rmul__ = _operator("mul"), _operator("mul", reflected=True)
@@ -97,9 +97,9 @@ class Op:
         self.where = user_line()
 
     def transform(self, transformer: Any, *args: Any) -> Any:
-        """The value, by the transformer's method that implements it."""
+        """The value, computed by a method of the transformer."""
         raise OperandError(
-            f"{type(self).__name__} has no transform method, so it cannot run. Write "
+            f"{type(self).__name__} has no transform method, so it cannot run. Define "
             f"transform(self, transformer, *args), which calls a method of the transformer"
             f"{at(self.where)}."
         )
@@ -107,13 +107,13 @@ class Op:
     def generate_adjoints(self, adjoints: Adjoints, delta: Op, *args: Op) -> None:
         """Contribute to the adjoint of each argument, given the complete adjoint of this op."""
         raise NotDifferentiableError(
-            f"The derivative of {self!r} was needed, but {type(self).__name__} has no "
-            "generate_adjoints method. Write one, or set discrete = True if its derivative is "
-            f"known to be zero{at(self.where)}."
+            f"The derivative of {self!r} is needed, but {type(self).__name__} has no "
+            "generate_adjoints method. Define one, or set discrete = True if the derivative is "
+            f"zero{at(self.where)}."
         )
 
     def generate_add_delta(self, adjoints: Adjoints, delta: Any) -> None:
-        """Add to the adjoint of this op; None says that there is nothing to add."""
+        """Add a contribution to the adjoint of this op; None for no contribution."""
         adjoints.add(self, None if delta is None else as_op(delta))
 
     def __repr__(self) -> str:
@@ -125,18 +125,18 @@ class Op:
 
 
 class Placeholder(Op):
-    """A value to be given when a computation is called."""
+    """An argument of a computation."""
 
     def transform(self, transformer: Any) -> Any:
-        """Raise OperandError: no value was given."""
+        """Raise OperandError, because no value was passed."""
         raise OperandError(
-            f"{self!r} was given no value. Name it among the placeholders of "
+            f"{self!r} has no value. Pass it as a placeholder to "
             f"transformer.computation(outputs, *placeholders){at(self.where)}."
         )
 
 
 class Constant(Op):
-    """A value that never changes."""
+    """A constant."""
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -151,38 +151,39 @@ class Constant(Op):
 
 
 class Variable(Op):
-    """A value that stays from one computation to the next, and can be trained."""
+    """A value that persists between computations and can be trained."""
 
     def __init__(self, initial_value: Any, name: str | None = None) -> None:
         super().__init__(name=name)
         self.value = initial_value() if callable(initial_value) else initial_value
 
     def transform(self, transformer: Any) -> Any:
-        """The value it has now."""
+        """The current value."""
         return lambda: self.value
 
     def set_value(self, value: Any) -> None:
-        """Give it another value of the same shape."""
+        """Set the value; the shape must not change."""
         if np.shape(value_of(value)) != np.shape(value_of(self.value)):
             raise ShapeError(
-                f"set_value of shape {np.shape(value_of(value))} for {self!r}, whose shape is "
-                f"{np.shape(value_of(self.value))}. Give it that shape{at(user_line())}."
+                f"set_value of {self!r}, of shape {np.shape(value_of(self.value))}, was given "
+                f"shape {np.shape(value_of(value))}. Pass a value of the same shape"
+                f"{at(user_line())}."
             )
         self.value = value
 
 
 def placeholder(name: str | None = None) -> Placeholder:
-    """A value to be given when a computation is called."""
+    """An argument of a computation."""
     return Placeholder(name=name)
 
 
 def constant(value: Any, name: str | None = None) -> Constant:
-    """A value that never changes."""
+    """A constant."""
     return Constant(value, name)
 
 
 def variable(initial_value: Any, name: str | None = None) -> Variable:
-    """A value that stays, given now or by a function to be called."""
+    """A variable with an initial value, or a function that returns it."""
     return Variable(initial_value, name)
 
 
@@ -192,8 +193,8 @@ def as_op(x: Any) -> Op:
         return x
     if isinstance(x, str | bytes | dict | list | tuple | set) or x is None:
         raise OperandError(
-            f"A {type(x).__name__} cannot be an argument of an op. Give an op, an array or a "
-            f"number; pass options to __init__ apart from the arguments{at(user_line())}."
+            f"A {type(x).__name__} cannot be an argument of an op. Pass an op, an array or a "
+            f"number; make options separate parameters of __init__{at(user_line())}."
         )
     return Constant(x)
 
@@ -222,7 +223,7 @@ def ordered_ops(roots: Iterable[Op]) -> list[Op]:
                 if state.get(a) == 1:
                     raise CycleError(
                         f"{op!r} depends on {a!r}, which depends on it: the graph has a cycle. An "
-                        f"op may only use ops that are there already{at(op.where)}."
+                        f"op may only use ops created before it{at(op.where)}."
                     )
                 if a not in state:
                     stack.append(a)
@@ -233,20 +234,20 @@ def ordered_ops(roots: Iterable[Op]) -> list[Op]:
 
 
 class Adjoints(Mapping[Op, Op]):
-    """Adjoints as far as they are contributed: reading one gives the sum so far."""
+    """Adjoints of ops; reading one gives the sum of the contributions so far."""
 
     def __init__(self) -> None:
         self._given: dict[Op, list[Op]] = {}
         self._turn: list[tuple[Op, Op | None]] = []
 
     def add(self, op: Op, contribution: Op | None) -> None:
-        """Note a contribution to the adjoint of an op."""
+        """Add a contribution to the adjoint of an op."""
         self._turn.append((op, contribution))
         if contribution is not None:
             self._given.setdefault(op, []).append(contribution)
 
-    def turn_of(self, op: Op, delta: Op) -> list[tuple[Op, Op | None]]:
-        """What one op contributes to its arguments."""
+    def contributions_of(self, op: Op, delta: Op) -> list[tuple[Op, Op | None]]:
+        """The contributions of an op to its arguments."""
         self._turn = []
         try:
             op.generate_adjoints(self, delta, *op.args)
@@ -258,8 +259,8 @@ class Adjoints(Mapping[Op, Op]):
         for target, _ in self._turn:
             if target not in op.args:
                 raise RuleError(
-                    f"generate_adjoints of {op!r} contributed to {target!r}, which is not an "
-                    f"argument of it. Its arguments are {list(op.args)}{at(op.where)}."
+                    f"generate_adjoints of {op!r} contributed to {target!r}, which is not one of "
+                    f"its arguments. These are {list(op.args)}{at(op.where)}."
                 )
         return self._turn
 
@@ -274,7 +275,7 @@ class Adjoints(Mapping[Op, Op]):
 
 
 class Fit(Op):
-    """A contribution in the space of the value it belongs to: broadcasting undone."""
+    """A contribution in the shape and dtype of its value, with broadcasting undone."""
 
     elementary = True
 
@@ -283,18 +284,18 @@ class Fit(Op):
         self.of = of
 
     def transform(self, transformer: Any, contribution: Any, like: Any) -> Any:
-        """Summed over what was repeated."""
+        """Sum over broadcast axes, and cast."""
         return transformer.fit(contribution, like, self.of)
 
     def generate_adjoints(self, adjoints: Adjoints, delta: Op, *args: Op) -> None:
-        """Repeated again."""
+        """Broadcast the adjoint."""
         contribution, like = args
         contribution.generate_add_delta(adjoints, Expand(delta, contribution))
         like.generate_add_delta(adjoints, None)
 
 
 class Expand(Op):
-    """A value repeated to the shape of another."""
+    """A value broadcast to the shape of another."""
 
     elementary = True
 
@@ -306,14 +307,14 @@ class Expand(Op):
         return transformer.expand(value, like)
 
     def generate_adjoints(self, adjoints: Adjoints, delta: Op, *args: Op) -> None:
-        """Summed again, which the engine does for every contribution."""
+        """Pass the adjoint on; the engine sums it, as every contribution."""
         value, like = args
         value.generate_add_delta(adjoints, delta)
         like.generate_add_delta(adjoints, None)
 
 
 class OneLike(Op):
-    """One, for a value that is a single number: the derivative of an op by itself."""
+    """The seed 1 of a derivative, for a value that is a single number."""
 
     discrete = True
 
@@ -322,23 +323,23 @@ class OneLike(Op):
         self.of = f"the op {value!r}"
 
     def transform(self, transformer: Any, value: Any) -> Any:
-        """One of the value's type."""
+        """1 in the type of the value."""
         return transformer.one_like(value, self.of)
 
 
 def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str = "raise") -> Any:
-    """The derivative of one op by another, as an op.
+    """The derivative of an op with respect to others, as an op.
 
     Parameters
     ----------
     dependent : Op
-        What is differentiated.
+        The op to differentiate.
     independent : Op or sequence of Op
-        What it is differentiated with respect to.
+        The ops to differentiate with respect to.
     error : Op, array or number, optional
-        The adjoint to start from, of the shape of `dependent`; one, if that is a single number.
+        Initial adjoint, of the shape of `dependent`; by default 1, if that is a single number.
     unconnected : {"raise", "warn", "zero"}
-        What to do if there is no way from one to the other.
+        What to do if `dependent` does not depend on `independent`.
 
     Returns
     -------
@@ -348,7 +349,7 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
     Raises
     ------
     NotDifferentiableError
-        An op on the way has no `generate_adjoints`.
+        An op between them has no `generate_adjoints`.
     UnconnectedError
         `dependent` does not depend on `independent`.
 
@@ -367,7 +368,7 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
     for op in (dependent, *targets):
         if not isinstance(op, Op):
             raise GraphError(
-                f"deriv of or by a {type(op).__name__}, which is not an op of the graph"
+                f"deriv was given a {type(op).__name__}, which is not an op of the graph"
                 f"{at(user_line())}."
             )
     seed = OneLike(dependent) if error is None else as_op(error)
@@ -378,7 +379,7 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
     )
     for op in targets:
         if op not in found:
-            _complain(dependent, op, unconnected)
+            _report_unconnected(dependent, op, unconnected)
             found[op] = Expand(0.0, op)
     results = [found[op] for op in targets]
     return results if several else results[0]
@@ -389,7 +390,7 @@ def _passes(op: Op) -> bool:
 
 
 def _contribute(op: Op, delta: Op, wanted: Sequence[Op], adjoints: Adjoints) -> Any:
-    given = adjoints.turn_of(op, delta)
+    given = adjoints.contributions_of(op, delta)
     written = {target for target, _ in given}
     for i, a in enumerate(op.args):
         if a in wanted and a not in written:
@@ -398,10 +399,10 @@ def _contribute(op: Op, delta: Op, wanted: Sequence[Op], adjoints: Adjoints) -> 
     return [(a, Fit(c, a, label)) for a, c in given if c is not None]
 
 
-def _complain(dependent: Op, independent: Op, unconnected: str) -> None:
+def _report_unconnected(dependent: Op, independent: Op, unconnected: str) -> None:
     message = (
-        f"{dependent!r} does not depend on {independent!r}, or only by steps and comparisons, so "
-        "its derivative is zero. If that is meant, pass unconnected='zero'"
+        f"{dependent!r} does not depend on {independent!r}, or only through discrete operations, "
+        "so its derivative is zero. If this is intended, pass unconnected='zero'"
         f"{at(user_line())}."
     )
     if unconnected == "raise":
@@ -419,8 +420,8 @@ def twin_of(op: Op) -> tuple[Op, list[Placeholder]]:
 
 
 def adjoints_of(op: Op, delta: Op) -> list[Op | None]:
-    """What one op contributes to each of its arguments, in order."""
-    given = Adjoints().turn_of(op, delta)
+    """The contributions of an op to its arguments, in order."""
+    given = Adjoints().contributions_of(op, delta)
     label = f"generate_adjoints of {type(op).__name__}"
     bars: list[Op | None] = []
     for i, a in enumerate(op.args):

@@ -4,12 +4,12 @@
     compute = transformer.computation(outputs, *placeholders)
     compute(1.0, 2.0)
 
-A transformer has one method for each operation that ops ask for in their `transform`; a method
-that is missing is an error that names operation and transformer.  A class derived from
-`Transformer` with a `transformer_name` is registered under it.
+A transformer has a method for each operation that ops call in their `transform`; a missing method
+is an error that names operation and transformer.  A subclass of `Transformer` with a
+`transformer_name` is registered under this name.
 
-    "numpy"     arrays and tensors; on tensors every op becomes a line of the tape
-    "python"    Python's own operators, for numbers of any kind: fractions, decimals
+    "numpy"     arrays and tensors; on tensors every op becomes a node of the tape
+    "python"    Python's operators, for numbers of any type: fractions, decimals
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRANSFORMERS: dict[str, type[Transformer]] = {}
 
 
 class Transformer:
-    """Base of all transformers."""
+    """Base class of transformers."""
 
     transformer_name: str
 
@@ -55,47 +55,47 @@ class Transformer:
         if name_in_module(known) != name_in_module(cls):
             raise RegistryError(
                 f"A transformer named {name!r} is already registered, by {name_in_module(known)}. "
-                f"Choose another transformer_name{at(user_line())}."
+                f"Use another transformer_name{at(user_line())}."
             )
         TRANSFORMERS[name] = cls
 
-    # ---- what derivatives need of every transformer --------------------------------------------
+    # ---- methods that derivatives use ----------------------------------------------------------
 
     def fit(self, contribution: Any, like: Any, what: str) -> Any:
-        """A contribution in the space of the value that it belongs to."""
+        """A contribution in the shape and dtype of its value."""
         return fitted(contribution, like, what)
 
     def expand(self, value: Any, like: Any) -> Any:
-        """A value repeated to the shape of another."""
+        """A value broadcast to the shape of another."""
         shape = shape_of(like) if isinstance(like, np.ndarray | np.generic | Handle) else ()
         return value if shape_of(value) == shape else lookup("broadcast_to")(value, shape=shape)  # type: ignore[operator]
 
     def one_like(self, value: Any, what: str) -> Any:
-        """One of a value's type."""
+        """1 in the type of a value."""
         return one_like(value, what)
 
     def sech_squared(self, x: Any) -> Any:
-        """1 / cosh(x)**2, the derivative of tanh; a transformer may have a more accurate one."""
+        """1 / cosh(x)**2, the derivative of tanh; subclasses may compute it more accurately."""
         out = self.tanh(x)  # type: ignore[attr-defined]
         return self.subtract(1.0, self.multiply(out, out))  # type: ignore[attr-defined]
 
     # ---- running -------------------------------------------------------------------------------
 
     def run(self, op: Op, values: Sequence[Any]) -> Any:
-        """One op on the values of its arguments."""
+        """An op on the values of its arguments."""
         handles = any(isinstance(v, Handle) for v in values)
         plain = type(self) is NumPyTransformer and is_written_out(type(op), values)
         if handles and not plain:
-            return line_of(op, self)(*values)
+            return node_of_op(op, self)(*values)
         return self.implementation(op, values)
 
     def implementation(self, op: Op, values: Sequence[Any]) -> Any:
-        """What the op's `transform` makes of plain values.
+        """The result of the op's `transform` on plain values.
 
         Raises
         ------
         RegistryError
-            This transformer has no method that the op asks for.
+            This transformer has no method that the op calls.
         """
         try:
             if _takes_transformer_only(type(op)):
@@ -115,7 +115,7 @@ class Transformer:
             ) from error
 
     def evaluate(self, outputs: Sequence[Op], feeds: Mapping[Op, Any]) -> list[Any]:
-        """Values of some ops, given those of others."""
+        """Values of ops, from the values of others."""
         known = dict(feeds)
         for op in ordered_ops_until(outputs, known):
             known[op] = self.run(op, [known[a] for a in op.args])
@@ -127,9 +127,9 @@ class Transformer:
         Parameters
         ----------
         outputs : Op, or a list, tuple or dict of them
-            What it returns, in this shape.
+            The results, in this container.
         *placeholders : Op
-            What it takes, in this order; any op may be given a value.
+            The arguments, in order; any op may be an argument.
         """
         return TransformerComputation(self, outputs, placeholders)
 
@@ -143,7 +143,7 @@ def _takes_transformer_only(cls: type[Op]) -> bool:
 
 
 def ordered_ops_until(outputs: Sequence[Op], known: Mapping[Op, Any]) -> list[Op]:
-    """The ops that have to run: nothing behind an op whose value is known."""
+    """The ops that have to run; an op with a known value is not traversed."""
     order = ordered_ops(outputs)
     needed = set(outputs) - set(known)
     for op in reversed(order):
@@ -153,7 +153,7 @@ def ordered_ops_until(outputs: Sequence[Op], known: Mapping[Op, Any]) -> list[Op
 
 
 class TransformerComputation:
-    """A graph with inputs and outputs, as a function: by position, or ``feed_dict={op: value}``."""
+    """A graph as a function, called with values or with ``feed_dict={op: value}``."""
 
     def __init__(self, transformer: Transformer, outputs: Any, placeholders: Sequence[Op]) -> None:
         self.transformer = transformer
@@ -164,12 +164,12 @@ class TransformerComputation:
         for op in (*self.wanted, *placeholders):
             if not isinstance(op, Op):
                 raise OperandError(
-                    f"A computation with a {type(op).__name__}, which is not an "
+                    f"computation was given a {type(op).__name__}, which is not an "
                     f"op{at(user_line())}."
                 )
 
     def __call__(self, *values: Any, feed_dict: Mapping[Op, Any] | None = None) -> Any:
-        """The outputs, in the shape in which they were asked for."""
+        """The outputs, in the container that was passed to `computation`."""
         feeds = dict(feed_dict or {})
         if len(values) != len(self.placeholders) and not (feeds and not values):
             raise OperandError(
@@ -186,12 +186,12 @@ class TransformerComputation:
 
 
 def make_transformer(name: str = "numpy") -> Transformer:
-    """A transformer by its name.
+    """A transformer by name.
 
     Raises
     ------
     RegistryError
-        There is none.
+        No transformer has this name.
     """
     if name not in TRANSFORMERS:
         raise RegistryError(
@@ -205,11 +205,11 @@ def transformer_choices() -> list[str]:
     return sorted(TRANSFORMERS)
 
 
-# ---- the two that come with the package ---------------------------------------------------------
+# ---- predefined transformers --------------------------------------------------------------------
 
 
 class NumPyTransformer(Transformer):
-    """NumPy's functions, on arrays and tensors."""
+    """NumPy functions on arrays and tensors."""
 
     transformer_name = "numpy"
 
@@ -221,7 +221,7 @@ NumPyTransformer.sech_squared = staticmethod(lookup("sech_squared"))  # type: ig
 
 
 class PythonTransformer(Transformer):
-    """Python's operators, on numbers of any kind; its functions are those of math."""
+    """Python's operators on numbers of any type; functions are those of math."""
 
     transformer_name = "python"
     add = staticmethod(operator.add)
@@ -244,15 +244,15 @@ class PythonTransformer(Transformer):
 
     @staticmethod
     def where(condition: Any, x: Any, y: Any) -> Any:
-        """A choice."""
+        """x if the condition is true, else y."""
         return x if condition else y
 
 
 # ---- ops as operations on tensors ---------------------------------------------------------------
 
 
-class OpLine(UserOperation):
-    """One op, run by a transformer, as an operation on values."""
+class OpNode(UserOperation):
+    """An op, run by a transformer, as an operation on values."""
 
     def __init__(self, op: Op, transformer: Transformer) -> None:
         self.op, self.transformer = op, transformer
@@ -286,19 +286,19 @@ class OpLine(UserOperation):
         return rule
 
 
-def line_of(op: Op, transformer: Transformer) -> OpLine:
-    """An op as an operation; the same one for the same op and kind of transformer."""
+def node_of_op(op: Op, transformer: Transformer) -> OpNode:
+    """An op as an operation, created once for each op and class of transformer."""
     lines = op.__dict__.setdefault("_lines", {})
     line = lines.get(type(transformer))
-    if line is None or line.op is not op:  # a copied op has the other's lines
+    if line is None or line.op is not op:  # a copy of an op has the operations of the original
         if line is not None:
             op.__dict__["_lines"] = lines = {}
-        line = lines[type(transformer)] = OpLine(op, transformer)
+        line = lines[type(transformer)] = OpNode(op, transformer)
     return line
 
 
 class OpOperation(UserOperation):
-    """A class of ops as an operation on tensors: ``op(x, ..., **options)``, run by NumPy."""
+    """A class of ops as an operation on tensors: ``op(x, ..., **options)``."""
 
     def __init__(self, cls: type[Op]) -> None:
         self.cls = cls
@@ -307,20 +307,20 @@ class OpOperation(UserOperation):
         rule = self._contributions if has_rule else None
         super().__init__(self._value, name_in_module(cls), vjp=rule, discrete=cls.discrete)
         self.__doc__ = cls.__doc__
-        self._lines: dict[Any, OpLine] = {}
+        self._lines: dict[Any, OpNode] = {}
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """The op on values; one of the library is written into a graph as NumPy's function."""
+        """Apply the op to values; predefined ops are traced as NumPy functions."""
         if is_written_out(self.cls, args):
             return self._value(*args, **params)
         return super().__call__(*args, **params)
 
-    def line(self, count: int, params: Mapping[str, Any]) -> OpLine:
-        """The op on so many placeholders."""
+    def line(self, count: int, params: Mapping[str, Any]) -> OpNode:
+        """The op on `count` placeholders, as an operation."""
         key = (count, params_key(params))
         if key not in self._lines:
             op = self.cls(*[Placeholder(name=f"argument {i}") for i in range(count)], **params)
-            self._lines[key] = OpLine(op, self.transformer)
+            self._lines[key] = OpNode(op, self.transformer)
         return self._lines[key]
 
     def _value(self, *values: Any, **params: Any) -> Any:

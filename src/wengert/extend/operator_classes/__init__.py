@@ -1,11 +1,11 @@
 """Operator classes: typed nodes of a symbolic graph.
 
 operator.py                  AbstractOperator and its hierarchy
-protocol.py                  what a graph needs of an operator; NodeType
+protocol.py                  Operator: the interface of operators that a graph uses; NodeType
 graph.py                     OperatorGraph: gradients are new nodes of the same graph
 library.py                   operators without a gradient: inputs, constants, logic
 differentiable_operators.py  operators with a gradient
-shape_operators.py           operators of shapes and choices; Call: any differentiable function
+shape_operators.py           shape operators and selection; Call: any differentiable function
 as_operation.py              operators of this style as operations on tensors
 """
 

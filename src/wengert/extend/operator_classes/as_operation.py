@@ -1,10 +1,10 @@
 """Operators of the graph style as operations on tensors.
 
-    OperatorLine        one operator, for the shapes of its parents
-    OperatorOperation   a class of operators: finds or makes the line for the operands' shapes
+    OperatorNode        an operator, for the shapes of its parents, as an operation
+    OperatorOperation   a class of operators, with an OperatorNode for all shapes of operands
 
-The rule of a line is a graph of its own: inputs, the operator copied onto them, and what its
-`get_parent_grad` builds.  Running that graph on tensors records it, so it differentiates again.
+The derivative rule is a graph: inputs, a copy of the operator on them, and the nodes that its
+`get_parent_grad` builds.  On tensors the graph is recorded, so it can be differentiated again.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .operator import AbstractOperator, LogicalOperator, OrphanOperator
 from .protocol import Operator
 
 
-def line_of(operator: Operator) -> OperatorLine:
-    """The operator as an operation; always the same one."""
+def node_of_operator(operator: Operator) -> OperatorNode:
+    """The operator as an operation, created once."""
     line = operator.__dict__.get("_line")
-    if line is None or line.operator is not operator:  # a copied operator has the other's line
-        line = operator.__dict__["_line"] = OperatorLine(operator)
+    if line is None or line.operator is not operator:  # a copy has the operation of the original
+        line = operator.__dict__["_line"] = OperatorNode(operator)
     return line
 
 
-LINE_OF.append(line_of)
+LINE_OF.append(node_of_operator)
 
 
-class OperatorLine(UserOperation):
-    """One operator, for the shapes of its parents, as an operation on values."""
+class OperatorNode(UserOperation):
+    """An operator, for the shapes of its parents, as an operation on values."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -52,7 +52,7 @@ class OperatorLine(UserOperation):
 
 
 def gradient_function(operator: Operator) -> Callable[..., Any]:
-    """``(t, out, *values) -> gradients of the parents``, run from a graph of its own."""
+    """``(t, out, *values) -> gradients of the parents``, computed by a graph."""
     graph = OperatorGraph()
     inputs = {a: MAKERS["input"](graph, a.shape, a.data_type) for a in operator.get_ancestors()}
     mine = graph.add(operator.copy_to(graph, list(inputs.values())))
@@ -83,16 +83,16 @@ class OperatorOperation(UserOperation):
         super().__init__(self._value, name_in_module(cls), vjp=self._contributions)
         self.discrete = issubclass(cls, LogicalOperator | OrphanOperator)
         self.__doc__ = cls.__doc__
-        self._lines: dict[Any, OperatorLine] = {}
+        self._lines: dict[Any, OperatorNode] = {}
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """The operator on values; one of the library is in a graph what NumPy writes there."""
+        """Apply the operator to values; predefined operators are traced as NumPy functions."""
         if is_written_out(self.cls, args):
             return self._value(*args, **params)
         return super().__call__(*args, **params)
 
-    def line(self, values: Sequence[Any], params: Mapping[str, Any]) -> OperatorLine:
-        """The operator for operands of these shapes and dtypes."""
+    def line(self, values: Sequence[Any], params: Mapping[str, Any]) -> OperatorNode:
+        """The operation for operands of these shapes and dtypes."""
         specs = [describe(v) for v in values]
         key = (tuple((s.shape, s.dtype) for s in specs), params_key(params))
         line = self._lines.get(key)
@@ -100,7 +100,7 @@ class OperatorOperation(UserOperation):
             graph = OperatorGraph()
             nodes = [MAKERS["input"](graph, s.shape, s.dtype) for s in specs]
             node = graph.add(self.cls(graph, *nodes, **params))
-            line = self._lines[key] = line_of(node.operator)
+            line = self._lines[key] = node_of_operator(node.operator)
         return line
 
     def _value(self, *values: Any, **params: Any) -> Any:
@@ -111,4 +111,4 @@ class OperatorOperation(UserOperation):
         return self.line(values, params).contributions(t, out, *values)
 
 
-__all__ = ["OperatorLine", "OperatorOperation", "line_of"]
+__all__ = ["OperatorNode", "OperatorOperation", "node_of_operator"]

@@ -1,12 +1,12 @@
-"""Operators with a gradient, stated as nodes of the same graph.
+"""Operators with a gradient, which is made of nodes of the same graph.
 
     any number of parents    Add Mul
     two parents              Sub Div Power MatMul
     one parent               Neg Exp Log Log1p Tanh SechSquared Sin Cos Abs
 
-Values, dtypes and, where they are arithmetic, derivatives are those of the registered operation.  A
-gradient need not undo broadcasting: `send_grad_message` does it for all.  Conventions at kinks and
-poles are those of docs/conventions.md.
+Values, dtypes and derivatives (if they use arithmetic only) are those of the registered operation.
+Gradients need not undo broadcasting; `send_grad_message` does.  Conventions at kinks and poles are
+those of docs/conventions.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Rule = Callable[..., GraphNode]
 
 
 class _Nary(NaryOperator):
-    """An elementwise operator of any number of parents, as nodes of the common shape."""
+    """An elementwise operator of any number of parents, which are broadcast."""
 
     commutative = True
 
@@ -40,7 +40,7 @@ class _Nary(NaryOperator):
 
 
 class _Binary(BinaryOperator):
-    """An elementwise operator of two parents, as nodes of the common shape."""
+    """An elementwise operator of two parents, which are broadcast."""
 
     def __init__(self, graph: OperatorGraph, x: Any, y: Any) -> None:
         x, y = graph.as_node(x), graph.as_node(y)
@@ -55,9 +55,9 @@ def _operator(
     Parameters
     ----------
     rules : callable
-        ``(t, out, *parents)`` for each parent, in nodes; by default those of the operation.
+        ``(t, out, *parents)`` for each parent, of nodes; by default those of the operation.
     made_by : str, optional
-        The name of the maker; by default the name of the class in lower case.
+        Name of the graph method that creates the node; by default that of the class in lower case.
     """
     op: Any = lookup(operation)
     function = op.ufunc or op
@@ -150,8 +150,8 @@ class MatMul(BinaryOperator):
         x, y = graph.as_node(x), graph.as_node(y)
         if len(x.shape) < 2 or len(y.shape) < 2 or x.shape[-1] != y.shape[-2]:
             raise ShapeError(
-                f"MatMul of shapes {x.shape} and {y.shape}: both must be matrices, the last "
-                "axis of the first equal to the last but one of the second. Transpose or reshape "
+                f"MatMul of shapes {x.shape} and {y.shape}: both must be matrices, and the last "
+                "axis of the first must match the last but one of the second. Transpose or reshape "
                 f"one{at(user_line())}."
             )
         batch = broadcast_of(x.shape[:-2], y.shape[:-2])

@@ -3,12 +3,12 @@
     graph = OperatorGraph()
     x = graph.input((3,), name="x")
     y = graph.sum(x * x)
-    [dy] = graph.gradient(y, [x])                  nodes again, to any order
-    f = graph.function([x], [y, dy])               runs on arrays, and on tensors
-    other = graph.copy()                           every operator's copy_to, in order
+    [dy] = graph.gradient(y, [x])                  nodes, which can be differentiated again
+    f = graph.function([x], [y, dy])               a function of arrays or tensors
+    other = graph.copy()                           calls copy_to of all operators, in order
 
-Everything is inferred and checked when a node is made.  A node that would equal an existing one
-(`equals`: class, parameters, ancestors) *is* the existing one.  Nodes of two graphs do not mix.
+Shapes, dtypes and node types are inferred when a node is created.  Equal nodes (`equals`: class,
+parameters, ancestors) are merged.  Nodes of different graphs cannot be combined.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from wengert.errors import (
 from ..style_adapter import accumulate, is_written_out
 from .protocol import NodeType, Operator
 
-# Filled by the modules above this one: library.py and as_operation.py.
+# Filled by library.py and as_operation.py, which import this module.
 MAKERS: dict[str, Callable[..., Any]] = {}
 LINE_OF: list[Callable[[Operator], Any]] = []
 
 
 def _operator(maker: str, reflected: bool = False) -> Any:
-    """A method that builds a node by the maker of that name."""
+    """A method that creates a node by the graph method of the given name."""
 
     def build(self: GraphNode, *others: Any) -> Any:
         operands = [self, *others]
@@ -59,14 +59,14 @@ def _operator(maker: str, reflected: bool = False) -> Any:
 
 
 class GraphNode:
-    """A value in a graph: what its operator knows of it, and Python's operators to build on.
+    """A value in a graph, with Python's operators to build expressions.
 
     Attributes
     ----------
     graph, index : OperatorGraph, int
     operator : Operator
     shape, data_type, node_type, grad_level
-        As the operator inferred them when the node was made.
+        Inferred by the operator when the node was created.
     name : str or None
     """
 
@@ -80,7 +80,7 @@ class GraphNode:
         "operator",
         "shape",
     )
-    __array_ufunc__ = None  # array * node is left to the node
+    __array_ufunc__ = None  # array * node calls node.__rmul__
     __add__, __radd__ = _operator("plus"), _operator("plus", reflected=True)
     __sub__, __rsub__ = _operator("sub"), _operator("sub", reflected=True)
     __mul__, __rmul__ = _operator("mul"), _operator("mul", reflected=True)
@@ -106,7 +106,7 @@ class GraphNode:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether it has a gradient: not an integer, and depends differentiably on an input."""
+        """Whether it has a gradient: it is inexact and depends on an input differentiably."""
         return self.node_type.is_differentiable and self.data_type.kind in "fc"
 
     @property
@@ -116,7 +116,7 @@ class GraphNode:
 
     @property
     def arguments(self) -> list[GraphNode]:
-        """The nodes that affect it otherwise."""
+        """The nodes that affect it, but not differentiably."""
         return self.operator.get_arguments()
 
     def __repr__(self) -> str:
@@ -129,8 +129,8 @@ class GraphNode:
 class OperatorGraph:
     """A graph of operators.
 
-    Every class of library.py has a maker here, a method of the class's name in small
-    letters: ``graph.exp(x)``, ``graph.is_nan(x)``, ``graph.eye(3)``.
+    Every predefined class has a method that creates a node, with its name in snake case:
+    ``graph.exp(x)``, ``graph.is_nan(x)``, ``graph.eye(3)``.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class OperatorGraph:
     # ---- building ------------------------------------------------------------------------------
 
     def add(self, operator: Operator) -> GraphNode:
-        """The node of an operator: a new one, or the one that equals it.
+        """The node of an operator: a new one, or an equal one that exists.
 
         Raises
         ------
@@ -170,8 +170,8 @@ class OperatorGraph:
         """
         if operator.graph is not self:
             raise MixedGraphError(
-                f"{operator.name} was made for another graph. Make it for this one, or copy it "
-                f"with copy_to{at(operator.where)}."
+                f"{operator.name} was created for another graph. Create it for this one, or copy "
+                f"it with copy_to{at(operator.where)}."
             )
         if id(operator) in self._node_of:
             return self._node_of[id(operator)]
@@ -188,7 +188,7 @@ class OperatorGraph:
         return node
 
     def _key(self, operator: Operator) -> Any:
-        """What operators have in common that are equal; None for one that equals itself only."""
+        """A key that equal operators have in common; None if an operator only equals itself."""
         operands = [n.index for n in operator.operands()]
         key = (operator.identity(), tuple(sorted(operands) if operator.commutative else operands))
         try:
@@ -209,11 +209,11 @@ class OperatorGraph:
         return x
 
     def node_of(self, operator: Operator) -> GraphNode:
-        """The node that an operator made."""
+        """The node of an operator."""
         return self._node_of[id(operator)]
 
     def fit(self, node: GraphNode, like: GraphNode, what: str, where: str) -> GraphNode:
-        """A gradient in the shape and data type of the value that it belongs to."""
+        """A gradient in the shape and data type of its value."""
         if not isinstance(node, GraphNode):
             raise RuleError(
                 f"{what} returned a {type(node).__name__}, not a node of the graph{at(where)}."
@@ -223,33 +223,33 @@ class OperatorGraph:
             if not fits(node.shape, like.shape):
                 raise RuleError(
                     f"{what} returned shape {node.shape} for a parent of shape {like.shape}. A "
-                    f"gradient has the shape of its parent{at(where)}."
+                    f"gradient must have the shape of its parent{at(where)}."
                 )
             node = MAKERS["sum_to"](self, node, like.shape)
         if node.data_type != like.data_type:
             node = MAKERS["cast"](self, node, like.data_type)
         return node
 
-    # ---- differentiating -----------------------------------------------------------------------
+    # ---- differentiation -----------------------------------------------------------------------
 
     def gradient(
         self, objective: GraphNode, params: Sequence[GraphNode], unconnected: str = "zero"
     ) -> list[GraphNode]:
-        """The gradient of one number by some nodes, as nodes of this graph.
+        """The gradient of a scalar with respect to nodes, as nodes of this graph.
 
         Parameters
         ----------
         objective : GraphNode
-            One real number.
+            A real scalar.
         params : sequence of GraphNode
-            Floating inputs, or any nodes on the way.
+            Floating-point inputs or intermediate nodes.
         unconnected : {"zero", "warn", "raise"}
             What to do if the objective does not depend on a param differentiably.
 
         Returns
         -------
         list of GraphNode
-            Their gradient level is one above the objective's.
+            Their gradient level is that of the objective plus one.
         """
         objective, params = self.as_node(objective), [self.as_node(p) for p in params]
         self.verify()
@@ -257,10 +257,9 @@ class OperatorGraph:
         for p in params:
             if not p.is_differentiable:
                 raise NotDifferentiableError(
-                    f"A gradient with respect to {p!r}: integers, booleans, constants and what "
-                    "depends "
-                    "on a shape only have none. Differentiate by an input, or a shared variable, "
-                    f"of floating type{at(user_line())}."
+                    f"A gradient with respect to {p!r} does not exist: it is an integer, a boolean "
+                    "or a constant, or depends on shapes only. Differentiate with respect to an "
+                    f"input or shared variable of floating-point type{at(user_line())}."
                 )
         seed = MAKERS["constant"](
             self, np.ones(objective.shape, objective.data_type), objective.grad_level + 1
@@ -273,7 +272,7 @@ class OperatorGraph:
         found = accumulate(steps, objective, seed, params, _contributions)
         for p in params:
             if p not in found:
-                _complain(objective, p, unconnected)
+                _report_unconnected(objective, p, unconnected)
                 zero = np.zeros(p.shape, p.data_type)
                 found[p] = MAKERS["constant"](self, zero, objective.grad_level + 1)
         return [found[p] for p in params]
@@ -281,14 +280,14 @@ class OperatorGraph:
     def _check_objective(self, objective: GraphNode) -> None:
         if objective.shape != () or objective.data_type.kind != "f":
             raise NotScalarError(
-                f"The gradient of {objective!r}: only one real number has a gradient. Sum it, or "
-                f"take its real part{at(user_line())}."
+                f"The gradient of {objective!r} does not exist: it must be a real scalar. Sum it, "
+                f"or take its real part{at(user_line())}."
             )
 
-    # ---- looking, copying, running -------------------------------------------------------------
+    # ---- checking, copying, running ------------------------------------------------------------
 
     def verify(self) -> None:
-        """Check that the graph is a list: every ancestor an earlier node of the same graph.
+        """Check that all ancestors are earlier nodes of the same graph.
 
         Raises
         ------
@@ -299,7 +298,7 @@ class OperatorGraph:
                 self.as_node(a)
                 if a.index >= node.index:
                     raise CycleError(
-                        f"{node!r} uses node %{a.index}, which is not an earlier one: the graph "
+                        f"{node!r} uses node %{a.index}, which is not an earlier node: the graph "
                         f"has a cycle. A node may only use earlier nodes{at(node.operator.where)}."
                     )
 
@@ -308,7 +307,7 @@ class OperatorGraph:
         return [n for n in self.nodes if node in n.operator.get_ancestors()]
 
     def copy(self, graph: OperatorGraph | None = None) -> dict[GraphNode, GraphNode]:
-        """Copy all nodes into a graph, a new one by default; which node became which."""
+        """Copy all nodes into a graph, by default a new one; return a map from old to new nodes."""
         target = OperatorGraph() if graph is None else graph
         new: dict[GraphNode, GraphNode] = {}
         for node in self.nodes:
@@ -320,9 +319,9 @@ class OperatorGraph:
     def function(
         self, inputs: Sequence[GraphNode], outputs: GraphNode | Sequence[GraphNode]
     ) -> Callable[..., Any]:
-        """A Python function of the inputs' values that returns the outputs' values.
+        """A Python function from values of the inputs to values of the outputs.
 
-        Any nodes may be inputs. On tensors every operator becomes a line of the tape, with
+        Any nodes may be inputs. On tensors every operator becomes a node of the tape, with
         `get_parent_grad` as its rule.
         """
         inputs = [self.as_node(i) for i in inputs]
@@ -340,7 +339,7 @@ class OperatorGraph:
         return run
 
     def evaluate(self, outputs: Sequence[GraphNode], feeds: Mapping[GraphNode, Any]) -> list[Any]:
-        """Values of some nodes, given the values of others."""
+        """Values of nodes, from the values of others."""
         self.verify()
         known: dict[GraphNode, Any] = {}
         for node, value in feeds.items():
@@ -356,7 +355,7 @@ class OperatorGraph:
         return [known[n] for n in outputs]
 
     def run(self, operator: Operator, values: Sequence[Any]) -> Any:
-        """One operator on values; on tensors it becomes a line of the tape."""
+        """An operator on values; on tensors it becomes a node of the tape."""
         handles = any(isinstance(v, Handle) for v in values)
         if handles and not is_written_out(type(operator), values):
             return LINE_OF[0](operator)(*values)
@@ -370,7 +369,7 @@ class OperatorGraph:
 
 
 def _contributions(node: GraphNode, t: GraphNode, wanted: list[GraphNode]) -> Any:
-    """What one operator sends to its parents, by its own `generate_gradients`."""
+    """The gradients that an operator sends to its parents in `generate_gradients`."""
     messages: dict[GraphNode, GraphNode] = {node: t}
     operator = node.operator
     try:
@@ -383,7 +382,7 @@ def _contributions(node: GraphNode, t: GraphNode, wanted: list[GraphNode]) -> An
     return messages.items()
 
 
-def _complain(objective: GraphNode, param: GraphNode, unconnected: str) -> None:
+def _report_unconnected(objective: GraphNode, param: GraphNode, unconnected: str) -> None:
     message = (
         f"{objective!r} does not depend on {param!r} differentiably; the gradient is zero"
         f"{at(user_line())}."
@@ -398,14 +397,15 @@ def _checked(node: GraphNode, value: Any) -> Any:
     spec = describe(value)
     if spec is None or isinstance(spec, tuple) or spec.shape != node.shape:
         raise ShapeError(
-            f"A value of {spec or type(value).__name__} for {node!r}. Give an array of shape "
+            f"{spec or type(value).__name__} was passed for {node!r}. Pass an array of shape "
             f"{node.shape}{at(user_line())}."
         )
     if spec.dtype == node.data_type:
         return value
     if not np.can_cast(spec.dtype, node.data_type, "same_kind"):
         raise DtypeError(
-            f"A value of {spec} for {node!r} would lose its kind. Cast it first{at(user_line())}."
+            f"{spec} was passed for {node!r}, to which it cannot be cast safely. Cast it first"
+            f"{at(user_line())}."
         )
     if isinstance(value, Handle):
         return astype(value, node.data_type)

@@ -5,8 +5,8 @@
     logical      LogicalNot IsNaN IsInf Less LessEqual Greater GreaterEqual Equal NotEqual
                  LogicalAnd LogicalOr
 
-Those with a gradient are in differentiable_operators.py.  Each class has a maker, a method of
-OperatorGraph of its name in small letters with underscores.
+Those with a gradient are in differentiable_operators.py.  For each class OperatorGraph has a method
+that creates a node, with the name of the class in snake case.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _number = itertools.count().__next__
 
 
 def maker(name: str) -> Callable[[type], type]:
-    """Give a class a maker: ``graph.name(*operands)`` (a decorator)."""
+    """Add a method ``graph.name(*operands)`` that creates a node of a class (a decorator)."""
 
     def enter(cls: type) -> type:
         def make(graph: OperatorGraph, *operands: Any, **params: Any) -> GraphNode:
@@ -52,7 +52,7 @@ def maker(name: str) -> Callable[[type], type]:
 
 
 class Input(InputOperator):
-    """A value to be given when the graph runs."""
+    """An argument of the graph."""
 
     def __init__(
         self, graph: OperatorGraph, shape: Shape = (), data_type: Any = f64, name: str = ""
@@ -63,24 +63,24 @@ class Input(InputOperator):
         self.number = _number()
 
     def compute(self) -> Any:
-        """Raise OperandError: no value was given."""
+        """Raise OperandError, because no value was passed."""
         raise OperandError(
-            f"The input {self.label or 'without a name'}, {self.data_type}{list(self.shape)}, was "
-            f"given no value. Name it among the inputs of graph.function(inputs, outputs)"
+            f"The input {self.label or 'without a name'}, {self.data_type}{list(self.shape)}, has "
+            f"no value. Pass it in the inputs of graph.function(inputs, outputs)"
             f"{at(self.where)}."
         )
 
     def get_shape(self) -> Shape:
-        """The shape given."""
+        """The given shape."""
         return self.shape
 
     def get_params(self) -> tuple[Any, ...]:
-        """A number of its own: two inputs are never equal."""
+        """A unique number: two inputs are never equal."""
         return (self.number, self.label) if self.label else (self.number,)
 
 
 class Shared(InputOperator):
-    """A variable that keeps its value between runs: a parameter."""
+    """A variable that keeps its value between runs, such as a parameter."""
 
     def __init__(self, graph: OperatorGraph, value: Any, name: str = "") -> None:
         super().__init__(graph, np.asarray(value).dtype)
@@ -89,15 +89,15 @@ class Shared(InputOperator):
         self.number = _number()
 
     def compute(self) -> Any:
-        """The value it has now."""
+        """The current value."""
         return self.value
 
     def set_value(self, value: Any) -> None:
-        """Give it another value, of the same shape."""
+        """Set the value; the shape must not change."""
         if np.shape(value) != self.value.shape:
             raise ShapeError(
-                f"set_value of shape {np.shape(value)} for a shared variable of shape "
-                f"{self.value.shape}. Give it that shape{at(user_line())}."
+                f"set_value of a shared variable of shape {self.value.shape} was given shape "
+                f"{np.shape(value)}. Pass a value of the same shape{at(user_line())}."
             )
         self.value = np.array(value, self.data_type)
 
@@ -106,20 +106,20 @@ class Shared(InputOperator):
         return self.value.shape
 
     def get_params(self) -> tuple[Any, ...]:
-        """A number of its own."""
+        """A unique number."""
         return (self.number, self.label) if self.label else (self.number,)
 
 
 @maker("constant")
 class ConstantValue(ConstantOperator):
-    """A number or array that never changes."""
+    """A constant number or array."""
 
     def __init__(self, graph: OperatorGraph, value: Any, grad_level: int = 0) -> None:
         spec = spec_of(value)
         if spec is None or isinstance(spec, tuple) or spec.dtype.kind not in "biufc":
             raise OperandError(
-                f"A {type(value).__name__} cannot be a constant of a graph. Give a number or an "
-                f"array of numbers{at(user_line())}."
+                f"A {type(value).__name__} cannot be a constant of a graph. Pass a number or a "
+                f"numeric array{at(user_line())}."
             )
         super().__init__(graph, spec.dtype)
         self.value = np.array(value)[()]
@@ -134,16 +134,16 @@ class ConstantValue(ConstantOperator):
         return np.shape(self.value)
 
     def get_params(self) -> tuple[Any, ...]:
-        """The bytes of the value, and the gradient level."""
+        """Bytes of the value, and gradient level."""
         return np.shape(self.value), str(self.data_type), self.value.tobytes(), self.grad_level
 
     def get_grad_level(self) -> int:
-        """The one given."""
+        """The given gradient level."""
         return self.grad_level
 
 
 class _OfSize(ConstantOperator):
-    """A constant whose size is a number, or a node known when the graph is made (a Size)."""
+    """A constant whose size is an integer or a Size node."""
 
     def __init__(self, graph: OperatorGraph, n: Any, data_type: Any) -> None:
         super().__init__(graph, data_type)
@@ -151,8 +151,8 @@ class _OfSize(ConstantOperator):
         maker_ = self.sizes[0].operator
         if not isinstance(maker_, Size | ConstantValue) or self.sizes[0].shape != ():
             raise ShapeError(
-                f"{self.name} of size {self.sizes[0]!r}: a size has to be known when the graph is "
-                f"made. Pass an integer, or graph.size(node, axis){at(user_line())}."
+                f"{self.name} of size {self.sizes[0]!r}: the size must be known when the graph is "
+                f"built. Pass an integer, or graph.size(node, axis){at(user_line())}."
             )
         self.n = int(maker_.compute() if isinstance(maker_, ConstantValue) else maker_.n)
 
@@ -161,7 +161,7 @@ class _OfSize(ConstantOperator):
         return list(self.sizes)
 
     def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> Any:
-        """The same, of a size in another graph."""
+        """The operator with a size in another graph."""
         return self._copied(graph, sizes=self._renamed(self.sizes, ancestors))
 
     def get_params(self) -> tuple[Any, ...]:
@@ -171,7 +171,7 @@ class _OfSize(ConstantOperator):
 
 @maker("eye")
 class Eye(_OfSize):
-    """The identity matrix of a size."""
+    """The identity matrix."""
 
     def __init__(self, graph: OperatorGraph, n: Any, data_type: Any = f64) -> None:
         super().__init__(graph, n, data_type)
@@ -187,7 +187,7 @@ class Eye(_OfSize):
 
 @maker("range")
 class Range(_OfSize):
-    """The integers from zero up to a size."""
+    """The integers below a size."""
 
     def __init__(self, graph: OperatorGraph, n: Any, data_type: Any = i64) -> None:
         super().__init__(graph, n, data_type)
@@ -203,7 +203,7 @@ class Range(_OfSize):
 
 @maker("size")
 class Size(ConstantOperator):
-    """The length of an axis of a node: depends on the node, but not differentiably."""
+    """The length of an axis of a node, which has no derivative."""
 
     def __init__(self, graph: OperatorGraph, node: GraphNode, axis: int = 0) -> None:
         super().__init__(graph, i64)
@@ -216,7 +216,7 @@ class Size(ConstantOperator):
         return np.int64(np.shape(value)[self.axis])
 
     def get_shape(self) -> Shape:
-        """One number."""
+        """A scalar."""
         return ()
 
     def get_arguments(self) -> list[GraphNode]:
@@ -224,7 +224,7 @@ class Size(ConstantOperator):
         return list(self.of)
 
     def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> Any:
-        """The same, of another node."""
+        """The operator on another node."""
         return self._copied(graph, of=self._renamed(self.of, ancestors))
 
     def get_params(self) -> tuple[Any, ...]:
@@ -257,8 +257,8 @@ def _logical(base: type, name: str, function: Callable[..., Any], doc: str) -> t
     return maker(words)(type(name, (base,), body))
 
 
-LogicalNot = _logical(LogicalUnary, "LogicalNot", np.logical_not, "True where the parent is not.")
-IsNaN = _logical(LogicalUnary, "IsNaN", np.isnan, "True where the parent is not a number.")
+LogicalNot = _logical(LogicalUnary, "LogicalNot", np.logical_not, "True where the parent is False.")
+IsNaN = _logical(LogicalUnary, "IsNaN", np.isnan, "True where the parent is NaN.")
 IsInf = _logical(LogicalUnary, "IsInf", np.isinf, "True where the parent is infinite.")
 Less = _logical(LogicalBinary, "Less", np.less, "x < y.")
 LessEqual = _logical(LogicalBinary, "LessEqual", np.less_equal, "x <= y.")
@@ -267,7 +267,7 @@ GreaterEqual = _logical(LogicalBinary, "GreaterEqual", np.greater_equal, "x >= y
 Equal = _logical(LogicalBinary, "Equal", np.equal, "x == y.")
 NotEqual = _logical(LogicalBinary, "NotEqual", np.not_equal, "x != y.")
 LogicalAnd = _logical(LogicalBinary, "LogicalAnd", np.logical_and, "Both.")
-LogicalOr = _logical(LogicalBinary, "LogicalOr", np.logical_or, "One or both.")
+LogicalOr = _logical(LogicalBinary, "LogicalOr", np.logical_or, "x or y.")
 
 __all__ = """
     ConstantValue Equal Eye Greater GreaterEqual Input IsInf IsNaN Less LessEqual LogicalAnd

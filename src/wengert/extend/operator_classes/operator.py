@@ -2,26 +2,27 @@
 
     AbstractOperator
     ├── OrphanOperator       no parents
-    │   ├── InputOperator      a value from outside            Input, Shared
+    │   ├── InputOperator      an argument or variable         Input, Shared
     │   └── ConstantOperator   a constant expression           ConstantValue, Eye, Range, Size
-    ├── LogicalOperator      true or false, no derivative
+    ├── LogicalOperator      booleans, without derivative
     │   ├── LogicalUnary                                       LogicalNot, IsNaN, IsInf
     │   └── LogicalBinary                                      Greater, Equal, ...
     ├── UnaryOperator        one parent                        Exp, Log, Neg, Sum, ...
     ├── BinaryOperator       two parents                       Div, MatMul, Power
     └── NaryOperator         any number of parents             Add, Mul, Function
 
-*Parents* affect the output differentiably, *arguments* otherwise (a condition, a size); together
-they are the *ancestors*.  Everything that can be known of a node is known when it is made: its
-shape, data type, node type and gradient level.  An operator states
+*Parents* affect the output differentiably, *arguments* do not (a condition, a size); together they
+are the *ancestors*.  The shape, data type, node type and gradient level of a node are known when it
+is created.  An operator defines
 
     compute(*values)                        the value, from values of parents and arguments
     get_shape, get_data_type, get_parents, get_arguments
     get_parent_grad(my_grad, index)         the gradient of a parent, as new nodes
-    copy_to(graph, ancestors), get_params   the same operator elsewhere; what else it depends on
+    copy_to(graph, ancestors), get_params   a copy on other ancestors; parameters of the operator
 
-The classes in the right column are in library.py and its neighbors, the graph in graph.py.
-`as_operation(Square)` makes a class of operators an operation on tensors (as_operation.py).
+The classes in the right column are in library.py, differentiable_operators.py and
+shape_operators.py, the graph is in graph.py.  `as_operation(Square)` converts a class of operators
+to an operation on tensors (as_operation.py).
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ c64, c128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 
 class AbstractOperator(ABC):
-    """What made a node of a graph: the top of the hierarchy.
+    """Base class of operators, which compute the nodes of a graph.
 
     Parameters
     ----------
     graph : OperatorGraph
-        Where it lives. ``graph.add(operator)`` makes its node.
+        The graph; ``graph.add(operator)`` creates the node.
     """
 
     commutative = False
@@ -64,15 +65,15 @@ class AbstractOperator(ABC):
         self.graph = graph
         self.where = user_line()
 
-    # ---- to be stated --------------------------------------------------------------------------
+    # ---- abstract methods ----------------------------------------------------------------------
 
     @abstractmethod
     def compute(self, *values: Any) -> Any:
-        """The value, from the values of parents and arguments in that order."""
+        """The value, from the values of parents and arguments, in this order."""
 
     @abstractmethod
     def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> AbstractOperator:
-        """The same operator in a graph, on the ancestors that correspond to `get_ancestors()`."""
+        """A copy of the operator in a graph, on nodes that correspond to `get_ancestors()`."""
 
     @abstractmethod
     def get_shape(self) -> Shape:
@@ -84,12 +85,12 @@ class AbstractOperator(ABC):
 
     @abstractmethod
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """The gradient of parent `index`, as nodes made of the gradient of the output."""
+        """The gradient of parent `index`, as nodes built from the gradient of the output."""
 
-    # ---- to be overridden where it differs -----------------------------------------------------
+    # ---- methods with defaults -----------------------------------------------------------------
 
     def get_node_type(self) -> NodeType:
-        """From the parents and the arguments."""
+        """The node type, inferred from parents and arguments."""
         parents = [p.node_type for p in self.get_parents()]
         if any(t.is_differentiable for t in parents) and self.get_data_type().kind in "fc":
             return NodeType.INPUT_DERIVED
@@ -108,13 +109,13 @@ class AbstractOperator(ABC):
         return []
 
     def get_params(self) -> tuple[Any, ...]:
-        """What else the operator depends on (an axis, an exponent): part of its identity."""
+        """Parameters (an axis, an exponent), which are part of the operator's identity."""
         return ()
 
     def equals(self, other: Operator) -> bool:
         """Symbolic equality: the same class, the same parameters, equal ancestors.
 
-        The order of parents does not matter to a commutative operator.
+        For a commutative operator the order of parents is ignored.
         """
         pairs: list[tuple[Operator, Operator]] = [(self, other)]
         seen: set[tuple[int, int]] = set()
@@ -138,14 +139,14 @@ class AbstractOperator(ABC):
             pairs += [(m.operator, t.operator) for m, t in zip(mine, theirs, strict=True)]
         return True
 
-    # ---- done here for all ---------------------------------------------------------------------
+    # ---- common methods ------------------------------------------------------------------------
 
     def identity(self) -> tuple[Any, ...]:
-        """Class and parameters: two operators on the same ancestors differ in nothing else."""
+        """Class and parameters, which distinguish operators on the same ancestors."""
         return type(self), self.get_params()
 
     def operands(self) -> list[GraphNode]:
-        """Parents, then arguments, with repetitions: what `compute` gets the values of."""
+        """Parents, then arguments, with repetitions; `compute` gets their values."""
         return [*self.get_parents(), *self.get_arguments()]
 
     def get_ancestors(self) -> list[GraphNode]:
@@ -153,16 +154,16 @@ class AbstractOperator(ABC):
         return list(dict.fromkeys(self.operands()))
 
     def get_grad_level(self) -> int:
-        """How many derivatives were taken to get here: the largest of the ancestors'."""
+        """The order of the derivative that the node belongs to: the maximum of the ancestors."""
         return max((a.grad_level for a in self.get_ancestors()), default=0)
 
     def send_grad_message(self, target: GraphNode, message: GraphNode, messages: Messages) -> None:
-        """Add a gradient to the existing one of a parent, in the parent's shape and data type."""
+        """Add a contribution to the gradient of a parent, in its shape and data type."""
         message = self.graph.fit(message, target, f"get_parent_grad of {self.name}", self.where)
         messages[target] = messages[target] + message if target in messages else message
 
     def generate_gradients(self, messages: Messages) -> None:
-        """Given the gradient of the output in `messages`, send those of all parents."""
+        """Send the gradients of all parents, from that of the output in `messages`."""
         my_grad = messages[self.graph.node_of(self)]
         for index, parent in enumerate(self.get_parents()):
             if parent.is_differentiable:
@@ -176,7 +177,7 @@ class AbstractOperator(ABC):
     def no_gradient(self, why: str) -> NotDifferentiableError:
         """The error for an operator that has no gradient."""
         return NotDifferentiableError(
-            f"The gradient of {self.name} was asked for, but {why}. Do not differentiate through "
+            f"The gradient of {self.name} is needed, but {why}. Do not differentiate through "
             f"it{at(self.where)}."
         )
 
@@ -215,20 +216,20 @@ def broadcast(operator: str, *nodes: GraphNode) -> Shape:
     Raises
     ------
     ShapeError
-        There is none.
+        The shapes do not broadcast.
     """
     try:
         return broadcast_of(*[n.shape for n in nodes])
     except ValueError:
         shapes = " and ".join(str(n.shape) for n in nodes)
         raise ShapeError(
-            f"{operator} of shapes {shapes}: they cannot be broadcast together. Reshape one of "
+            f"{operator} of shapes {shapes}: they do not broadcast. Reshape one of "
             f"them{at(user_line())}."
         ) from None
 
 
 class OrphanOperator(AbstractOperator):
-    """An operator without parents; takes its data type.
+    """An operator without parents.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ class OrphanOperator(AbstractOperator):
         self.data_type = np.dtype(data_type)
 
     def get_data_type(self) -> np.dtype[Any]:
-        """The one given."""
+        """The given data type."""
         return self.data_type
 
     def get_parents(self) -> list[GraphNode]:
@@ -250,23 +251,23 @@ class OrphanOperator(AbstractOperator):
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
         """Raise NotDifferentiableError: there is no parent."""
-        raise self.no_gradient("it has no parents that a gradient could go to")
+        raise self.no_gradient("it has no parents")
 
     def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> Any:
-        """The same, elsewhere."""
+        """A copy of the operator."""
         return self._copied(graph)
 
 
 class InputOperator(OrphanOperator):
-    """A value from outside."""
+    """An argument or variable."""
 
     def get_node_type(self) -> NodeType:
-        """INPUT; integers and booleans have no derivative."""
+        """INPUT, or the type without derivative for integers and booleans."""
         return NodeType.INPUT
 
 
 class ConstantOperator(OrphanOperator):
-    """A constant expression, which may depend on inputs by its arguments (a size)."""
+    """A constant expression, which may depend on inputs through its arguments (a size)."""
 
     def get_node_type(self) -> NodeType:
         """CONSTANT, or INPUT_DERIVED_NON_DIFF if an argument depends on an input."""
@@ -274,7 +275,7 @@ class ConstantOperator(OrphanOperator):
 
 
 class LogicalOperator(AbstractOperator):
-    """A boolean: no derivative."""
+    """A boolean, without derivative."""
 
     def get_node_type(self) -> NodeType:
         """CONSTANT_DERIVED or INPUT_DERIVED_NON_DIFF."""
@@ -290,7 +291,7 @@ class LogicalOperator(AbstractOperator):
 
 
 class _OfParents(AbstractOperator):
-    """What operators with parents given at construction share."""
+    """Base of operators whose parents and shape are given at construction."""
 
     def __init__(self, graph: OperatorGraph, parents: Sequence[GraphNode], shape: Shape) -> None:
         super().__init__(graph)
@@ -298,15 +299,15 @@ class _OfParents(AbstractOperator):
         self.shape = tuple(shape)
 
     def get_shape(self) -> Shape:
-        """The one given."""
+        """The given shape."""
         return self.shape
 
     def get_parents(self) -> list[GraphNode]:
-        """Those given."""
+        """The given parents."""
         return list(self.parents)
 
     def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> Any:
-        """The same operator on other parents."""
+        """A copy of the operator on other parents."""
         return self._copied(graph, parents=self._renamed(self.parents, ancestors))
 
 
@@ -327,7 +328,7 @@ class LogicalBinary(LogicalOperator, _OfParents):
 
 
 class UnaryOperator(_OfParents):
-    """An operator of one parent, of its shape unless another is given."""
+    """An operator of one parent; the shape is that of the parent by default."""
 
     def __init__(self, graph: OperatorGraph, parent: GraphNode, shape: Shape | None = None) -> None:
         parent = graph.as_node(parent)
@@ -349,7 +350,7 @@ class BinaryOperator(_OfParents):
 
 
 class NaryOperator(_OfParents):
-    """An elementary operator of any number of parents, with the shape of the result."""
+    """An operator of any number of parents, with the shape of the result."""
 
 
 __all__ = [

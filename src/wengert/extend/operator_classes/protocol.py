@@ -1,13 +1,13 @@
-"""What a graph of operators needs of an operator.
+"""The interface of operators that a graph uses.
 
     NodeType    what the value of a node depends on
-    Operator    the methods that a graph calls; `AbstractOperator` has them
+    Operator    the methods that a graph calls; `AbstractOperator` implements them
 
-A graph holds operators and operators make nodes of a graph: the graph is written for this protocol,
-operators for the graph.
+The graph depends on this protocol only, and operators depend on the graph, so that there is no
+import cycle.
 """
 
-# ruff: noqa: D102  (AbstractOperator says what each does)
+# ruff: noqa: D102  (documented in AbstractOperator)
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class NodeType(StrEnum):
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether a gradient may flow to the node."""
+        """Whether the node can have a gradient."""
         return self in (NodeType.INPUT, NodeType.INPUT_DERIVED)
 
     @property
     def depends_on_input(self) -> bool:
-        """Whether the value depends on an input at all."""
+        """Whether the value depends on an input."""
         return self not in (NodeType.CONSTANT, NodeType.CONSTANT_DERIVED)
 
 
 class Operator(Protocol):
-    """What made a node of a graph."""
+    """The operator of a node."""
 
     graph: Any
     where: str

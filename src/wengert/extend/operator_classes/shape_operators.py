@@ -1,7 +1,7 @@
-"""Operators of shapes and selections, and Call: any differentiable function.
+"""Shape operators, selection, and Call for any differentiable function.
 
-Reshape Broadcast SumTo Sum Transpose Cast     one parent, and parameters
-Select                                         a condition that is an argument
+Reshape Broadcast SumTo Sum Transpose Cast     one parent, with parameters
+Select                                         selection by a condition, which is an argument
 MakeConstant                                   the parent becomes an argument: no gradient
 Call                                           an operation of another style, or of NumPy
 """
@@ -50,27 +50,27 @@ Reshape = _shaped(
     "reshape",
     np.reshape,
     lambda graph, t, shape: graph.reshape(t, shape),
-    "The same elements in another shape.",
+    "Reshape.",
 )
 Broadcast = _shaped(
     "Broadcast",
     "broadcast",
     np.broadcast_to,
-    lambda graph, t, shape: t,  # it is summed where it is sent
-    "Repeated along axes of length one.",
+    lambda graph, t, shape: t,  # send_grad_message sums it
+    "Broadcast to a shape.",
 )
 SumTo = _shaped(
     "SumTo",
     "sum_to",
     lambda x, shape: lookup("sum_to")(x, shape=shape),  # type: ignore[operator]
     lambda graph, t, shape: graph.broadcast(t, shape),
-    "Summed over axes that broadcasting would have repeated.",
+    "Sum over the axes that broadcasting repeats: the transpose of Broadcast.",
 )
 
 
 @maker("sum")
 class Sum(UnaryOperator):
-    """The sum over some axes, or all."""
+    """The sum over given axes, by default all."""
 
     elementary = True
 
@@ -91,13 +91,13 @@ class Sum(UnaryOperator):
         return (self.axis,)
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """Repeated along the axes summed over."""
+        """The gradient, broadcast along the summed axes."""
         return self.graph.broadcast(self.graph.reshape(my_grad, self.kept), self.parent.shape)
 
 
 @maker("transpose")
 class Transpose(UnaryOperator):
-    """The last two axes exchanged."""
+    """The last two axes swapped."""
 
     elementary = True
 
@@ -111,7 +111,7 @@ class Transpose(UnaryOperator):
         return np.swapaxes(x, -1, -2)
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """Exchanged again."""
+        """The gradient, transposed."""
         return self.graph.transpose(my_grad)
 
 
@@ -126,11 +126,11 @@ class Cast(UnaryOperator):
         self.data_type = np.dtype(data_type)
 
     def get_data_type(self) -> np.dtype[Any]:
-        """The one given."""
+        """The given data type."""
         return self.data_type
 
     def compute(self, x: Any) -> Any:
-        """The same values."""
+        """The cast value."""
         return astype(x, self.data_type)
 
     def get_params(self) -> tuple[Any, ...]:
@@ -138,13 +138,13 @@ class Cast(UnaryOperator):
         return (str(self.data_type),)
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """The gradient; it is cast back where it is sent."""
+        """The gradient; send_grad_message casts it back."""
         return my_grad
 
 
 @maker("select")
 class Select(BinaryOperator):
-    """x where a condition holds, else y; the condition is an argument."""
+    """x where a condition is true, else y; the condition is an argument."""
 
     elementary = True
 
@@ -158,23 +158,23 @@ class Select(BinaryOperator):
         return [self.condition]
 
     def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> Any:
-        """The same choice among other nodes."""
+        """A copy of the operator on other nodes."""
         x, y, condition = self._renamed(self.operands(), ancestors)
         return self._copied(graph, parents=[x, y], condition=condition)
 
     def compute(self, x: Any, y: Any, condition: Any) -> Any:
-        """The choice."""
+        """The selected elements."""
         return astype(np.where(condition, x, y)[()], self.get_data_type())
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """The gradient where it was chosen, else nothing: a choice and not a product."""
+        """The gradient where the parent was selected, else 0, without multiplication."""
         pair = (my_grad, 0.0) if index == 0 else (0.0, my_grad)
         return self.graph.select(self.condition, *pair)
 
 
 @maker("make_constant")
 class MakeConstant(UnaryOperator):
-    """The same value, with no gradient: the parent becomes an argument."""
+    """The same value without gradient: the parent becomes an argument."""
 
     def get_parents(self) -> list[GraphNode]:
         """None."""
@@ -185,7 +185,7 @@ class MakeConstant(UnaryOperator):
         return list(self.parents)
 
     def get_data_type(self) -> np.dtype[Any]:
-        """The node's."""
+        """The data type of the node."""
         return self.parent.data_type
 
     def compute(self, x: Any) -> Any:
@@ -193,8 +193,8 @@ class MakeConstant(UnaryOperator):
         return x
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """Raise NotDifferentiableError: that is what it is for."""
-        raise self.no_gradient("it is there to stop gradients")
+        """Raise NotDifferentiableError."""
+        raise self.no_gradient("it stops gradients")
 
 
 # ---- any differentiable function ----------------------------------------------------------------
@@ -204,7 +204,7 @@ class MakeConstant(UnaryOperator):
 class Call(NaryOperator):
     """A differentiable function of nodes: an operation of another style, or of NumPy.
 
-    Its gradient is the same operator of another function, so it has every order.
+    Its gradient is a Call of the vjp of the function, so it has derivatives of every order.
     """
 
     def __init__(self, graph: OperatorGraph, function: Callable[..., Any], *parents: Any) -> None:
@@ -214,7 +214,7 @@ class Call(NaryOperator):
         super().__init__(graph, nodes, self.spec.shape)
 
     def get_data_type(self) -> np.dtype[Any]:
-        """What the function returns for operands of these types."""
+        """The data type of the result for operands of these types."""
         return self.spec.dtype
 
     def get_params(self) -> tuple[Any, ...]:
@@ -226,12 +226,12 @@ class Call(NaryOperator):
         return self.function(*values)
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """The function's reverse derivative, as a function called."""
+        """A Call of the vjp of the function."""
         return self.graph.call(_Pulled(self.function, index), my_grad, *self.parents)
 
 
 class _Pulled:
-    """``(t, *operands) -> contribution to one operand`` of a function."""
+    """The vjp of a function with respect to one operand: ``(t, *operands) -> contribution``."""
 
     def __init__(self, function: Callable[..., Any], index: int) -> None:
         self.function, self.index = function, index
