@@ -324,12 +324,12 @@ def behavior_with_backward(back):
         (
             lambda nodes, i: nodes[0].add_grad(1.0),
             RuleError,
-            "node 0, which is not one of its inputs",
+            "not one of its inputs",
         ),
         (
             lambda nodes, i: nodes[1].grad(),
             GraphError,
-            "is not complete during the backward of node 2",
+            "is not complete during",
         ),
         (lambda nodes, i: nodes[1].add_grad("ten"), RuleError, "gave str for a value that is"),
         (lambda nodes, i: nodes[9], RuleError, "raised IndexError"),
@@ -386,7 +386,7 @@ def test_graph_building_errors():
         graph.mut_node_output(y, 2.0)
     with pytest.raises(GraphError, match="is not a behavior"):
         graph.function(np.sin, x)
-    with pytest.raises(GraphError, match="is a leaf and computes nothing"):
+    with pytest.raises(GraphError, match="is a leaf and has no behavior"):
         graph.mut_node_operation(x, "neg")
     with pytest.raises(CycleError, match="may only use earlier nodes"):
         graph.mut_node_inputs(y, [y])
@@ -458,7 +458,7 @@ def test_operator_graph_errors():
         x + graph.input((2,))
     with pytest.raises(ShapeError, match="both must be matrices"):
         x @ x
-    with pytest.raises(NotScalarError, match="only one real number has a gradient"):
+    with pytest.raises(NotScalarError, match="must be a real scalar"):
         graph.gradient(x, [x])
     with pytest.raises(NotDifferentiableError, match="integers, booleans"):
         graph.gradient(graph.sum(x), [k])
@@ -579,7 +579,7 @@ def test_op_errors():
         deriv(x * x, y, unconnected="warn")
     zero = deriv(x * x, y, unconnected="zero")
     assert numpy.computation(zero, x, y)(2.0, np.ones(2)).tolist() == [0.0, 0.0]
-    with pytest.raises(OperandError, match="<Placeholder y> was given no value"):
+    with pytest.raises(OperandError, match="<Placeholder y> has no value"):
         numpy.computation(x * y, x)(2.0)
     with pytest.raises(OperandError, match="1 values for 2 placeholders"):
         numpy.computation(x * y, x, y)(2.0)
