@@ -390,7 +390,7 @@ def test_graph_building_errors():
         graph.mut_node_operation(x, "neg")
     with pytest.raises(CycleError, match="may only use earlier nodes"):
         graph.mut_node_inputs(y, [y])
-    with pytest.raises(GraphError, match="outside of a backward pass"):
+    with pytest.raises(GraphError, match="outside a backward pass"):
         graph.node(x).add_grad(1.0)
     with pytest.raises(RegistryError, match="No behavior named 'nope'"):
         behavior_named("nope")
@@ -460,9 +460,9 @@ def test_operator_graph_errors():
         x @ x
     with pytest.raises(NotScalarError, match="must be a real scalar"):
         graph.gradient(x, [x])
-    with pytest.raises(NotDifferentiableError, match="integers, booleans"):
+    with pytest.raises(NotDifferentiableError, match="it is an integer, a boolean"):
         graph.gradient(graph.sum(x), [k])
-    with pytest.raises(NotDifferentiableError, match="constants and what depends"):
+    with pytest.raises(NotDifferentiableError, match="a constant, or depends on shapes only"):
         graph.gradient(graph.sum(x * graph.constant(2.0)), [graph.constant(2.0)])
     with pytest.raises(DtypeError, match="would lose its kind"):
         graph.function([k], k)(2.7)
@@ -587,7 +587,7 @@ def test_op_errors():
         numpy.computation(deriv(x * y, x), x, y)(np.ones(2), 1.0)
     with pytest.raises(OperandError, match="A str cannot be an argument"):
         x * "text"
-    with pytest.raises(GraphError, match="deriv of or by a float"):
+    with pytest.raises(GraphError, match="deriv was given a float"):
         deriv(x, 2.0)
     with pytest.raises(RegistryError, match=r"no transformer named 'abacus'; there are .*numpy"):
         make_transformer("abacus")

@@ -31,12 +31,12 @@ random               numpy.random
 linalg/              numpy.linalg
 polynomial/          numpy.polynomial
 
-Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-Each module states its public names in `__all__`; they are collected below.  All other names of
-NumPy are NumPy's own: dtypes, constants, functions of integers, printing options.
+For plain arrays the results are exactly NumPy's; with a tensor among the arguments the result is a
+tensor.  The `__all__` of each module has its public names, which are collected below.  All other
+names are NumPy's own: dtypes, constants, functions of integers, printing options.
 """
 
-# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+# ruff: noqa: F403  (each module has an `__all__`)
 
 import sys
 from importlib import import_module
@@ -89,7 +89,7 @@ __all__ = sorted({*np.__all__, *exported(__name__, MODULES)})
 
 def __getattr__(name: str) -> Any:
     """NumPy's own name, where wengert does not define it."""
-    if name == "polynomial":  # at first use, as most programs have none
+    if name == "polynomial":  # imported at first use, because most programs do not need it
         return import_module(f"{__name__}.polynomial")
     if name.startswith("__") and name not in (*np.__all__, "__array_api_version__"):
         raise AttributeError(name)

@@ -44,7 +44,7 @@ def _of_values(function: Any, remedy: str) -> Callable[..., Any]:
 
     def ask(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = pytree.tree_map(
-            lambda x: needed(x, name, "what it gives", remedy), (args, kwargs)
+            lambda x: needed(x, name, "the result", remedy), (args, kwargs)
         )
         return function(*args, **kwargs)
 
@@ -85,7 +85,7 @@ def _bits(function: Any) -> Callable[..., Any]:
     """Call NumPy's function of integer bits, which has no derivative."""
 
     def make(a: Any, *args: Any, **named: Any) -> Any:
-        found = needed(a, f"np.{function.__name__}", "what it gives", "Use //, % and bitwise_and")
+        found = needed(a, f"np.{function.__name__}", "the result", "Use //, % and bitwise_and")
         return wrap(constant(function(found, *args, **named)))
 
     return make
@@ -98,7 +98,7 @@ FUNCTIONS[np.packbits], FUNCTIONS[np.unpackbits] = _bits(np.packbits), _bits(np.
 def _einsum_path(*operands: Any, **how: Any) -> Any:
     """The contraction order; it depends on shapes only."""
     plain_ones = [
-        np.broadcast_to(0.0, _numbered(a, "np.einsum_path", "Give the lengths as numbers"))
+        np.broadcast_to(0.0, _concrete_shape(a, "np.einsum_path", "Pass concrete lengths"))
         if isinstance(a, Handle)
         else a
         for a in operands
@@ -114,7 +114,7 @@ def _allclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:  # a plain boolean; traced during tracing
     close = np.isclose(as_array(a), as_array(b), rtol, atol, equal_nan)
-    return _answer(np.all(close))
+    return _as_boolean(np.all(close))
 
 
 @counterpart(np.array_equal)
@@ -125,26 +125,26 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     same = a1 == a2
     if equal_nan:
         same = same | ((a1 != a1) & (a2 != a2))
-    return _answer(np.all(same))
+    return _as_boolean(np.all(same))
 
 
 @counterpart(np.array_equiv)
 def _array_equiv(a1: Any, a2: Any) -> Any:
     try:
-        return _answer(np.all(as_array(a1) == as_array(a2)))
+        return _as_boolean(np.all(as_array(a1) == as_array(a2)))
     except ValueError:
         return False
 
 
-def _answer(found: Any) -> Any:
+def _as_boolean(found: Any) -> Any:
     return found if is_traced(found) else bool(found)
 
 
 def _same_shape(a: Any, b: Any) -> bool:
     if a != b and len(a) == len(b) and is_symbolic((*a, *b)):
         raise TraceError(
-            f"np.array_equal of shapes {a} and {b}: whether they are the same depends on sizes, "
-            "which are not known while a graph is built. Give equal sizes one name"
+            f"np.array_equal of shapes {a} and {b}: whether they are equal depends on sizes, "
+            "which are unknown while a graph is built. Give equal sizes the same name"
             f"{at(user_line())}."
         )
     return bool(a == b)
@@ -153,29 +153,29 @@ def _same_shape(a: Any, b: Any) -> bool:
 # ---- shape only --------------------------------------------------------------------------------
 
 
-def _numbered(x: Any, what: str, remedy: str) -> tuple[int, ...]:
+def _concrete_shape(x: Any, what: str, remedy: str) -> tuple[int, ...]:
     """The shape, which must not be symbolic."""
     shape = shape_of(x)
     if is_symbolic(shape):
         raise TraceError(
-            f"{what} of {x.node.spec}: the answer depends on the sizes, which are not known while "
-            f"a graph is built. {remedy}{at(user_line())}."
+            f"{what} of {x.node.spec}: the result depends on sizes, which are unknown while a "
+            f"graph is built. {remedy}{at(user_line())}."
         )
     return shape
 
 
-_MASK = "Choose with a mask, np.where(np.tri(n, like=x), x, 0)"
+_MASK = "Select with a mask, np.where(np.tri(n, like=x), x, 0)"
 
 
 @counterpart(np.tril_indices_from)
 def _tril_indices_from(arr: Any, k: int = 0) -> Any:
-    rows, columns = _numbered(arr, "np.tril_indices_from", _MASK)
+    rows, columns = _concrete_shape(arr, "np.tril_indices_from", _MASK)
     return np.tril_indices(rows, k, columns)
 
 
 @counterpart(np.triu_indices_from)
 def _triu_indices_from(arr: Any, k: int = 0) -> Any:
-    rows, columns = _numbered(arr, "np.triu_indices_from", _MASK)
+    rows, columns = _concrete_shape(arr, "np.triu_indices_from", _MASK)
     return np.triu_indices(rows, k, columns)
 
 
@@ -212,12 +212,12 @@ def _root(x: Any) -> Any:
 
 
 def _elements(x: Any) -> Any:
-    """For each element of `x` its index in the array that owns the memory."""
+    """The index of each element of `x` in the array that owns the memory."""
     views = []
     while getattr(x, "_link", None) is not None:
         x, take, _ = x._link
         views.append(take)
-    shape = _numbered(x, "np.shares_memory", "Give the lengths as numbers")
+    shape = _concrete_shape(x, "np.shares_memory", "Pass concrete lengths")
     found = wrap(constant(np.arange(math.prod(shape)).reshape(shape)))
     for take in reversed(views):
         found = take(found)

@@ -1,10 +1,10 @@
 """`r_` and `c_`: concatenation by indexing, with tensors.
 
-    r_    along the first axis, numbers and ranges as pieces of length one and more
+    r_    along the first axis; numbers and ranges are pieces
     c_    as columns
 
-NumPy's versions convert every piece to a plain array; with a tensor among the pieces these join
-tensors, otherwise they call NumPy's.
+NumPy's versions convert every piece to a plain array.  These concatenate tensors if a piece is one,
+and otherwise call NumPy's.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Concatenator:
         except ValueError:
             raise ArgumentError(
                 f"np.r_[{text!r}, ...] with a tensor: the first entry can be 'axis', 'axis,ndmin' "
-                "or 'axis,ndmin,trans1d', all integers; matrices are not made of tensors. Use "
+                "or 'axis,ndmin,trans1d', all integers; matrices of tensors do not exist. Use "
                 f"np.concatenate{at(user_line())}."
             ) from None
         return axis, ndmin, trans1d

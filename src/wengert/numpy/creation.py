@@ -4,10 +4,10 @@
                    from_dlpack, fromiter, require
     filled         zeros, ones, empty, full, eye, identity, tri, indices, and zeros_like ...
 
-They give plain arrays, as NumPy does, unless a tensor is among the arguments: `array` of a nested
-list of tensors is a tensor, and `np.zeros_like(x)` or `np.ones(n, like=x)` of a tensor is a
-constant tensor, into which recorded results can be written.  With symbolic sizes, which occur
-during tracing, they create nodes of the graph.  Ranges are in linspace_arange.py.
+They return plain arrays, as NumPy does, unless an argument is a tensor: `array` of a nested list of
+tensors is a tensor, and `np.zeros_like(x)` or `np.ones(n, like=x)` of a tensor is a constant
+tensor, to which recorded values can be assigned.  With symbolic sizes, during tracing, they create
+nodes of the graph.  Ranges are in linspace_arange.py.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def array(
     if dtype is not None and result.dtype != dtype:
         if copy is False:
             raise ArgumentError(
-                f"copy=False, but a tensor of {result.dtype} becomes one of {np.dtype(dtype)} only "
-                f"as a copy. Leave copy out, or the dtype{at(user_line())}."
+                f"copy=False, but conversion of a tensor of {result.dtype} to {np.dtype(dtype)} "
+                f"needs a copy. Omit copy or dtype{at(user_line())}."
             )
         result = casts.astype(result, dtype)
     elif copy and result is object:
@@ -110,7 +110,7 @@ asanyarray = asarray
 
 
 def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    """An array of one axis, of the values of an iterable; with tensors among them, a tensor.
+    """A 1-d array of the values of an iterable; a tensor if one of them is.
 
     See `numpy.fromiter`.
     """
@@ -124,7 +124,7 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library, sharing its memory; a tensor remains differentiable.
+    """An array of another library, with shared memory; a tensor remains differentiable.
 
     See `numpy.from_dlpack`.
     """
@@ -151,9 +151,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     """`asarray` with an error for NaN and infinity."""
     a = asarray(a, dtype, order)
-    found = needed(
-        a, "np.asarray_chkfinite", "whether it is refused", "Say wengert.debug.guard for that"
-    )
+    found = needed(a, "np.asarray_chkfinite", "whether it raises", "Use wengert.debug.guard")
     if a.dtype.kind in "fc" and not np.isfinite(plain(found)).all():
         raise ValueError("array must not contain infs or NaNs")
     return a
@@ -179,7 +177,7 @@ def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     def create(*args: Any, like: Any = None, **kwargs: Any) -> Any:
         try:
             made = function(*args, **kwargs)
-        except TypeError:  # NumPy wants numbers
+        except TypeError:  # NumPy does not accept symbolic sizes
             if sizes_of(args) or sizes_of(kwargs):
                 return ours(*args, **kwargs)
             raise
@@ -251,12 +249,12 @@ def full(
     if isinstance(fill_value, Handle) or joining.holds_handles(fill_value):
         return own_copy(_filled(lengths(shape), fill_value, dtype))
     if sizes_of(shape):
-        return _full_line(lengths(shape), fill_value, dtype)
+        return _full_node(lengths(shape), fill_value, dtype)
     made = np.full(shape, fill_value, dtype, order)
     return _constant(made) if isinstance(like, Handle) else made
 
 
-def _full_line(shape: Any, fill_value: Any, dtype: Any) -> Any:
+def _full_node(shape: Any, fill_value: Any, dtype: Any) -> Any:
     value = np.asarray(fill_value) if dtype is None else np.asarray(fill_value).astype(dtype)
     if value.ndim:
         return own_copy(casts.broadcast_to(wrap(constant(value)), shape=shape))
@@ -293,8 +291,8 @@ def _new_like(numpy_function: Any, number: int) -> Callable[..., Any]:
 
     create.__name__ = numpy_function.__name__
     create.__doc__ = (
-        f"As `numpy.{numpy_function.__name__}`; of a tensor a constant tensor, into which recorded "
-        "values can be written."
+        f"As `numpy.{numpy_function.__name__}`; for a tensor a constant tensor, to which recorded "
+        "values can be assigned."
     )
     return counterpart(numpy_function)(create)
 
@@ -314,6 +312,6 @@ def full_like(
     a_dtype = dtype_itself(a) if dtype is None else dtype
     target = shape_of(a) if shape is None else lengths(shape)
     if is_traced(a) and not isinstance(fill_value, Handle):
-        return _full_line(target, fill_value, a_dtype)
+        return _full_node(target, fill_value, a_dtype)
     filled = _filled(target, fill_value, a_dtype)
     return own_copy(filled) if isinstance(filled, Handle) else _constant(np.array(filled))

@@ -47,7 +47,7 @@ def _running(op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         a = casts.astype(a, dtype)
     if axis is None or a.ndim == 0:
         a, axis = reshape(a, shape=(-1,)), 0
-    run = op(a, axis=operator.index(axis))  # of small integers in larger ones, as NumPy's
+    run = op(a, axis=operator.index(axis))  # small integers are promoted, as in NumPy
     return given(run if dtype is None else converted(run, dtype), out)
 
 
@@ -87,7 +87,7 @@ def _with_start(op: Any, x: Any, axis: Any, dtype: Any, out: Any, include: bool,
     if axis is None:
         if x.ndim != 1:
             raise ShapeError(
-                f"a running sum or product over {x.ndim} axes needs to know along which: pass "
+                f"a cumulative sum or product of an array with {x.ndim} axes needs an axis: pass "
                 f"axis={at(user_line())}."
             )
         axis = 0
@@ -146,7 +146,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
     if n == 0:
         return a
     if a.ndim == 0:
-        raise ShapeError(f"diff of a single number: it needs at least one axis{at(user_line())}.")
+        raise ShapeError(f"diff of a number: at least one axis is required{at(user_line())}.")
     parts = [p for p in (prepend, a, append) if p is not NOTHING]
     if len(parts) > 1:
         end = tuple(1 if k == axis % a.ndim else m for k, m in enumerate(a.shape))
@@ -188,8 +188,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         k = k % f.ndim
         if not isinstance(f.shape[k], Dim) and f.shape[k] < edge_order + 1:
             raise ShapeError(
-                f"gradient along axis {k} of length {f.shape[k]}: it needs at least "
-                f"{edge_order + 1} elements{at(user_line())}."
+                f"gradient along axis {k} of length {f.shape[k]}: at least {edge_order + 1} "
+                f"elements are required{at(user_line())}."
             )
         part = _gradient_along(f, k, h, edge_order)
         parts.append(part if part.dtype == f.dtype else casts.astype(part, f.dtype))
@@ -197,7 +197,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _steps(f: Any, given_steps: Sequence[Any], axes: list[int]) -> list[Any]:
-    """For each axis a step: one number, or the array of all steps along it."""
+    """The spacing along each axis: a number, or an array of all distances."""
     if not given_steps:
         return [1.0] * len(axes)
     if len(given_steps) == 1 and not shape_of(given_steps[0]):
@@ -213,7 +213,7 @@ def _steps(f: Any, given_steps: Sequence[Any], axes: list[int]) -> list[Any]:
         if h.ndim != 1 or h.shape[0] != f.shape[k]:
             raise ShapeError(
                 f"gradient: positions of shape {h.shape} along axis {k} of length {f.shape[k]}. "
-                f"Give one position for each element, or one number{at(user_line())}."
+                f"Pass a position for each element, or a number{at(user_line())}."
             )
         if h.dtype.kind in "iu":
             h = casts.astype(h, float)
@@ -293,8 +293,8 @@ def interp(
     x, xp = as_array(x), as_array(xp)
     if "c" in (x.dtype.kind, xp.dtype.kind):
         raise DtypeError(
-            f"np.interp at places of {x.dtype} between {xp.dtype}: places are real. Pass their "
-            f"real parts, x.real{at(user_line())}."
+            f"np.interp at {x.dtype} points between {xp.dtype} points: points must be real. Pass "
+            f"their real parts, x.real{at(user_line())}."
         )
     x, xp = casts.astype(x, float), casts.astype(xp, float)
     fp = as_array(fp)
@@ -309,7 +309,7 @@ def interp(
         left = right = None
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.shape[0]:
         raise ShapeError(
-            f"interp: xp of shape {xp.shape} and fp of shape {fp.shape}: they have one axis and "
+            f"interp: xp has shape {xp.shape} and fp has shape {fp.shape}. They must be vectors of "
             f"the same length, which is not 0{at(user_line())}."
         )
     points, wanted, count = value_of(xp), value_of(x), xp.shape[0]
@@ -317,9 +317,9 @@ def interp(
     above = wanted > points[-1]
     if isinstance(count, Dim) or count > 1:
         found = np.searchsorted(points, wanted, side="right") - 1
-        j = np.minimum(np.maximum(found, 0), count - 2)  # -1 for a single point, which is it
+        j = np.minimum(np.maximum(found, 0), count - 2)  # -1 for a single point: its index
         outside = below | above
-        if is_traced(j):  # which plain arrays do not take as positions
+        if is_traced(j):  # plain arrays cannot be indexed with it
             xp, fp = as_tensor(xp), as_tensor(fp)
         start, value = xp[j], fp[j]
         length = xp[j + 1] - start
@@ -341,7 +341,7 @@ def _sequence(x: Any, name: str) -> Any:
     x = as_array(x) if shape_of(x) else reshape(as_array(x), shape=(-1,))
     if x.ndim != 1 or x.shape[0] == 0:
         raise ShapeError(
-            f"{name} of an array of shape {x.shape}: both have to be sequences that are not "
+            f"{name} of an array of shape {x.shape}: both must be vectors that are not "
             f"empty{at(user_line())}."
         )
     return x

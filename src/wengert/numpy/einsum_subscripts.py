@@ -1,11 +1,11 @@
-"""Subscripts of einsum: from what the user writes to one string of letters for each operand.
+"""Subscripts of einsum: parsed to a string of letters for each operand.
 
-    parse       arrays and letters
-    diagonals   a letter that repeats within an operand
-    view_of     a letter for each axis, and no sum: what is written to the result is in the operand
+    parse       arrays and subscripts
+    diagonals   repeated letters in an operand
+    view_of     the result as a view, if nothing is summed: writes to it change the operand
 
-All forms of NumPy's: a string with or without an arrow, sublists of integers, an ellipsis in
-any place, spaces.  What cannot be read here is given to NumPy, whose complaint says why.
+All forms of NumPy are supported: a string with or without an arrow, sublists of integers, an
+ellipsis, spaces.  Invalid subscripts are passed to NumPy, for its error message.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from wengert._engine.ops.indexing import getitem
 from wengert._engine.ops.indexing.template import IndexSlot
 from wengert.errors import ShapeError, at, user_line
 
-_LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as sublists sort
+_LETTERS = ascii_uppercase + ascii_lowercase  # sorted, like the integers of sublists
 _DOTS = "..."
 
 
 def parse(operands: Sequence[Any]) -> tuple[list[Any], list[str], str]:
-    """The arrays, the letters of each, and the letters of the result; no ellipsis is left.
+    """The arrays, the subscripts of each, and those of the result, without ellipsis.
 
     Raises
     ------
     ShapeError
-        The subscripts do not fit the operands.
+        The subscripts do not match the operands.
     """
     arrays, words, out = _forms(operands)
     try:
-        return arrays, *_without_dots(arrays, words, out)
+        return arrays, *_expand_ellipsis(arrays, words, out)
     except ValueError as error:
-        raise _refused(operands, arrays, error) from error
+        raise _invalid_subscripts(operands, arrays, error) from error
 
 
 def _forms(operands: Sequence[Any]) -> tuple[list[Any], list[str], str | None]:
-    """The two ways to call: `einsum("ij,jk", a, b)` and `einsum(a, [0, 1], b, [1, 2])`."""
+    """Both call forms: `einsum("ij,jk", a, b)` and `einsum(a, [0, 1], b, [1, 2])`."""
     first = operands[0]
     if isinstance(first, str):
         text = first.replace(" ", "")
@@ -67,7 +67,7 @@ def _word(labels: Any) -> str:
         ) from error
 
 
-def _without_dots(
+def _expand_ellipsis(
     arrays: Sequence[Any], words: Sequence[str], out: str | None
 ) -> tuple[list[str], str]:
     free = [c for c in ascii_letters if c not in "".join(words)]
@@ -85,13 +85,15 @@ def _without_dots(
     elif dots:
         raise ValueError("axes of the ellipsis are missing in the result")
     if not all(c.isascii() and c.isalpha() for c in out + "".join(full)):
-        raise ValueError("only letters, commas, one arrow and the ellipsis have a meaning")
+        raise ValueError("only letters, commas, one arrow and an ellipsis are allowed")
     if len(set(out)) < len(out) or not set(out) <= set("".join(full)):
-        raise ValueError("a letter of the result repeats, or stands in no operand")
+        raise ValueError("a letter of the result is repeated, or is in no operand")
     return full, out
 
 
-def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -> ShapeError:
+def _invalid_subscripts(
+    operands: Sequence[Any], arrays: Sequence[Any], error: Exception
+) -> ShapeError:
     shapes = ", ".join(spelled(shape_of(x)) for x in arrays)
     try:
         if not any(map(is_traced, arrays)):
@@ -104,21 +106,21 @@ def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -
         why = str(complaint)
     subscripts = repr(operands[0]) if isinstance(operands[0], str) else "sublists"
     return ShapeError(
-        f"einsum with {subscripts} of shapes {shapes}: {why.rstrip('.')}. Give each axis of each "
-        f"operand a letter, or '...' for the rest{at(user_line())}."
+        f"einsum with {subscripts} of shapes {shapes}: {why.rstrip('.')}. Use a letter for each "
+        f"axis of each operand, or '...' for the other axes{at(user_line())}."
     )
 
 
 def diagonals(x: Any, word: str, take: Callable[..., Any]) -> tuple[Any, str]:
-    """The diagonal of every letter that repeats, by `take(x, axis1=i, axis2=j)`; its letters."""
+    """The diagonals of repeated letters, by `take(x, axis1=i, axis2=j)`, and the subscripts."""
     for c in dict.fromkeys(word):
         while word.count(c) > 1:
             i = word.index(c)
             j = word.index(c, i + 1)
             if x.shape[i] != x.shape[j]:
                 raise ShapeError(
-                    f"einsum: the letter {c!r} repeats in an operand of shape {x.shape}, where its "
-                    f"axes differ in length. Give them letters of their own{at(user_line())}."
+                    f"einsum: the letter {c!r} is repeated in an operand of shape {x.shape}, where "
+                    f"its axes differ in length. Use different letters{at(user_line())}."
                 )
             x = take(x, axis1=i, axis2=j)
             word = word[:i] + word[i + 1 : j] + word[j + 1 :] + c
@@ -126,13 +128,13 @@ def diagonals(x: Any, word: str, take: Callable[..., Any]) -> tuple[Any, str]:
 
 
 def view_of(x: Any, word: str, result: str) -> Any:
-    """The view of an operand that has those letters: diagonals, and axes in another order."""
+    """The view of an operand with these subscripts: diagonals and permuted axes."""
     x, word = diagonals(x, word, _diagonal)
     return shapes.transpose(x, axes=tuple([word.index(c) for c in result]))
 
 
 def _diagonal(x: Any, axis1: int, axis2: int) -> Any:
-    """The diagonal of two axes as a new last one: unlike `np.diagonal`, it may be written to."""
+    """The diagonal of two axes as a new last axis; unlike that of `np.diagonal`, it is writable."""
     where = {"offset": 0, "axis1": axis1, "axis2": axis2}
 
     def take(base: Any) -> Any:
@@ -144,14 +146,14 @@ def _diagonal(x: Any, axis1: int, axis2: int) -> Any:
 
 
 def _with_diagonal(base: Any, view: Any, axis1: int, axis2: int) -> Any:
-    """`base` with that diagonal of two axes."""
+    """`base` with a new diagonal of two axes."""
     n, ndim = base.shape[axis1], base.ndim
     axes = (*[k for k in range(ndim) if k not in (axis1, axis2)], axis1, axis2)
     turned = base if axes == tuple(range(ndim)) else shapes.transpose(base, axes=axes)
     if isinstance(n, Dim):
         places = positions(n), positions(n)
         new = getitem.replaced(turned, view, (Ellipsis, IndexSlot(0), IndexSlot(1)), places)
-    else:  # every so many elements of the rows, one after the other
+    else:  # elements of the flattened matrices at a constant step
         flat = shapes.reshape(turned, shape=(*turned.shape[:-2], n * n))
         flat = getitem.replaced(flat, view, (Ellipsis, slice(None, None, n + 1)), ())
         new = shapes.reshape(flat, shape=turned.shape)

@@ -85,14 +85,14 @@ def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
         if type(bound) is int and not info.min <= bound <= info.max:
             raise IntegerRangeError(
                 f"clip of {dtype} with the bound {bound}: Python integer {bound} out of bounds for "
-                f"{dtype}. Make the array wider, x.astype(np.int64){at(user_line())}."
+                f"{dtype}. Cast the array, x.astype(np.int64){at(user_line())}."
             )
     return low, high
 
 
 @implements(np.sign)
 def _sign(x: Any) -> Any:
-    """The sign; of a complex number x / |x|, and 0 at 0."""
+    """The sign; for complex numbers x / |x|, and 0 at 0."""
     if dtype_of(x).kind != "c":
         return rounding.sign(x)
     size = selection.absolute(x)
@@ -104,14 +104,14 @@ def _sign(x: Any) -> Any:
 
 
 def _direction(x: Any) -> Any:
-    """x / |x| where |x| is infinite: along an axis if one part is, NaN if both are."""
+    """x / |x| where |x| is infinite: along an axis if one part is infinite, NaN if both are."""
     endless = np.isinf(x.real), np.isinf(x.imag)
     real, imag = (
         selection.where(this, np.copysign(1.0, part), 0.0)
         for this, part in zip(endless, (x.real, x.imag), strict=True)
     )
     axis = selection.where(endless[0] & endless[1], complex(np.nan, np.nan), real + 1j * imag)
-    small = 0.25 * x  # finite parts, whose size is not
+    small = 0.25 * x  # |x| may overflow although both parts are finite
     return selection.where(endless[0] | endless[1], axis, small / selection.absolute(small))
 
 
@@ -125,7 +125,7 @@ implements(np.modf)(rounding.modf)
 implements(np.frexp)(rounding.frexp)
 
 
-# ---- choices -----------------------------------------------------------------------------------
+# ---- selection ---------------------------------------------------------------------------------
 
 
 @counterpart(np.clip)
@@ -174,7 +174,7 @@ def clip(
     return result if out is None else deliver(result, out)
 
 
-implements(_UMATH.clip)(clip)  # what the method of plain arrays calls
+implements(_UMATH.clip)(clip)  # called by the method of plain arrays
 
 
 @counterpart(np.nan_to_num)
@@ -219,7 +219,7 @@ def real(val: Any) -> Any:
 
 @counterpart(np.imag)
 def imag(val: Any) -> Any:
-    """``numpy.imag``: the imaginary part, a view; if `val` is real zeros that are read-only."""
+    """``numpy.imag``: the imaginary part, a view; read-only zeros if `val` is real."""
     if dtype_of(val).kind == "c":
         return complex_parts.imag(val)
     part = _no_imaginary(val)
@@ -241,7 +241,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     >>> wg.grad(np.angle)(np.array(2.0j)).round(2)
     np.complex128(-0.5+0j)
     """
-    # NumPy's imaginary part of integers and booleans is the number 0.
+    # In NumPy the imaginary part of integers and booleans is the number 0.
     part = imag(z) if dtype_of(z).kind in "fc" else 0
     result = trigonometric.arctan2(part, real(z))
     return result * (180.0 / pi) if deg else result
@@ -252,7 +252,7 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
     """``numpy.real_if_close``: the real part if all imaginary parts are within rounding of 0."""
     if dtype_of(a).kind != "c":
         return a
-    value = needed(a, "np.real_if_close", "the dtype of the result", "Say x.real where it is meant")
+    value = needed(a, "np.real_if_close", "the dtype of the result", "Use x.real")
     return a if np.iscomplexobj(np.real_if_close(value, tol)) else real(a)
 
 
@@ -267,7 +267,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * p
 
 
 def _unwrapped(p: Any, discont: Any, axis: int, period: Any) -> Any:
-    """The same in operations, for a graph."""
+    """`unwrap` by operations, for a graph."""
     value = value_of(p)
     dd = np.diff(value, axis=axis)
     dtype = np.result_type(dd.dtype, period)

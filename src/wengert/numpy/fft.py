@@ -5,9 +5,9 @@
     fftn ifftn rfftn irfftn                 along any
     fftshift ifftshift fftfreq rfftfreq     frequencies and their order
 
-Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-All are made of the three linear operations of _engine/ops/fft.py, axis by axis in NumPy's
-order.  A transform is linear, so its derivative in either mode, of any order, is a transform again.
+For plain arrays the results are exactly NumPy's; with a tensor among the arguments the result is a
+tensor.  All are composed of the three linear operations of _engine/ops/fft.py, axis by axis in the
+order of NumPy.  A transform is linear, so its derivatives in both modes are transforms again.
 
 The gradient with respect to complex operands is the direction of steepest ascent
 (docs/conventions.md, 7): that of ``sum(abs(fft(x))**2)`` is ``2 * n * x``.  Components that irfft
@@ -44,7 +44,7 @@ NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward": 
 def _norm(norm: Any) -> str:
     if norm not in NORMS:
         raise ArgumentError(
-            f"a Fourier transform with norm={norm!r}: it is 'backward', 'ortho' or 'forward'"
+            f"a Fourier transform with norm={norm!r}: expected 'backward', 'ortho' or 'forward'"
             f"{at(user_line())}."
         )
     return NORMS[norm]
@@ -62,8 +62,8 @@ def _points(n: Any) -> Any:
     n = length(n)
     if not isinstance(n, Dim) and n < 1:
         raise ShapeError(
-            f"a Fourier transform of {n} numbers: it needs at least one. Say n=, the length to "
-            f"fill up to with zeros{at(user_line())}."
+            f"a Fourier transform of {n} numbers: at least one is required. Pass n, the length to "
+            f"zero-pad to{at(user_line())}."
         )
     return n
 
@@ -90,7 +90,7 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
         size in a traced function.
     axis : int, default -1
     norm : {"backward", "ortho", "forward"}, optional
-        Whether to divide by n in the inverse, by its square root in both directions, or here.
+        Whether to divide by n in the inverse, by sqrt(n) in both directions, or by n here.
     out : Tensor or ndarray, optional
 
     Raises
@@ -98,7 +98,7 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
     ShapeError
         The length is below one.
     ArgumentError
-        No such norm.
+        Unknown norm.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
 
     Examples
     --------
-    The energy of a signal is that of its spectrum (Parseval), and so is its gradient:
+    By Parseval's theorem this is a multiple of ``sum(x**2)``, and so is its gradient:
 
     >>> import numpy as np, wengert as wg
     >>> wg.grad(lambda x: np.sum(np.abs(np.fft.fft(x, norm="ortho")) ** 2))(np.array([1.0, 2, 4]))
@@ -168,8 +168,7 @@ def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
 
 
 def _lengths(a: Any, s: Any, axes: Any, halved: bool = False) -> tuple[list[Any], list[int]]:
-    """The length of the transform along each axis, and the axes; `halved` if half the lines are
-    given along the last."""  # noqa: D209, D205
+    """Lengths and axes of the transform; `halved` if the last axis has n // 2 + 1 elements."""
     if axes is None:
         axes = range(-(a.ndim if s is None else len(s)), 0)
     axes = [_axis(a, k) for k in axes]
@@ -180,17 +179,17 @@ def _lengths(a: Any, s: Any, axes: Any, halved: bool = False) -> tuple[list[Any]
         return lengths, axes
     if len(s) != len(axes):
         raise ShapeError(
-            f"a Fourier transform with {len(s)} lengths s={tuple(s)} along {len(axes)} axes: give "
-            f"one for each{at(user_line())}."
+            f"a Fourier transform with {len(s)} lengths s={tuple(s)} along {len(axes)} axes: pass "
+            f"a length for each axis{at(user_line())}."
         )
     own = (None, -1)
     return [a.shape[k] if n in own else length(n) for n, k in zip(s, axes, strict=True)], axes
 
 
-def _one_at_least(axes: Sequence[int], name: str) -> None:
+def _require_axes(axes: Sequence[int], name: str) -> None:
     if not axes:
         raise ShapeError(
-            f"{name} along no axis: the last of its axes is the one that is halved. Name one"
+            f"{name} along no axis: it needs a last axis, which is halved. Pass at least one"
             f"{at(user_line())}."
         )
 
@@ -230,7 +229,7 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
     """`rfft` along the last of the axes, `fft` along the others, as ``numpy.fft.rfftn``."""
     a = as_array(a)
     s, axes = _lengths(a, s, axes)
-    _one_at_least(axes, "rfftn")
+    _require_axes(axes, "rfftn")
     a = rfft(a, s[-1], axes[-1], norm)
     return given(_complex_along(a, s[:-1], axes[:-1], norm, False), out)
 
@@ -240,7 +239,7 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any =
     """The inverse of `rfftn`, as ``numpy.fft.irfftn``."""
     a = as_array(a)
     s, axes = _lengths(a, s, axes, halved=True)
-    _one_at_least(axes, "irfftn")
+    _require_axes(axes, "irfftn")
     for n, axis in zip(s[:-1], axes[:-1], strict=True):
         a = _complex(a, n, axis, norm, True)
     return irfft(a, s[-1], axes[-1], norm, out)
@@ -270,10 +269,10 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: A
     return irfftn(a, s, axes, norm, out)
 
 
-# ---- where the lines stand ---------------------------------------------------------------------
+# ---- frequencies -------------------------------------------------------------------------------
 
 
-def _turned(x: Any, axes: Any, by: Any) -> Any:
+def _roll_by(x: Any, axes: Any, by: Any) -> Any:
     x = as_array(x)
     if axes is None:
         axes = range(x.ndim)
@@ -284,13 +283,13 @@ def _turned(x: Any, axes: Any, by: Any) -> Any:
 @counterpart(np.fft.fftshift)
 def fftshift(x: Any, axes: Any = None) -> Any:
     """Shift frequency zero to the center, as ``numpy.fft.fftshift``."""
-    return _turned(x, axes, lambda n: n // 2)
+    return _roll_by(x, axes, lambda n: n // 2)
 
 
 @counterpart(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """The inverse of `fftshift`, as ``numpy.fft.ifftshift``."""
-    return _turned(x, axes, lambda n: -(n // 2))
+    return _roll_by(x, axes, lambda n: -(n // 2))
 
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:

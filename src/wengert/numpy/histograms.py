@@ -1,11 +1,11 @@
-"""Histograms: how many elements, or how much weight, lies in each bin.
+"""Histograms: the number of elements, or their total weight, in each bin.
 
-    histogram                 of a line
-    histogram2d, histogramdd  of points in the plane, and in space of any dimension
-    histogram_bin_edges       the bins alone
+    histogram                 of numbers
+    histogram2d, histogramdd  of points in two and more dimensions
+    histogram_bin_edges       only the edges of the bins
 
-Numbers of elements have no derivative.  Weights have, and so have edges that are found from the
-data, which lie at equal distances between the smallest and the largest element, and a density by
+Counts have no derivative.  Results are differentiable with respect to weights; equidistant edges
+computed from the data with respect to the smallest and largest element; densities with respect to
 both.
 """
 
@@ -36,7 +36,7 @@ _SEVERAL = (list, tuple, np.ndarray)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """How many elements lie in each bin, as ``numpy.histogram``.
+    """The number of elements in each bin, as ``numpy.histogram``.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
 def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
     """The same while a graph is built."""
     if isinstance(bins, str):
-        remedy = "Give their number, or the edges"
+        remedy = "Pass their number, or the edges"
         needed(a, f"np.histogram with bins={bins!r}", "how many bins there are", remedy)
     if range is not None:
         return np.histogram_bin_edges(np.empty(0, a.dtype), bins, range)
@@ -99,7 +99,7 @@ def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
 
 @counterpart(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The edges of the bins, as ``numpy.histogram_bin_edges``; by the data if no range is given."""
+    """The edges of the bins, as ``numpy.histogram_bin_edges``; by default they span the data."""
     return _edges(as_array(a), bins, range, weights)
 
 
@@ -110,7 +110,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """How many points of the plane lie in each bin, as ``numpy.histogram2d``."""
+    """The number of points in each bin of the plane, as ``numpy.histogram2d``."""
     if isinstance(bins, Handle) or (isinstance(bins, _SEVERAL) and len(bins) not in (1, 2)):
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
@@ -121,7 +121,7 @@ def histogram2d(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """How many points lie in each bin, as ``numpy.histogramdd``.
+    """The number of points in each bin, as ``numpy.histogramdd``.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def histogramdd(
     ranges = [None] * many if range is None else list(range)
     if len(bins) != many or len(ranges) != many:
         raise ArgumentError(
-            f"histogramdd of points with {many} coordinates: {len(bins)} bins and {len(ranges)} "
-            f"ranges are given. Give one for each coordinate{at(user_line())}."
+            f"histogramdd of points with {many} coordinates was given {len(bins)} bins and "
+            f"{len(ranges)} ranges. Pass one for each coordinate{at(user_line())}."
         )
     edges = tuple(_edges_along(x, b, r) for x, b, r in zip(columns, bins, ranges, strict=True))
     shape = tuple(e.shape[0] - 1 for e in edges)
@@ -166,7 +166,7 @@ def histogramdd(
 
 
 def _columns(sample: Any) -> list[Any]:
-    """The coordinates, each as one array."""
+    """The coordinates, an array for each."""
     if isinstance(sample, Handle | np.ndarray):
         points: Any = as_array(sample)
         points = points if points.ndim == 2 else reshape(points, shape=(-1, 1))
@@ -174,8 +174,8 @@ def _columns(sample: Any) -> list[Any]:
     columns = [as_array(x) for x in sample]
     if len({x.shape for x in columns}) != 1 or columns[0].ndim != 1:
         raise ShapeError(
-            f"histogramdd of coordinates of shapes {[x.shape for x in columns]}: they are vectors "
-            f"of one length, or a matrix with a row for each point{at(user_line())}."
+            f"histogramdd of coordinates of shapes {[x.shape for x in columns]}: pass vectors of "
+            f"equal length, or a matrix with a row for each point{at(user_line())}."
         )
     return columns
 

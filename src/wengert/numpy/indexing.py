@@ -1,4 +1,4 @@
-"""Indexing: NumPy's functions that read elements; those that write are in put_and_place.py.
+"""Indexing: NumPy's functions that read elements (for writing see put_and_place.py).
 
     reading    take, take_along_axis, compress, extract, choose, select, where, piecewise,
                sliding_window_view
@@ -59,7 +59,7 @@ def in_range(indices: Any, n: int, mode: str) -> Any:
     positions = values(indices).astype(np.intp)
     if type(n) is int and n == 0:
         if positions.size:
-            raise IndexError(f"there are no elements to choose from{at(user_line())}.")
+            raise IndexError(f"cannot index an axis of length 0{at(user_line())}.")
         return positions
     return positions % n if mode == "wrap" else np.minimum(np.maximum(positions, 0), n - 1)
 
@@ -127,7 +127,7 @@ def sliding_window_view(
     if writeable or len(axes) != len(lengths):
         raise ShapeError(
             f"windows of lengths {lengths} along the axes {axes} of shape {x.shape}, "
-            f"writeable={writeable}: give one length for each axis, and write to a copy"
+            f"writeable={writeable}: pass a length for each axis, and write to a copy"
             f"{at(user_line())}."
         )
     room = list(x.shape)
@@ -135,8 +135,8 @@ def sliding_window_view(
         room[a] = room[a] - n + 1
         if n < 0 or room[a] < 1:
             raise ShapeError(
-                f"windows of length {n} along axis {a} of shape {x.shape}: at most as long "
-                f"as the axis{at(user_line())}."
+                f"windows of length {n} along axis {a} of shape {x.shape}: they cannot be longer "
+                f"than the axis{at(user_line())}."
             )
     windows = _windows(x, lengths, axes)
     link(windows, x, lambda base: _windows(base, lengths, axes), None, shares=True)
@@ -144,7 +144,7 @@ def sliding_window_view(
 
 
 def _windows(x: Any, lengths: Sequence[int], axes: Sequence[int]) -> Any:
-    """A copy of all windows; an axis of lengths one by one, the last ones of the result."""
+    """A copy of all windows, whose axes are the last ones of the result."""
     for n, a in zip(lengths, axes, strict=True):
         starts = np.arange(x.shape[a] - n + 1)[:, None] + np.arange(n)
         x = np.moveaxis(take(x, starts, axis=a), a + 1, -1)
@@ -169,7 +169,7 @@ def checked_along(arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, i
     if len(shape_of(indices)) != arr.ndim:
         raise ShapeError(
             f"take_along_axis: indices have {len(shape_of(indices))} axes, the array "
-            f"{arr.ndim}. Give them the same number{at(user_line())}."
+            f"{arr.ndim}. The numbers must be equal{at(user_line())}."
         )
     return arr, indices, axis
 
@@ -184,19 +184,19 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 
 @counterpart(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
-    """The slices along an axis where the condition holds; see `numpy.compress`."""
+    """The slices along an axis where the condition is true; see `numpy.compress`."""
     return take(as_array(a), np.flatnonzero(_mask(condition, "np.compress")), axis, out)
 
 
 @counterpart(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    """The elements where the condition holds; see `numpy.extract`."""
+    """The elements where the condition is true; see `numpy.extract`."""
     return take(as_array(arr), np.flatnonzero(_mask(condition, "np.extract")))
 
 
 def _mask(condition: Any, what: str) -> Any:
     """A mask that determines the size of the result, so it must be concrete."""
-    remedy = "Choose with np.where(mask, x, 0), which keeps the shape"
+    remedy = "Select with np.where(mask, x, 0), which keeps the shape"
     return np.asarray(needed(condition, what, "how many elements there are", remedy))
 
 
@@ -220,7 +220,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 @counterpart(np.where)
 def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
-    """Elements of x where the condition holds, else of y; alone, the positions where it holds.
+    """Elements of x where the condition is true, else of y; without x and y, `nonzero`.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
 
     Returns
     -------
-    array or Tensor, or tuple of index arrays where only the condition is given
+    array or Tensor, or tuple of index arrays if only the condition is given
 
     Notes
     -----
@@ -253,7 +253,7 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
 
 @counterpart(np.select)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """Each element from the first choice whose condition holds; see `numpy.select`."""
+    """Each element from the first choice whose condition is true; see `numpy.select`."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     if len(condlist) == 0:
@@ -299,7 +299,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 def _chosen_pieces(x: Any, masks: Any, funclist: Any, args: Any, kw: Any) -> Any:
-    """The same for traced conditions: all pieces are computed everywhere and selected."""
+    """`piecewise` for traced conditions: all pieces are computed everywhere."""
     y = np.zeros_like(x)
     for mask, f in zip(masks, funclist, strict=True):
         piece = f(x, *args, **kw) if callable(f) else f
@@ -394,8 +394,8 @@ class vectorize(np.vectorize):
             return super().__call__(*args, **kwargs)
         if self.signature is not None:
             raise ShapeError(
-                "vectorize with a signature does not take tensors. Write the loop over the outer "
-                f"axes, or apply_along_axis{at(user_line())}."
+                "vectorize with a signature does not support tensors. Write a loop over the outer "
+                f"axes, or use apply_along_axis{at(user_line())}."
             )
         fixed = {k: kwargs.pop(k) for k in list(kwargs) if k in self.excluded}
         fun = functools.partial(self.pyfunc, **fixed)

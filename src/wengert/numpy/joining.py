@@ -46,14 +46,14 @@ def _pieces(arrays: Any) -> list[Any]:
     return [as_array(joining.stacked(a)) for a in arrays]
 
 
-def _finished(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting: Any) -> Any:
+def _with_options(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting: Any) -> Any:
     """`dtype=` and `out=` of a join."""
     if dtype is not None:
         for a in pieces:
             if not np.can_cast(a.dtype, dtype, casting):
                 raise DtypeError(
                     f"concatenate: {a.dtype} cannot be cast to {np.dtype(dtype)} with casting="
-                    f"{casting!r}. Cast it first, or choose another casting{at(user_line())}."
+                    f"{casting!r}. Cast it first, or pass another casting{at(user_line())}."
                 )
         result = casts.astype(result, dtype)
     return result if out is None else deliver(result, out)
@@ -64,19 +64,19 @@ def concatenate(
     arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
     casting: Any = "same_kind",
 ) -> Any:  # fmt: skip
-    """Arrays joined along an axis that they have; see `numpy.concatenate`.
+    """Concatenate arrays along an existing axis; see `numpy.concatenate`.
 
     Parameters
     ----------
     arrays : sequence of array_like
         Of equal shape except along the axis.
     axis : int or None, default 0
-        None flattens them first.
+        None to flatten them first.
     out : array or Tensor, optional
     dtype : dtype, optional
-        Of the result; the common one by default.
+        Dtype of the result; by default the common dtype.
     casting : str
-        Which casts `dtype` may need.
+        The casts that are allowed for `dtype`.
 
     Examples
     --------
@@ -89,11 +89,11 @@ def concatenate(
         if found is not None and found.ndim > 1:
             shape = found.shape
             made = found.reshape((shape[0] * shape[1], *shape[2:]))
-            return _finished(made, [made], out, dtype, casting)
+            return _with_options(made, [made], out, dtype, casting)
     pieces = _pieces(arrays)
     if axis is None:
         pieces, axis = [ravel(a) for a in pieces], 0
-    return _finished(joining.concatenate(*pieces, axis=axis), pieces, out, dtype, casting)
+    return _with_options(joining.concatenate(*pieces, axis=axis), pieces, out, dtype, casting)
 
 
 concat = concatenate
@@ -103,21 +103,21 @@ concat = concatenate
 def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    """Arrays of one shape joined along a new axis; see `numpy.stack`."""
+    """Stack arrays of equal shape along a new axis; see `numpy.stack`."""
     found = None if isinstance(arrays, Handle) else loop_rows.whole(arrays)
     if found is not None:
-        return _finished(np.moveaxis(found, 0, axis), [found], out, dtype, casting)
+        return _with_options(np.moveaxis(found, 0, axis), [found], out, dtype, casting)
     pieces = _pieces(arrays)
-    return _finished(joining.stack(*pieces, axis=axis), pieces, out, dtype, casting)
+    return _with_options(joining.stack(*pieces, axis=axis), pieces, out, dtype, casting)
 
 
 @counterpart(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Arrays joined vertically; see `numpy.vstack`."""
+    """Stack arrays vertically; see `numpy.vstack`."""
     found = None if isinstance(tup, Handle) else loop_rows.whole(tup)
     if found is not None and found.ndim < 3:
         made = found.reshape((-1, 1)) if found.ndim == 1 else found
-        return _finished(made, [made], None, dtype, casting)
+        return _with_options(made, [made], None, dtype, casting)
     return concatenate([atleast_2d(a) for a in _pieces(tup)], dtype=dtype, casting=casting)
 
 
@@ -126,7 +126,7 @@ row_stack = vstack
 
 @counterpart(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Arrays joined horizontally; see `numpy.hstack`."""
+    """Stack arrays horizontally; see `numpy.hstack`."""
     pieces = [atleast_1d(a) for a in _pieces(tup)]
     axis = 0 if pieces and pieces[0].ndim == 1 else 1
     return concatenate(pieces, axis, dtype=dtype, casting=casting)
@@ -134,22 +134,22 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
 
 @counterpart(np.dstack)
 def dstack(tup: Any) -> Any:
-    """Joined along the third axis; see `numpy.dstack`."""
+    """Stack arrays along the third axis; see `numpy.dstack`."""
     return concatenate([atleast_3d(a) for a in _pieces(tup)], 2)
 
 
 @counterpart(np.column_stack)
 def column_stack(tup: Any) -> Any:
-    """One-dimensional arrays as columns; see `numpy.column_stack`."""
+    """Stack 1-d arrays as columns; see `numpy.column_stack`."""
     return concatenate([a if a.ndim > 1 else a.reshape((-1, 1)) for a in _pieces(tup)], 1)
 
 
 @counterpart(np.block)
 def block(arrays: Any) -> Any:
-    """A matrix of nested lists of blocks; see `numpy.block`."""
+    """A matrix from nested lists of blocks; see `numpy.block`."""
     if isinstance(arrays, Handle):
         return arrays.copy()  # type: ignore[attr-defined]
-    # NumPy checks the nesting and the shapes, on placeholders without memory.
+    # NumPy checks the nesting and the shapes, of placeholders without memory.
     shapes = [shape_of(a) for a in _leaves(arrays)]
     if not any(map(is_symbolic, shapes)):
         np.block(_nested(arrays, lambda a: np.broadcast_to(np.False_, shape_of(a))))
@@ -182,7 +182,7 @@ def _block(x: Any, depth: int, ndim: int) -> Any:
 
 @counterpart(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """Values joined to the end; see `numpy.append`."""
+    """Append values; see `numpy.append`."""
     arr, values = as_array(arr), as_array(joining.stacked(values))
     if axis is None:
         arr, values, axis = ravel(arr), ravel(values), 0
@@ -191,12 +191,12 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 @counterpart(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """Values inserted before the given positions; see `numpy.insert`."""
+    """Insert values before given positions; see `numpy.insert`."""
     arr = as_array(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normalize_axis_index(axis, arr.ndim)
-    obj = _places(obj, "np.insert")
+    obj = _positions(obj, "np.insert")
     n = arr.shape[axis]
     values = as_array(joining.stacked(values))
     if isinstance(n, Dim):
@@ -217,28 +217,28 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return getitem.read(both, (*[slice(None)] * axis, source))
 
 
-def _places(obj: Any, what: str) -> Any:
+def _positions(obj: Any, what: str) -> Any:
     """Positions, which must be concrete, as an int, a slice or an array."""
-    remedy = "Give positions as numbers, or choose with np.where"
-    obj = needed(obj, what, "what the result is made of", remedy)
+    remedy = "Pass concrete positions, or select with np.where"
+    obj = needed(obj, what, "the positions in the result", remedy)
     return obj if isinstance(obj, slice | int) else _whole(obj)
 
 
 def _whole(numbers: Any) -> Any:
-    """The numbers as an array; an empty list has integers, as in NumPy."""
+    """The numbers as an array; an empty list becomes integers, as in NumPy."""
     array = np.asarray(numbers)
     empty = array.size == 0 and isinstance(numbers, list | tuple)
     return array.astype(np.intp) if empty else array
 
 
 def _single(obj: Any, n: Any, end: Any, what: str) -> Any:
-    """One position along an axis of length n, before `end`, counted from the front."""
+    """A single position along an axis of length n, below `end`, as a nonnegative number."""
     place = int(obj) if isinstance(obj, int) or getattr(obj, "ndim", 1) == 0 else None
     room = None if place is None or place < -1 else bounds(end - max(place, 0) - 1)[0]
     if place is None or room is None or room < 0:
         raise TraceError(
-            f"{what} along an axis of length {n}: while that is not known, the position has to be "
-            "one number that every length has (0 or -1). Join slices with np.concatenate instead"
+            f"{what} along an axis of length {n}: for a symbolic length the position must be a "
+            "number that is valid for all lengths (0 or -1). Use np.concatenate of slices instead"
             f"{at(user_line())}."
         )
     return place if place >= 0 else place + n
@@ -262,7 +262,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normalize_axis_index(axis, arr.ndim)
-    obj, n = _places(obj, "np.delete"), arr.shape[axis]
+    obj, n = _positions(obj, "np.delete"), arr.shape[axis]
     if isinstance(n, Dim):
         k, before = _single(obj, n, n, "np.delete"), (slice(None),) * axis
         parts = [getitem.read(arr, (*before, s)) for s in (slice(0, k), slice(k + 1, n))]
@@ -294,13 +294,13 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     k, n = repeats, a.shape[axis]
     if not isinstance(repeats, Dim):
         many = "how many elements there are"
-        repeats = needed(repeats, "np.repeat", many, "Give numbers of repeats as numbers")
+        repeats = needed(repeats, "np.repeat", many, "Pass concrete numbers of repeats")
         counts = _whole(repeats)
         if counts.size != 1:
             if isinstance(n, Dim):
                 raise ShapeError(
-                    f"np.repeat with {counts.size} counts along an axis of length {n}, which is "
-                    f"not known to be the same. Give that length as a number{at(user_line())}."
+                    f"np.repeat with {counts.size} counts along an axis of length {n}: whether "
+                    f"these are equal is unknown. Use a concrete length{at(user_line())}."
                 )
             source = np.repeat(np.arange(n), counts)
             return getitem.read(a, (*[slice(None)] * axis, source))
@@ -315,10 +315,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def _cut(ary: Any, sections: Any, axis: int, how: Any) -> list[Any]:
-    """Pieces whose lengths NumPy finds by splitting 0, 1, 2, ..."""
+    """Pieces whose lengths are computed by NumPy, by splitting 0, 1, 2, ..."""
     before = (slice(None),) * axis
     n = ary.shape[axis]
-    remedy = "Give them as numbers"
+    remedy = "Pass them as numbers"
     sections = needed(sections, f"np.{how.__name__}", "how many pieces there are", remedy)
     if isinstance(n, Dim) or sizes_of(sections):
         ends = _ends(n, sections)
@@ -343,9 +343,9 @@ def _ends(n: Any, sections: Any) -> list[Any]:
     each = divided(n, k)
     if each is None:
         raise TraceError(
-            f"a split of an axis of length {n} into {k}: whether they are equal depends on the "
-            f"size, which is not known while a graph is built. Name the length '{k}*m', or give it "
-            f"as a number{at(user_line())}."
+            f"a split of an axis of length {n} into {k}: whether the pieces are equal depends on "
+            f"the size, which is unknown while a graph is built. Use the symbolic size '{k}*m', or "
+            f"a concrete length{at(user_line())}."
         )
     return [each * i for i in range(1, k)]
 

@@ -1,11 +1,11 @@
-"""Ranges: numbers in a row, at equal steps, distances or ratios.
+"""Ranges: arithmetic and geometric sequences, and Vandermonde matrices.
 
-    steps, distances   arange, linspace
-    ratios             logspace, geomspace
-    powers             vander
+    arithmetic     arange, linspace
+    geometric      logspace, geomspace
+    powers         vander
 
-Between tensors they differentiate by start, stop and step; how many numbers there are is a whole
-number, which may be a symbolic size while a graph is built.
+They are differentiable with respect to start, stop and step.  The number of elements is an integer
+without derivative, which may be a symbolic size while a graph is built.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def arange(
     start: Any = None, stop: Any = None, step: Any = None, *,
     dtype: Any = None, device: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
-    """Numbers at equal steps; their number has no derivative, start and step have.
+    """Evenly spaced numbers, differentiable with respect to start and step.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def arange(
     Raises
     ------
     TraceError
-        How many there are depends on a value that is not known while a graph is built.
+        The number of elements depends on a value that is unknown while a graph is built.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def _arange_of_sizes(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     whole = all(isinstance(a, Dim | int | np.integer) for a in (start, stop, step))
     if not whole or isinstance(step, Dim):
         raise TraceError(
-            f"np.arange({start}, {stop}, {step}): with sizes that are not known while a graph is "
-            "built, the others have to be integers. Scale the numbers instead, start + step * "
+            f"np.arange({start}, {stop}, {step}): beside symbolic sizes the other arguments must "
+            "be integers. Scale the numbers instead, start + step * "
             f"np.arange(n){at(user_line())}."
         )
     kind = np.dtype(np.intp if dtype is None else dtype)
@@ -101,7 +101,7 @@ def _arange_of_sizes(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
 
 
 def _plain_range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Any:
-    """NumPy's own."""
+    """`numpy.arange`."""
     if start is None:
         return np.arange(stop=stop, step=step, dtype=dtype, device=device)  # type: ignore[call-overload]
     return np.arange(start, stop, step, dtype=dtype, device=device)
@@ -121,7 +121,7 @@ FUNCTIONS[np.arange] = lambda *args, **kwargs: as_array(
 
 
 def _ends(start: Any, stop: Any) -> tuple[Any, Any]:
-    """Both ends in floating point, broadcast to one shape."""
+    """Both ends in floating point, broadcast to a common shape."""
     start, stop = joining.stacked(start), joining.stacked(stop)
     dtype = np.result_type(dtype_of(start), dtype_of(stop), 0.0)  # Python numbers are weak
     start, stop = as_array(start), as_array(stop)
@@ -149,7 +149,7 @@ def _weighted(start: Any, stop: Any, num: Any, endpoint: bool) -> Any:
 
 
 def _weighted_sizes(start: Any, stop: Any, num: Dim, n: Any, real: Any) -> Any:
-    """The same for a number of steps that is not known yet, one included."""
+    """The same for a symbolic number of elements, which may be 1."""
     i = casts.astype(numbers(num), real).reshape((num,) + (1,) * start.ndim)
     line = i * ((stop - start) / casts.astype(np.maximum(size_value(n), 1), real)) + start
     if n is num:
@@ -162,19 +162,19 @@ def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False,
     dtype: Any = None, axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
-    """Numbers at equal distances between two ends; see `numpy.linspace`.
+    """Evenly spaced numbers between two ends; see `numpy.linspace`.
 
     Parameters
     ----------
     start, stop : array_like or Tensor
     num : int, default 50
     endpoint : bool, default True
-        Whether the last one is `stop`.
+        Whether the last number is `stop`.
     retstep : bool, default False
-        Also return the distance.
+        Also return the spacing.
     dtype : dtype, optional
     axis : int, default 0
-        Where the new axis goes.
+        Position of the new axis.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def linspace(
     check_device(device)
     if not isinstance(num, Dim):
         many = "how many numbers there are"
-        num = int(needed(num, "np.linspace", many, "Give it as a number, or as a size x.shape[0]"))
+        num = int(needed(num, "np.linspace", many, "Pass an integer, or a size x.shape[0]"))
         if num < 0:
             raise ValueError(f"Number of samples, {num}, must be non-negative.")
     start, stop = _ends(start, stop)
@@ -210,7 +210,7 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
     dtype: Any = None, axis: int = 0,
 ) -> Any:  # fmt: skip
-    """Numbers at equal ratios, given by the logarithms of the ends; see `numpy.logspace`."""
+    """A geometric sequence, from the logarithms of the ends; see `numpy.logspace`."""
     if shape_of(base):
         base = as_array(base)
         shape = broadcast_shapes(base.shape, shape_of(start), shape_of(stop))
@@ -224,8 +224,8 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Numbers at equal ratios between two ends; see `numpy.geomspace`."""
-    # NumPy's promotion: double precision, unless a dtype is named.
+    """A geometric sequence between two ends; see `numpy.geomspace`."""
+    # NumPy's promotion: double precision, unless a dtype is given.
     ends = [as_array(joining.stacked(a)) for a in (start, stop)]
     wide = np.result_type(*[a.dtype for a in ends], float(num), np.dtype(dtype))
     start, stop = _ends(*[casts.astype(a, wide) for a in ends])

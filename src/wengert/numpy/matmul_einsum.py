@@ -4,8 +4,8 @@
     tensordot, einsum                                          over any axes
     kron, cross                                                Kronecker and cross product
 
-All are subscripts for one of three operations (_engine/ops/linalg/matmul.py), so each is one
-node of the graph, or a few with views.
+All are subscripts for one of three operations (_engine/ops/linalg/matmul.py), so each is a node of
+the graph, possibly with views.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     Parameters
     ----------
     a, b : array_like
-        Two vectors, two matrices, or the last axis of `a` with the last but one of `b`.
+        Vectors, matrices, or arrays: the last axis of `a` is multiplied with the last but one of
+        `b`.
     out : array, optional
 
     Raises
@@ -115,7 +116,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @counterpart(np.outer, np.linalg.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """Every product of an element of `a` with one of `b`, as ``numpy.outer``.
+    """The products of all elements of `a` and of `b`, as ``numpy.outer``.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _ufunc_like(ufunc: np.ufunc, axes_of_core: tuple[int, int]) -> Any:
-    """Decorator: add the `axis` argument of a generalized ufunc to an operation."""
+    """Add the `axis` argument of a generalized ufunc to a function (a decorator)."""
 
     def enter(ours: Any) -> Any:
         def general(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -195,7 +196,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     array([[2., 4.],
            [6., 8.]])
     """
-    product: Any = np.vecdot  # whose stubs do not know axis
+    product: Any = np.vecdot  # its stubs lack `axis`
     return product(x1, x2, axis=axis)
 
 
@@ -291,7 +292,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if not fits:
         raise ShapeError(
             f"tensordot of shapes {a.shape} and {b.shape} over axes {axes_a} and {axes_b}: they do "
-            f"not pair up. Name axes of equal length{at(user_line())}."
+            f"not match. Pass pairs of axes of equal length{at(user_line())}."
         )
     left = list(ascii_letters[: a.ndim])
     right = list(ascii_letters[a.ndim : a.ndim + b.ndim])
@@ -315,14 +316,14 @@ def einsum(
 
     Parameters
     ----------
-    *operands : str and array_like, or array_like and lists of int by turns
+    *operands : str and array_like, or alternating array_like and lists of int
         Subscripts such as ``"ij,jk->ik"``, then the operands; or each operand followed by its
-        labels, and perhaps by those of the result.
+        labels, and optionally the labels of the result.
     out : array, optional
     optimize, order, casting
         Ignored: the contraction order is always optimized, and cached.
     dtype : dtype, optional
-        To compute in.
+        Dtype of the computation.
 
     Raises
     ------
@@ -331,9 +332,9 @@ def einsum(
 
     Notes
     -----
-    A letter that repeats within an operand takes its diagonal first; a letter that only one
-    operand has and the result has not is summed. Where nothing is multiplied or summed the result
-    is a view that may be written to: ``np.einsum("ii->i", x)[...] = 1.0`` writes the diagonal.
+    A letter repeated within an operand selects its diagonal; letters that the result does not have
+    are summed. If nothing is multiplied or summed, the result is a writable view:
+    ``np.einsum("ii->i", x)[...] = 1.0`` assigns to the diagonal.
 
     Examples
     --------
@@ -356,7 +357,7 @@ def einsum(
 
 @counterpart(np.kron)
 def kron(a: Any, b: Any) -> Any:
-    """The Kronecker product, blocks of `b` scaled by the elements of `a`, as ``numpy.kron``.
+    """The Kronecker product: blocks of `b` scaled by the elements of `a`, as ``numpy.kron``.
 
     Parameters
     ----------
@@ -386,7 +387,7 @@ def cross(
     axisa, axisb, axisc : int, default -1
         The axes of the components in `a`, `b` and the result.
     axis : int, optional
-        All three at once.
+        Sets all three.
 
     Raises
     ------
@@ -398,8 +399,8 @@ def cross(
     a, b = as_array(a), as_array(b)
     if not all(x.ndim and x.shape[i] == 3 for x, i in ((a, axisa), (b, axisb))):
         raise ShapeError(
-            f"cross of shapes {a.shape} and {b.shape}: the axis of the components has to have "
-            "length 3. Append a zero to vectors of the plane, or write x[0]*y[1] - x[1]*y[0]"
+            f"cross of shapes {a.shape} and {b.shape}: the axis of the components must have "
+            "length 3. Append a zero to 2-d vectors, or write x[0]*y[1] - x[1]*y[0]"
             f"{at(user_line())}."
         )
     a, b = _to_last(a, axisa), _to_last(b, axisb)

@@ -26,7 +26,7 @@ def _extreme(op: Any, a: Any, axis: Axis, keepdims: Any, initial: Any, where: An
     if initial is NOTHING or initial is None:
         if not (where is True or where is NOTHING):
             raise ShapeError(
-                f"{op.name} with where= has no value where the mask leaves nothing. Pass initial= "
+                f"{op.name} with where= has no value if the mask selects no element. Pass initial= "
                 f"too, for example {'-' if op is reductions.max else ''}np.inf{at(user_line())}."
             )
         return op(a, axis=axis, keepdims=kept(keepdims))

@@ -69,8 +69,8 @@ def _present(a: Any, where: Any) -> Any:
     return mask if where is True or where is NOTHING else mask & value_of(where)
 
 
-def _surely(condition: Any) -> bool:
-    """Whether all are true, so that no warning is needed; always true during tracing."""
+def _all_or_traced(condition: Any) -> bool:
+    """Whether all are true; assumed during tracing. Otherwise NumPy warns."""
     return is_traced(condition) or bool(np.all(condition))
 
 
@@ -101,7 +101,7 @@ def nanmean(
     a = _inexact(typed(a, dtype))
     mask = _present(a, where)
     n = count(a, axis, mask)
-    if not _surely(n):
+    if not _all_or_traced(n):
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
     m = _average(reductions.sum(masked(a, mask, 0), axis=axis, keepdims=True), n)
     return given(unkept(m, axis, keepdims), out)
@@ -116,7 +116,7 @@ def _nan_spread(a: Any, axis: Axis, ddof: Any, where: Any, mean: Any) -> Any:
     if mean is NOTHING or mean is None:
         mean = _average(reductions.sum(a, axis=axis, keepdims=True), n)
     apart = choose(mask, a - mean, 0.0)
-    if not _surely(n > ddof):
+    if not _all_or_traced(n > ddof):
         warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=3)
     return _average(reductions.sum(ours.abs2(apart), axis=axis, keepdims=True), n - ddof)
 
@@ -206,7 +206,7 @@ def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
 
     Notes
     -----
-    If all are NaN it raises an error, as NumPy does; in a graph the index is -1 instead.
+    If all elements are NaN it raises an error, as NumPy; in a graph the index is -1 instead.
     """
     return given(_nan_position(reductions.argmax, -np.inf, a, axis, keepdims), out)
 
@@ -217,7 +217,7 @@ def nanargmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
     return given(_nan_position(reductions.argmin, np.inf, a, axis, keepdims), out)
 
 
-# ---- running -----------------------------------------------------------------------------------
+# ---- cumulative --------------------------------------------------------------------------------
 
 
 @counterpart(np.nancumsum)

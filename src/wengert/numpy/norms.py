@@ -1,9 +1,10 @@
 """Norms of vectors and matrices, log-sum-exp, softmax.
 
-    logsumexp, softmax, log_softmax   SciPy's, stable; weights of any sign
-    vector_norm, matrix_norm          all orders but those that need singular values
+    logsumexp, softmax, log_softmax   numerically stable, as in SciPy; weights of any sign
+    vector_norm, matrix_norm          all orders except those that need singular values
 
-They are zero-safe: the derivative at the zero vector, and where all of logsumexp is -inf, is 0.
+The derivative of norms at the zero vector is 0, and so is that of logsumexp if all elements are
+-inf.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def logsumexp(
 
     Notes
     -----
-    The derivative with respect to `a` is the softmax; 0 where all of `a` is -inf. That by `b` is
-    ``exp(a - out)``, also where a weight is zero; infinite where the whole sum is.
+    The derivative with respect to `a` is the softmax, or 0 if all of `a` is -inf. The derivative
+    with respect to `b` is ``exp(a - out)``, also for zero weights; it is infinite if the sum is 0.
 
     Examples
     --------
@@ -80,14 +81,14 @@ def logsumexp(
     sign = np.sign(value_of(s))
     if return_sign:
         s = s * sign
-    empty = value_of(s) == 0  # and not because terms cancel, where slopes are infinite
+    empty = value_of(s) == 0  # and not by cancellation, where derivatives are infinite
     if is_traced(empty) or empty.any():
         empty = empty & ~np.any(value_of(terms) != 0, axis=axis, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         out = choose(empty, -np.inf, np.log(choose(empty, 1.0, s))) + top
         if isinstance(b, Handle) and (is_traced(empty) or empty.any()):
             far = np.minimum((value_of(a) - top).real, np.log(np.finfo(s.dtype).max))
-            size = np.exp(far)  # the slope of log at 0, by weights alone
+            size = np.exp(far)  # the derivative with respect to the weights
             more = reductions.sum(choose(size > 0, b * size, 0.0), axis=axis, keepdims=True)
             out = out + choose(empty, np.log(choose(empty, more, 1.0)), 0.0)
     out = unkept(out, axis, keepdims)
@@ -95,10 +96,10 @@ def logsumexp(
 
 
 def _weighted(x: Any, b: Any, used: Any) -> Any:
-    """b exp(x), for weights that may be zero beside any x.
+    """b exp(x), for weights that may be zero.
 
-    The derivative in such a weight is exp(x), which may overflow although the product does not: it
-    is multiplied in two factors, each of which is finite.
+    The derivative with respect to a zero weight is exp(x), which may overflow although the product
+    does not: it is multiplied as two finite factors.
     """
     most = 2.0 * np.floor(np.log(np.finfo(x.dtype).max))
     half = 0.5 * choose(value_of(x).real > most, most, x)
@@ -135,12 +136,12 @@ def _all_axes(x: Any, axis: Axis) -> Axis:
 
 
 def _shifted(x: Any, axis: Axis) -> Any:
-    """x less the largest element: the same shares, whose digits do not depend on its size."""
+    """x minus its maximum, which does not change the softmax and avoids overflow."""
     return x - _finite_top(x, axis)
 
 
 def _finite_top(x: Any, axis: Axis) -> Any:
-    """The largest element, as a constant; 0 where that is infinite."""
+    """The maximum, as a constant; 0 if it is infinite."""
     top = np.maximum.reduce(value_of(x).real, axis=axis, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(top), top, 0).astype(top.dtype)
 
@@ -157,7 +158,7 @@ def vector_norm(x: Any, ord: float = 2, axis: Axis = None, keepdims: bool = Fals
         Real or complex.
     ord : float
         p of the p-norm; inf and -inf for the largest and smallest absolute value, 0 for the
-        number of elements that are not zero.
+        number of nonzero elements.
     axis : int, tuple of int or None
     keepdims : bool
 
@@ -207,5 +208,5 @@ def matrix_norm(
     sums = reductions.sum(absolute(x), axis=summed, keepdims=True)
     pick = reductions.max if ord > 0 else reductions.min
     if ord > 0 and sums.shape[compared] == 0:
-        pick = reductions.sum  # of nothing: the norm is 0
+        pick = reductions.sum  # empty: the norm is 0
     return unkept(pick(sums, axis=compared, keepdims=True), (row, column), keepdims)

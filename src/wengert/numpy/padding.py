@@ -1,8 +1,8 @@
 """Padding: numpy.pad in all its modes.
 
-One axis after the other, as in NumPy, so that the corners agree.  For modes that repeat elements
-NumPy pads the indices 0, 1, 2, ... in the same mode, which gives the source of each element; the
-others join new borders to the array.
+Axes are padded in sequence, as in NumPy, so that corners agree.  For modes that repeat elements,
+NumPy pads the indices 0, 1, 2, ... in the same mode, which gives the source of each element; for
+other modes borders are concatenated to the array.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         The number of elements before and after, for each axis.
     mode : str or callable
         "constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
-        "symmetric", "wrap", "empty", or a function that changes each padded line in place.
+        "symmetric", "wrap", "empty", or a function that modifies each padded vector in place.
     **kwargs
-        constant_values, end_values, stat_length, reflect_type: as in NumPy; the first two may be
+        constant_values, end_values, stat_length, reflect_type, as in NumPy; the first two may be
         tensors.
 
     Examples
@@ -93,7 +93,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
         pad_width = full
     if sizes_of(pad_width):
         return _widths_of_sizes(pad_width, ndim)
-    remedy = "Give widths as numbers"
+    remedy = "Pass concrete widths"
     given = np.asarray(needed(pad_width, "np.pad", "the shape of the result", remedy))
     if given.dtype.kind not in "iu":
         raise TypeError("`pad_width` must be of integral type.")
@@ -114,8 +114,8 @@ def _widths_of_sizes(pad_width: Any, ndim: int) -> list[tuple[Any, Any]]:
         pairs = pairs * ndim
     if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs):
         raise ShapeError(
-            f"np.pad of {ndim} axes with the widths {pad_width}: give one pair for each axis, or "
-            f"one for all{at(user_line())}."
+            f"np.pad of {ndim} axes with the widths {pad_width}: pass a pair for each axis, or one "
+            f"for all{at(user_line())}."
         )
     return pairs  # type: ignore[return-value]
 
@@ -210,7 +210,7 @@ def _sources(n: Dim, before: int, after: int, mode: str) -> Any:
 
 
 def _odd(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:
-    """Odd reflection, 2 * edge - reflected, is linear in the array: NumPy gives its matrix."""
+    """Odd reflection, 2 * edge - reflected, by its matrix, computed with NumPy."""
     unit = np.eye(array.shape[axis])
     matrix = np.pad(unit, ((0, 0), (before, after)), mode, reflect_type="odd")
     moved = np.moveaxis(array, axis, -1)

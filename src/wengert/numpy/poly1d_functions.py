@@ -4,8 +4,8 @@
     polyder, polyint                              calculus in the variable
     poly, roots, polyfit                          from roots, to roots, from points
 
-All are differentiable in coefficients and points.  The roots are eigenvalues of the companion
-matrix and the fit is a least-squares solution, as NumPy computes them.
+All are differentiable with respect to coefficients and points.  Roots are computed as eigenvalues
+of the companion matrix, fits as least-squares solutions, as in NumPy.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
     Notes
     -----
-    In a graph, whose shapes do not depend on values, leading zeros of the operands stay.
+    In a graph leading zeros of the operands are kept, because shapes cannot depend on values.
     """
     a, b = (atleast_1d(as_array(c)) for c in (a1, a2))
     if not (is_traced(a) or is_traced(b)):
@@ -88,7 +88,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
     Notes
     -----
-    In a graph, whose shapes do not depend on values, leading zeros of the remainder stay.
+    In a graph leading zeros of the remainder are kept, because shapes cannot depend on values.
     """
     u, v = atleast_1d(as_array(u)) + 0.0, atleast_1d(as_array(v)) + 0.0
     quotient, rest, scale = [], u, 1.0 / v[0]
@@ -100,7 +100,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         rest = rest - concatenate([none[0], factor * v, none[1]])
     if is_traced(rest):
         remainder = rest[min(len(quotient), len(rest) - 1) :]
-    else:  # NumPy leaves zeros in front out, down to one coefficient, and keeps rounding errors
+    else:  # as NumPy: remove leading zeros, but not rounding errors, and keep one coefficient
         remainder = rest
         while len(remainder) > 1 and np.allclose(plain(remainder)[0], 0, rtol=1e-14):
             remainder = remainder[1:]
@@ -142,7 +142,7 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = np.linalg.eigvals(zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
-    dtype = np.dtype(np.mintypecode(zeros.dtype.char))  # NumPy's: float64 of what is not a float
+    dtype = np.dtype(np.mintypecode(zeros.dtype.char))  # as in NumPy: at least float64
     zeros = zeros if zeros.dtype == dtype else casts.astype(zeros, dtype)
     a: Any = np.ones(1, dtype)
     nothing = np.zeros(1, dtype)
@@ -152,7 +152,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 def _come_in_pairs(zeros: Any) -> bool:
-    """Whether complex roots are known to be each other's conjugates: the polynomial is real."""
+    """Whether complex roots are known to be conjugate pairs, so that the polynomial is real."""
     if zeros.dtype.kind != "c" or is_traced(zeros):
         return False
     found = plain(zeros)
@@ -165,8 +165,8 @@ def roots(p: Any) -> Any:
 
     Notes
     -----
-    In a graph, whose shapes do not depend on values, the leading coefficient must not be zero, and
-    the roots are complex numbers.
+    In a graph the leading coefficient must not be zero, and the roots are complex, because shapes
+    and dtypes cannot depend on values.
     """
     p = atleast_1d(as_array(p))
     if p.ndim != 1:
@@ -193,7 +193,7 @@ def polyfit(
     """The least-squares polynomial through points; see `numpy.polyfit`."""
     if full or cov:
         raise OperandError(
-            "polyfit of tensors gives the coefficients only. Leave out full= and cov=, or convert "
+            "polyfit of tensors returns the coefficients only. Omit full= and cov=, or convert "
             f"with .detach().numpy(){at(user_line())}."
         )
     x, y = as_array(x) + 0.0, as_array(y) + 0.0

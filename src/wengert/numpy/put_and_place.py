@@ -1,11 +1,11 @@
-"""Writing: NumPy's functions that change chosen elements of an array.
+"""Writing: NumPy's functions that assign to elements of an array.
 
 put, put_along_axis   at positions
-place, putmask        where a mask holds
-copyto                all of them, or where a mask holds
+place, putmask        where a mask is true
+copyto                all elements, or where a mask is true
 
-All are x[index] = v, and the last write to a position wins.  Where positions or masks are not
-known, because a graph is being built, the flattened array is written to, or it is a choice.
+All are x[index] = v; the last write to a position wins.  For traced positions the flattened array
+is written to; traced masks become selections (`where`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def _write_flat(a: Any, positions: Any, new: Any, what: str) -> None:
-    """Write to positions of the flattened array, where they or its lengths are not known."""
+    """Write to positions of the flattened array, if they or its lengths are unknown."""
     flat = shapes.reshape(own_copy(as_array(a)), shape=(-1,))
     written = getitem.written(flat, positions, new)
     write(a, Ellipsis, shapes.reshape(written, shape=shape_of(a)), what)
@@ -63,7 +63,7 @@ def _write_flat(a: Any, positions: Any, new: Any, what: str) -> None:
 
 @counterpart(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
-    """Write to positions that differ from line to line; see `numpy.put_along_axis`."""
+    """Write to positions along an axis, for each 1-D slice; see `numpy.put_along_axis`."""
     if axis is None:
         if is_traced(indices) or is_symbolic(shape_of(arr)):
             _write_flat(arr, as_array(indices), values, "put_along_axis")
@@ -77,7 +77,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 @counterpart(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Write the first of the values where the mask holds, one after the other; `numpy.place`."""
+    """Write the values in sequence where the mask is true; see `numpy.place`."""
     new = as_array(joining.stacked(vals))
     if is_traced(mask) or is_symbolic(shape_of(arr)):
         chosen = values(mask).astype(bool)
@@ -93,7 +93,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def _choose_into(arr: Any, mask: Any, new: Any, which: Any, what: str) -> None:
-    """Write `new[which]`, round the end, where a mask holds that is not known."""
+    """Write `new[which]`, with wrap-around, where an unknown mask is true."""
     if new.size == 0:
         raise ValueError("Cannot insert from an empty array!")
     fitting = casts.astype(getitem.read(new, which % new.size), arr.dtype)
@@ -102,7 +102,7 @@ def _choose_into(arr: Any, mask: Any, new: Any, which: Any, what: str) -> None:
 
 @counterpart(np.putmask)
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
-    """Write values where the mask holds, each at its own position; see `numpy.putmask`."""
+    """Write values at the same positions where the mask is true; see `numpy.putmask`."""
     flat = shapes.reshape(as_array(joining.stacked(values)), shape=(-1,))
     if is_traced(mask) or is_symbolic(shape_of(a)):
         if flat.size:
@@ -121,7 +121,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     """Write an array into another; see `numpy.copyto`."""
     src = as_array(joining.stacked(src))
     given = dtype_of(src)
-    if not isinstance(given, np.dtype):  # a Python number takes the width of what it is written to
+    if not isinstance(given, np.dtype):  # a Python number, whose dtype is weak
         given = np.result_type(given, dst.dtype)
     if not np.can_cast(given, dst.dtype, casting):
         raise TypeError(

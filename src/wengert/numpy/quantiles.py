@@ -43,7 +43,7 @@ STEPS = (
     "midpoint",
     "nearest",
 )
-# Those that read an element and combine none.
+# Methods that return an element.
 WHOLE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
@@ -80,7 +80,7 @@ class SortedSamples:
         self.n = self.length - holes.sum(-1)
         if kth is None or possibly(self.undefined):
             self.order = np.argsort(values, axis=-1, kind="stable")
-        else:  # only some are wanted: a selection, in linear time
+        else:  # only some ranks are needed: partition, in linear time
             self.order = np.argpartition(values, kth(self.length), axis=-1)
 
     @property
@@ -185,7 +185,7 @@ def _read(lines: SortedSamples, q: Any, n: Any, method: str, dtype: Any) -> Any:
             v = (n - 1) * q
         else:
             v = n * q + (alpha + q * (1.0 - alpha - beta)) - 1.0
-        # Beyond the ends the quantile is the end: a constant, with no derivative with respect to q.
+        # Beyond the ends the quantile is the end element, constant with respect to q.
         v = choose(value_of(v) >= n - 1, n - 1.0, choose(value_of(v) < 0, 0.0, v))
         low = np.floor(value_of(v))
         share = v - low
@@ -202,7 +202,7 @@ def _read(lines: SortedSamples, q: Any, n: Any, method: str, dtype: Any) -> Any:
 
 
 def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]:
-    """The inverted distribution function of a weighted sample, one row for each q."""
+    """The inverted distribution function of a weighted sample, a row for each q."""
     lines = SortedSamples(a, axis)
     w = values(weights)
     w = _in_lines(w if w.ndim == a.ndim else _along(w, a, axis), axis)
@@ -222,7 +222,7 @@ def _quantile(
     a: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, ignore_nan: bool
 ) -> Any:
     spec = describe(q)
-    weak = spec is not None and spec.weak  # then NumPy keeps the dtype of a
+    weak = spec is not None and spec.weak  # NumPy then keeps the dtype of a
     a, q = as_array(a), as_array(q)
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
@@ -253,7 +253,7 @@ def _quantile(
         if not weak and not whole:
             dtype = np.result_type(dtype, q.dtype)
         rows = [_read(lines, flat_q[k], n, method, dtype) for k in range(q.size)]
-    if is_traced(proper):  # a graph cannot refuse a level: it answers NaN
+    if is_traced(proper):  # a graph cannot raise for an invalid q: the result is NaN
         flat = reshape(proper, shape=(-1,))
         rows = [choose(flat[k], row, np.nan) for k, row in enumerate(rows)]
     if possibly(undefined):
@@ -329,7 +329,7 @@ def nanquantile(
     weights: Any = None,
 ) -> Any:
     """The quantiles ignoring NaNs, as ``numpy.nanquantile``."""
-    if a.size == 0:  # as NumPy's, whatever q is
+    if a.size == 0:  # as in NumPy, for all q
         return np.nanmean(a, axis=axis, out=out, keepdims=kept(keepdims))
     if weights is not None:
         weights = np.where(np.isnan(value_of(a)), 0.0, values(weights))

@@ -1,11 +1,10 @@
 """numpy.random, for arrays and tensors: wengert's `default_rng` and `Generator`.
 
-The numbers are functions of a stream's keys (wengert.random.generator): derivatives with respect
-to parameters pass, and a compiled function draws new numbers at each run.  What else numpy.random
-has is NumPy's own: bit generators, SeedSequence, and the old functions with a state that all share.
+The numbers are functions of keys of a stream (wengert.random.generator): they are differentiable
+with respect to parameters, and a compiled function draws new numbers in each run.  All other names
+are NumPy's own: bit generators, SeedSequence, and the legacy functions with global state.
 
-The classes stand on a floor above this one, where streams are known, and are imported when they are
-asked for.
+The classes belong to a higher layer, and are imported at first use.
 """
 
 from __future__ import annotations

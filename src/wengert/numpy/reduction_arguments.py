@@ -1,7 +1,7 @@
 """The common arguments of NumPy's reductions: out=, where=, initial=, dtype=, keepdims=.
 
-Each option is one small function on values that may be tensors. NOTHING is NumPy's marker for an
-option that was not given.
+Each option is a function of values that may be tensors. NOTHING is NumPy's marker for an omitted
+option.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ def masked(a: Any, where: Any, fill: Any) -> Any:
 
 
 def typed(a: Any, dtype: Any) -> Any:
-    """`a` in the dtype in which to compute."""
+    """`a` in the dtype of the computation."""
     return a if dtype is None or dtype is NOTHING else casts.astype(a, dtype)
 
 
 def whole(op: Any, a: Any, dtype: Any, **how: Any) -> Any:
-    """A sum or product in integers of `dtype`, modulo its range as NumPy's."""
+    """A sum or product in integers of `dtype`, modulo its range, as in NumPy."""
     return converted(op(casts.astype(a, dtype), **how), dtype)
 
 
 def converted(x: Any, dtype: Any) -> Any:
-    """`x` in a dtype; itself if it is of it."""
+    """`x` converted to a dtype; `x` itself if it has it."""
     return x if dtype_of(x) == np.dtype(dtype) else casts.astype(x, dtype)
 
 

@@ -4,8 +4,8 @@ The signatures are NumPy's: axis (int, tuple, None, negative), dtype, out, keepd
 where. Elements masked out by `where=` are replaced by the identity element, never multiplied by
 zero, so a masked NaN or infinity has no effect.
 
-Extremes and booleans are in minmax.py, norms and log-sum-exp in norms.py, sums over
-everything but NaNs in nanfunctions.py, running sums in cumulative.py.
+Extremes and booleans are in minmax.py, norms and log-sum-exp in norms.py, reductions ignoring NaNs
+in nanfunctions.py, cumulative sums in cumulative.py.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ __all__ = ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"]
 
 
 def _check_known(what: str, *arrays: Any) -> None:
-    remedy = "Ask which elements are among others, np.isin, and choose with np.where"
+    remedy = "Test membership with np.isin, and select with np.where"
     for a in arrays:
         needed(a, what, "how many elements there are", remedy)
 
@@ -60,7 +60,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @counterpart(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The elements of exactly one of them; see `numpy.setxor1d`."""
+    """The elements of exactly one of both; see `numpy.setxor1d`."""
     _check_known("np.setxor1d", ar1, ar2)
     both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
     values, first = np.unique(plain(both), return_index=True)
@@ -72,7 +72,7 @@ def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
     kind: Any = None,
 ) -> Any:  # fmt: skip
-    """Whether each element is among others; it has no derivative.  See `numpy.isin`."""
+    """Whether each element is among others, without derivative; see `numpy.isin`."""
     if is_traced(element) or is_traced(test_elements):
         return _traced_isin(values(element), values(test_elements), invert)
     found = np.isin(plain(element), plain(test_elements), assume_unique, invert, kind=kind)
@@ -80,7 +80,7 @@ def isin(
 
 
 def _traced_isin(element: Any, others: Any, invert: bool) -> Any:
-    """The same in operations, by sorting and searching."""
+    """`isin` by operations: sorting and searching."""
     line = np.sort(ravel(others))
     if line.size == 0:
         found = np.zeros_like(element, bool)

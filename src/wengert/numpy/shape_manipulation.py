@@ -1,4 +1,4 @@
-"""Shapes: NumPy's functions that rearrange elements without computing.
+"""Shape manipulation: NumPy's functions that rearrange elements.
 
     order of axes      transpose, permute_dims, moveaxis, swapaxes, rollaxis, matrix_transpose
     number of axes     reshape, ravel, squeeze, expand_dims, atleast_1d/2d/3d, resize
@@ -7,7 +7,7 @@
     diagonals          diagonal, diag, diagflat, tril, triu, trace, fill_diagonal
     type and memory    copy, astype, trim_zeros
 
-Where NumPy returns a view these return a tensor that is a view in the same sense: a write to one
+If NumPy returns a view, the result is a tensor that is a view in the same sense: a write to one
 changes the other, also for derivatives.  `pad` is in padding.py.
 """
 
@@ -69,8 +69,8 @@ def _layout(a: Any, what: str) -> None:
     """Raise an error if the result depends on an unknown memory layout."""
     if is_traced(a):
         raise TraceError(
-            f"{what} depends on how {a.node.spec} lies in memory, which is not known while a graph "
-            f"is built. Say order='C' or order='F'{at(user_line())}."
+            f"{what} depends on the memory layout of {a.node.spec}, which is unknown while a graph "
+            f"is built. Pass order='C' or order='F'{at(user_line())}."
         )
 
 
@@ -85,7 +85,7 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
         One length may be -1.
     order : {"C", "F", "A"}
     copy : bool, optional
-        True always copies; False raises where a view is impossible.
+        True always copies; False raises an error if a view is impossible.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
     out = shapes.reshape(a, shape=(-1,), order=order_in_memory(a, order))
     if is_traced(out):
         if len(shape_of(a)):
-            doubt(out)  # other than reshape it copies a vector whose elements lie apart
+            doubt(out)  # unlike reshape, it copies a vector that is not contiguous
         return out
     return out if plain(out).flags.contiguous else own_copy(out)
 
@@ -166,7 +166,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 @counterpart(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
-    """The elements, repeated as often as needed to fill a shape; see `numpy.resize`."""
+    """The elements, repeated to fill a shape; see `numpy.resize`."""
     shape = lengths(new_shape)
     if a.size == 0:
         return np.zeros_like(a, shape=shape)
@@ -182,7 +182,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 @counterpart(np.transpose, np.permute_dims)
 def transpose(a: Any, axes: Any = None) -> Any:
-    """Axes in another order, reversed if none is given; see `numpy.transpose`."""
+    """Permute the axes, by default in reverse order; see `numpy.transpose`."""
     return shapes.transpose(a, axes=None if axes is None else lengths(axes))
 
 
@@ -191,7 +191,7 @@ permute_dims = transpose
 
 @counterpart(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    """Some axes moved to other places; see `numpy.moveaxis`."""
+    """Move axes to other positions; see `numpy.moveaxis`."""
     numbers = np.moveaxis(_axes_as_shape(a.ndim), source, destination).shape
     return shapes.transpose(a, axes=numbers)
 
@@ -203,19 +203,19 @@ def _axes_as_shape(ndim: int) -> Any:
 
 @counterpart(np.swapaxes)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    """Two axes exchanged; see `numpy.swapaxes`."""
+    """Swap two axes; see `numpy.swapaxes`."""
     return shapes.transpose(a, axes=np.swapaxes(_axes_as_shape(a.ndim), axis1, axis2).shape)
 
 
 @counterpart(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """An axis moved before `start`; see `numpy.rollaxis`."""
+    """Move an axis before `start`; see `numpy.rollaxis`."""
     return shapes.transpose(a, axes=np.rollaxis(_axes_as_shape(a.ndim), axis, start).shape)
 
 
 @counterpart(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes exchanged; see `numpy.matrix_transpose`."""
+    """Swap the last two axes; see `numpy.matrix_transpose`."""
     if x.ndim < 2:
         raise ShapeError(
             f"matrix_transpose needs at least two axes, this has {x.ndim}{at(user_line())}."
@@ -228,13 +228,13 @@ def matrix_transpose(x: Any, /) -> Any:
 
 @counterpart(np.flip)
 def flip(m: Any, axis: Any = None) -> Any:
-    """Elements in reverse order along some axes, or all; see `numpy.flip`."""
+    """Reverse the order of elements along axes, by default all; see `numpy.flip`."""
     return shapes.flip(m, axis=axis if axis is None else normalize_axis_tuple(axis, m.ndim))
 
 
 @counterpart(np.fliplr)
 def fliplr(m: Any) -> Any:
-    """Columns in reverse order; see `numpy.fliplr`."""
+    """Reverse the order of columns; see `numpy.fliplr`."""
     if m.ndim < 2:
         raise ShapeError(f"fliplr needs at least two axes, this has {m.ndim}{at(user_line())}.")
     return shapes.flip(m, axis=(1,))
@@ -242,7 +242,7 @@ def fliplr(m: Any) -> Any:
 
 @counterpart(np.flipud)
 def flipud(m: Any) -> Any:
-    """Rows in reverse order; see `numpy.flipud`."""
+    """Reverse the order of rows; see `numpy.flipud`."""
     if m.ndim < 1:
         raise ShapeError(f"flipud needs at least one axis, this has none{at(user_line())}.")
     return shapes.flip(m, axis=(0,))
@@ -250,7 +250,7 @@ def flipud(m: Any) -> Any:
 
 @counterpart(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    """Rotated by k quarter turns in the plane of two axes; see `numpy.rot90`."""
+    """Rotate by k quarter turns in the plane of two axes; see `numpy.rot90`."""
     np.rot90(_axes_as_shape(m.ndim), 1, axes)  # raises where NumPy does
     first, second = (int(i) % m.ndim for i in axes)
     k %= 4
@@ -265,7 +265,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @counterpart(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements shifted cyclically along axes; see `numpy.roll`."""
+    """Shift elements cyclically along axes; see `numpy.roll`."""
     what = "by how much elements move"
     shift = needed(shift, "np.roll", what, "Read them, np.take(x, (np.arange(n) - shift) % n)")
     shift = np.asarray(shift).tolist() if isinstance(shift, np.ndarray) else shift
@@ -278,7 +278,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 @counterpart(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """Repeated along new axes and axes of length one; see `numpy.broadcast_to`."""
+    """Broadcast an array to a shape; see `numpy.broadcast_to`."""
     target = lengths(shape)
     if is_symbolic(target) and not isinstance(array, Handle):
         return spread(array, target)
@@ -287,7 +287,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 @counterpart(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    """Each repeated to the shape common to all; see `numpy.broadcast_arrays`."""
+    """Broadcast arrays to their common shape; see `numpy.broadcast_arrays`."""
     arrays = tuple(map(as_array, args))
     shape = broadcast_shapes(*[a.shape for a in arrays])
     return tuple(a if a.shape == shape else spread(a, shape) for a in arrays)
@@ -307,7 +307,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 @counterpart(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
-    """A matrix with that diagonal, or the diagonal of a matrix; see `numpy.diag`."""
+    """A matrix with a given diagonal, or the diagonal of a matrix; see `numpy.diag`."""
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
@@ -364,7 +364,7 @@ def _matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 @counterpart(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Write to the diagonal in place; see `numpy.fill_diagonal`."""
+    """Assign to the diagonal in place; see `numpy.fill_diagonal`."""
     if is_symbolic(a.shape):
         _fill_of_sizes(a, val, wrap)
         return
@@ -379,11 +379,11 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 def _fill_of_sizes(a: Any, val: Any, wrap: bool) -> None:
-    """The same by selection, for symbolic axis lengths."""
+    """`fill_diagonal` by selection, for symbolic sizes."""
     if wrap or a.ndim != 2:
         raise TraceError(
-            f"np.fill_diagonal of shape {spelled(a.shape)}: with sizes that are not known while a "
-            f"graph is built it takes matrices, without wrap=True{at(user_line())}."
+            f"np.fill_diagonal of shape {spelled(a.shape)}: for symbolic sizes it supports only "
+            f"matrices, without wrap=True{at(user_line())}."
         )
     rows = as_array(numbers(a.shape[0]).reshape((-1, 1)))
     values = shapes.reshape(as_array(val), shape=(-1,))
@@ -402,30 +402,30 @@ def own_copy(a: Any, order: Any = "K") -> Any:
         return np.array(a, order=order)  # type: ignore[call-overload]
     node = a.node
     if type(node) is Node and not node.args:
-        return shapes.copy(a, order=order)  # a leaf's gradient belongs to its own handle
+        return shapes.copy(a, order=order)  # the gradient of a leaf belongs to its handle
     opened = current_trace()
     if opened is not None and opened.isolated and node.serial < opened.since:
-        return shapes.copy(a, order=order)  # else a write to it would be one to what is outside
+        return shapes.copy(a, order=order)  # else writes would change the captured tensor
     shared = type(node.value) is not np.ndarray or shapes.is_compact(node.value, order)
     return wrap(node) if shared else shapes.copy(a, order=order)
 
 
 @counterpart(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
-    """A copy that does not change when `a` is written to; see `numpy.copy`."""
+    """A copy, independent of writes to `a`; see `numpy.copy`."""
     return own_copy(a, order)
 
 
 @counterpart(np.astype)
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Another dtype; integers and booleans stop derivatives.  See `numpy.astype`."""
+    """Convert the dtype; integers and booleans have no derivative.  See `numpy.astype`."""
     check_device(device)
     return x.astype(dtype, copy=copy)
 
 
 @counterpart(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Without leading and trailing zeros; which are kept has no derivative."""
+    """Remove leading and trailing zeros; see `numpy.trim_zeros`."""
     kept = needed(filt, "np.trim_zeros", "how many are left", "Choose a fixed part, x[start:stop]")
     marks = np.asarray(kept) != 0
     places = np.nonzero(marks)

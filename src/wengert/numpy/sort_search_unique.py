@@ -1,7 +1,7 @@
 """Sorting, searching, unique elements.
 
-Values are sorted by a gather at integer positions, so cotangents are scattered back to them. Equal
-elements keep the order of NumPy's algorithm.
+Values are sorted by a gather at integer positions, whose derivative is a scatter. Equal elements
+are in the order of NumPy's algorithm.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 
 
 def _line(a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array and axis to sort along; flattened where axis is None."""
+    """The array and the axis to sort along; flattened if axis is None."""
     a = as_array(a)
     return (reshape(a, shape=(-1,)), 0) if axis is None else (a, axis)
 
 
 def _kind(kind: Any, order: Any, stable: Any) -> Any:
     if order is not None:
-        raise DtypeError(f"order={order!r} names fields, which a tensor has not{at(user_line())}.")
+        raise DtypeError(f"order={order!r}: tensors have no fields to sort by{at(user_line())}.")
     if stable is not None:
         if kind is not None:
             raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
@@ -86,7 +86,7 @@ def _whole(kth: Any) -> Any:
 def partition(
     a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
 ) -> Any:
-    """A copy with the kth element in its sorted place, as ``numpy.partition``."""
+    """A copy with the kth element in sorted position, as ``numpy.partition``."""
     _kind(None, order, None)
     a, axis = _line(a, axis)
     positions = np.argpartition(value_of(a), _whole(kth), axis=axis)
@@ -97,7 +97,7 @@ def partition(
 def argpartition(
     a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
 ) -> Any:
-    """Positions with the kth element in its sorted place, as ``numpy.argpartition``."""
+    """Positions with the kth element in sorted position, as ``numpy.argpartition``."""
     _kind(None, order, None)
     a, axis = _line(a, axis)
     return sorting.argpartition(a, kth=_whole(kth), axis=axis)
@@ -111,11 +111,11 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 @counterpart(np.sort_complex)
 def sort_complex(a: Any) -> Any:
-    """Sorted by real part, then imaginary part, as complex numbers."""
+    """Complex numbers sorted by real part, then imaginary part, as ``numpy.sort_complex``."""
     a = sort(a, -1)
     if a.dtype.kind == "c":
         return a
-    # NumPy's: single precision for small integers only.
+    # As in NumPy, single precision for small integers only.
     return casts.astype(a, "F" if a.dtype.char in "bhBH" else "G" if a.dtype.char == "g" else "D")
 
 
@@ -136,7 +136,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 _ELEMENT_COUNT = "how many elements there are"
-_CHOOSE = "Choose with np.where(mask, x, 0), which keeps the shape; count with np.count_nonzero"
+_CHOOSE = "Select with np.where(mask, x, 0), which keeps the shape; count with np.count_nonzero"
 
 
 @counterpart(np.nonzero)
@@ -155,7 +155,7 @@ def flatnonzero(a: Any) -> Any:
 
 @counterpart(np.argwhere)
 def argwhere(a: Any) -> Any:
-    """The indices of nonzero elements, one row each, as ``numpy.argwhere``."""
+    """The indices of nonzero elements, a row for each, as ``numpy.argwhere``."""
     needed(a, "np.argwhere", _ELEMENT_COUNT, _CHOOSE)
     return np.stack(nonzero(a), axis=1)
 
@@ -178,8 +178,8 @@ def unique(
 
     Notes
     -----
-    The derivative of a distinct element goes to its first occurrence; positions and numbers of
-    occurrence have none.
+    The derivative of a distinct element goes to its first occurrence; positions and counts have
+    none.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def unique_values(x: Any) -> Any:
 
 @counterpart(np.unique_counts)
 def unique_counts(x: Any) -> Any:
-    """The distinct elements and how often each occurs, as a pair."""
+    """The distinct elements and their counts, as a pair."""
     return Counts(*unique(x, return_counts=True, equal_nan=False))
 
 

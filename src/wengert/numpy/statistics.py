@@ -1,7 +1,7 @@
 """Statistics: average, covariance, correlation, counts.
 
 Medians and quantiles are in quantiles.py, moments in reductions.py, histograms in histograms.py.
-Numbers of occurrence are integers without derivative; weights in them are differentiable.
+Counts are integers without derivative; weighted counts are differentiable.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def _weights_along(weights: Any, a: Any, axis: Axis) -> Any:
     if weights.shape != tuple(a.shape[k] for k in axes):
         raise ShapeError(
             f"average: weights of shape {weights.shape} for axes {axes} of an array of shape "
-            f"{a.shape}. Weights have the shape of the array, or of those axes{at(user_line())}."
+            f"{a.shape}. Weights must have the shape of the array, or of these axes"
+            f"{at(user_line())}."
         )
     order = np.argsort(axes)
     weights = weights.transpose(tuple(int(k) for k in order)) if weights.ndim > 1 else weights
@@ -144,7 +145,7 @@ def cov(
 def _variables(m: Any, rowvar: bool, dtype: Any) -> Any:
     m = as_array(m)
     if m.ndim > 2:
-        raise ShapeError(f"cov of {m.ndim} axes: it takes at most two{at(user_line())}.")
+        raise ShapeError(f"cov of {m.ndim} axes: at most two are allowed{at(user_line())}.")
     m = casts.astype(m, np.result_type(m.dtype, np.float64) if dtype is None else dtype)
     if m.ndim < 2:
         return reshape(m, shape=(1, -1))
@@ -178,7 +179,7 @@ _AT = "Add to a fixed number of bins, np.add.at(np.zeros(n, like=x), positions, 
 
 @counterpart(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each integer occurs, as ``numpy.bincount``; linear in the weights.
+    """The number of occurrences of each integer, as ``numpy.bincount``; linear in the weights.
 
     Examples
     --------

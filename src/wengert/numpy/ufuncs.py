@@ -41,7 +41,7 @@ __all__: list[str] = []  # reached through NumPy's ufuncs only
 def _check_binary(ufunc: np.ufunc, method: str) -> None:
     if ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature is not None:
         raise DtypeError(
-            f"numpy.{ufunc.__name__}.{method}: only a function of two numbers with one result has "
+            f"numpy.{ufunc.__name__}.{method}: only ufuncs with two operands and one result have "
             f"this method{at(user_line())}."
         )
 
@@ -89,7 +89,7 @@ def reduce(
     initial: Any = NOTHING,
     where: Any = True,
 ) -> Any:
-    """``ufunc.reduce`` of a tensor: the elements along the axes combined, from the first on.
+    """``ufunc.reduce`` of a tensor: the elements along the axes combined, in order.
 
     Examples
     --------
@@ -136,12 +136,12 @@ def _fold_lines(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], initial: Any, wh
         start = ufunc.identity
         if start is None:
             raise ShapeError(
-                f"numpy.{ufunc.__name__}.reduce of nothing, or with where=: it has no identity to "
-                f"start from. Pass initial={at(user_line())}."
+                f"numpy.{ufunc.__name__}.reduce of an empty array, or with where=: the ufunc has "
+                f"no identity to start from. Pass initial={at(user_line())}."
             )
     if start is None:
         total, steps = lines[0], range(1, len(lines))
-    else:  # a zero of the right shape and dtype, and a tensor, plus the start
+    else:  # a zero tensor of the right shape and dtype, plus the initial value
         total, steps = reductions.sum(lines[:0], axis=0) + start, range(len(lines))
     for k in steps:
         step = ufunc(total, lines[k])
@@ -189,8 +189,8 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: An
     """``ufunc.reduceat`` of a tensor: reductions of the slices between indices."""
     _check_binary(ufunc, "reduceat")
     x = as_array(array)
-    remedy = "Give the indices as numbers"
-    starts = np.asarray(needed(indices, "reduceat", "which stretches are combined", remedy))
+    remedy = "Pass concrete indices"
+    starts = np.asarray(needed(indices, "reduceat", "which elements are combined", remedy))
     n = x.shape[axis]
     if starts.size and (starts.min() < 0 or starts.max() >= n):
         raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {n})")
@@ -208,7 +208,7 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: An
 
 @implements_method("outer")
 def outer(ufunc: np.ufunc, a: Any, b: Any, /, **options: Any) -> Any:
-    """``ufunc.outer`` of tensors: every element of one with every element of the other.
+    """``ufunc.outer`` of tensors: the ufunc of all pairs of elements.
 
     Examples
     --------
@@ -239,14 +239,14 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
     if not isinstance(x, Handle):
         if any(isinstance(v, Handle) and type(v.node) is Node for v in operands):
             raise ConversionError(
-                f"numpy.{ufunc.__name__}.at writes into a plain array, but what it writes is "
-                "recorded for a derivative, which a plain array cannot hold. Make the array a "
-                f"tensor first, wengert.tensor(array){at(user_line())}."
+                f"numpy.{ufunc.__name__}.at writes recorded values to a plain array, which would "
+                "lose their derivatives. Make the array a tensor first, wengert.tensor(array)"
+                f"{at(user_line())}."
             )
         if any(map(is_traced, getitem.split_index(index)[1])):
             raise ConversionError(
-                f"numpy.{ufunc.__name__}.at writes into a plain array, at positions that are not "
-                "known while a graph is built. Make the array a tensor first, "
+                f"numpy.{ufunc.__name__}.at writes to a plain array, at positions that are "
+                "unknown while a graph is built. Make the array a tensor first, "
                 f"wengert.tensor(array){at(user_line())}."
             )
         plain_index = index
@@ -264,8 +264,8 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
         new = _in_order(ufunc, x, v, template, parts)
     else:
         name = f"np.{ufunc.__name__}"
-        remedy = f"Choose with np.where(mask, {name}(x, v), x)"
-        known = [needed(p, f"{name}.at", "which elements are visited", remedy) for p in parts]
+        remedy = f"Select with np.where(mask, {name}(x, v), x)"
+        known = [needed(p, f"{name}.at", "which elements are modified", remedy) for p in parts]
         new = _in_rounds(ufunc, x, v, getitem.join_index(template, known))
     x._assign(fitted(new, x, f"numpy.{ufunc.__name__}.at"))  # type: ignore[attr-defined]
 

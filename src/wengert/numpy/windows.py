@@ -4,7 +4,7 @@
     kaiser    I0(beta sqrt(1 - t^2)) / I0(beta), for t between -1 and 1
 
 NumPy's other windows (bartlett, blackman, hamming, hanning) depend on a length only, and are plain
-arrays.  Both functions here are differentiable, with respect to x and beta.
+arrays.  Both functions here are differentiable with respect to x and beta.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def i0(x: Any) -> Any:
     dtype = dtype_of(x)
     if dtype.kind == "c":
         raise DtypeError(
-            "i0 of complex numbers: NumPy has it of real ones only. Use scipy.special.iv(0, z)"
+            "i0 of complex numbers: it is defined for real numbers only. Use scipy.special.iv(0, z)"
             f"{at(user_line())}."
         )
     made = lookup("special.i0")(x if dtype.kind == "f" else casts.astype(x, float))

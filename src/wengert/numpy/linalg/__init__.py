@@ -4,9 +4,9 @@ decompositions    cholesky, qr, eig, eigh, svd, eigvals, svdvals ...
 linear_solve      solve, inv, det, slogdet, pinv, lstsq, tensorsolve, tensorinv
 norms_and_powers  norm, cond, matrix_rank, trace, diagonal, matrix_power, multi_dot
 
-Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-Matrices are in the last two axes.  A singular or invalid matrix raises `MatrixError`, which is also
-a `numpy.linalg.LinAlgError`.
+For plain arrays the results are exactly NumPy's; with a tensor among the arguments the result is a
+tensor.  Matrices are in the last two axes.  A singular or invalid matrix raises `MatrixError`,
+which is also a `numpy.linalg.LinAlgError`.
 """
 
 from numpy.linalg import LinAlgError

@@ -36,7 +36,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
     Notes
     -----
-    The gradient is that of a function of (a + adjoint(a)) / 2: it is Hermitian.
+    The gradient is that of the function of (a + adjoint(a)) / 2, so it is Hermitian.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     a = as_array(a)
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(
-            f"qr of a tensor with mode={mode!r}: it is one of 'reduced', 'complete' and 'r'"
+            f"qr of a tensor with mode={mode!r}: expected 'reduced', 'complete' or 'r'"
             f"{at(user_line())}."
         )
     m, n = a.shape[-2:]
@@ -120,7 +120,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """
     side = UPLO.upper()
     if side not in ("L", "U"):
-        raise ArgumentError(f"UPLO={UPLO!r} is neither 'L' nor 'U'{at(user_line())}.")
+        raise ArgumentError(f"eigh(UPLO={UPLO!r}): expected 'L' or 'U'{at(user_line())}.")
     return EighResult(*eigen_svd.eigh(as_array(a), lower=side == "L"))
 
 

@@ -1,6 +1,6 @@
-"""Equations, inverses and determinants, under the names of `numpy.linalg`.
+"""Linear equations, inverses and determinants, under the names of `numpy.linalg`.
 
-Each is an operation of _engine/ops/linalg/linear_solve.py, with NumPy's arguments read here; lstsq,
+Each is an operation of _engine/ops/linalg/linear_solve.py, with NumPy's arguments; lstsq,
 tensorsolve and tensorinv are composed of them.
 """
 
@@ -27,7 +27,7 @@ def solve(a: Any, b: Any) -> Any:
     ----------
     a : array_like of shape (..., n, n)
     b : array_like of shape (n,) or (..., n, k)
-        One vector if it has one axis; else matrices, earlier axes broadcast.
+        A vector if it has one axis; else matrices, whose batch axes broadcast.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     a, b = as_array(a), as_array(b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
         raise MatrixError(
-            f"lstsq of shapes {a.shape} and {b.shape}: a has to be a matrix, and b a vector or "
+            f"lstsq of shapes {a.shape} and {b.shape}: a must be a matrix, and b a vector or "
             f"matrix with the same number of rows{at(user_line())}."
         )
     m, n = a.shape
@@ -186,12 +186,12 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     if axes is not None:
         kept = [i for i in range(a.ndim) if i not in axes]
         a = shapes.transpose(a, axes=(*kept, *axes))
-    shape = a.shape[-(a.ndim - b.ndim) :]  # as NumPy has it: all of them where b has as many
+    shape = a.shape[-(a.ndim - b.ndim) :]  # as in NumPy: all axes if b has as many
     n = prod(shape)
     if a.size != n * n or b.size != n:
         raise MatrixError(
-            f"tensorsolve of shapes {a.shape} and {b.shape}: the axes of x, {shape}, and those of "
-            f"b do not make a square matrix{at(user_line())}."
+            f"tensorsolve of shapes {a.shape} and {b.shape}: x of shape {shape} and b must have "
+            f"the same number of elements{at(user_line())}."
         )
     flat = linear_solve.solve(shapes.reshape(a, shape=(n, n)), shapes.reshape(b, shape=(n,)))
     return shapes.reshape(flat, shape=shape)

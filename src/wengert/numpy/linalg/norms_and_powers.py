@@ -59,8 +59,8 @@ def norm(x: Any, ord: Ord = None, axis: Axis = None, keepdims: bool = False) -> 
 
     Notes
     -----
-    The derivative at zero is zero. Where several elements or singular values are the largest, the
-    derivative is shared among them.
+    The derivative at zero is zero. If several elements or singular values are the largest, they
+    share the derivative.
 
     Examples
     --------
@@ -81,14 +81,14 @@ def norm(x: Any, ord: Ord = None, axis: Axis = None, keepdims: bool = False) -> 
     if len(axes) == 2:
         return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
     raise ShapeError(
-        f"norm over {len(axes)} axes: vectors have one and matrices two. Choose them by "
+        f"norm over {len(axes)} axes: vectors have one axis and matrices two. Select them by "
         f"axis{at(user_line())}."
     )
 
 
 def _unknown(ord: Any, what: str) -> ArgumentError:
     return ArgumentError(
-        f"ord={ord!r} is not a norm of {what}. Choose a number, or for matrices one of 'fro', "
+        f"ord={ord!r} is not a norm of {what}. Use a number, or for matrices one of 'fro', "
         f"'nuc', 1, -1, 2, -2, inf, -inf{at(user_line())}."
     )
 
@@ -245,10 +245,12 @@ def matrix_power(a: Any, n: int) -> Any:
     a = as_array(a)
     if not isinstance(n, int | np.integer):
         raise DtypeError(
-            f"matrix_power with exponent {n!r}: it has to be an integer{at(user_line())}."
+            f"matrix_power with exponent {n!r}: the exponent must be an integer{at(user_line())}."
         )
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise MatrixError(f"matrix_power of shape {a.shape}: it is not square{at(user_line())}.")
+        raise MatrixError(
+            f"matrix_power of shape {a.shape}: the matrices must be square{at(user_line())}."
+        )
     n = int(n)
     if n == 0:
         unit = eye(a.shape[-1], dtype=a.dtype)
@@ -280,18 +282,18 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
     factors = [as_array(x) for x in arrays]
     if len(factors) < 2:
         raise ArgumentError(
-            f"multi_dot of {len(factors)} arrays: give it two or more{at(user_line())}."
+            f"multi_dot of {len(factors)} arrays: pass two or more{at(user_line())}."
         )
     inner = all(x.ndim == 2 for x in factors[1:-1])
     if not inner or any(factors[k].ndim not in (1, 2) for k in (0, -1)):
         raise MatrixError(
-            f"multi_dot of shapes {[x.shape for x in factors]}: all have to be matrices, but the "
-            f"first and last may be vectors{at(user_line())}."
+            f"multi_dot of shapes {[x.shape for x in factors]}: all must be matrices, except that "
+            f"the first and last may be vectors{at(user_line())}."
         )
     first = factors[0].shape[0] if factors[0].ndim == 2 else 1
     last = factors[-1].shape[1] if factors[-1].ndim == 2 else 1
     lengths = (first, *[x.shape[0] for x in factors[1:]], last)
-    if is_symbolic(lengths):  # which order is the cheapest depends on the sizes
+    if is_symbolic(lengths):  # the cheapest order depends on the sizes
         result = functools.reduce(operator.matmul, factors)
         return result if out is None else deliver(result, out)
     splits = _splits(lengths)

@@ -9,7 +9,7 @@
 The functions have NumPy's names, ``wengert.numpy.polynomial.chebyshev.chebval``, and call NumPy's
 for plain arrays.  NumPy's functions do not dispatch on tensors, so tensors must be passed to those
 here.  They are differentiable with respect to points and coefficients.  The classes (``Chebyshev``)
-are NumPy's, and take plain arrays.
+are NumPy's and support plain arrays only.
 
 The recurrences are those of NIST DLMF 18.9(i).
 """

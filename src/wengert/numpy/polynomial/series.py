@@ -1,7 +1,7 @@
 """Series in one family of polynomials: the functions of `numpy.polynomial.chebyshev` etc.
 
-    PolynomialFamily  a family, by its recurrence and NumPy's module of it
-    functions         NumPy's names for it, of arrays and tensors
+    PolynomialFamily  a family, defined by its recurrence and NumPy's module
+    functions         the functions of a family, with NumPy's names
 
 The polynomials of a family follow from a recurrence, p[k+1] = (a x + b) p[k] - c p[k-1], which is
 differentiable with respect to x; a series is a product of coefficients with them.  All other
@@ -34,11 +34,11 @@ class PolynomialFamily:
     Parameters
     ----------
     module : module
-        NumPy's, as ``numpy.polynomial.chebyshev``.
+        NumPy's module, such as ``numpy.polynomial.chebyshev``.
     name : str
         The prefix of its functions: ``"cheb"``.
     recurrence : callable
-        For k the numbers a, b, c of ``p[k+1] = (a x + b) p[k] - c p[k-1]``.
+        From k to the numbers a, b, c of ``p[k+1] = (a x + b) p[k] - c p[k-1]``.
     """
 
     def __init__(self, module: ModuleType, name: str, recurrence: Recurrence) -> None:
@@ -65,7 +65,7 @@ class PolynomialFamily:
         return {}
 
     def matrix(self, length: int, what: str, *args: Any, **how: Any) -> Any:
-        """The matrix of a linear map of NumPy's for that number of coefficients."""
+        """The matrix of a linear function of NumPy for `length` coefficients."""
         key = length, what, args, tuple(how.items())
         if key not in self.matrices:
             columns = [self.theirs(what)(unit, *args, **how) for unit in np.eye(length)]
@@ -73,7 +73,7 @@ class PolynomialFamily:
         return self.matrices[key]
 
     def products(self, m: int, n: int) -> Any:
-        """The coefficients of all products of two polynomials, in the first axis."""
+        """The coefficients of products of all pairs of polynomials, along the first axis."""
         key = m, n
         if key not in self.matrices:
             multiply = self.theirs("mul")
@@ -89,7 +89,7 @@ def _columns(columns: list[Any], length: int = 0) -> Any:
 
 
 def coefficients(c: Any) -> Any:
-    """Coefficients as floating numbers along at least one axis."""
+    """Coefficients as a floating-point array of at least one axis."""
     c = as_array(c)
     c = c.reshape((1,)) if c.ndim == 0 else c
     return c if c.dtype.kind in "fc" else c.astype(float)
@@ -105,12 +105,12 @@ def trimmed(c: Any) -> Any:
 
 
 def mapped(matrix: Any, c: Any, axis: int = 0) -> Any:
-    """A matrix applied along an axis."""
+    """Apply a matrix along an axis."""
     made = np.tensordot(matrix.astype(c.dtype, copy=False), np.moveaxis(c, axis, 0), 1)
     return np.moveaxis(made, 0, axis)
 
 
-# ---- what there is for each family ---------------------------------------------------------------
+# ---- the functions of a family -------------------------------------------------------------------
 
 
 def vander(family: PolynomialFamily, x: Any, deg: int) -> Any:
@@ -166,8 +166,8 @@ def _check_points(family: PolynomialFamily, *points: Any) -> None:
     shapes = [np.shape(p) for p in points]
     if len(set(shapes)) > 1:
         raise ShapeError(
-            f"{family.name}val of points with coordinates of shapes {shapes}. Give them one shape, "
-            f"or take the grid, {family.name}grid{len(points)}d{at(user_line())}."
+            f"{family.name}val of points with coordinates of shapes {shapes}. Pass coordinates of "
+            f"equal shape, or use {family.name}grid{len(points)}d{at(user_line())}."
         )
 
 
@@ -260,8 +260,7 @@ def trim(family: PolynomialFamily, c: Any, tol: Any = 0) -> Any:
     """Remove trailing coefficients of absolute value up to `tol`."""
     if tol < 0:
         raise ArgumentError(
-            f"{family.name}trim with tol={tol}: what is left out is at most tol in size, which is "
-            f"not negative{at(user_line())}."
+            f"{family.name}trim with tol={tol}: tol must be at least 0{at(user_line())}."
         )
     c = coefficients(c)
     remedy = "Choose a fixed part, c[:n]"
@@ -320,7 +319,7 @@ def companion(family: PolynomialFamily, c: Any) -> Any:
     n = c.shape[0] - 1
     if n < 1:
         raise ShapeError(
-            f"{family.name}companion of a constant: it has no roots. Give at least two "
+            f"{family.name}companion of a constant, which has no roots. Pass at least two "
             f"coefficients{at(user_line())}."
         )
     units, make = np.eye(n + 1), family.theirs("companion")
@@ -349,8 +348,8 @@ def fit(
     """The least-squares fit of a series to data."""
     if full or np.ndim(deg):
         raise OperandError(
-            f"{family.name}fit of tensors gives all coefficients up to a degree, and these only. "
-            f"Leave out full=, and give deg as a number{at(user_line())}."
+            f"{family.name}fit of tensors returns all coefficients up to a degree, and only these. "
+            f"Omit full=, and pass deg as an integer{at(user_line())}."
         )
     x, y = as_array(x) + 0.0, as_array(y) + 0.0
     rows = vander(family, x, deg)
@@ -373,7 +372,7 @@ WHAT: dict[str, Callable[..., Any]] = {
 
 
 def functions(family: PolynomialFamily) -> dict[str, Callable[..., Any]]:
-    """NumPy's names of a family, and the functions for arrays and tensors."""
+    """The functions of a family for arrays and tensors, by NumPy's names."""
     found = {}
     for what, ours in WHAT.items():
         name = what.replace("%", family.name) if "%" in what else family.name + what
