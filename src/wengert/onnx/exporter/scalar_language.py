@@ -47,7 +47,7 @@ _COMPARISONS = {"less": "Less", "less_equal": "LessOrEqual", "equal": "Equal"}
 _TRUTHS = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 
 
-class UnsupportedFunction(Exception):
+class NoOnnxOperator(Exception):
     """A function of the scalar language for which ONNX has no operator."""
 
 
@@ -152,7 +152,7 @@ class OnnxLanguage:
             return lambda x, y: _binary(w, _COMPARISONS[leaf], x, y, _BOOL)
         if leaf in _TRUTHS:
             return lambda x, y: self._logical(_TRUTHS[leaf], x, y)
-        raise UnsupportedFunction(leaf)
+        raise NoOnnxOperator(leaf)
 
     def _logical(self, kind: str, x: Any, y: Any) -> OnnxScalar:
         names = [_as(self.writer, a, _BOOL).name for a in (x, y)]
@@ -163,7 +163,7 @@ class OnnxLanguage:
         if name == "erf":
             (x,) = operands
             return OnnxScalar(self.writer, self.writer.op("Erf", x.name), x.dtype)
-        raise UnsupportedFunction(f"special.{name}")
+        raise NoOnnxOperator(f"special.{name}")
 
     def not_equal(self, x: Any, y: Any) -> OnnxScalar:
         """x != y."""
@@ -303,7 +303,7 @@ def write_body(w: GraphWriter, node: Node, *names: Any) -> str:
     operands = [_operand(w, a, name, dtype) for a, name in zip(node.inputs, names, strict=True)]
     try:
         out = node.op.body(language, *operands)  # type: ignore[union-attr]
-    except UnsupportedFunction as leaf:
+    except NoOnnxOperator as leaf:
         raise unsupported(node, f"needs {leaf}, for which ONNX has no operator") from None
     if isinstance(out, tuple):
         raise unsupported(node, "has several results, for which ONNX has no operator")

@@ -1,6 +1,7 @@
-"""Constants, and arrays that depend on lengths only: filled arrays, ranges, identity matrices.
+"""Constants, and arrays that depend on lengths only.
 
-Lengths may be symbolic; then the arrays are nodes of the graph.
+Constant, ConstantOfShape, Range, EyeLike and OneHot.  Lengths may be symbolic; then the arrays are
+nodes of the graph.
 """
 
 from __future__ import annotations
