@@ -1,4 +1,4 @@
-"""The pattern of every registered operation has every place where its derivative is not zero.
+"""The pattern of every registered operation contains all nonzero entries of its derivative.
 
 Each of an operation's own examples is differentiated densely, by each of its floating operands
 alone (the others are what they are in every run, which the rules make use of) and by all together.

@@ -1,4 +1,4 @@
-"""Random programs of arrays with several axes: indices, axes and shapes as NumPy has them.
+"""Random programs of arrays with several axes, with indices, axes and shapes as in NumPy.
 
 A program applies steps chosen by chance, each to whatever shape the one before has left; constants
 and indices in it are drawn from a generator that begins anew in every run.

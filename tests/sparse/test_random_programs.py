@@ -1,4 +1,4 @@
-"""Random programs: the pattern has every entry of the dense Jacobian, and the entries are its own.
+"""Random programs: the pattern has all entries of the dense Jacobian, and the entries are equal.
 
 A program is a chain of steps from vector to vector, each joined with something made earlier.
 """
@@ -13,7 +13,7 @@ LENGTH = 7
 
 
 def program(rng, kinds):
-    """A function of a vector, made of some random steps, all finite and smooth near its point."""
+    """A function of a vector, composed of random steps that are smooth near the given point."""
     steps = [kinds[k] for k in rng.integers(len(kinds), size=rng.integers(2, 7))]
     tables = [
         rng.normal(size=(LENGTH, LENGTH)) * (rng.random((LENGTH, LENGTH)) < 0.3) for _ in steps
@@ -74,7 +74,7 @@ STEPS = [
 ]
 
 
-# Neighbors and elementwise steps, whose entries need no passes.
+# Steps that read neighbors or are elementwise, whose entries need no passes.
 LOCAL = [
     *(STEPS[k] for k in (0, 1, 2, 3, 6, 7, 8, 9, 11, 15)),
     lambda x, y, a, i: np.stack([x, y]).sum(axis=0),

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: of known structure, in every form that arguments can have."""
+"""Sparse Jacobians and Hessians of known structure, for all forms of arguments."""
 
 import pickle
 
@@ -41,7 +41,7 @@ def banded(x, width=3):
 
 
 def agree(f, *args, passes=None, rtol=1e-12, **options):
-    """The matrix is the dense one, no entry outside of the pattern, by that many passes."""
+    """Check the matrix against the dense one, the pattern, and the number of passes."""
     jac = wg.sparse_jacobian(f, **options)
     dense = wg.jacobian(f, options.get("argnums", 0))(*args)
     found = jac(*args)
@@ -71,7 +71,7 @@ def test_modes(rng):
     agree(tridiagonal, rng.normal(size=50), mode="fwd")
 
 
-def test_brusselator_has_the_entries_of_the_equations(rng):
+def test_brusselator_pattern_and_entries(rng):
     plan = wg.sparse_jacobian(brusselator).plan(wg.spec(1000))
     assert plan.shape == (1000, 1000) and plan.nnz == 8 * 500 - 4 and plan.passes <= 6
 
@@ -87,8 +87,8 @@ def test_full_rows_and_columns_are_set_apart(rng):
         assert wg.sparse_jacobian(arrow, mode="fwd").plan(wg.spec(40)).passes < 40
 
 
-def test_many_times_the_same_entry(rng):
-    # A border that repeats its last element: two diagonals meet in the corners.
+def test_several_diagonals_with_the_same_entry(rng):
+    # A border that repeats its last element: two diagonals have an entry at the corners.
     def laplacian(x):
         y = np.pad(x, 2, mode="edge")
         return y[:-4] * x - y[1:-3] - y[3:-1] * y[2:-2] + np.sin(y[4:])
@@ -96,7 +96,7 @@ def test_many_times_the_same_entry(rng):
     agree(laplacian, rng.normal(size=12))
 
 
-def test_entries_that_are_put_in_place(rng):
+def test_assigned_entries(rng):
     def f(x):
         out = np.zeros(10) * x[0]
         out[::2] = x[:5] * x[5:]
@@ -114,12 +114,12 @@ def test_two_dimensions(rng):
     assert plan.shape == (42, 72) and plan.passes <= 7
 
 
-def test_a_matrix_that_is_known(rng):
+def test_constant_matrix(rng):
     d = np.diff(np.eye(30), 2, axis=0)
     assert agree(lambda x: d @ x**3, rng.normal(size=30), passes=3).nnz == 3 * 28
 
 
-def test_rows_that_are_sorted(rng):
+def test_sorted_rows(rng):
     plan = agree(lambda x: np.sort(x, axis=1), rng.normal(size=(6, 3)))
     assert plan.nnz == 54 and plan.passes == 3
 
@@ -141,7 +141,7 @@ def test_hessians(rng):
     assert hess.plan(x).passes == 2
 
 
-def test_nothing_and_one_number(rng):
+def test_empty_arrays_and_scalars(rng):
     assert agree(lambda x: np.zeros(0), rng.normal(size=3)).shape == (0, 3)
     assert agree(lambda x: np.ones(4), rng.normal(size=3)).nnz == 0
     assert agree(lambda x: x * 2.0, np.zeros(0)).shape == (0, 0)
@@ -187,7 +187,7 @@ def test_containers(rng):
     np.testing.assert_allclose(hess(x)["a"]["b"].toarray()[:, 0], 2.0 * x["a"])
 
 
-def test_results_that_depend_on_nothing(rng):
+def test_constant_results(rng):
     x = rng.normal(size=3)
     found = wg.sparse_jacobian(lambda x: (np.ones(2), x * x, np.argmax(x), np.zeros(3), x[:2]))(x)
     assert [m.shape for m in found] == [(2, 3), (3, 3), (1, 3), (3, 3), (2, 3)]
@@ -203,7 +203,7 @@ def test_formats(rng):
     assert found.has_sorted_indices and found.has_canonical_format
 
 
-def test_a_plan_is_made_once(rng):
+def test_plans_are_cached(rng):
     calls = []
 
     def f(x):
@@ -226,7 +226,7 @@ def test_a_plan_is_made_once(rng):
         plan.values(np.zeros(5))
 
 
-def test_values_are_differentiated_and_traced(rng):
+def test_values_can_be_differentiated_and_traced(rng):
     jac = wg.sparse_jacobian(tridiagonal)
     x = rng.normal(size=8)
 
@@ -245,7 +245,7 @@ def test_values_are_differentiated_and_traced(rng):
     np.testing.assert_allclose(jac(wg.tensor(x)).toarray(), jac(x).toarray())
 
 
-def test_zeros_that_meet_infinity(rng):
+def test_zeros_times_infinity(rng):
     x = np.array([0.0, 1.0, 4.0])
     found = wg.sparse_jacobian(lambda x: np.sqrt(x[1:]) + x[:-1])(x).toarray()
     assert found.tolist() == [[1.0, 0.5, 0.0], [0.0, 1.0, 0.25]]
@@ -292,12 +292,12 @@ def test_loops(rng):
     )
 
 
-def test_refusals():
+def test_errors():
     with pytest.raises(ArgumentError, match="mode='both' is not one of"):
         wg.sparse_jacobian(np.sin, mode="both")
     with pytest.raises(ArgumentError, match="format='dense' is not one of"):
         wg.sparse_jacobian(np.sin, format="dense")
-    with pytest.raises(ArgumentError, match="it takes one argument"):
+    with pytest.raises(ArgumentError, match="only one argument is supported"):
         wg.sparse_hessian(np.sin, argnums=(0, 1))
     with pytest.raises(NotDifferentiableError, match="Cast it first"):
         wg.sparse_jacobian(np.square)(np.arange(3))
@@ -317,8 +317,8 @@ def test_names_and_pickles():
     assert "5 x 7, 15 entries by 3 passes" in repr(jac.plan(wg.spec(7)))
 
 
-def test_the_matrix_is_its_own(rng):
-    """Methods of SciPy's that write to the pattern leave the plan alone."""
+def test_matrices_do_not_share_the_pattern(rng):
+    """SciPy methods that modify the pattern do not affect the plan."""
     jac = wg.sparse_jacobian(lambda x: np.where(x > 0, x, 0.0))
     x = np.array([1.0, -1.0, 2.0])
     jac(x).eliminate_zeros()
@@ -326,13 +326,13 @@ def test_the_matrix_is_its_own(rng):
     assert jac(x).indices.dtype == np.int32
 
 
-def test_too_full_patterns_are_refused():
+def test_full_patterns_are_an_error():
     with pytest.raises(ShapeError, match=r"more than 134,217,728.*wengert.jacobian"):
         wg.sparsity(np.sort)(wg.spec(100_000))
     assert wg.sparsity(lambda x: np.convolve(x, [1.0, 0.0, 2.0]))(wg.spec(100_000)).nnz == 200_000
 
 
-def test_what_is_read_from_outside(rng):
+def test_captured_values(rng):
     x = rng.normal(size=4)
     outer = lambda a: np.sum(wg.sparse_jacobian(lambda x: a * x * x).values(x))  # noqa: E731
     assert np.isclose(wg.grad(outer)(2.0), 2.0 * x.sum())
@@ -350,7 +350,7 @@ def test_what_is_read_from_outside(rng):
     assert rows.tolist() == [[2.0, 2.0]] * 3
 
 
-def test_modes_of_modules_have_plans_of_their_own(rng):
+def test_modes_of_modules_have_separate_plans(rng):
     class Either(wg.nn.Module):
         def forward(self, x):
             return x**2 if self.training else np.sum(x) * x
@@ -381,8 +381,8 @@ def test_methods(rng):
     assert np.allclose(Oscillator().slope(x).toarray(), np.diag(6.0 * x))
 
 
-def test_a_plan_is_of_the_function_as_it_was():
-    """What changes after the pattern is not half in it, and the next call has another plan."""
+def test_plans_are_consistent_with_captured_values():
+    """A change after the pattern was computed does not affect it; the next call has a new plan."""
     mask = np.array([1.0, 0.0, 1.0])
     jac = wg.sparse_jacobian(lambda x: mask * x)
     plan = jac.plan(np.ones(3))
@@ -391,6 +391,6 @@ def test_a_plan_is_of_the_function_as_it_was():
     assert jac(np.ones(3)).toarray().tolist() == np.diag([0.0, 1.0, 1.0]).tolist()
 
 
-def test_random_numbers_are_refused_as_compiled_functions_do():
+def test_random_numbers_are_an_error_as_in_compiled_functions():
     with pytest.raises(TraceError, match="random"):
         wg.sparse_jacobian(lambda x: x * np.random.normal(size=3))(np.ones(3))

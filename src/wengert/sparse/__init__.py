@@ -1,8 +1,8 @@
 """Sparse Jacobians and Hessians: sparsity patterns, colorings, and values.
 
-sparse_derivatives  sparse_jacobian, sparse_hessian, sparsity: what users call
+sparse_derivatives  sparse_jacobian, sparse_hessian, sparsity
 propagation         the dependencies of a graph's outputs, node by node
-rule_context        a node as the rules see it
+rule_context        the view of a node that rules get
 dependency_sets     the inputs that each element depends on, as a boolean sparse matrix
 arithmetic_rules    rules of elementwise operations, reductions, contractions
 indexing_rules      rules of operations that move elements, and of operations along axes

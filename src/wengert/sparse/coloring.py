@@ -1,11 +1,11 @@
 """Coloring: groups of columns of a sparse matrix that are computed together.
 
-Two columns without a common row can be computed as a sum, because each row has an entry of only one
-of them.  So columns of one color take one pass.  The greedy coloring gives each column the first
+Two columns without a common row can be computed as a sum, because each row has an entry in only one
+of them.  So columns of one color take one pass.  The greedy coloring assigns each column the first
 color that none of its rows has; with a bit for each color and row it is linear in the entries.
 
-A few full rows would give every column a different color.  They are *set apart*: computed one by
-one in the other mode (for a symmetric matrix, as columns, by symmetry).
+With a few full rows every column would need its own color.  Such rows are *set apart*: each is
+computed by a pass in the other mode (for a symmetric matrix, as a column, by symmetry).
 
     Coloring                  the passes
     color_columns             the coloring of a pattern, in the best of some orders

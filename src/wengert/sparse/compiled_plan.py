@@ -255,8 +255,8 @@ def _mode(given: Given, found: TracedFunction) -> str:
     mixed = any(from_complex) and any(to_complex) and not all(to_complex)
     if mixed or given.mode not in ("auto", only):
         raise NotDifferentiableError(
-            f"{given.what}: {why}{', some of them,' if mixed else ''} so that passes of "
-            f"mode={given.mode!r} do not give it. "
+            f"{given.what}: {why}{', some of them,' if mixed else ''} so it cannot be computed in "
+            f"mode={given.mode!r}. "
             + ("Return the real ones" if mixed else f'Use mode="{only}"')
             + f"{' from a function of their own' if mixed else ''}{at(user_line())}."
         )

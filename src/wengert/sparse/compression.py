@@ -35,15 +35,15 @@ class CompressionPasses(NamedTuple):
     """The passes, and the positions of the entries in their results.
 
     forward, reverse : tangents of all inputs, and cotangents of all outputs, one row per pass.
-    places : for each entry its position in the flattened results of the forward passes followed by
-        those of the reverse passes.
+    positions : of each entry in the flattened results of the forward passes followed by those of
+        the reverse passes.
     rows, columns : of the entries.
     limit : the number of diagonals of a node up to which entries are computed by diagonals.
     """
 
     forward: Array
     reverse: Array
-    places: Array
+    positions: Array
     rows: Array
     columns: Array
     limit: int
@@ -58,7 +58,7 @@ def entries(
     """The values of the entries, for one call of the function."""
     outs, _ = pytree.flatten(call())
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
-    if not passes.places.size:
+    if not passes.positions.size:
         return np.zeros(0, dtype)
     result = Result(outs, call.nodes, call.variables)
     sizes = [size_of(s) for s in out_specs]
@@ -84,7 +84,7 @@ def entries(
     if len(passes.reverse):
         parts.append(_batched(pull, passes.reverse, out_specs, in_specs))
     flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
-    return flat[passes.places]
+    return flat[passes.positions]
 
 
 def _batched(

@@ -74,75 +74,75 @@ class BodyDependencies:
         return [through(local, sets) for local in self._outputs]
 
 
-def scan(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
+def scan(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """A known number of steps, or one that is an operand."""
-    params = line.params
+    params = ctx.params
     body, carried, rows_in = params["body"], params["carried"], params["stacked"]
     counted = int(params["counted"])
-    given = _filled(line, range(counted, len(line.specs)))
+    given = _filled(ctx, range(counted, len(ctx.specs)))
     fixed = len(given) - carried - rows_in
     consts, carry, xs = given[:fixed], given[fixed : fixed + carried], given[fixed + carried :]
     inside = BodyDependencies(body, propagate)
     length = params["length"]
     if counted or not isinstance(length, int) or length > STEPS:
-        return _closed(line, inside, consts, carry, xs)
-    ys: list[list[Sets]] = [[nothing(0, line.columns)] * length for _ in inside.sizes[carried:]]
+        return _closed(ctx, inside, consts, carry, xs)
+    ys: list[list[Sets]] = [[nothing(0, ctx.columns)] * length for _ in inside.sizes[carried:]]
     each = [x.shape[0] // max(length, 1) for x in xs]
     for step in range(length):
         k = length - 1 - step if params["reverse"] else step
         row = [x[k * n : (k + 1) * n] for x, n in zip(xs, each, strict=True)]
-        outs = inside.outputs(stacked([*consts, *carry, *row], line.columns))
+        outs = inside.outputs(stacked([*consts, *carry, *row], ctx.columns))
         carry = outs[:carried]
         for y, sets in zip(ys, outs[carried:], strict=True):
             y[k] = sets
-    return _of_numbers(line, [*carry, *[stacked(y, line.columns) for y in ys]])
+    return _of_numbers(ctx, [*carry, *[stacked(y, ctx.columns) for y in ys]])
 
 
-def repeated_while(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
+def repeated_while(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """Steps while a condition holds; their number has no derivative."""
-    body, carried = line.params["body"], line.params["carried"]
-    given = _filled(line, range(len(line.specs)))
+    body, carried = ctx.params["body"], ctx.params["carried"]
+    given = _filled(ctx, range(len(ctx.specs)))
     fixed = len(given) - carried
-    found = _closed(line, BodyDependencies(body, propagate), given[:fixed], given[fixed:], [])
+    found = _closed(ctx, BodyDependencies(body, propagate), given[:fixed], given[fixed:], [])
     return [*found[:carried], None, *found[carried:]]
 
 
-def choice(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
+def choice(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """The union of the dependencies of all bodies."""
-    given = stacked(_filled(line, range(1, len(line.specs))), line.columns)
-    each = [BodyDependencies(b, propagate).outputs(given) for b in line.params["branches"]]
-    return _of_numbers(line, [united(of_one) for of_one in zip(*each, strict=True)])
+    given = stacked(_filled(ctx, range(1, len(ctx.specs))), ctx.columns)
+    each = [BodyDependencies(b, propagate).outputs(given) for b in ctx.params["branches"]]
+    return _of_numbers(ctx, [united(of_one) for of_one in zip(*each, strict=True)])
 
 
-def custom(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
+def custom(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """The dependencies of the rule for tangents, rather than those of the function."""
-    if line.params["body"] is None:
-        return everything(line)  # type: ignore[no-any-return]
+    if ctx.params["body"] is None:
+        return everything(ctx)  # type: ignore[no-any-return]
     try:
-        body, moving = as_linear(line.node)
+        body, moving = as_linear(ctx.node)
     except WengertError:  # the rule cannot be traced here
-        return everything(line)  # type: ignore[no-any-return]
-    given = [line.sets[k] for k in moving]
+        return everything(ctx)  # type: ignore[no-any-return]
+    given = [ctx.sets[k] for k in moving]
     before: list[Sets | None] = [None] * (len(body.inputs) - len(given))
-    found = iter(propagate(body, [*before, *given], line.columns))
-    return [next(found) if s.dtype.kind in "fc" else None for s in line.node.spec]
+    found = iter(propagate(body, [*before, *given], ctx.columns))
+    return [next(found) if s.dtype.kind in "fc" else None for s in ctx.node.spec]
 
 
-def _filled(line: NodeContext, operands: Sequence[int]) -> list[Sets]:
+def _filled(ctx: NodeContext, operands: Sequence[int]) -> list[Sets]:
     return [
-        nothing(size_of(line.specs[k]), line.columns) if line.sets[k] is None else line.sets[k]
+        nothing(size_of(ctx.specs[k]), ctx.columns) if ctx.sets[k] is None else ctx.sets[k]
         for k in operands
     ]
 
 
-def _of_numbers(line: NodeContext, found: Sequence[Sets]) -> list[Sets | None]:
+def _of_numbers(ctx: NodeContext, found: Sequence[Sets]) -> list[Sets | None]:
     """None for results that are integers."""
-    pairs = zip(found, line.node.spec, strict=False)
+    pairs = zip(found, ctx.node.spec, strict=False)
     return [s if spec.dtype.kind in "fc" else None for s, spec in pairs]
 
 
 def _closed(
-    line: NodeContext,
+    ctx: NodeContext,
     inside: BodyDependencies,
     consts: list[Sets],
     carry: list[Sets],
@@ -150,19 +150,19 @@ def _closed(
 ) -> list[Sets | None]:
     """The sets of the carry after any number of steps; each row with its own elements."""
     carried = len(carry)
-    sizes = [size_of(n.spec) for n in line.params["body"].inputs[len(consts) + carried :]]
+    sizes = [size_of(n.spec) for n in ctx.params["body"].inputs[len(consts) + carried :]]
     counts = [x.shape[0] // max(n, 1) for x, n in zip(xs, sizes, strict=True)]
     any_row = [
         gathered(x, np.arange(x.shape[0]) % max(n, 1), n) for x, n in zip(xs, sizes, strict=True)
     ]
     while True:
-        outs = inside.outputs(stacked([*consts, *carry, *any_row], line.columns))
+        outs = inside.outputs(stacked([*consts, *carry, *any_row], ctx.columns))
         new = [united(pair) for pair in zip(carry, outs[:carried], strict=True)]
         if all(map(equal, new, carry)):
             break
         carry = new
-    before = stacked([*consts, *carry], line.columns)
-    specs = line.node.spec[len(line.node.spec) - len(outs) + carried :]
+    before = stacked([*consts, *carry], ctx.columns)
+    specs = ctx.node.spec[len(ctx.node.spec) - len(outs) + carried :]
     made = []
     for j, spec in enumerate(specs):
         size = inside.sizes[carried + j]
@@ -176,6 +176,6 @@ def _closed(
                 sets.append(through(repeated(local[:, first : first + n], rows), x))
             first += n
         made.append(united(sets))
-    return _of_numbers(line, [*carry]) + [
+    return _of_numbers(ctx, [*carry]) + [
         s if spec.dtype.kind in "fc" else None for s, spec in zip(made, specs, strict=True)
     ]

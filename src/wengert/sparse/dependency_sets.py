@@ -52,9 +52,9 @@ def refuse_full(count: int) -> None:
     if count > ENTRIES:
         raise ShapeError(
             f"the pattern of a derivative has {count:,} entries at some node, more than "
-            f"{ENTRIES:,}: an opaque operation makes everything depend on "
-            "everything, or it is not sparse. wengert.sparsity shows it for a small size; for a "
-            f"full matrix use wengert.jacobian{at(user_line())}."
+            f"{ENTRIES:,}: the derivative is not sparse, or an opaque operation makes all results "
+            "depend on all operands. Inspect it with wengert.sparsity for a small size; for a full "
+            f"matrix use wengert.jacobian{at(user_line())}."
         )
 
 

@@ -70,11 +70,11 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
     Parameters
     ----------
     result : Result
-        Of the function.
+        The result of the function.
     sizes : sequence of int
-        Of its outputs.
+        Sizes of its outputs.
     limit : int
-        How many diagonals a node may have.
+        Maximum number of diagonals of a node.
 
     Notes
     -----
@@ -132,7 +132,7 @@ class _Push:
 
     def __init__(self, node: Node, sides: list[Side], plan: TracedGuards, stem: Any) -> None:
         self._node, self._sides, self._plan, self._stem = node, sides, plan, stem
-        self._line = NodeContext(node, [side or None for side in sides], 0)
+        self._ctx = NodeContext(node, [side or None for side in sides], 0)
 
     def diagonals(self, limit: int) -> list[Diagonal] | None:
         """The diagonals of the result, by the rule of the operation."""
@@ -143,10 +143,10 @@ class _Push:
         if rule is arithmetic_rules.elementwise:
             return self._elementwise()
         if rule in (indexing_rules.choosing, indexing_rules.placed):
-            numbers = indexing_rules.numbers_of(self._line)
+            numbers = indexing_rules.numbers_of(self._ctx)
             return None if numbers is None else self._moved(numbers)
         if rule is indexing_rules.identity:
-            return self._moved(self._line.numbers(0))
+            return self._moved(self._ctx.numbers(0))
         if rule is indexing_rules.adding:
             return self._added()
         if op.name in ("sum", "mean"):
@@ -156,8 +156,8 @@ class _Push:
         return None
 
     def _push(self, dots: list[Any], moved: bool = False) -> Any:
-        """The tangent of the line."""
-        node, op = self._node, self._line.op
+        """The tangent of the node."""
+        node, op = self._node, self._ctx.op
         masked = self._plan.masked
         context = self._plan.forwards(node, dots, self._stem)
         if moved and not any(a in masked for a in node.args_as_nodes()):
@@ -170,30 +170,30 @@ class _Push:
         together: list[_Group] = []
         for k, side in enumerate(self._sides):
             for diagonal in side or ():
-                by = np.broadcast_to(diagonal.by, self._line.shape)
+                by = np.broadcast_to(diagonal.by, self._ctx.shape)
                 _group(together, by, diagonal.clean, len(self._sides)).add(k, diagonal.dot)
         made = []
         for group in together:
             dot = self._push(group.dots)
             if dot is not None:
-                clean = group.clean and (self._line.op.bounded or bool(np.all(group.by >= 0)))
+                clean = group.clean and (self._ctx.op.bounded or bool(np.all(group.by >= 0)))
                 made.append(Diagonal(group.by, dot, clean))
         return made
 
     def _moved(self, numbers: Numbers) -> list[Diagonal]:
         """Pair the diagonals of joined operands in the order of their numbers."""
-        line = self._line
-        sides = [sorted(self._sides[k] or (), key=_middle) for k in line.moving]
+        ctx = self._ctx
+        sides = [sorted(self._sides[k] or (), key=_middle) for k in ctx.moving]
         made = []
         for p in range(max(map(len, sides))):
-            dots: list[Any] = [None] * len(line.sets)
+            dots: list[Any] = [None] * len(ctx.sets)
             by = [np.zeros(1, np.int64) - 1]
-            for k, side in zip(line.moving, sides, strict=True):
+            for k, side in zip(ctx.moving, sides, strict=True):
                 if p < len(side):
                     dots[k] = side[p].dot
                     by.append(side[p].by.ravel())
                 else:
-                    by.append(np.full(line.numbers(k).size, -1))
+                    by.append(np.full(ctx.numbers(k).size, -1))
             moved = np.concatenate(by)[numbers]
             if np.any(moved >= 0):
                 clean = all(side[p].clean for side in sides if p < len(side))
@@ -202,23 +202,23 @@ class _Push:
 
     def _added(self) -> list[Diagonal] | None:
         """Move elements to distinct positions."""
-        groups = indexing_rules.groups_of(self._line)
+        groups = indexing_rules.groups_of(self._ctx)
         if groups is None or len(np.unique(groups)) < groups.size:
             return None
         made = []
         for diagonal in self._sides[0] or ():
-            by = np.full(self._line.size, -1)
+            by = np.full(self._ctx.size, -1)
             by[groups.ravel()] = diagonal.by.ravel()
             dots = [diagonal.dot, *([None] * (len(self._sides) - 1))]
             made.append(
-                Diagonal(by.reshape(self._line.shape), self._push(dots, moved=True), diagonal.clean)
+                Diagonal(by.reshape(self._ctx.shape), self._push(dots, moved=True), diagonal.clean)
             )
         return made
 
     def _summed(self, limit: int) -> list[Diagonal] | None:
         """A sum of a few elements along one axis: each gives a diagonal."""
-        line = self._line
-        axis, shape = line.params.get("axis"), line.specs[0].shape
+        ctx = self._ctx
+        axis, shape = ctx.params.get("axis"), ctx.specs[0].shape
         side = self._sides[0] or ()
         if not isinstance(axis, int) or not shape or shape[axis] * len(side) > limit:
             return None
@@ -229,23 +229,23 @@ class _Push:
                     [k if a == axis % len(shape) else slice(None) for a in range(len(shape))]
                 )
                 dot = lookup("getitem")(diagonal.dot, index=index)
-                if line.op.name == "mean":
+                if ctx.op.name == "mean":
                     dot = dot / shape[axis]
-                if dot.shape != line.shape:  # keepdims
-                    dot = lookup("reshape")(dot, shape=line.shape)
-                by = diagonal.by[index].reshape(line.shape)
+                if dot.shape != ctx.shape:  # keepdims
+                    dot = lookup("reshape")(dot, shape=ctx.shape)
+                by = diagonal.by[index].reshape(ctx.shape)
                 made.append(Diagonal(by, settle(dot, self._node, True), diagonal.clean))
         return made
 
     def _contracted(self, limit: int) -> list[Diagonal] | None:
         """A sum of a few products: each gives a diagonal."""
-        line = self._line
-        *words, result = line.op.letters(*[len(s.shape) for s in line.specs], **line.params)
+        ctx = self._ctx
+        *words, result = ctx.op.letters(*[len(s.shape) for s in ctx.specs], **ctx.params)
         _, inputs = handles_of(self._node)
         together: list[_Group] = []
         for k, side in enumerate(self._sides):
             gone = [c for c in words[k] if c not in result]
-            lengths = [line.specs[k].shape[words[k].index(c)] for c in gone]
+            lengths = [ctx.specs[k].shape[words[k].index(c)] for c in gone]
             if math.prod(lengths) * len(side or ()) > limit or self._stretches(words, gone):
                 return None
             for diagonal in side or ():
@@ -257,21 +257,21 @@ class _Push:
                     given = [diagonal.dot if i == k else x for i, x in enumerate(inputs)]
                     parts = [_slice(x, w, fixed) for x, w in zip(given, words, strict=True)]
                     left = ["".join(c for c in w if c not in fixed) for w in words]
-                    dot = lookup("einsum")(*parts, letters=(*left, result))
+                    dot = lookup("einsum")(*parts, subscripts=(*left, result))
                     by = _slice(diagonal.by, words[k], fixed)
                     axes = [left[k].index(c) if c in left[k] else None for c in result]
-                    by = np.broadcast_to(arithmetic_rules.placed_axes(by, axes), line.shape)
+                    by = np.broadcast_to(arithmetic_rules.placed_axes(by, axes), ctx.shape)
                     group = _group(together, by, bool(np.all(by >= 0)), 1)
                     group.add(0, settle(dot, self._node, True))
         return [Diagonal(g.by, g.dots[0], g.clean) for g in together]
 
-    def _stretches(self, words: list[str], letters: list[str]) -> bool:
+    def _stretches(self, words: list[str], subscripts: list[str]) -> bool:
         """Whether a subscript has length one in one operand and more in another."""
         lengths: dict[str, set[int]] = {}
-        for word, spec in zip(words, self._line.specs, strict=True):
+        for word, spec in zip(words, self._ctx.specs, strict=True):
             for c, n in zip(word, spec.shape, strict=True):
                 lengths.setdefault(c, set()).add(n)
-        return any(len(lengths[c]) > 1 for c in letters)
+        return any(len(lengths[c]) > 1 for c in subscripts)
 
 
 def _slice(x: Any, word: str, fixed: dict[str, int]) -> Any:
@@ -301,7 +301,7 @@ class _Group:
 
 
 def _group(together: list[_Group], by: Numbers, clean: bool, count: int) -> _Group:
-    """The group that a diagonal belongs to, one of those there are or a new one."""
+    """The group that a diagonal belongs to, an existing one or a new one."""
     for group in together:
         if group.takes(by, clean):
             group.by = np.maximum(group.by, by)
@@ -324,7 +324,7 @@ def read(found: Sequence[Piece], rows: Numbers, columns: Numbers, width: int) ->
     ----------
     found : sequence of Piece
     rows, columns : ndarray
-        Of the entries; rows are numbered through all outputs.
+        Positions of the entries; rows are numbered through all outputs.
     width : int
         The number of columns.
 

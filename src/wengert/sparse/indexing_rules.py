@@ -31,76 +31,76 @@ Rule = Callable[[NodeContext], Any]
 PREFIXES = 1 << 22  # entries of the relation of a cumulative sum up to which it is built
 
 
-def choosing(line: NodeContext) -> Sets:
+def choosing(ctx: NodeContext) -> Sets:
     """Run on the numbers of the elements; constants that are inserted have number 0."""
-    numbers = numbers_of(line)
+    numbers = numbers_of(ctx)
     if numbers is None:
-        return along(line) if line.op.name == "gather_along" else everything(line)
-    return chosen(stacked([line.sets[k] for k in line.moving], line.columns), numbers)
+        return along(ctx) if ctx.op.name == "gather_along" else everything(ctx)
+    return chosen(stacked([ctx.sets[k] for k in ctx.moving], ctx.columns), numbers)
 
 
-def numbers_of(line: NodeContext) -> Numbers | None:
+def numbers_of(ctx: NodeContext) -> Numbers | None:
     """Which element each element of the result is; None if that is not known at trace time.
 
     Elements of the operands that depend on something are counted from 1, through all operands.
     """
-    data = _data(line)
-    if any(line.known(k) is None for k in range(len(line.specs)) if k not in data):
+    data = _data(ctx)
+    if any(ctx.known(k) is None for k in range(len(ctx.specs)) if k not in data):
         return None
     operands: list[Any] = []
     first = 1
-    for k, spec in enumerate(line.specs):
+    for k, spec in enumerate(ctx.specs):
         if k not in data:
-            operands.append(line.known(k))
-        elif line.sets[k] is None:
+            operands.append(ctx.known(k))
+        elif ctx.sets[k] is None:
             operands.append(np.zeros(spec.shape, np.int64))
         else:
-            operands.append(line.numbers(k, first))
+            operands.append(ctx.numbers(k, first))
             first += size_of(spec)
-    numbers = np.asarray(line.op.run(*operands, **line.params))
-    return numbers if numbers.dtype.kind in "iu" and numbers.shape == line.shape else None
+    numbers = np.asarray(ctx.op.run(*operands, **ctx.params))
+    return numbers if numbers.dtype.kind in "iu" and numbers.shape == ctx.shape else None
 
 
-def _data(line: NodeContext) -> Sequence[int]:
+def _data(ctx: NodeContext) -> Sequence[int]:
     """The operands whose elements are moved; the others select."""
-    selectors = range(len(line.specs))[line.op.selectors]
-    return [k for k in range(len(line.specs)) if k not in selectors]
+    selectors = range(len(ctx.specs))[ctx.op.selectors]
+    return [k for k in range(len(ctx.specs)) if k not in selectors]
 
 
-def adding(line: NodeContext) -> Sets:
+def adding(ctx: NodeContext) -> Sets:
     """Run the transpose on the numbers of the results, which gives the target of each element."""
-    groups = groups_of(line)
-    return everything(line) if groups is None else gathered(line.sets[0], groups, line.size)
+    groups = groups_of(ctx)
+    return everything(ctx) if groups is None else gathered(ctx.sets[0], groups, ctx.size)
 
 
-def groups_of(line: NodeContext) -> Numbers | None:
+def groups_of(ctx: NodeContext) -> Numbers | None:
     """The element of the result that each of the operand is added to; -1 for none; or None."""
-    if line.moving != [0] or not line.others_known():
+    if ctx.moving != [0] or not ctx.others_known():
         return None
-    spec = line.specs[0]
-    numbers = np.arange(1, line.size + 1).reshape(line.shape)
-    rest = [line.known(k) for k in range(1, len(line.specs))]
+    spec = ctx.specs[0]
+    numbers = np.arange(1, ctx.size + 1).reshape(ctx.shape)
+    rest = [ctx.known(k) for k in range(1, len(ctx.specs))]
     operand = np.zeros(spec.shape, np.int64)
-    bars = line.op.vjp(line.node, numbers, numbers, [operand, *rest], RuleContext())
+    bars = ctx.op.vjp(ctx.node, numbers, numbers, [operand, *rest], RuleContext())
     groups = np.asarray(bars[0])
     fits = groups.dtype.kind in "iu" and groups.shape == spec.shape
     return groups - 1 if fits else None
 
 
-def along(line: NodeContext) -> Any:
+def along(ctx: NodeContext) -> Any:
     """Each element depends on all elements along the axis, or axes; None means all axes.
 
     The result may be longer or shorter along the axis, have length one, or lack it.
     """
-    axis = line.params.get("axis", -1)
-    shape = line.specs[line.moving[0]].shape
-    if any(line.specs[k].shape != shape for k in line.moving):
-        return everything(line)
+    axis = ctx.params.get("axis", -1)
+    shape = ctx.specs[ctx.moving[0]].shape
+    if any(ctx.specs[k].shape != shape for k in ctx.moving):
+        return everything(ctx)
     gone = axes_of(tuple(axis) if isinstance(axis, list) else axis, len(shape))
     kept = tuple([1 if i in gone else n for i, n in enumerate(shape)])
     outer = np.arange(math.prod(kept)).reshape(kept)
     groups = np.broadcast_to(outer, shape)
-    out = line.shape
+    out = ctx.shape
     if len(out) == len(shape):
         fits = all(i in gone or n == m for i, (n, m) in enumerate(zip(shape, out, strict=True)))
         wide = np.broadcast_to(outer, out) if fits else None
@@ -108,48 +108,48 @@ def along(line: NodeContext) -> Any:
         rest = tuple([n for i, n in enumerate(shape) if i not in gone])
         wide = outer.reshape(rest) if rest == out else None
     if wide is None:
-        return everything(line)
-    lines = united([gathered(line.sets[k], groups, outer.size) for k in line.moving])
+        return everything(ctx)
+    lines = united([gathered(ctx.sets[k], groups, outer.size) for k in ctx.moving])
     return chosen(lines, wide + 1)
 
 
-def sums(line: NodeContext) -> Sets:
+def sums(ctx: NodeContext) -> Sets:
     """Each element depends on those before it along the axis, and on itself."""
-    axis = line.params.get("axis")
-    shape = line.shape
-    if not isinstance(axis, int) or any(line.specs[k].shape != shape for k in line.moving):
-        return everything(line)
-    if not shape or line.size * shape[axis] > PREFIXES:
-        return along(line)
-    numbers = np.moveaxis(np.arange(line.size).reshape(shape), axis, -1)
+    axis = ctx.params.get("axis")
+    shape = ctx.shape
+    if not isinstance(axis, int) or any(ctx.specs[k].shape != shape for k in ctx.moving):
+        return everything(ctx)
+    if not shape or ctx.size * shape[axis] > PREFIXES:
+        return along(ctx)
+    numbers = np.moveaxis(np.arange(ctx.size).reshape(shape), axis, -1)
     later, earlier = np.tril_indices(shape[axis])
-    if line.params.get("reverse"):
+    if ctx.params.get("reverse"):
         later, earlier = earlier, later
     rows, columns = numbers[..., later].ravel(), numbers[..., earlier].ravel()
-    local = relation(rows, columns, (line.size, line.size))
-    return through(local, united([line.sets[k] for k in line.moving]))
+    local = relation(rows, columns, (ctx.size, ctx.size))
+    return through(local, united([ctx.sets[k] for k in ctx.moving]))
 
 
-def matrices(line: NodeContext) -> Any:
+def matrices(ctx: NodeContext) -> Any:
     """Each matrix of a result depends on the matrices at the same position of the batch."""
-    spec = line.node.spec
+    spec = ctx.node.spec
     outs = list(spec) if isinstance(spec, tuple) else [spec]
     floating = [s for s in outs if s.dtype.kind in "fc"]
-    cores = [len(line.specs[k].shape) for k in line.moving]
-    first = line.specs[0].shape
+    cores = [len(ctx.specs[k].shape) for k in ctx.moving]
+    first = ctx.specs[0].shape
     if len(first) <= 2 or min(cores) < 2:
-        return everything(line)
+        return everything(ctx)
     many = first[:-2]
-    if any(line.specs[k].shape[:-2] != many for k in line.moving) or any(
+    if any(ctx.specs[k].shape[:-2] != many for k in ctx.moving) or any(
         s.shape[: len(many)] != many for s in floating
     ):
-        return everything(line)
+        return everything(ctx)
     count = math.prod(many)
     each = np.arange(count)
     found = []
-    for k in line.moving:
-        inside = size_of(line.specs[k]) // max(count, 1)
-        found.append(gathered(line.sets[k], np.repeat(each, inside), count))
+    for k in ctx.moving:
+        inside = size_of(ctx.specs[k]) // max(count, 1)
+        found.append(gathered(ctx.sets[k], np.repeat(each, inside), count))
     together = united(found)
     made = [
         chosen(together, np.repeat(each + 1, size_of(s) // max(count, 1)))
@@ -160,16 +160,16 @@ def matrices(line: NodeContext) -> Any:
     return made if isinstance(spec, tuple) else made[0]
 
 
-def placed(line: NodeContext) -> Sets:
+def placed(ctx: NodeContext) -> Sets:
     """x[index] = v; for an unknown index each element may be unchanged or any of v."""
-    if all(line.known(k) is not None for k in range(2, len(line.specs))):
-        return choosing(line)
-    found = [] if line.sets[0] is None else [line.sets[0]]
-    if line.sets[1] is not None:
-        found.append(spread(one_of(line.sets[1]), line.size))
+    if all(ctx.known(k) is not None for k in range(2, len(ctx.specs))):
+        return choosing(ctx)
+    found = [] if ctx.sets[0] is None else [ctx.sets[0]]
+    if ctx.sets[1] is not None:
+        found.append(spread(one_of(ctx.sets[1]), ctx.size))
     return united(found)
 
 
-def identity(line: NodeContext) -> Sets | None:
+def identity(ctx: NodeContext) -> Sets | None:
     """The first operand; the others are ordering constraints and contribute nothing."""
-    return line.sets[0]
+    return ctx.sets[0]

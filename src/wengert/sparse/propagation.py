@@ -112,13 +112,13 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
     if node.op is PART:
         whole = place[node.inputs[0]]
         return None if whole is None else whole[node.params["index"]]
-    line = NodeContext(node, [place[a] for a in node.inputs], columns)
-    if not line.moving:
+    ctx = NodeContext(node, [place[a] for a in node.inputs], columns)
+    if not ctx.moving:
         return None
     name = node.op.name
     if name in _LOOPS:
-        return _LOOPS[name](line, propagate)
-    return rule_of(node.op)(line)
+        return _LOOPS[name](ctx, propagate)
+    return rule_of(node.op)(ctx)
 
 
 def rule_of(op: Op) -> Rule:
@@ -128,5 +128,5 @@ def rule_of(op: Op) -> Rule:
     if op.name in _RULES:
         return _RULES[op.name]
     if op.name.startswith("special.") and type(op) is not Opaque:
-        return arithmetic_rules.pointwise  # SciPy's functions with derivatives by hand
+        return arithmetic_rules.pointwise  # functions of SciPy with hand-written derivatives
     return _KINDS.get(op.kind, everything)

@@ -6,7 +6,7 @@ any operand depends on.  That is always correct; other rules give smaller sets.
 
     NodeContext  the node, with the sets of its operands (dependency_sets.py)
     everything   the rule for opaque operations
-    size_of      of a spec, as a number
+    size_of      the number of elements of a spec
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class NodeContext:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the result, if that is one array."""
+        """The shape of the result, if it is one array."""
         return self.node.spec.shape  # type: ignore[no-any-return]
 
     @property
     def size(self) -> int:
-        """Of the result, if that is one array."""
+        """The size of the result, if it is one array."""
         return size_of(self.node.spec)
 
     def known(self, k: int) -> Any:
@@ -81,20 +81,20 @@ def size_of(spec: Any) -> int:
     size = math.prod(spec.shape) if type(spec) is Spec else None
     if not isinstance(size, int):
         raise ShapeError(
-            f"the sparsity of a function is needed in which {spec} has a length that is not "
-            "known: the number of steps of a while_loop, or a symbolic size. Pass arrays, and "
+            f"the sparsity pattern cannot be computed, because {spec} has an unknown length: the "
+            "number of steps of a while_loop, or a symbolic size. Pass arrays, and "
             f"use a loop of known length (scan, fori_loop){at(user_line())}."
         )
     return size
 
 
-def everything(line: NodeContext) -> Any:
+def everything(ctx: NodeContext) -> Any:
     """Each element of each result depends on everything that any operand depends on."""
-    all_of = united([one_of(line.sets[k]) for k in line.moving])
-    spec = line.node.spec
+    all_of = united([one_of(ctx.sets[k]) for k in ctx.moving])
+    spec = ctx.node.spec
     if isinstance(spec, tuple):
         return [spread(all_of, size_of(s)) if s.dtype.kind in "fc" else None for s in spec]
-    return spread(all_of, line.size)
+    return spread(all_of, ctx.size)
 
 
 def one_of(sets: Sets) -> Sets:

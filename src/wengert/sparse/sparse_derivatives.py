@@ -56,10 +56,10 @@ class SparseDerivative:
         if isinstance(values, Handle):
             if values.node.is_traced or values.node.args:
                 raise TraceError(
-                    f"{self._given.what}: a matrix of SciPy's cannot be part of a graph or have a "
-                    "history. Take the vector of its entries, .values(...); or, where nothing is "
-                    "to be differentiated again, give it arrays, under wengert.no_grad() if it "
-                    f"reads parameters{at(user_line())}."
+                    f"{self._given.what}: a SciPy matrix cannot be part of a graph or be "
+                    "differentiated. Use the vector of its entries, .values(...); or, if no "
+                    "derivative is needed, pass arrays, under wengert.no_grad() if it reads "
+                    f"parameters{at(user_line())}."
                 )
             values = values.node.value
         return plan.matrix(values, self._format)
@@ -101,7 +101,7 @@ class SparseDerivative:
             given_args, given_kwargs = pytree.unflatten(structure, specs)
             others = [p for p in self._plans.values() if p.is_valid()]
             plan = planned(self._given, given_args, given_kwargs)
-            for other in others:  # tracing does not make these be for another function
+            for other in others:  # tracing does not invalidate these
                 other.rebase()
             if len(self._plans) >= PLANS:
                 self._plans.clear()
@@ -245,8 +245,8 @@ def sparse_hessian(
     single = isinstance(argnums, int) and (argnames is None or isinstance(argnames, str))
     if not single:
         raise ArgumentError(
-            f"{what}: argnums={argnums!r}, argnames={argnames!r}: it takes one argument. Pass "
-            f"several in a container{at(user_line())}."
+            f"{what}: argnums={argnums!r}, argnames={argnames!r}: only one argument is supported. "
+            f"Pass several in a container{at(user_line())}."
         )
     gradient = grad(fun, argnums, argnames=argnames)
     given = Given(gradient, argnums, argnames, "fwd", True, what)
