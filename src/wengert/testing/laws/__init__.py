@@ -1,8 +1,8 @@
 """Laws: properties that every operation must have, one function each.
 
 common           values, specs, both modes of derivative, special values
-full_range       elementwise operations over their whole range: tails, complex numbers, dtypes
-batching         a batch gives what a loop gives
+full_range       elementwise operations over their full range: tails, complex numbers, dtypes
+batching         vmap agrees with a loop
 memory_layout    results do not depend on strides, order, alignment and byte order
 singular_points  singular points, and branches that are not taken
 symbolic_sizes   graphs with symbolic sizes

@@ -1,8 +1,8 @@
-"""The law of batching: a batch gives what a Python loop gives.
+"""The law of batching: vmap agrees with a Python loop over the batch.
 
-The witness is eager execution of one row.  Each operand in turn has rows or is the same for all,
-in the first axis or in the last; then derivatives of each row, no rows at all, and a number of rows
-that is not known.
+The reference is eager execution of each item.  Operands are batched along the first or the last
+axis, or shared by all items, in various combinations.  Derivatives, empty batches and batches of
+symbolic size are checked too.
 """
 
 from __future__ import annotations
@@ -23,46 +23,48 @@ from wengert.errors import CheckError, ShapeError, TraceError, WengertError
 
 from .common import arguments_of, function_of, law
 
-ROWS = 3
-RTOL = 1e-10  # sums in another order, one factorization for all rows
+BATCH_SIZE = 3
+RTOL = 1e-10  # sums in another order, shared factorizations
 
 
 @law
 def batching_is_right(op: Any, rng: np.random.Generator) -> None:
-    """vmap over rows gives what a loop over them gives, and so do derivatives."""
-    for rows, params in _examples(op, rng):
+    """vmap agrees with a loop over the batch, for values and derivatives."""
+    for items, params in _examples(op, rng):
         try:
-            _check(op, function_of(op, params), rows)
+            _check(op, function_of(op, params), items)
         except CheckError:
             raise
         except (WengertError, TypeError, ValueError, IndexError) as error:
-            raise CheckError(f"{op.name}: rows cannot be taken together: {error}") from error
+            raise CheckError(f"{op.name}: vmap fails: {error}") from error
 
 
-def _check(op: Any, f: Any, rows: Sequence[Any]) -> None:
-    for flags in _choices(rows[0]):
+def _check(op: Any, f: Any, items: Sequence[Any]) -> None:
+    for flags in _batched_operands(items[0]):
         operands = [
-            np.stack([row[k] for row in rows]) if flag else x
-            for k, (x, flag) in enumerate(zip(rows[0], flags, strict=True))
+            np.stack([item[k] for item in items]) if flag else x
+            for k, (x, flag) in enumerate(zip(items[0], flags, strict=True))
         ]
-        looped = [[row[k] if flag else rows[0][k] for k, flag in enumerate(flags)] for row in rows]
+        looped = [
+            [item[k] if flag else items[0][k] for k, flag in enumerate(flags)] for item in items
+        ]
         _check_values(op, f, operands, flags, looped)
         _check_gradients(op, f, operands, flags, looped)
-        _check_no_rows(op, f, operands, flags, looped[0])
-    _check_unknown_number(op, f, [np.stack(column) for column in zip(*rows, strict=True)])
+        _check_empty_batch(op, f, operands, flags, looped[0])
+    _check_symbolic_size(op, f, [np.stack(column) for column in zip(*items, strict=True)])
 
 
 def _examples(op: Any, rng: np.random.Generator) -> Iterator[tuple[list[Any], dict[str, Any]]]:
-    """Operands of some rows, and the parameters they have in common."""
-    streams = [list(arguments_of(op, rng)) for _ in range(ROWS)]
+    """Operands of each item of a batch, and common parameters."""
+    streams = [list(arguments_of(op, rng)) for _ in range(BATCH_SIZE)]
     for drawn in zip(*streams, strict=True):
-        rows = [args for args, _ in drawn]
-        if rows[0]:  # a creation has no operands
-            yield rows, drawn[0][1]
+        items = [args for args, _ in drawn]
+        if items[0]:  # creation operations have no operands
+            yield items, drawn[0][1]
 
 
-def _choices(args: Sequence[Any]) -> Iterator[tuple[bool, ...]]:
-    """Which operands have rows: all combinations of few, else one or all of them."""
+def _batched_operands(args: Sequence[Any]) -> Iterator[tuple[bool, ...]]:
+    """Which operands are batched: all combinations if they are few, else one or all of them."""
     n = len(args)
     if n <= 3:
         yield from (flags for flags in product((True, False), repeat=n) if any(flags))
@@ -75,8 +77,8 @@ def _axes(flags: Sequence[bool], axis: int) -> tuple[int | None, ...]:
     return tuple(axis if flag else None for flag in flags)
 
 
-def _is_refused(op: Any, operands: Sequence[Any], flags: Sequence[bool]) -> bool:
-    """Whether rows may be of different lengths: a mask for each, what is not zero in each."""
+def _has_unequal_shapes(op: Any, operands: Sequence[Any], flags: Sequence[bool]) -> bool:
+    """Whether the items may have results of different shapes, which vmap rejects."""
     if op.name in ("getitem", "setitem", "scatter"):
         masks = [np.asarray(x).dtype == bool for x in operands[1:]]
         return any(m and flag for m, flag in zip(masks, flags[1:], strict=True))
@@ -84,21 +86,21 @@ def _is_refused(op: Any, operands: Sequence[Any], flags: Sequence[bool]) -> bool
 
 
 def _check_values(op: Any, f: Any, operands: Any, flags: Any, looped: Any) -> None:
-    if _is_refused(op, operands, flags):
+    if _has_unequal_shapes(op, operands, flags):
         try:
             vmap(f, _axes(flags, 0))(*operands)
         except (ShapeError, TraceError):
             return
-        if op.name != "setitem":  # which may be a choice
-            raise CheckError(f"{op.name}: rows of different lengths were not refused.")
-    want = _stacked([f(*row) for row in looped])
+        if op.name != "setitem":  # a masked assignment may be a selection
+            raise CheckError(f"{op.name}: results of different lengths were not rejected.")
+    want = _stacked([f(*item) for item in looped])
     for axis in (0, -1):
         moved = [
             np.moveaxis(x, 0, axis) if flag else x for x, flag in zip(operands, flags, strict=True)
         ]
         got = vmap(f, _axes(flags, axis), out_axes=axis)(*moved)
         gots = got if isinstance(got, tuple) else (got,)
-        _compare(op, [np.moveaxis(g, axis, 0) for g in gots], want, f"rows in {flags}")
+        _compare(op, [np.moveaxis(g, axis, 0) for g in gots], want, f"batched operands {flags}")
 
 
 def _stacked(results: Sequence[Any]) -> list[Any]:
@@ -119,16 +121,21 @@ def _compare(op: Any, gots: Sequence[Any], wants: Sequence[Any], what: str) -> N
 
 def _check_gradients(op: Any, f: Any, operands: Any, flags: Any, looped: Any) -> None:
     slots = [i for i, x in enumerate(operands) if np.asarray(x).dtype.kind in "fc"]
-    if op.discrete or not op.differentiable or not slots or _is_refused(op, operands, flags):
+    if (
+        op.discrete
+        or not op.differentiable
+        or not slots
+        or _has_unequal_shapes(op, operands, flags)
+    ):
         return
     total = grad(lambda *xs: _total(f(*xs)), argnums=slots)
     got = vmap(total, _axes(flags, 0))(*operands)
-    want = _stacked([total(*row) for row in looped])
-    _compare(op, got, want, f"derivatives with rows in {flags}")
+    want = _stacked([total(*item) for item in looped])
+    _compare(op, got, want, f"derivatives, batched operands {flags}")
 
 
 def _total(out: Any) -> Any:
-    """One real number of all floating results, in which elements count differently."""
+    """A weighted sum of all floating-point results."""
     total: Any = 0.0
     for y in out if isinstance(out, tuple) else (out,):
         if dtype_of(y).kind in "fc":
@@ -138,23 +145,25 @@ def _total(out: Any) -> Any:
     return total
 
 
-def _check_no_rows(op: Any, f: Any, operands: Any, flags: Any, row: Any) -> None:
+def _check_empty_batch(op: Any, f: Any, operands: Any, flags: Any, item: Any) -> None:
     none = [x[:0] if flag else x for x, flag in zip(operands, flags, strict=True)]
-    if _is_refused(op, operands, flags):
+    if _has_unequal_shapes(op, operands, flags):
         return
-    got, want = vmap(f, _axes(flags, 0))(*none), f(*row)
+    got, want = vmap(f, _axes(flags, 0))(*none), f(*item)
     gots, wants = (x if isinstance(x, tuple) else (x,) for x in (got, want))
     for g, w in zip(gots, wants, strict=True):
         if g.shape != (0, *np.shape(w)):
-            raise CheckError(f"{op.name} of no rows of {np.shape(w)} has the shape {g.shape}.")
+            raise CheckError(
+                f"{op.name} of an empty batch of items {np.shape(w)} has shape {g.shape}."
+            )
 
 
-def _check_unknown_number(op: Any, f: Any, operands: Sequence[Any]) -> None:
-    """In a graph for any number of rows: the same, or an error that names the operation."""
+def _check_symbolic_size(op: Any, f: Any, operands: Sequence[Any]) -> None:
+    """In a graph of symbolic batch size: the same, or an error that names the operation."""
     flags = (True,) * len(operands)
-    if _is_refused(op, operands, flags):
+    if _has_unequal_shapes(op, operands, flags):
         return
-    specs = [Spec((dim("rows"), *x.shape[1:]), x.dtype) for x in operands]
+    specs = [Spec((dim("items"), *x.shape[1:]), x.dtype) for x in operands]
     try:
         graph = trace(vmap(f))(*specs)
     except TraceError as error:

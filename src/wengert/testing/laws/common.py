@@ -1,11 +1,10 @@
 """The laws of operations, one function each.
 
-A law takes an operation and a random generator and raises CheckError when it is broken.  They
-follow from what the operation says of itself: domain, oracle, examples.  `LAWS` lists them all,
-`laws_of` those that apply to an operation; `check_op` runs them for one operation, tests/laws for
-every registered one.
+A law takes an operation and a random generator and raises CheckError if it is violated.  It uses
+facts that the operation states: domain, oracle, examples.  `LAWS` has all laws, `laws_of` those
+that apply to an operation; `check_op` checks one operation, tests/laws all registered ones.
 
-The reference for a derivative is always the forward function, never a second formula.
+The reference for a derivative is always the forward function, never another formula.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ _APPLIES: dict[str, Applies] = {}
 
 
 def always(op: Any) -> bool:
-    """For laws of all operations."""
+    """True: the law applies to all operations."""
     return True
 
 
 def is_elementwise(op: Any) -> bool:
-    """Whether the operation was made by `elementwise`."""
+    """Whether the operation was created by `elementwise`."""
     return hasattr(op, "body")
 
 
 def has_ufunc(op: Any) -> bool:
-    """Whether NumPy has a ufunc of an elementwise operation."""
+    """Whether NumPy has a ufunc for an elementwise operation."""
     return is_elementwise(op) and op.ufunc is not None
 
 
@@ -60,7 +59,7 @@ def has_elementwise_derivative(op: Any) -> bool:
 
 
 def law(check: Law | None = None, *, applies: Applies = always) -> Any:
-    """Enter a law into the table (a decorator); `applies` says of which operations it speaks."""
+    """Register a law (a decorator); `applies` selects the operations that it applies to."""
     if check is None:
         return partial(law, applies=applies)
     LAWS[check.__name__] = check
@@ -69,15 +68,15 @@ def law(check: Law | None = None, *, applies: Applies = always) -> Any:
 
 
 def laws_of(op: Any) -> tuple[str, ...]:
-    """The names of the laws that say something of an operation."""
+    """The names of the laws that apply to an operation."""
     return tuple([name for name in LAWS if _APPLIES[name](op)])
 
 
-# ---- arguments to check with -------------------------------------------------------------------
+# ---- operands ----------------------------------------------------------------------------------
 
 
 def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (5,)) -> Any:
-    """Numbers well inside an interval."""
+    """Random numbers well inside an interval."""
     low, high = interval
     if is_condition(interval):
         return rng.normal(size=shape) > 0
@@ -93,22 +92,22 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (
 
 
 def is_condition(interval: tuple[float, float]) -> bool:
-    """Whether the bounds are False and True, which means that the operand is a boolean."""
+    """Whether the bounds are False and True, for a boolean operand."""
     return all(isinstance(bound, bool) for bound in interval)
 
 
 def is_whole(interval: tuple[float, float]) -> bool:
-    """Whether the bounds are integers, which means that the operand is an integer."""
+    """Whether the bounds are integers, for an integer operand."""
     return all(isinstance(bound, int) for bound in interval) and not is_condition(interval)
 
 
 def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
-    """Operands and parameters to check an operation with.
+    """Operands and parameters for checks of an operation.
 
     Raises
     ------
     CheckError
-        The operation states neither a domain nor examples.
+        The operation has neither a domain nor examples.
     """
     if getattr(op, "make_examples", None) is not None:
         yield from op.make_examples(rng)
@@ -118,8 +117,8 @@ def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
             yield tuple(_operand(op, k, rng, shape) for k in range(len(op.domain))), {}
     else:
         raise CheckError(
-            f"{op.name} states neither a domain nor examples, so nothing can be checked. Give it "
-            "some: @op.examples on a generator of (operands, parameters)."
+            f"{op.name} has neither a domain nor examples, so it cannot be checked. Add examples: "
+            "@op.examples on a generator of (operands, parameters)."
         )
 
 
@@ -138,10 +137,10 @@ def _operand(op: Any, k: int, rng: np.random.Generator, shape: Any) -> Any:
 
 @law
 def value_agrees_with_oracle(op: Any, rng: np.random.Generator) -> None:
-    """What runs agrees with a witness from outside."""
+    """The value agrees with that of an independent implementation."""
     if op.oracle is None:
         raise CheckError(
-            f"{op.name} has no oracle: an independent way to its value. Give it one (oracle=)."
+            f"{op.name} has no oracle, an independent implementation. Define one (oracle=)."
         )
     for args, params in arguments_of(op, rng):
         got = op.run(*args, **params)
@@ -165,12 +164,12 @@ def _same(op: Any, got: Any, want: Any, who: str, rtol: float = 1e-13) -> None:
         if np.shape(g) != np.shape(w) or not np.allclose(
             g, w, rtol=rtol * 50, atol=rtol * scale, equal_nan=True
         ):
-            raise CheckError(f"{op.name} gives {g}, but {who} says {w}.")
+            raise CheckError(f"{op.name} gives {g}, but {who} gives {w}.")
 
 
 @law(applies=has_ufunc)
 def body_agrees_with_ufunc(op: Any, rng: np.random.Generator) -> None:
-    """The body in the scalar language is the same function as NumPy's ufunc."""
+    """The body in the scalar language agrees with NumPy's ufunc."""
     for args, _ in arguments_of(op, rng):
         with np.errstate(all="ignore"):
             _same(op, np.asarray(op._run_body(*args)), np.asarray(op.run(*args)), "NumPy's ufunc")
@@ -178,7 +177,7 @@ def body_agrees_with_ufunc(op: Any, rng: np.random.Generator) -> None:
 
 @law
 def spec_is_true(op: Any, rng: np.random.Generator) -> None:
-    """The spec inferred from the operands' specs is the spec of the value."""
+    """The spec inferred from the specs of operands is the spec of the value."""
     for args, params in arguments_of(op, rng):
         want = spec_of(op.run(*args, **params))
         try:
@@ -188,19 +187,19 @@ def spec_is_true(op: Any, rng: np.random.Generator) -> None:
                 continue
             raise
         if bare(got) != bare(want):
-            raise CheckError(f"{op.name} says it gives {got}, but gives {want}.")
+            raise CheckError(f"{op.name} infers the spec {got}, but its value is {want}.")
 
 
 @law(applies=has_derivative)
 def derivatives_are_right(op: Any, rng: np.random.Generator) -> None:
-    """Both modes agree with differences of the forward function, and so do their derivatives."""
+    """Derivatives in both modes, to second order, agree with finite differences."""
     for args, params in arguments_of(op, rng):
         check_grads(function_of(op, params), args, order=2, entries=False)
 
 
 def function_of(op: Any, params: dict[str, Any]) -> Any:
-    """An operation with chosen parameters, as a function of its operands."""
-    prepare = getattr(op, "prepare", None)  # an operation that needs Hermitian matrices, say
+    """An operation with given parameters, as a function of its operands."""
+    prepare = getattr(op, "prepare", None)  # for example to make matrices Hermitian
 
     def f(*xs: Any) -> Any:
         return op(*(xs if prepare is None else prepare(*xs)), **params)
@@ -210,7 +209,7 @@ def function_of(op: Any, params: dict[str, Any]) -> Any:
 
 
 def floating(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The operation as a function of its floating operands with floating results; the operands."""
+    """The operation as a function from floating operands to floating results; the operands."""
     slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
 
     def f(*xs: Any) -> Any:
@@ -226,7 +225,7 @@ def floating(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[Any
 
 @law(applies=has_derivative)
 def modes_are_transposes(op: Any, rng: np.random.Generator) -> None:
-    """<t, J v> == <J^T t, v> to rounding."""
+    """<t, J v> == <J^T t, v> up to rounding."""
     for args, params in arguments_of(op, rng):
         f, point = floating(op, args, params)
         v = tuple(_like(x, rng) for x in point)
@@ -249,7 +248,7 @@ def _dot(a: Any, b: Any) -> float:
 
 @law
 def operands_are_not_changed(op: Any, rng: np.random.Generator) -> None:
-    """Neither run nor the rules write to operands, results, tangents or cotangents."""
+    """Neither `run` nor the rules modify operands, results, tangents or cotangents."""
     for args, params in arguments_of(op, rng):
         with _unchanged(op, "run", args):
             op.run(*args, **params)
@@ -276,12 +275,12 @@ def operands_are_not_changed(op: Any, rng: np.random.Generator) -> None:
 
 @contextmanager
 def _unchanged(op: Any, who: str, arrays: Sequence[Any]) -> Iterator[None]:
-    """Complain if one of the arrays is not what it was when the block is left."""
+    """Raise an error at the end of the block if an array was modified in it."""
     before = [np.array(a) for a in arrays]
     yield
     for a, b in zip(arrays, before, strict=True):
         if not np.array_equal(np.asarray(a), b, equal_nan=b.dtype.kind in "fc"):
-            raise CheckError(f"{op.name}: {who} wrote to an array, which was {b} and is {a}.")
+            raise CheckError(f"{op.name}: {who} modified an array, from {b} to {a}.")
 
 
 def _total(out: Any) -> Any:
@@ -296,7 +295,7 @@ def _total(out: Any) -> Any:
 
 @law(applies=has_derivative)
 def dtype_is_kept(op: Any, rng: np.random.Generator) -> None:
-    """float32 in, float32 gradient out."""
+    """float32 operands have float32 gradients."""
     for args, params in arguments_of(op, rng):
         if any(np.asarray(a).dtype.kind == "c" for a in args):
             continue
@@ -305,7 +304,7 @@ def dtype_is_kept(op: Any, rng: np.random.Generator) -> None:
             continue
         is_double = any(np.asarray(args[i]).dtype != np.float32 for i in slots)
         if op.kind in ("control", "call") and is_double:
-            continue  # a body is made for its dtypes
+            continue  # bodies are traced for their dtypes
         single = [np.asarray(a, np.float32) if i in slots else a for i, a in enumerate(args)]
         with np.errstate(all="ignore"):
             bars = grad(lambda *xs, p=params: _real_total(op(*xs, **p)), argnums=slots)(*single)
@@ -327,7 +326,7 @@ def _is_broadcast(op: Any) -> bool:
 
 @law(applies=_is_broadcast)
 def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
-    """Every operand may be broadcast, be 0-d, empty, or a Python number."""
+    """Operands may be broadcast, 0-d, empty, or Python numbers."""
     n = len(op.arguments)
     for k in range(n):
         for shape in [(3, 1), (), (1,), (4,)]:
@@ -339,7 +338,7 @@ def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
 
 @law(applies=has_elementwise_derivative)
 def python_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
-    """An operand may be a Python number, constant or variable."""
+    """Operands may be Python numbers, constant or differentiated."""
     args = [_item(_operand(op, i, rng, ())) for i in range(len(op.arguments))]
     for i, a in enumerate(args):
         if isinstance(a, float):
@@ -351,7 +350,7 @@ def python_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
 
 @law
 def formula_and_documentation_exist(op: Any, rng: np.random.Generator) -> None:
-    """The body reads as text, and the operation says what it is."""
+    """The operation has a formula, the text of its body, and a docstring."""
     if not op.__doc__:
         raise CheckError(f"{op.name} has no docstring.")
     if is_elementwise(op) and not op.formula():

@@ -1,8 +1,8 @@
-"""Laws of elementwise operations over their whole range: tails, poles, complex numbers, dtypes.
+"""Laws of elementwise operations over their full range: tails, poles, complex numbers, dtypes.
 
-The laws in common.py draw ordinary numbers.  Here operands are next to 0 and 1, at the ends of the
+The laws in common.py use moderate operands.  Here operands are close to 0 and 1, at the ends of the
 domain, where exp overflows, and where a tail underflows.  The oracle is mpmath with 40 digits, and
-errors are measured in units in the last place: a body that loses all digits of a tail (0.5 + 0.5
+errors are measured in units in the last place: a body that is inaccurate in a tail (0.5 + 0.5
 tanh(x/2) for the sigmoid) fails, although its absolute error is small.
 """
 
@@ -24,18 +24,18 @@ from ..grad_checks import check_grads
 from ..mpmath_oracle import mpmath, oracle_of
 from .common import draw, has_derivative, is_condition, is_elementwise, is_whole, law
 
-ULPS = 4.0  # for a body of our own; a body with a ufunc may be as wrong as the ufunc, and this more
+ULPS = 4.0  # error of a body; for operations with a ufunc in addition to the error of the ufunc
 PARTIAL_RTOL = 1e-12
 HARD = (
     0.0, 1e-300, 1e-18, 1e-9, 1e-4, 0.03, 0.25, 0.5, 0.84, 0.9, 1.0, 1.0 + 1e-9, 1.2, 1.3, 1.5708,
     2.0, 2.86, 3.1416, 5.3, 9.0, 19.5, 26.0, 37.3, 40.0, 88.1, 333.3, 700.9, 745.0, 2000.1, 1e10,
     1e160,
 )  # fmt: skip
-FEW_POINTS = (1e-9, 0.25, 1.0, 1.3, 3.1416, 40.0, 700.9)  # for operations of two operands and more
+FEW_POINTS = (1e-9, 0.25, 1.0, 1.3, 3.1416, 40.0, 700.9)  # for two or more operands
 
 
 def hard_points(op: Any) -> list[tuple[Any, ...]]:
-    """Combinations of hard numbers, each inside the domain of its operand."""
+    """Combinations of difficult numbers inside the domains of the operands."""
     numbers = HARD if len(op.arguments) == 1 else FEW_POINTS
     axes = []
     for interval in op.domain:
@@ -56,7 +56,7 @@ def hard_points(op: Any) -> list[tuple[Any, ...]]:
 
 
 def _has_exact_values(op: Any) -> bool:
-    """Whether mpmath knows the values of an elementwise operation."""
+    """Whether mpmath can compute the values of an elementwise operation."""
     # mpmath's nextafter gives the direction of the neighbor only
     return is_elementwise(op) and isinstance(op.oracle, str) and op.name != "nextafter"
 
@@ -87,7 +87,7 @@ def _exact_values(oracle: Any, points: list[tuple[Any, ...]]) -> list[Any]:
 
 
 def error_in_ulps(got: Any, want: Any) -> float:
-    """How far a float is from an mpmath number; below the normal range, in its smallest unit."""
+    """The error of a float in units in the last place; for subnormal numbers the smallest unit."""
     mp = mpmath()
     nearest = np.float64(float(want))
     if np.isinf(nearest) or np.isnan(nearest):
@@ -100,14 +100,14 @@ def error_in_ulps(got: Any, want: Any) -> float:
 
 @law(applies=_has_exact_values)
 def value_keeps_its_digits(op: Any, rng: np.random.Generator) -> None:
-    """The body agrees with mpmath over the whole range, to a few units in the last place."""
+    """The body agrees with mpmath over the full range, to a few units in the last place."""
     oracle = oracle_of(op)
     points = hard_points(op)
     bodies = _values(op._run_body, points)
     if bodies.dtype.kind not in "f":
         return
     theirs = _values(op.run, points) if op.ufunc is not None else bodies
-    # A step next to its edge may fall on either side, as the operand of the step is rounded too.
+    # Near the edge of a step function either value is allowed, because its operand is rounded.
     for x, body, their, want in zip(
         points, bodies, theirs, _exact_values(oracle, points), strict=True
     ):
@@ -124,7 +124,7 @@ def value_keeps_its_digits(op: Any, rng: np.random.Generator) -> None:
 
 @law(applies=_has_exact_partials)
 def partials_keep_their_digits(op: Any, rng: np.random.Generator) -> None:
-    """Each partial agrees with mpmath's derivative of the oracle over the whole range."""
+    """Partial derivatives agree with mpmath's derivatives of the oracle over the full range."""
     oracle = oracle_of(op)
     points = hard_points(op)
     operands = [np.array(c) for c in zip(*points, strict=True)]
@@ -158,11 +158,11 @@ def _check_partial(op: Any, oracle: Any, k: int, x: tuple[Any, ...], got: Any) -
                 h = (min(abs(point), 1) if point else 1) / mp.pi * mp.mpf(10) ** -25
                 want = slope(point, h)
             if want != 0 and abs(point) < 1e30:
-                break  # else it may be zero for lack of digits
+                break  # otherwise it may be zero by cancellation
         if isinstance(want, mp.mpf) and abs(mp.mpf(float(got)) - want) <= PARTIAL_RTOL * abs(want):
-            return  # whatever stands beside it
+            return
         with mp.workdps(digits):
-            part = abs(point) * mp.mpf(2) ** -52 / mp.e  # of a unit in the last place
+            part = abs(point) * mp.mpf(2) ** -52 / mp.e  # a fraction of a unit in the last place
             near = [slope(point + n * part, h) for n in (-2, -1, 1, 2)]
             bend = abs(along(point + h) + along(point - h) - 2 * along(point))
     except (ZeroDivisionError, OverflowError, ValueError):
@@ -171,12 +171,13 @@ def _check_partial(op: Any, oracle: Any, k: int, x: tuple[Any, ...], got: Any) -
         return
     size = abs(want)
     if bend > h * size or (size and not 1e-290 < size < 1e300):
-        return  # a kink or a jump between the points; or next to the end of what a double can hold
-    # One rounding of the operand may be felt.
+        return  # a kink or a jump between the points, or close to overflow
+    # Allow for the rounding of the operand.
     allowed = PARTIAL_RTOL * size + 16 * max(abs(w - want) for w in near)
     if not abs(mp.mpf(float(got)) - want) <= allowed:
         raise CheckError(
-            f"{op.name}, partial by {op.arguments[k]} at {x}: {got!r}, but mpmath's derivative of "
+            f"{op.name}, partial derivative with respect to {op.arguments[k]} at {x}: {got!r}, but "
+            "mpmath's derivative of "
             f"the oracle is {float(want)!r}."
         )
 
@@ -185,7 +186,7 @@ def _check_partial(op: Any, oracle: Any, k: int, x: tuple[Any, ...], got: Any) -
 
 
 def complex_points(op: Any, rng: np.random.Generator) -> Iterator[tuple[Any, ...]]:
-    """Complex operands whose real parts are in the domain, off the axes and the branch cuts."""
+    """Complex operands with real parts in the domain, away from axes and branch cuts."""
     for shape in [(4,), ()]:
         operands = []
         for interval in op.domain:
@@ -199,7 +200,7 @@ def complex_points(op: Any, rng: np.random.Generator) -> Iterator[tuple[Any, ...
 
 @law(applies=_takes_complex)
 def complex_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
-    """Where complex operands are allowed: the oracle's value, and derivatives in both modes."""
+    """For complex operands, if allowed, the value agrees with the oracle, and both modes agree."""
     for args in complex_points(op, rng):
         got = np.ravel(op.run(*args))
         if isinstance(op.oracle, str):
@@ -216,17 +217,17 @@ def complex_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
 
 @law(applies=is_elementwise)
 def precision_is_kept(op: Any, rng: np.random.Generator) -> None:
-    """float16, float32 and complex64 operands give values and gradients of their precision."""
+    """Values and gradients have the precision of the operands: float16, float32, complex64."""
     dtypes: list[Any] = [np.float16, np.float32] + [np.complex64] * op.complex_ok
     for dtype in dtypes:
         args = [_in_dtype(draw(d, rng, (3,)), dtype, op, k) for k, d in enumerate(op.domain)]
-        # Beside an int8 NumPy keeps single precision; beside an int64 it would not.
+        # With an int8 operand NumPy keeps single precision; with an int64 it would not.
         args = [a.astype(np.int8) if a.dtype.kind == "i" else a for a in args]
         with np.errstate(all="ignore"):
             out = op.run(*args)
         keeps = op.half if dtype == np.float16 else op.single
         stated = op.ufunc is not None or not keeps
-        if out.dtype.kind in "fc" and not stated:  # else the ufunc says what it gives
+        if out.dtype.kind in "fc" and not stated:  # else the ufunc determines the dtype
             bits = np.finfo(out.dtype).bits
             if bits != np.finfo(dtype).bits:
                 raise CheckError(f"{op.name} of {np.dtype(dtype)} gives {out.dtype}.")
@@ -254,7 +255,7 @@ def _in_dtype(x: Any, dtype: Any, op: Any, k: int) -> Any:
 
 @law(applies=is_elementwise)
 def python_numbers_are_weak(op: Any, rng: np.random.Generator) -> None:
-    """`infer` and `run` agree on every mixture of float32 arrays and Python numbers."""
+    """`infer` and `run` agree for all combinations of float32 arrays and Python numbers."""
     single = [_in_dtype(draw(d, rng, (3,)), np.float32, op, k) for k, d in enumerate(op.domain)]
     for weak in product((False, True), repeat=len(single)):
         args = [a[0].item() if w else a for a, w in zip(single, weak, strict=True)]
@@ -264,14 +265,14 @@ def python_numbers_are_weak(op: Any, rng: np.random.Generator) -> None:
         got = op.infer([spec_of(a) for a in args], {})
         if (got.shape, got.dtype) != (want.shape, want.dtype):
             raise CheckError(
-                f"{op.name} of {[str(spec_of(a)) for a in args]} says it gives {got}, but gives "
+                f"{op.name} of {[str(spec_of(a)) for a in args]} infers {got}, but its value is "
                 f"{want}."
             )
 
 
 @law(applies=is_elementwise)
 def empty_arrays_pass(op: Any, rng: np.random.Generator) -> None:
-    """Arrays without elements have empty values and empty gradients."""
+    """Empty arrays have empty values and empty gradients."""
     args = [_in_dtype(draw(d, rng, (2, 0)), np.float64, op, k) for k, d in enumerate(op.domain)]
     out = op.run(*args)
     if np.shape(out) != (2, 0):

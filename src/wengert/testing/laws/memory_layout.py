@@ -1,9 +1,9 @@
 """The law of memory layout: results do not depend on how operands are stored.
 
-Strides that are negative or not in order, memory that is not aligned, bytes in the other order: the
-same elements give the same value and the same cotangents, up to the order in which NumPy adds up.
+Operands with negative or permuted strides, unaligned memory, or the other byte order give the same
+values and cotangents, up to the order of NumPy's sums.
 
-    memory_does_not_matter   values and both operands' cotangents, for every layout in turn
+    memory_does_not_matter   values and cotangents, for the layouts in turn
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ RTOL = 1e-9  # sums in another order, and factorizations of them
 
 
 def _reversed(x: Any) -> Any:
-    """The same elements, with negative strides in Fortran order."""
+    """A copy with negative strides in Fortran order."""
     turned = tuple([slice(None, None, -1)] * x.ndim)
     return np.asfortranarray(x[turned])[turned]
 
 
 def _unaligned(x: Any) -> Any:
-    """The same elements, at an odd address."""
+    """A copy at an odd address."""
     memory = np.zeros(x.nbytes + 1, np.uint8)
     view = memory[1:].view(x.dtype).reshape(x.shape)
     view[...] = x
@@ -37,7 +37,7 @@ def _unaligned(x: Any) -> Any:
 
 
 def _swapped(x: Any) -> Any:
-    """The same elements, their bytes in the other order, every second of an array."""
+    """A copy in the other byte order, as every second element of an array."""
     wide = np.repeat(x.astype(x.dtype.newbyteorder()), 2, axis=-1)
     return wide[..., ::2]
 
@@ -47,7 +47,7 @@ LAYOUTS: tuple[Callable[[Any], Any], ...] = (_reversed, _unaligned, _swapped)
 
 @law
 def memory_does_not_matter(op: Any, rng: np.random.Generator) -> None:
-    """Values and cotangents of operands that lie otherwise in memory are the same."""
+    """Values and cotangents do not depend on the memory layout of operands."""
     for (args, params), layout in zip(arguments_of(op, rng), cycle(LAYOUTS), strict=False):
         moved = tuple([layout(a) if _is_array(a) else a for a in args])
         if not any(map(_is_array, args)):
@@ -65,7 +65,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _pulled(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, ...]:
-    """The cotangents of the floating operands, for one cotangent of the results."""
+    """The cotangents of the floating-point operands, for a cotangent of the results."""
     f, point = floating(op, args, params)
     if not point:
         return ()
@@ -80,7 +80,7 @@ def _compare(op: Any, layout: Any, found: Any, wanted: Any, what: str) -> None:
     wanteds = wanted if isinstance(wanted, tuple) else (wanted,)
     for g, w in zip(founds, wanteds, strict=True):
         if not isinstance(w, np.ndarray | np.generic) or w.dtype.kind not in "bifc":
-            continue  # unsigned numbers are the bytes of others, packed
+            continue  # unsigned results contain the bytes of operands
         array = np.asarray(w)
         scale = np.max(np.abs(array[np.isfinite(array)]), initial=0.0)
         same = np.shape(g) == w.shape and np.allclose(
@@ -88,6 +88,6 @@ def _compare(op: Any, layout: Any, found: Any, wanted: Any, what: str) -> None:
         )
         if not same or np.asarray(g).dtype.newbyteorder("=") != w.dtype:
             raise CheckError(
-                f"{op.name}: {what} is {g!r} where its operands are {layout.__name__[1:]} in "
-                f"memory, and {w!r} where they are in order."
+                f"{op.name}: {what} is {g!r} for operands that are {layout.__name__[1:]} in "
+                f"memory, and {w!r} for contiguous ones."
             )

@@ -1,18 +1,18 @@
-"""Laws of native code: compiled operations give what eager execution gives.
+"""Laws of native code: compiled operations agree with eager execution.
 
-    native_values_agree        values of every dtype that the operation takes, special ones;
-                               operands broadcast, empty, without axes, or parts of others
+    native_values_agree        values for all dtypes that the operation accepts, special values;
+                               operands that are broadcast, empty, 0-d, or parts of other arrays
     native_derivatives_agree   both modes, first and second order
-    native_sizes_agree         one program for all sizes, run at two sets of them
+    native_sizes_agree         one program for all sizes, run for two sets of sizes
 
-The cases of an operation are lines of one graph, so they are compiled together: a law costs what a
-few compilations cost.  A run has to end with a result of its own: where native code leaves a run to
-the interpreter, the law says so, but for operations of libraries (a singular matrix, say).
+The cases of an operation are nodes of one graph, so that a law takes only a few compilations.  The
+native program must return a result: a run that is left to the interpreter violates the law, except
+for operations of libraries (a singular matrix, for example).
 
-Tolerances are relative to the largest element of a result.  Sums go another way round than NumPy's
-and elementary functions are wengert's own, each right to a unit of the last place or two
-(tests/backends/llvm/test_leaves_*.py): `UNITS` such units are left for values, and what derivatives
-add to them grows with their order.
+Tolerances are relative to the largest element of a result.  The order of sums differs from NumPy's,
+and elementary functions are wengert's own, accurate to one or two units in the last place
+(tests/backends/llvm/test_leaves_*.py).  `UNITS` units are allowed for values, and more for
+derivatives, depending on the order.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .common import arguments_of, draw, floating, has_derivative, is_elementwise
 from .symbolic_sizes import FREE, cancellation, sizes_agree
 from .tracing import compare, derivatives, special_operands
 
-UNITS = 64.0  # of the last place: 1.4e-14 in double precision
-GROWTH = {0: 1.0, 1: 4.0, 2: 64.0}  # of the tolerance with the order of a derivative
+UNITS = 64.0  # units in the last place: 1.4e-14 in double precision
+GROWTH = {0: 1.0, 1: 4.0, 2: 64.0}  # factor of the tolerance for each order of derivative
 _OTHERS = ("float32", "float16", "complex128", "complex64", "int64", "int8", "bool")
 
 
 class Case(NamedTuple):
-    """Something to be computed, and what it has to give.
+    """A computation and its expected result.
 
-    name : what a message calls it.
-    run : takes the operands.
+    name : name in messages.
+    run : function of the operands.
     args : the operands.
-    want : what eager execution gives.
-    is_variant : whether it is made from an example, and may be refused by the operation.
+    want : the result of eager execution.
+    is_variant : whether it is derived from an example, and may be rejected by the operation.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 class Strict(Backend):
-    """Native code that leaves nothing to the interpreter.
+    """The native backend without fallback to the interpreter.
 
     Parameters
     ----------
@@ -76,36 +76,36 @@ class Strict(Backend):
         def run(values: Sequence[Any]) -> list[Any]:
             found = compiled.run(values, bound)
             if found is None:
-                raise Unfinished("native code ended without a result.")
+                raise Unfinished("native code returned no result.")
             return list(found)
 
         return run
 
 
 class Unfinished(CheckError):
-    """A native run has no result, and the interpreter would be asked."""
+    """A native run returned no result, for which the interpreter would be used."""
 
 
 @law
 def native_values_agree(op: Any, rng: np.random.Generator) -> None:
-    """Native code gives the values of eager execution: of all dtypes, shapes and layouts."""
+    """Values of native code agree with eager execution, for all dtypes, shapes and layouts."""
     native_values(op, rng, thorough=False)
 
 
 def native_values(op: Any, rng: np.random.Generator, thorough: bool) -> None:
-    """`native_values_agree`; thorough: every example in every variant."""
+    """`native_values_agree`; `thorough` checks all examples in all variants."""
     cases: list[Case] = []
     for k, (args, params) in enumerate(arguments_of(op, rng)):
         run = _function(op, params)
         cases.append(_case(f"example {k}", op, run, args, params))
         if k == 0 or thorough:
-            cases += _found(_variants(k, op, run, args, params))
+            cases += _without_none(_variants(k, op, run, args, params))
     for args, params in special_operands(op):
         run = _function(op, params)
         cases.append(_case("special values", op, run, args, params))
         single = tuple(a.astype(np.float32) if a.dtype == np.float64 else a for a in args)
-        cases += _found([_attempted("special values, float32", op, run, single, params)])
-    cases += _found(_shaped(op, rng))
+        cases += _without_none([_case_if_valid("special values, float32", op, run, single, params)])
+    cases += _without_none(_shaped(op, rng))
     _check(op, cases, 0)
 
 
@@ -118,20 +118,20 @@ def _case(name: str, op: Any, run: Any, args: Any, params: Any) -> Case:
         return Case(name, run, tuple(args), op.run(*args, **params))
 
 
-def _attempted(
+def _case_if_valid(
     name: str, op: Any, run: Any, args: tuple[Any, ...], params: Any, fed: Any = None
 ) -> Case | None:
-    """A case, if the operation takes these operands; `fed` if what is fed is not they."""
+    """A case, if the operation accepts these operands; `fed` are the inputs if they differ."""
     try:
         case = _case(name, op, run, args, params)
         if bare(op.infer([spec_of(a) for a in args], params)) != bare(spec_of(case.want)):
-            return None  # LAPACK has no float16, and gives float32
-    except Exception:  # whatever it is: eager execution refuses them
+            return None  # LAPACK has no float16 and returns float32
+    except Exception:  # eager execution rejects the operands, with any error
         return None
     return case._replace(args=case.args if fed is None else fed, is_variant=True)
 
 
-def _found(cases: Iterable[Case | None]) -> list[Case]:
+def _without_none(cases: Iterable[Case | None]) -> list[Case]:
     return [c for c in cases if c is not None]
 
 
@@ -140,9 +140,12 @@ def _variants(k: int, op: Any, run: Any, args: Any, params: Any) -> Iterable[Cas
     for name in _OTHERS:
         other = tuple(_cast(a, np.dtype(name)) for a in args)
         if any(a is not b for a, b in zip(args, other, strict=True)):
-            yield _attempted(f"example {k}, {name}", op, run, other, params)
+            yield _case_if_valid(f"example {k}, {name}", op, run, other, params)
     arrays = tuple(np.asarray(a) if isinstance(a, np.generic) else a for a in args)
-    for name, hide, show in (("turned", _turned, _transposed), ("in steps", _spread, _picked)):
+    for name, hide, show in (
+        ("transposed", _transposed_copy, _transposed),
+        ("interleaved", _interleaved, _deinterleaved),
+    ):
         fed = tuple(hide(a) if _has_axes(a) else a for a in arrays)
         flags = [_has_axes(a) for a in arrays]
         if any(flags):
@@ -150,7 +153,7 @@ def _variants(k: int, op: Any, run: Any, args: Any, params: Any) -> Iterable[Cas
             def seen(*xs: Any, flags: Any = flags, show: Any = show) -> Any:
                 return run(*[show(x) if f else x for x, f in zip(xs, flags, strict=True)])
 
-            yield _attempted(f"example {k}, {name}", op, seen, arrays, params, fed)
+            yield _case_if_valid(f"example {k}, {name}", op, seen, arrays, params, fed)
 
 
 def _cast(a: Any, dtype: Any) -> Any:
@@ -164,7 +167,7 @@ def _has_axes(a: Any) -> bool:
     return isinstance(a, np.ndarray) and a.ndim > 0
 
 
-def _turned(a: Any) -> Any:
+def _transposed_copy(a: Any) -> Any:
     return np.ascontiguousarray(a.T)
 
 
@@ -172,20 +175,20 @@ def _transposed(x: Any) -> Any:
     return np.transpose(x)
 
 
-def _spread(a: Any) -> Any:
-    """The same numbers backwards, each beside one that must not be read."""
+def _interleaved(a: Any) -> Any:
+    """The elements in reverse order, interleaved with others that must not be read."""
     wide = np.full((*a.shape[:-1], 2 * a.shape[-1] + 1), np.nan if is_inexact(a.dtype) else 1)
     wide = wide.astype(a.dtype)
     wide[..., -2::-2] = a
     return wide
 
 
-def _picked(x: Any) -> Any:
+def _deinterleaved(x: Any) -> Any:
     return x[..., -2::-2]
 
 
 def _shaped(op: Any, rng: np.random.Generator) -> Iterable[Case | None]:
-    """Operands that are broadcast, empty, of lengths around those of vectors."""
+    """Operands that are broadcast, empty, or of lengths near that of SIMD vectors."""
     if not is_elementwise(op):
         return
     n = len(op.domain)
@@ -198,7 +201,7 @@ def _shaped(op: Any, rng: np.random.Generator) -> Iterable[Case | None]:
         ]
     for each in shapes:
         args = tuple(draw(d, rng, s) for d, s in zip(op.domain, each, strict=True))
-        yield _attempted(f"shapes {each}", op, _function(op, {}), args, {})
+        yield _case_if_valid(f"shapes {each}", op, _function(op, {}), args, {})
 
 
 # ---- derivatives ---------------------------------------------------------------------------------
@@ -207,12 +210,12 @@ def _shaped(op: Any, rng: np.random.Generator) -> Iterable[Case | None]:
 @law(applies=has_derivative)
 @law
 def native_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
-    """Native code gives the derivatives of eager execution, in both modes, to second order."""
+    """Derivatives of native code agree with eager execution, in both modes, to second order."""
     native_derivatives(op, rng, thorough=False)
 
 
 def native_derivatives(op: Any, rng: np.random.Generator, thorough: bool) -> None:
-    """`native_derivatives_agree`; thorough: of every example, in single precision too."""
+    """`native_derivatives_agree`; `thorough` checks all examples, and single precision."""
     cases: dict[int, list[Case]] = {1: [], 2: []}
     for k, (args, params) in enumerate(arguments_of(op, rng)):
         if k > 1 and not thorough:
@@ -220,7 +223,7 @@ def native_derivatives(op: Any, rng: np.random.Generator, thorough: bool) -> Non
         single = tuple(_cast(a, np.dtype(np.float32)) for a in args)
         for name, operands in ((f"example {k}", args), (f"example {k}, float32", single)):
             if name.endswith("32") and (op.kind in ("control", "call") or not (k == 0 or thorough)):
-                continue  # a body is made for its dtypes
+                continue  # bodies are traced for their dtypes
             f, point = floating(op, operands, params)
             prepare = getattr(op, "prepare", None) or (lambda *xs: xs)
             if not point:
@@ -236,12 +239,12 @@ def native_derivatives(op: Any, rng: np.random.Generator, thorough: bool) -> Non
 
 @law
 def native_sizes_agree(op: Any, rng: np.random.Generator) -> None:
-    """One native program serves all sizes: value and gradient at two sets of them."""
+    """One native program is correct for all sizes: value and gradient for two sets of sizes."""
     native_sizes(op, rng, examples=2)
 
 
 def native_sizes(op: Any, rng: np.random.Generator, examples: int | None) -> None:
-    """`native_sizes_agree`; of so many examples, or all."""
+    """`native_sizes_agree` for a number of examples, or all."""
     sizes_agree(op, rng, _run_at_sizes, 2.0**-36, examples)
 
 
@@ -256,7 +259,7 @@ def _run_at_sizes(graph: Graph, args: Sequence[Any]) -> Any:
 
 
 def _check(op: Any, cases: Sequence[Case], order: int) -> None:
-    """Run cases together, and compare what they give."""
+    """Run cases in one graph, and compare their results."""
     if not cases:
         return
     graph = _graph(op, cases)
@@ -270,7 +273,7 @@ def _check(op: Any, cases: Sequence[Case], order: int) -> None:
 
 
 def _graph(op: Any, cases: Sequence[Case]) -> Graph | None:
-    """One graph of all cases; None if the operation refuses to be in one with these operands."""
+    """A graph of all cases; None if the operation cannot be traced with these operands."""
 
     def together(*groups: Any) -> Any:
         return [case.run(*xs) for case, xs in zip(cases, groups, strict=True)]

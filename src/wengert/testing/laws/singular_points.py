@@ -1,11 +1,12 @@
-"""Laws of singular points: branches that are not taken have no influence, in graphs too.
+"""Laws of singular points: branches that are not taken do not affect derivatives, also in graphs.
 
-Eager passes look for NaN and are repeated guarded (docs/conventions.md, "a branch not taken").  A
-graph cannot look: strong zeros are written where an operation says that its partial can be singular
-and behind operations that give exact zeros to what was not chosen.
+Eager backward passes detect NaN and are repeated with strong zeros (docs/conventions.md, "a branch
+not taken").  A graph cannot do this: strong zeros are added where an operation declares its partial
+derivative `singular`, and after operations that give exact zeros to elements that were not
+selected.
 
-    singular_is_declared   0 times a partial is a number, or the operation says `singular`
-    strong_zeros_agree     at such points graphs give what eager execution gives
+    singular_is_declared   0 times a partial derivative is finite, or the operation is `singular`
+    strong_zeros_agree     at such points graphs agree with eager execution
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from .common import has_elementwise_derivative, is_condition, is_whole, law
 from .tracing import FIRST_RTOL, compare
 
 POINTS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -3.0)
-EXPONENTS = (-2.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # each a constant of a graph of its own
+EXPONENTS = (-2.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # constants of separate graphs
 
 
 def _points(op: Any) -> tuple[Any, ...]:
-    """All combinations of points, one array for each operand."""
+    """All combinations of points, an array for each operand."""
     axes: list[Any] = []
     for interval in op.domain:
         if is_condition(interval):
@@ -41,7 +42,7 @@ def _points(op: Any) -> tuple[Any, ...]:
 
 
 def _slots(op: Any) -> list[int]:
-    """The operands that have a derivative."""
+    """The operands with a derivative."""
     return [
         k
         for k, d in enumerate(op.domain)
@@ -51,7 +52,7 @@ def _slots(op: Any) -> list[int]:
 
 @law(applies=has_elementwise_derivative)
 def singular_is_declared(op: Any, rng: np.random.Generator) -> None:
-    """Where a value is a number or infinite, zero times a partial is zero, or the entry says so."""
+    """Where the value is not NaN, 0 times a partial derivative is 0, or `singular` is declared."""
     for _, operands, slots in _cases(op):
         graph = trace(lambda *xs, s=slots, o=operands: _applied(op, xs, s, o))(
             *[operands[k] for k in slots]
@@ -70,13 +71,14 @@ def singular_is_declared(op: Any, rng: np.random.Generator) -> None:
                 if np.any(bad):
                     at = [np.broadcast_to(x, np.shape(out))[bad][0] for x in operands]
                     raise CheckError(
-                        f"{op.name} at {at}: 0 times the partial by {op.arguments[k]} is NaN. "
-                        "State singular=True, so that graphs are guarded there."
+                        f"{op.name} at {at}: 0 times the partial derivative with respect to "
+                        f"{op.arguments[k]} is NaN. Set singular=True, so that graphs have strong "
+                        "zeros there."
                     )
 
 
 def _constants(op: Any) -> Iterator[tuple[Any, ...]]:
-    """Which operands are numbers of the program: none, or the second of two."""
+    """Constants among the operands: none, or the second of two."""
     yield (None,) * len(op.domain)
     if len(op.domain) == 2:
         for number in EXPONENTS:
@@ -85,7 +87,7 @@ def _constants(op: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _cases(op: Any) -> Iterator[tuple[tuple[Any, ...], list[Any], list[int]]]:
-    """Numbers of the program, operands with these among them, and where one differentiates."""
+    """Constants, operands including them, and the operands that are differentiated."""
     for constants in _constants(op):
         operands = [c if c is not None else x for c, x in zip(constants, _points(op), strict=True)]
         slots = [k for k in _slots(op) if constants[k] is None]
@@ -106,7 +108,7 @@ def _real(out: Any) -> Any:
 
 @law(applies=has_elementwise_derivative)
 def strong_zeros_agree(op: Any, rng: np.random.Generator) -> None:
-    """At singular points both modes of a graph give what eager execution gives."""
+    """At singular points both modes of a graph agree with eager execution."""
     for constants, operands, slots in _cases(op):
         point = tuple(operands[k] for k in slots)
         for name, f in _programs(lambda *xs, s=slots, o=operands: _real(_applied(op, xs, s, o))):
@@ -123,7 +125,7 @@ def strong_zeros_agree(op: Any, rng: np.random.Generator) -> None:
 
 
 def _programs(f: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Programs in which some cotangents are exactly zero."""
+    """Functions in which some cotangents are exactly zero."""
     where, exp, total = lookup("where"), lookup("exp"), lookup("sum")
 
     def chosen(*xs: Any) -> Any:

@@ -1,9 +1,9 @@
-"""The law of symbolic sizes: a graph for symbolic sizes is right for all sizes, or an error.
+"""The law of symbolic sizes: a graph with symbolic sizes is correct for all sizes, or an error.
 
-The lengths of the example's operands, and of what parameters say of them, get names: equal lengths
-one name.  What an operation does not permit stays a number: as many as possible are named.  Value
-and gradient run at the example's sizes and at sizes that are larger by one, and agree with eager
-execution there; what eager execution refuses, the graph has to refuse.
+The lengths in the operands and parameters of an example become symbolic, equal lengths the same
+symbol, as many as the operation permits.  Value and gradient are computed for the sizes of the
+example and for sizes larger by one, and compared with eager execution; errors of eager execution
+must be errors of the graph.
 """
 
 from __future__ import annotations
@@ -31,33 +31,35 @@ from .tracing import compare
 
 RTOL = 1e-10
 NAMES = "nmpqrs"
-Runner = Callable[[Graph, Any], Any]  # of a graph and its operands
-FREE = ("elementwise", "reduction", "contraction")  # kinds that permit every length to have a name
+Runner = Callable[[Graph, Any], Any]  # a function of a graph and its operands
+FREE = ("elementwise", "reduction", "contraction")  # kinds whose lengths can all be symbolic
 
 
 @law
 def symbolic_sizes_agree(op: Any, rng: np.random.Generator) -> None:
-    """A graph for symbolic sizes gives what eager execution gives, at several sizes."""
+    """A graph with symbolic sizes agrees with eager execution, for several sizes."""
     sizes_agree(op, rng, lambda graph, args: graph(*args), RTOL)
 
 
 def sizes_agree(
     op: Any, rng: np.random.Generator, run: Runner, rtol: float, examples: int | None = None
 ) -> None:
-    """The law for whatever runs graphs; of so many examples, or all."""
+    """The law for a function that runs graphs, for a number of examples or all."""
     tried = named = 0
     for args, params in arguments_of(op, rng):
         lengths = _lengths(args)
         if not lengths or tried == examples:
             continue
         tried += 1
-        found = _most_named(op, args, params, lengths)
+        found = _most_symbolic(op, args, params, lengths)
         if found is None:
             continue
         named += 1
         names, graph, function = found
         if op.kind in FREE and len(names) < len(lengths):
-            raise CheckError(f"{op.name}: of the lengths {lengths} only {list(names)} have names.")
+            raise CheckError(
+                f"{op.name}: of the lengths {lengths} only {list(names)} can be symbolic."
+            )
         check = partial(_check_at, op, partial(run, graph), function, rtol)
         check(args, params, {n: n for n in lengths})
         larger = {n: n + 1 if n in names else n for n in lengths}
@@ -68,7 +70,7 @@ def sizes_agree(
 
 
 def _lengths(args: Any) -> list[int]:
-    """The distinct lengths that can have names; one is what broadcasts, and none is less."""
+    """The distinct lengths that can be symbolic: greater than 1, which broadcasts."""
     found = {n for a in args for n in np.shape(a)}
     return sorted(n for n in found if n > 1) if 0 not in found else []
 
@@ -77,7 +79,7 @@ _LENGTHS = {"shape", "length", "rows", "columns"}
 
 
 def _with(params: dict[str, Any], lengths: Mapping[int, Any]) -> dict[str, Any]:
-    """Parameters in which lengths are replaced."""
+    """Parameters with lengths replaced."""
     return {k: _mapped(v, lengths) if k in _LENGTHS else v for k, v in params.items()}
 
 
@@ -88,27 +90,27 @@ def _mapped(x: Any, lengths: Mapping[int, Any]) -> Any:
 Function = Callable[[dict[str, Any]], Callable[..., Any]]
 
 
-def _most_named(
+def _most_symbolic(
     op: Any, args: Any, params: dict[str, Any], lengths: list[int]
 ) -> tuple[dict[int, Any], Graph, Function] | None:
-    """A graph in which as many lengths as possible have names; None if none may."""
+    """A graph with as many symbolic sizes as possible; None if none is possible."""
     function = _value_and_gradient(op, args)
     for count in range(len(lengths), 0, -1):
         for chosen in combinations(lengths, count):
             names = {n: dim(NAMES[k]) for k, n in enumerate(chosen)}
-            specs = [_named(a, names) for a in args]
+            specs = [_symbolic_spec(a, names) for a in args]
             try:
                 graph = trace(function(_with(params, names)))(*specs)
             except WengertError:
                 continue
-            if _serves(graph, args):
+            if _is_valid_for(graph, args):
                 graph.verify()
                 return names, graph, function
     return None
 
 
-def _serves(graph: Graph, args: Any) -> bool:
-    """Whether the sizes of these operands are among those the graph was built for."""
+def _is_valid_for(graph: Graph, args: Any) -> bool:
+    """Whether the graph is valid for the sizes of these operands."""
     try:
         graph(*args)
     except ShapeError as error:
@@ -116,7 +118,7 @@ def _serves(graph: Graph, args: Any) -> bool:
     return True
 
 
-def _named(a: Any, names: Mapping[int, Any]) -> Any:
+def _symbolic_spec(a: Any, names: Mapping[int, Any]) -> Any:
     spec = spec_of(np.asarray(a))
     return Spec(tuple(names.get(n, n) for n in spec.shape), spec.dtype)
 
@@ -146,7 +148,7 @@ def _value_and_gradient(op: Any, args: Any) -> Function:
 
 
 def _weighted(y: Any) -> Any:
-    """A sum in which every element has another weight."""
+    """A sum with a different weight for each element."""
     if dtype_of(y).kind not in "fc":
         return 0.0
     shape = shape_of(y)
@@ -156,7 +158,7 @@ def _weighted(y: Any) -> Any:
 
 
 def _resized(op: Any, x: Any, lengths: Mapping[int, int], rng: np.random.Generator) -> Any:
-    """An operand of other lengths with numbers like those of the example."""
+    """An operand of other lengths with elements like those of the example."""
     x = np.asarray(x)
     shape = tuple(lengths.get(n, n) for n in x.shape)
     if shape == x.shape:
@@ -165,7 +167,9 @@ def _resized(op: Any, x: Any, lengths: Mapping[int, int], rng: np.random.Generat
     if x.dtype.kind in "fc":
         new = new * (1.0 + 0.05 * rng.uniform(size=shape))
     if isinstance(op, MatrixOperation) and x.ndim > 1 and shape[-1] == shape[-2]:
-        new = new + 9.0 * np.diag(np.arange(1.0, shape[-1] + 1))  # regular, eigenvalues apart
+        new = new + 9.0 * np.diag(
+            np.arange(1.0, shape[-1] + 1)
+        )  # regular, with distinct eigenvalues
     return new
 
 
@@ -184,12 +188,12 @@ def _check_at(
             return
         raise
     if want is None:
-        raise CheckError(f"{op.name}: at the sizes {sizes} only the graph gives a value.")
-    compare(op, got, want, f"at the sizes {sizes}", rtol, cancellation(op, args))
+        raise CheckError(f"{op.name}: for the sizes {sizes} only the graph returns a value.")
+    compare(op, got, want, f"for the sizes {sizes}", rtol, cancellation(op, args))
 
 
 def cancellation(op: Any, args: Any) -> float:
-    """What rounding leaves of a derivative that is zero, as some of small matrices are."""
+    """The rounding error of derivatives that are zero by cancellation, as for small matrices."""
     if not isinstance(op, MatrixOperation):
         return 0.0
     largest = max((np.max(np.abs(a), initial=0.0) for a in args), default=0.0)

@@ -1,14 +1,14 @@
-"""Laws of operations in graphs: a traced operation gives what eager execution gives.
+"""Laws of operations in graphs: a traced operation agrees with eager execution.
 
-The witness is eager execution itself, which the laws in common.py hold against oracles and
-differences.  Each law traces the operation, or a derivative of it, runs the graph by the
-interpreter, and compares.
+The reference is eager execution, which the laws in common.py compare with oracles and finite
+differences.  Each law traces the operation, or a derivative of it, runs the graph with the
+interpreter, and compares the results.
 
-    traced_values_agree        values, and the spec of every line
-    traced_derivatives_agree   both modes, first and second order, and the levels of the lines
-    symbolic_sizes_agree       symbolic sizes instead of numbers, run at two sets of sizes
-    strong_zeros_agree         what was not chosen stays without influence
-    singular_is_declared       an operation says so if its partial can be infinite
+    traced_values_agree        values, and the spec of every node
+    traced_derivatives_agree   both modes, first and second order, and the levels of nodes
+    symbolic_sizes_agree       symbolic sizes, for two sets of concrete sizes
+    strong_zeros_agree         branches that are not taken do not affect derivatives
+    singular_is_declared       an operation declares that its partial derivative can be infinite
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from .common import (
     law,
 )
 
-VALUE_RTOL = 0.0  # the interpreter runs what eager execution runs
-FIRST_RTOL, SECOND_RTOL = 1e-12, 1e-9  # a graph takes the general way where eager takes a short cut
+VALUE_RTOL = 0.0  # the interpreter runs the same operations
+FIRST_RTOL, SECOND_RTOL = 1e-12, 1e-9  # eager execution has fast paths that graphs lack
 
 
 # ---- values ------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ FIRST_RTOL, SECOND_RTOL = 1e-12, 1e-9  # a graph takes the general way where eag
 
 @law
 def traced_values_agree(op: Any, rng: np.random.Generator) -> None:
-    """A graph of the operation gives its value, special values too; each line has its spec."""
+    """A graph of the operation gives its value, also for special values; specs of nodes agree."""
     for args, params in [*arguments_of(op, rng), *special_operands(op)]:
         with np.errstate(all="ignore"):
             want = op.run(*args, **params)
@@ -65,7 +65,7 @@ def traced_values_agree(op: Any, rng: np.random.Generator) -> None:
 
 
 def _written(op: Any, args: Any, params: dict[str, Any]) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The operation as a function of all operands, and of the floating ones only."""
+    """The operation as a function of all operands, and of the floating-point ones only."""
     slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
 
     def f(*xs: Any) -> Any:
@@ -83,7 +83,7 @@ def _written(op: Any, args: Any, params: dict[str, Any]) -> list[tuple[Any, tupl
 
 
 def special_operands(op: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """All combinations of zeros, infinities, NaN and large numbers, of an elementwise operation."""
+    """Combinations of zeros, infinities, NaN and large numbers, for an elementwise operation."""
     if not is_elementwise(op):
         return []
     axes = [
@@ -95,26 +95,26 @@ def special_operands(op: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
 
 
 def _check_nodes(op: Any, graph: Graph, args: Sequence[Any]) -> None:
-    """The value of every line is what its spec says, and levels rise along the list."""
+    """The values of nodes match their specs, and levels do not decrease along the graph."""
     every = Graph(*graph.nodes, inputs=graph.inputs, structure=None)
     values = every(*args) if len(every.outputs) > 1 else (every(*args),)
     for node, value in zip(graph.nodes, values, strict=True):
         spec = spec_of(value)
         if bare(spec) not in (bare(node.spec), bare(_ended(node.spec, spec))):
             raise CheckError(
-                f"{op.name}: a line {node.op.name} says it is {node.spec}, but its value is "
+                f"{op.name}: a node {node.op.name} has the spec {node.spec}, but its value is "
                 f"{spec_of(value)}."
             )
         below = [a for a in node.args if isinstance(a, Node) and a.level > node.level]
         if below:
             raise CheckError(
-                f"{op.name}: a line {node.op.name} of level {node.level} uses one of level "
+                f"{op.name}: a node {node.op.name} of level {node.level} uses one of level "
                 f"{below[0].level}."
             )
 
 
 def _ended(spec: Any, found: Any) -> Any:
-    """What is expected, lengths that are known only when a loop has ended being those found."""
+    """The expected spec, with lengths that a loop determines replaced by those of the value."""
     if type(spec) is tuple:
         return tuple(map(_ended, spec, found))
     if len(spec.shape) != len(found.shape):
@@ -124,19 +124,19 @@ def _ended(spec: Any, found: Any) -> Any:
 
 
 def _flat(x: Any) -> list[Any]:
-    """Results, side by side; handles of constants as what they hold."""
+    """The results as a list; constant tensors as their values."""
     if isinstance(x, tuple | list):
         return [leaf for item in x for leaf in _flat(item)]
     return [value_of(x)]
 
 
 def compare(op: Any, got: Any, want: Any, what: str, rtol: float, rounding: float = 0.0) -> None:
-    """Refuse results of a graph that are not those of eager execution, in value or spec.
+    """Raise if the results of a graph differ from those of eager execution, in value or spec.
 
     Parameters
     ----------
     rounding : float
-        What is left where everything cancels.
+        Absolute error of results that are zero by cancellation.
     """
     for g, w in zip(_flat(got), _flat(want), strict=True):
         same_spec = np.shape(g) == np.shape(w) and np.asarray(g).dtype == np.asarray(w).dtype
@@ -160,7 +160,7 @@ def compare(op: Any, got: Any, want: Any, what: str, rtol: float, rounding: floa
 
 @law(applies=has_derivative)
 def traced_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
-    """Graphs of both modes, to second order, give what eager execution gives."""
+    """Graphs of derivatives in both modes, to second order, agree with eager execution."""
     for args, params in arguments_of(op, rng):
         f, point = _prepared(op, args, params)
         if not point:
@@ -176,7 +176,7 @@ def traced_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
 
 
 def _prepared(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The operation as a function of its floating operands, on which it may be differentiated."""
+    """The operation as a function of its floating-point operands, after `prepare`."""
     f, point = floating(op, args, params)
     prepare = getattr(op, "prepare", None)
     if prepare is None:
@@ -187,7 +187,7 @@ def _prepared(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[An
 def derivatives(
     f: Any, point: tuple[Any, ...], rng: np.random.Generator
 ) -> list[tuple[int, str, Any]]:
-    """Order, name and function of the derivatives that are compared."""
+    """Order, name and function of the derivatives to compare."""
     outs = f(*point)
     weights = [np.asarray(_like(y, rng)) for y in outs]
     direction = tuple(_like(x, rng) for x in point)
@@ -238,6 +238,6 @@ def _product(weights: Sequence[Any], ys: Sequence[Any]) -> Any:
 def _check_levels(op: Any, graph: Graph, order: int, name: str) -> None:
     highest = max(n.level for n in graph.nodes)
     if highest > order:
-        raise CheckError(f"{op.name}, {name}: a line of level {highest} in order {order}.")
+        raise CheckError(f"{op.name}, {name}: a node of level {highest} in order {order}.")
     if any(n.level < order and n.args for n in graph.outputs if not isinstance(n, ConstantLeaf)):
         raise CheckError(f"{op.name}, {name}: a derivative of order {order} on a lower level.")
