@@ -464,11 +464,11 @@ def test_operator_graph_errors():
         graph.gradient(graph.sum(x), [k])
     with pytest.raises(NotDifferentiableError, match="a constant, or depends on shapes only"):
         graph.gradient(graph.sum(x * graph.constant(2.0)), [graph.constant(2.0)])
-    with pytest.raises(DtypeError, match="would lose its kind"):
+    with pytest.raises(DtypeError, match="cannot be cast safely"):
         graph.function([k], k)(2.7)
-    with pytest.raises(OperandError, match="was given no value"):
+    with pytest.raises(OperandError, match="has no value"):
         graph.function([k], graph.sum(x))(1)
-    with pytest.raises(ShapeError, match=r"Give an array of shape \(3,\)"):
+    with pytest.raises(ShapeError, match=r"Pass an array of shape \(3,\)"):
         graph.function([x], x)(np.ones(4))
     with pytest.raises(GraphError, match="1 values for 2 inputs"):
         graph.function([x, k], x)(1.0)

@@ -1,4 +1,4 @@
-"""agree: one program on arrays, on tensors, and through both namespaces, with its derivatives.
+"""agree: compare a program on arrays and on tensors, in both namespaces, with its derivatives.
 
 Every program that is checked in this folder is traced as well (`traced`): its graph has to give the
 same values and derivatives, and with names for its lengths it has to serve other sizes too.  The
@@ -17,8 +17,8 @@ from wengert.errors import CheckError, TraceError, WengertError
 from wengert.testing import check_grads
 from wengert.testing.traced_checks import check_traced
 
-# Programs without a graph: what they do, or the shape of what they give, depends on
-# values, or on how an array lies in memory.
+# Programs without a graph: their operations or the shapes of their results depend on values, or on
+# memory layout.
 NO_GRAPH = {
     "how many elements there are": """test_ranges[arange] test_ranges[arange|step]
         test_agrees_with_numpy[union1d] test_agrees_with_numpy[setdiff1d]
@@ -29,12 +29,12 @@ NO_GRAPH = {
     "eigenvalues are complex in a graph": "test_eig_of_real_matrices[a0] test_empty_matrices[eig]",
 }
 
-# Tests of several programs, of which some have no graph: the others are traced.
+# Tests of several programs, some of which cannot be traced.
 NO_GRAPH_OF_SOME = {
     "how many elements there are": """test_histogram_and_bincount test_nonzero test_unique""",
 }
 
-# Programs that need at least some of their lengths as numbers; whole tests by their name.
+# Programs that need some concrete lengths; a name without parameters stands for all its cases.
 NEEDS_NUMBERS = {
     "arrays of fixed shape stand beside the operands": """test_reduction test_assignment test_at
         test_at_in_several_dimensions test_where_and_initial test_reduce_with_where_and_initial
@@ -82,7 +82,7 @@ NEEDS_NUMBERS = {
         test_value_and_derivatives[cholesky|upper] test_value_and_derivatives[eigh]
         test_value_and_derivatives[eigvalsh] test_complex_matrices[cholesky]
         test_complex_matrices[cholesky|upper] test_complex_matrices[eigh]
-        test_a_missing_mode_is_derived_for_several_outputs
+        test_missing_mode_is_derived_for_several_outputs
         test_agrees_with_numpy[pad|reflect|odd] test_agrees_with_numpy[pad|symmetric|odd]""",
 }
 
@@ -98,7 +98,7 @@ MODULES_WITH_SAME = {"test_reductions", "test_sorting", "test_ufunc_methods"}
 
 @pytest.fixture
 def traced(request):
-    """`traced(f, *arrays)`: the graph of f means what f means."""
+    """`traced(f, *arrays)`: the graph of f agrees with f."""
     names = {request.node.name, request.node.originalname}
 
     def check(f, *arrays, sizes=True):
@@ -118,7 +118,7 @@ def traced(request):
 
 @pytest.fixture(autouse=True)
 def _trace_what_is_checked(request, traced, monkeypatch):
-    """What a test module checks with `check_grads` or its own `same` is traced too."""
+    """Trace the programs that a test module checks with `check_grads` or its own `same`."""
     module = request.module
 
     def both(f, args, *more, **options):
@@ -154,7 +154,7 @@ def _same(got, want, what):
 
 @pytest.fixture
 def agree(traced):
-    """`agree(f, *arrays)`: f(xp, *arrays) means the same everywhere, and differentiates."""
+    """`agree(f, *arrays)`: f(xp, *arrays) agrees in all modes, and so do its derivatives."""
 
     def check(f, *arrays, order=1):
         want = f(np, *[np.array(a) for a in arrays])

@@ -1,4 +1,4 @@
-"""Creation: plain arrays from plain arguments, tensors from tensors; ranges differentiate."""
+"""Creation: plain arrays from plain arguments, tensors from tensors; derivatives of ranges."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ V = np.array([0.5, 1.5, 2.5])
         lambda xp: xp.array([None, 1], dtype=object),
     ],
 )
-def test_plain_arguments_give_numpys_own(make):
+def test_plain_arguments_give_the_results_of_numpy(make):
     got, want = make(wnp), make(np)
     assert type(got) is type(want) and got.dtype == want.dtype
     np.testing.assert_array_equal(got, want)
@@ -75,7 +75,7 @@ def test_nested_lists_of_tensors_are_stacked():
         wnp.array([wg.tensor([1.0, 2.0]), [1.0]])
 
 
-def test_a_copy_is_a_handle_of_its_own():
+def test_copies_are_separate_handles():
     x = wg.tensor([1.0, 2.0], requires_grad=True)
     y = wnp.array(x)
     y[0] = 5.0

@@ -45,14 +45,14 @@ def test_every_ufunc_of_single_elements_is_there():
 
 
 @pytest.mark.parametrize("name", UFUNCS)
-def test_ufuncs_are_numpys_own(name):
+def test_ufuncs_are_those_of_numpy(name):
     assert getattr(wnp, name) is getattr(np, name)
 
 
 @pytest.mark.sample(42)
 @pytest.mark.parametrize("name", UFUNCS)
 def test_every_dtype(name):
-    """What NumPy computes, a tensor computes bit for bit; what NumPy refuses, so does it."""
+    """Tensors have bitwise the results of NumPy, and raise where NumPy raises."""
     f = getattr(np, name)
     for dtype in DTYPES:
         second = "i8" if name == "ldexp" else dtype
@@ -207,7 +207,7 @@ def test_nan_to_num_in_place():
     assert x.numpy().tolist() == [1.0, 0.0]
 
 
-def test_refusals_name_the_operation():
+def test_errors_name_the_operation():
     with pytest.raises(DtypeError, match="arctan2"):
         np.arctan2(wg.tensor([1j]), 1.0)
     with pytest.raises(DtypeError, match="bitwise_and"):

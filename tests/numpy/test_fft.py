@@ -1,4 +1,4 @@
-"""Fourier transforms: values are NumPy's to the last bit, derivatives those of differences.
+"""Fourier transforms: values are bitwise NumPy's, derivatives agree with finite differences.
 
 Every entry of CASES runs on plain arrays and on tensors, through check_grads in both modes to
 second order, along rows, in a graph and compiled; named tests say what each line of a half spectrum
@@ -70,7 +70,7 @@ def draw(rng, shape, kind):
 
 
 def energy(f):
-    """A real function that tells all parts of the result apart."""
+    """A real function that depends on all parts of the result."""
 
     def total(x):
         y = f(x)
@@ -117,7 +117,7 @@ def test_all_names_are_numpys():
     assert type(wnp.fft.rfftn(x)) is np.ndarray
 
 
-def test_what_a_real_result_ignores_has_gradient_zero(rng):
+def test_ignored_imaginary_parts_have_zero_gradient(rng):
     y = draw(rng, (4,), complex)
     bar = wg.grad(lambda y: np.sum(np.arange(6.0) * fft.irfft(y)))(y)
     assert bar[0].imag == 0.0 and bar[-1].imag == 0.0
@@ -132,7 +132,7 @@ def test_parseval(rng):
     np.testing.assert_allclose(bar, 2 * x.size * x, rtol=1e-13)
 
 
-def test_a_transform_is_its_own_derivative(rng):
+def test_derivative_of_a_transform_is_the_transform(rng):
     x, v = draw(rng, (2, 5), float)
     assert np.array_equal(wg.jvp(fft.rfft, (x,), (v,))[1], fft.rfft(v))
     t = draw(rng, (3,), complex)
@@ -201,7 +201,7 @@ def test_out():
     assert np.array_equal(out.numpy(), fft.rfft(np.arange(4.0)))
 
 
-def test_refusals():
+def test_errors():
     x = wg.tensor(np.ones(4))
     refused = [
         (lambda: fft.fft(x, n=0), ShapeError, "0 numbers"),

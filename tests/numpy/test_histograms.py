@@ -1,4 +1,4 @@
-"""Histograms of points, and windows: NumPy's values, derivatives in weights, edges and shape."""
+"""Histograms of points, and windows: values of NumPy; derivatives."""
 
 import numpy as np
 import pytest
@@ -37,12 +37,12 @@ def test_automatic_edges_differentiate():
     np.testing.assert_array_equal(bar, np.eye(6)[3])
 
 
-def test_a_point_on_the_last_edge_is_inside():
+def test_points_on_the_last_edge_are_inside():
     got = np.histogramdd((wg.tensor([1.0, 0.0, 2.0]),), bins=[[0.0, 0.5, 1.0]])[0]
     np.testing.assert_array_equal(got.numpy(), [1, 1])
 
 
-def test_wrong_points_and_bins_are_refused():
+def test_invalid_points_and_bins_are_errors():
     x = wg.tensor(X)
     with pytest.raises(ShapeError, match="coordinates"):
         np.histogramdd((x, x[:2]))

@@ -20,7 +20,7 @@ from wengert.errors import TraceError
 
 @pytest.fixture(params=["copied", "in place"], autouse=True)
 def memory(request, monkeypatch):
-    """Large arrays are written to in place, small ones copied: here all of them, or none."""
+    """Large arrays are modified in place, small ones copied; here all of them, or none."""
     monkeypatch.setattr(copy_on_write, "LIMIT", -1 if request.param == "in place" else 1 << 60)
 
 
@@ -37,7 +37,7 @@ PARTS = st.one_of(SLICES, st.integers(0, 1), st.none(), st.just(Ellipsis))
 
 @st.composite
 def programs(draw):
-    """Lines (kind, which variable, argument), to be read by `run`."""
+    """A program: a list of (kind, variable, argument) for `run`."""
     n = draw(st.integers(1, 9))
     lines = []
     for _ in range(n):
@@ -133,7 +133,7 @@ Y = np.array([1.5, -0.5, 3.0, 2.0])
 
 
 def total(lines, x, y):
-    """One number in which every variable counts, each element with its own weight."""
+    """A weighted sum of all elements of all variables."""
     out = 0.0
     for k, v in enumerate(run(lines, x, y)):
         weights = np.cos(np.arange(v.size) + k).reshape(v.shape)
@@ -171,7 +171,7 @@ def test_gradients_are_those_of_the_program(lines):
             assert slope[i] == pytest.approx(want, rel=1e-9, abs=1e-9)
 
 
-# Of these steps some need values, or the layout in memory, which are not known in a trace.
+# Some of these steps need values, or the memory layout, which are unknown in a trace.
 REFUSED_IN_TRACES = {"mask", "reshape", "ravel"}
 
 
@@ -198,7 +198,7 @@ def test_programs_mean_the_same_traced(lines):
 
 
 class Lexical(np.ndarray):
-    """Complex numbers that compare by their real parts."""
+    """Complex numbers that are compared by their real parts."""
 
     def __gt__(self, other):
         return self.real.view(np.ndarray) > other
@@ -297,7 +297,7 @@ def test_read_only_views():
     np.testing.assert_array_equal(x.numpy(), 1.0)
 
 
-def test_a_view_of_a_leaf_writes_through_without_recording():
+def test_writes_to_a_view_of_a_leaf_are_not_recorded():
     w = wg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     with wg.no_grad():
         w[0] -= 1.0

@@ -1,4 +1,4 @@
-"""Joining and splitting against NumPy's, on arrays and tensors, with derivatives."""
+"""Joining and splitting agree with NumPy, on arrays and tensors, with derivatives."""
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_pieces_of_a_split_are_views():
         lambda x: np.insert(x, 1, [1.0, 2.0, 3.0, 4.0], axis=0),
     ],
 )
-def test_refuses_what_numpy_refuses(call):
+def test_raises_where_numpy_raises(call):
     with pytest.raises(ValueError):
         call(np.zeros((2, 3)))
     with pytest.raises(ValueError):
@@ -141,7 +141,7 @@ def test_index_errors_are_numpys():
             call(wg.tensor(np.zeros(3)))
 
 
-def test_a_long_stack_is_one_line():
+def test_long_stack_is_one_node():
     def f(x):
         return np.sum(np.stack([x[i] for i in range(len(x))]) ** 2)
 

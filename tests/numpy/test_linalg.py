@@ -1,4 +1,4 @@
-"""Linear algebra: values are NumPy's, derivatives those of differences, errors are LinAlgErrors.
+"""Linear algebra: values of NumPy, derivatives by finite differences, errors are LinAlgErrors.
 
 Every entry of CASES runs on plain arrays, where NumPy answers, on tensors, and through check_grads,
 in both modes and to second order.  Singular vectors and eigenvectors are free in sign or phase, so
@@ -40,7 +40,7 @@ def positive(x):
 
 
 def apart(x):
-    """Hermitian, with eigenvalues that are not close to each other."""
+    """A Hermitian matrix with well separated eigenvalues."""
     return hermitian(x) + np.diag(np.arange(x.shape[-1]) * 3.0)
 
 
@@ -241,7 +241,7 @@ def test_determinants_of_a_batch_with_singular_ones(rng):
 
 @pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 0.0])
 def test_second_derivatives_near_singular_matrices(small, rng):
-    """Minors are the reference: none of them is small."""
+    """The reference are minors, none of which is small."""
     u, v = (la.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
     a = u @ np.diag([1.0, 0.5, small]) @ v
     hessian = wg.hessian(la.det)(a)
@@ -332,8 +332,8 @@ def test_expm(rng):
     check_grads(lookup("expm"), [a], order=1)
 
 
-def test_a_missing_mode_is_derived_for_several_outputs(rng):
-    """The engine transposes the one rule that is stated, to second order."""
+def test_missing_mode_is_derived_for_several_outputs(rng):
+    """The engine derives the missing rule, to second order."""
     eigh = lookup("eigh")
     forward = Opaque(eigh.run, name="eigh forward", jvp=eigh.jvp_rule, trusted=True)
     backward = Opaque(eigh.run, name="eigh backward", vjp=eigh.vjp_rule, trusted=True)
@@ -402,7 +402,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_error(name):
     cls, f = REFUSED[name]
     with np.errstate(all="ignore"), pytest.raises(cls, match=r"test_linalg\.py") as caught:
         f(wg.tensor(ONES, requires_grad=True))
@@ -411,7 +411,7 @@ def test_refused(name):
         assert isinstance(caught.value, la.LinAlgError) and isinstance(caught.value, OperandError)
 
 
-def test_state_is_unharmed_by_a_refusal():
+def test_errors_do_not_change_state():
     x = wg.tensor(4 * np.eye(2), requires_grad=True)
     for _ in range(2):
         with pytest.raises(la.LinAlgError):
@@ -420,7 +420,7 @@ def test_state_is_unharmed_by_a_refusal():
     np.testing.assert_allclose(x.grad.numpy(), np.full((2, 2), 0.25))
 
 
-def test_plain_arrays_are_numpys_own():
+def test_plain_arrays_give_the_results_of_numpy():
     assert type(wnp.linalg.det(np.eye(2))) is np.float64
     with pytest.raises(la.LinAlgError) as caught:
         wnp.linalg.inv(ONES)

@@ -174,7 +174,7 @@ def test_functions_that_depend_on_the_choice(name, rng):
     assert np.isnan(wg.jit(wg.grad(f))(x)).any()
 
 
-def test_third_derivatives_are_refused(rng):
+def test_third_derivatives_are_an_error(rng):
     v = rng.normal(size=(3, 3))
     v = v + v.T
 

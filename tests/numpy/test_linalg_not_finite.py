@@ -1,4 +1,4 @@
-"""Matrices with infinity or NaN: what iterates refuses them, eager and compiled.
+"""Matrices with infinity or NaN: iterative algorithms raise, eager and compiled.
 
 LAPACK's iterations may never end with infinity, return numbers, or write to the terminal
 ("On entry to DLASCL ..."); so nothing is asked of it.
@@ -58,7 +58,7 @@ def spoiled(n, value):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_an_eager_run_refuses_them(name):
+def test_eager_runs_raise(name):
     for n in (3, 12):
         for value in (np.inf, -np.inf, np.nan):
             refuses(FUNCTIONS[name], wg.tensor(spoiled(n, value)), name)
@@ -67,7 +67,7 @@ def test_an_eager_run_refuses_them(name):
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("n", [3, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [f for f in FUNCTIONS if f not in VALUED])
-def test_a_compiled_program_refuses_them(name, n):
+def test_compiled_programs_raise(name, n):
     f = wg.jit(FUNCTIONS[name])
     for value in (np.inf, np.nan):
         refuses(f, spoiled(n, value), name)

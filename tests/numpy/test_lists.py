@@ -1,4 +1,4 @@
-"""Lists of tensors in the place of arrays, in every function of `wengert.numpy`."""
+"""Lists of tensors instead of arrays, in every function of `wengert.numpy`."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import wengert.numpy as wnp
 from wengert._engine.tensor.operand_conversion import SEQUENCES
 from wengert.errors import ConversionError, TraceError
 
-# What is refused in functions that are not converted.
+# Errors in functions that are not converted.
 pytestmark = pytest.mark.usefixtures("unconverted")
 
 X = np.array([2.0, 1.0, 3.0])
@@ -19,7 +19,7 @@ LISTS = {
     "of rows": lambda t: [t, 2.0 * t],
 }
 MORE = ((), (X,), (1,), (0.5,), (np.array([[2.0, 1.0], [0.5, 3.0]]),))
-# What a graph cannot know, what is not a function of an array, and what NumPy itself refuses.
+# Functions that cannot be traced, that do not take arrays, or for which NumPy raises too.
 NOT_MEANT = """asarray_chkfinite asmatrix block bmat compress copyto extract fill_diagonal
     from_dlpack frombuffer info intersect1d isneginf isposinf ix_ place polydiv
     polyint put put_along_axis putmask empty_like
@@ -44,7 +44,7 @@ def leaves(x):
 @pytest.mark.sample(118)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("ours", "theirs"), list(functions()))
-def test_a_list_is_the_array_of_it(ours, theirs):
+def test_lists_are_converted_to_arrays(ours, theirs):
     for make in LISTS.values():
         array = np.array([np.asarray(row) for row in make(X)])
         for more in MORE:
@@ -108,8 +108,8 @@ def test_dtypes_of_r_():
 
 
 @pytest.mark.parametrize("name", ["mean", "std", "var", "norm", "append", "dot", "r_", "c_"])
-def test_numpys_own_say_which_function_to_call(name):
-    # NumPy does not look into these lists, and gives no chance to; it must not be silent.
+def test_functions_of_numpy_name_the_function_to_call(name):
+    # NumPy does not dispatch on the elements of these lists; an error must be raised.
     remedy = rf"wengert\.numpy\.(linalg\.)?{name}"
     if name == "dot":  # of C: no call of Python says who asks
         remedy = r"np\.stack"

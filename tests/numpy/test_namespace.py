@@ -1,4 +1,4 @@
-"""wengert.numpy has every name of NumPy's, and says of each function what tensors do for it."""
+"""wengert.numpy has all names of NumPy, and each function supports tensors or raises."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ import wengert.numpy as wnp
 from wengert._engine.tensor.numpy_protocols import FUNCTIONS
 from wengert.numpy import SUBMODULES
 
-# Functions that dispatch and mean nothing for tensors: they are refused, by name.
+# Functions that dispatch but have no meaning for tensors: errors that name them.
 NOT_FOR_TENSORS = set("busday_count busday_offset is_busday datetime_as_string".split())
 DISPATCHING = [
     n for n in sorted(dir(np)) if hasattr(getattr(np, n), "_implementation") and n[0] != "_"
@@ -26,7 +26,7 @@ def test_every_function_of_numpy_takes_tensors(name):
     assert known or name in NOT_FOR_TENSORS
 
 
-def test_what_is_not_for_tensors_says_so():
+def test_unsupported_functions_raise():
     with pytest.raises(TypeError, match="busday_count"):
         np.busday_count(wg.tensor([1.0]), wg.tensor([2.0]))
 
@@ -39,7 +39,7 @@ def test_every_name_of_numpy_is_there():
         _ = wnp.no_such_name
 
 
-def test_what_users_expect_is_numpys():
+def test_other_names_are_those_of_numpy():
     assert wnp.pi is np.pi and wnp.newaxis is None and wnp.inf == np.inf and wnp.e == np.e
     assert np.isnan(wnp.nan)
     for name in """float64 float32 int64 bool_ complex128 finfo iinfo errstate dtype ndarray
@@ -48,7 +48,7 @@ def test_what_users_expect_is_numpys():
         assert getattr(wnp, name) is getattr(np, name), name
 
 
-def test_no_two_modules_define_the_same_name():
+def test_modules_define_distinct_names():
     seen = {}
     for info in pkgutil.iter_modules(wnp.__path__):
         if info.name in SUBMODULES:

@@ -1,4 +1,4 @@
-"""NumPy's own functions of lists of tensors: what the error says to write is right.
+"""NumPy's own functions of lists of tensors: the code that the error suggests is correct.
 
 Why they cannot work as they are is shown here too (docs/design/0016-plain-numpy-lists.md).
 """
@@ -15,7 +15,7 @@ import wengert as wg
 import wengert.scipy.special
 from wengert.errors import ConversionError, TraceError
 
-# What is refused in functions that are not converted.
+# Errors in functions that are not converted.
 pytestmark = pytest.mark.usefixtures("unconverted")
 
 X = np.array([2.0, 1.0, 3.0])
@@ -89,7 +89,7 @@ LISTS = [
 
 
 def evaluated(text, x):
-    """The value of an expression, whose source can be found, as that of a file can."""
+    """The value of an expression, whose source can be found like that of a file."""
     place = f"<expression {text}>"
     linecache.cache[place] = (len(text), None, text.splitlines(True), place)
     names = {"x": x, "plain": np.array([1.0, 2.0, 4.0]), "items": [x[0], x[1]]}
@@ -98,7 +98,7 @@ def evaluated(text, x):
 
 @pytest.mark.sample(26)
 @pytest.mark.parametrize("text", LISTS)
-def test_the_line_to_write_is_named_and_right(text):
+def test_suggested_code_is_correct(text):
     wanted = evaluated(text, X)
     said = []
     for error, call in (
@@ -142,7 +142,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize("text", WRITES)
-def test_what_is_written_to_is_made_a_tensor(text):
+def test_suggested_code_for_writes_creates_a_tensor(text):
     code = "def f(x):\n    plain = np.array([1.0, 2.0, 4.0])\n    {}\n    return plain * x\n"
 
     def function(made):
@@ -163,14 +163,14 @@ def test_what_is_written_to_is_made_a_tensor(text):
     wg.check_grads(lambda x: np.sum(done(x) ** 2), (X,), order=1)
 
 
-def test_a_traced_index_of_a_plain_array():
+def test_traced_index_of_a_plain_array():
     plain = np.array([1.0, 2.0, 4.0])
     with pytest.raises(TraceError, match=r"wengert\.tensor\(plain\)\[n\].*static_argnames='n'"):
         wg.trace(lambda n: plain[n])(1)
     assert wg.trace(lambda n: wg.tensor(plain)[n])(1)(2) == 4.0
 
 
-def test_a_step_of_a_traced_number():
+def test_traced_step():
     for f in (math.floor, math.ceil, math.trunc):
         with pytest.raises(TraceError, match=rf"np\.{f.__name__}\(x\)"):
             wg.trace(f)(1.5)
@@ -197,7 +197,7 @@ def test_without_source():
         wg.grad(names["f"])(X)
 
 
-def test_what_has_no_such_line():
+def test_cases_without_a_suggestion():
     for f, remedy in (
         (lambda x: np.arange(x[0], x[1]), r"np\.linspace"),
         (lambda x: np.ma.array([x[0], x[1]]), r"np\.where"),
@@ -210,7 +210,7 @@ def test_what_has_no_such_line():
 
 
 class Asked:
-    """An element that says of everything that NumPy asks for."""
+    """An element that reports the attributes that NumPy reads."""
 
     dtype = np.dtype(float)
 
@@ -248,12 +248,12 @@ def test_numpy_asks_elements_for_an_array_only():
         asked.seen.clear()
         function([asked], [asked])
         assert set(asked.seen) == {"array"}
-    # As objects: the mean takes the dtype of the sum of the objects, and makes a number of it.
+    # As objects: the mean converts the sum of the objects to its dtype.
     with pytest.raises(TypeError, match="the derivative would be lost"):
         np.mean([asked, asked])
 
 
-def test_a_subclass_of_arrays_is_lost_in_a_list():
+def test_array_subclasses_are_lost_in_lists():
     x = np.zeros(2).view(Subclass)
     assert type(np.asanyarray(x)) is Subclass
     assert type(np.asanyarray([x, x])) is np.ndarray

@@ -1,4 +1,4 @@
-"""Polynomials and sets against NumPy's, on arrays and tensors, with derivatives."""
+"""Polynomials and sets agree with NumPy, on arrays and tensors, with derivatives."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ CASES = {
 def test_agrees_with_numpy(name, agree):
     order = 2 if name.startswith("poly") else 1
     if name in ("union1d", "intersect1d", "setxor1d", "setdiff1d"):
-        # Equal elements part when one of them moves, so differences are taken of distinct ones.
+        # Finite differences need distinct elements: equal ones become unequal if one is varied.
         f = CASES[name]
         np.testing.assert_array_equal(f(np, wg.tensor(P), Q, wg.tensor(X)).numpy(), f(np, P, Q, X))
         if name != "intersect1d":
@@ -68,7 +68,7 @@ def test_polyfit(rng):
     np.testing.assert_allclose(jac, np.linalg.pinv(np.vander(x, 3)), atol=1e-10)
 
 
-def test_refusals():
+def test_errors():
     x = wg.tensor(P)
     for bad in (
         lambda: np.polyder(x, -1),

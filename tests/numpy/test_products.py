@@ -1,4 +1,4 @@
-"""Products: values are NumPy's, derivatives those of differences; contractions of every pattern."""
+"""Products: values of NumPy, derivatives by finite differences; contractions of all patterns."""
 
 import numpy as np
 import pytest
@@ -186,12 +186,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_error(name):
     with pytest.raises(ShapeError, match=r"test_products\.py"):
         REFUSED[name](wg.tensor(np.ones((3, 4)), requires_grad=True))
 
 
-def test_plain_arrays_are_numpys_own(rng):
+def test_plain_arrays_give_the_results_of_numpy(rng):
     a = rng.normal(size=(2, 3))
     for name in ("dot", "inner", "outer", "tensordot", "kron"):
         got = getattr(wnp, name)(a, a.T if name == "dot" else a)

@@ -1,4 +1,4 @@
-"""Reductions and running operations: values are NumPy's, derivatives those of differences.
+"""Reductions and cumulative operations: values of NumPy, derivatives by finite differences.
 
 `check` runs a function three ways: on plain arrays, where NumPy itself answers; on tensors, where
 value, dtype and shape must be the same; and through check_grads, both modes, second order.
@@ -101,7 +101,7 @@ def test_where_and_initial(name, rng):
         check(lambda x: getattr(np, name)(x, axis=0, initial=2.5), x)
 
 
-def test_where_leaves_out_what_is_singular():
+def test_where_excludes_singular_elements():
     x = np.array([0.0, 2.0, np.inf, np.nan])
     good = np.array([False, True, False, False])
     for f in (np.sum, np.mean, np.prod):
@@ -529,7 +529,7 @@ def test_methods_of_tensors(rng):
     assert [n for n in wnp.reductions.__all__ if not callable(getattr(wnp, n))] == []
 
 
-def test_plain_arrays_give_numpys_own(rng):
+def test_plain_arrays_give_exactly_numpys_results(rng):
     x = rng.normal(size=(3, 4))
     for name in [*REDUCTIONS, "cumsum", "cumprod", "argmax", "any", "average"]:
         got, want = getattr(wnp, name)(x), getattr(np, name)(x)

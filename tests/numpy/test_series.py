@@ -1,4 +1,4 @@
-"""numpy.polynomial: NumPy's values of tensors, derivatives in points and coefficients."""
+"""numpy.polynomial: values of NumPy for tensors, derivatives in points and coefficients."""
 
 import numpy as np
 import pytest
@@ -116,7 +116,7 @@ def test_precision_and_complex_numbers_are_kept():
     np.testing.assert_allclose(got.numpy(), np.polynomial.hermite.hermval(z, C), rtol=1e-13)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_arguments_are_errors():
     x = wg.tensor(X)
     with pytest.raises(ShapeError, match="chebgrid2d"):
         wnp.polynomial.chebyshev.chebval2d(x, x[:2], M)

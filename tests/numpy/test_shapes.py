@@ -1,4 +1,4 @@
-"""Shapes: each function against NumPy's, on arrays and tensors, and its derivatives."""
+"""Shapes: each function agrees with NumPy, on arrays and tensors, with derivatives."""
 
 import numpy as np
 import pytest
@@ -169,7 +169,7 @@ def test_order_two_passes(agree, rng):
         lambda x: np.rot90(x, axes=(0, 0)),
     ],
 )
-def test_refuses_what_numpy_refuses(call):
+def test_raises_where_numpy_raises(call):
     with pytest.raises(ValueError) as theirs:
         call(np.zeros((2, 3)))
     with pytest.raises(ValueError) as ours:

@@ -1,4 +1,4 @@
-"""Sorting, searching, distinct elements: NumPy's values; derivatives go where the element went."""
+"""Sorting, searching, unique elements: values of NumPy; derivatives follow the permutation."""
 
 import numpy as np
 import pytest

@@ -42,8 +42,8 @@ def test_reduce(ufunc, rng):
 def test_reduce_by_folding(ufunc, rng):
     x = rng.random((4, 3)) + 0.5
     check(lambda x: ufunc.reduce(x), x)
-    # Compared with the definition: NumPy 2.4's own power and arctan2 give something else along a
-    # contiguous axis on machines with AVX-512, where a vector loop reads what it is writing.
+    # Compared with the definition: NumPy 2.4's own power and arctan2 are wrong along a contiguous
+    # axis on machines with AVX-512, where a vector loop reads elements that it has overwritten.
     rows = ufunc.reduce(wg.tensor(x), axis=1, keepdims=True)
     np.testing.assert_allclose(rows, functools.reduce(ufunc, x.T)[:, None], rtol=1e-14)
     with pytest.raises(ValueError, match="reorderable"):
@@ -191,7 +191,7 @@ def test_at_of_one_operand_and_of_views():
     np.testing.assert_array_equal(x.grad, [1.0, 1.0, -1.0])
 
 
-def test_at_refuses_what_would_lose_a_derivative():
+def test_at_raises_if_a_derivative_would_be_lost():
     v = wg.tensor([1.0], requires_grad=True)
     with pytest.raises(ConversionError, match="plain array"):
         np.add.at(np.zeros(3), [0], v)
@@ -219,7 +219,7 @@ AT = [
 
 
 def test_at_with_positions_that_are_not_known():
-    """Repeated or not: visits happen in order, in graphs and compiled as in NumPy."""
+    """Repeated indices are processed in order, in graphs and compiled as in NumPy."""
 
     def every(x, i, v):
         found = []
@@ -274,7 +274,7 @@ def test_out_is_the_tensor_given():
         np.add(x, y, out=wg.tensor([0, 0]))
 
 
-def test_out_casts_to_its_own_dtype():
+def test_out_casts_to_its_dtype():
     z = wg.tensor(np.zeros(2, np.float32))
     x = wg.tensor([1.0, 2.0], requires_grad=True)
     np.multiply(x, x, out=z)
@@ -283,7 +283,7 @@ def test_out_casts_to_its_own_dtype():
     assert x.grad.dtype == np.float64
 
 
-def test_where_of_a_plain_call():
+def test_where_argument_of_plain_calls():
     x = np.array([0.0, 2.0, -1.0])
 
     def f(x):
@@ -296,7 +296,7 @@ def test_where_of_a_plain_call():
     assert value == pytest.approx(14.0 + np.log(2.0))
 
 
-def test_where_keeps_the_dtype_and_serves_every_output():
+def test_where_argument_keeps_the_dtype_for_all_outputs():
     x, mask = wg.tensor([1.25, -2.5]), np.array([True, False])
     assert np.add(wg.tensor([1, 2]), 1, where=mask).dtype == np.int64
     assert np.less(x, 2.0, where=mask).dtype == bool
@@ -313,7 +313,7 @@ def test_dtype_of_a_plain_call():
 
 
 @pytest.mark.parametrize("op", [operator.iadd, operator.imul, operator.isub, operator.itruediv])
-def test_in_place_into_a_plain_array_is_refused(op):
+def test_in_place_operations_on_plain_arrays_are_an_error(op):
     plain = np.ones(2)
     with pytest.raises(ConversionError, match="plain array"):
         op(plain, wg.tensor([1.0, 2.0], requires_grad=True))
@@ -322,7 +322,7 @@ def test_in_place_into_a_plain_array_is_refused(op):
     assert type(plain) is np.ndarray
 
 
-def test_a_ufunc_without_two_operands_has_no_fold():
+def test_only_binary_ufuncs_can_be_reduced():
     for call in (np.exp.reduce, np.exp.accumulate, np.modf.reduce):
         with pytest.raises((TypeError, ValueError)):
             call(wg.tensor([1.0]))

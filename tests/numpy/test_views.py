@@ -1,4 +1,4 @@
-"""Views: what NumPy's views show and write through, those of tensors do, eager, traced, compiled.
+"""Views of tensors share memory like those of NumPy: eager, traced and compiled.
 
 Each view is written to (or its base is), and the base (or the view) compared with NumPy's own;
 where NumPy refuses to write, so do tensors.  Random programs of views: test_inplace.py.
@@ -68,7 +68,7 @@ VIEWS = {
     "einsum dtype": lambda v: np.einsum("ij...->ji...", v, dtype=np.complex128),
     "einsum of einsum": lambda v: np.einsum("ji...->ij...", np.einsum("ij...->ji...", v))[1:].T,
     "einsum thrice": lambda v: np.einsum("iii->i" if v.ndim == 3 else "ii->i", v),
-    # These are copies: what is written to them is not in the base.
+    # These are copies: writes do not change the base.
     "einsum sum": lambda v: np.einsum("ij...->i...", v) if v.ndim > 1 else v,
     "copy": lambda v: v.copy(),
     "flatten": lambda v: v.flatten(),
@@ -113,7 +113,7 @@ def written_below(view):
 
 
 def outcome(f, x):
-    """The result, or that it is refused."""
+    """The result, or the type of the error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -240,7 +240,7 @@ def test_parts_of_complex_numbers_are_assigned():
 
 
 def test_reshapes_may_be_written_to_in_graphs():
-    """Whether the other array shows it is not known there: using that is refused."""
+    """Whether the arrays share memory is unknown in a trace: reading the other one is an error."""
 
     def alone(x):
         r = (x * 2.0).reshape(-1)
