@@ -1,6 +1,8 @@
 """Normalization over batches, samples, groups, layers and neighbors; dropout.
 
-Only evaluation mode is supported: in training mode nodes would update statistics.
+BatchNormalization, InstanceNormalization, GroupNormalization, LayerNormalization,
+MeanVarianceNormalization, LRN and Dropout.  Only evaluation mode is supported: in training mode
+nodes would update statistics.
 """
 
 from __future__ import annotations
