@@ -55,8 +55,8 @@ def read_idx(path: str | os.PathLike[str]) -> Any:
     """
     data = contents(path)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _DTYPES:
-        start = data[:4].hex(" ") or "nothing"
-        raise damaged(path, f"it begins with {start} and is not an IDX file")
+        magic = data[:4].hex(" ") or "nothing"
+        raise damaged(path, f"it begins with {magic} and is not an IDX file")
     dtype, axes = np.dtype(_DTYPES[data[2]]), data[3]
     start = 4 + 4 * axes
     if len(data) < start:
