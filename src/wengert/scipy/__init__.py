@@ -1,6 +1,6 @@
-"""SciPy's names, for arrays and tensors; each subpackage is imported at first use.
+"""SciPy's functions, for arrays and tensors; each subpackage is imported at first use.
 
-dispatch      functions that call SciPy's for plain arrays
+dispatch      calls SciPy's functions for plain arrays
 register_all  imports all subpackages, which registers their operations
 fft/          scipy.fft
 integrate/    scipy.integrate

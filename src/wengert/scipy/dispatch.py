@@ -1,12 +1,12 @@
 """Dispatch of SciPy's functions that are not ufuncs to `wengert.scipy` for tensor arguments.
 
-    counterpart     SciPy's own where no tensor is among the arguments, else the function below it
+    counterpart     calls SciPy's function if no argument is a tensor, else the decorated function
     floating        an operand as an array or tensor of floating or complex numbers
-    known_length    a length that the function has to know while a graph is built
-    zero_if_zero    quotients that are 0 where the divisor is
+    known_length    a length that must not be symbolic
+    zero_if_zero    quotients that are 0 where the divisor is 0
 
-SciPy's functions do not look at what they are given, as NumPy's do: a tensor comes to the functions
-here under the name `wengert.scipy` only.  It may stand in a list or tuple among the arguments.
+Unlike NumPy's functions, SciPy's do not dispatch on their arguments: tensors have to be passed to
+the functions of `wengert.scipy`.  A tensor may also be an element of a list or tuple.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 
 from ..errors import TraceError, at, user_line
 
-_OURS = (Handle, Dim)
+_TENSOR_TYPES = (Handle, Dim)
 
 
 def holds_tensors(x: Any) -> bool:
     """Whether a tensor, or a symbolic size, is among the leaves of lists and tuples."""
     if isinstance(x, list | tuple):
         return any(map(holds_tensors, x))
-    return isinstance(x, _OURS)
+    return isinstance(x, _TENSOR_TYPES)
 
 
 def counterpart(theirs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Call `theirs` of plain arrays, and the function below of anything else (a decorator)."""
+    """Decorator: call `theirs` if no argument is a tensor, else the decorated function."""
 
-    def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(ours: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(ours)
         def public(*args: Any, **kwargs: Any) -> Any:
             if any(map(holds_tensors, args)) or any(map(holds_tensors, kwargs.values())):
@@ -47,18 +47,18 @@ def counterpart(theirs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
         return public
 
-    return enter
+    return decorate
 
 
 def _as_tensors(result: Any) -> Any:
-    """Arrays that depend on no tensor after all are constants, so that all results are tensors."""
+    """Convert results that do not depend on a tensor, so that all results are tensors."""
     if isinstance(result, tuple):
         return tuple(map(_as_tensors, result))
     return as_tensor(result) if isinstance(result, np.ndarray | np.generic) else result
 
 
 def floating(x: Any) -> Any:
-    """`x` as an array or tensor of floating or complex numbers; integers in double."""
+    """`x` as an array or tensor of floating or complex numbers; integers become float64."""
     x = as_array(x)
     return x if x.dtype.kind in "fc" else casts.astype(x, float)
 
@@ -69,17 +69,17 @@ def known_length(n: Any, what: str) -> int:
     Raises
     ------
     TraceError
-        It is a symbolic size: what the function does is not the same for all sizes.
+        It is a symbolic size, and the function is not the same for all sizes.
     """
     if isinstance(n, Dim):
         raise TraceError(
-            f"{what} of {n} elements: what it does depends on their number, which is not known "
-            f"while a graph for all sizes is built. Trace with a number{at(user_line())}."
+            f"{what} of symbolic length {n}: the computation depends on the length. Trace with a "
+            f"number{at(user_line())}."
         )
     return int(n)
 
 
 def zero_if_zero(x: Any, divisor: Any) -> Any:
-    """x / divisor, and 0 where the divisor is 0, in value and derivative."""
+    """x / divisor, and 0 with derivative 0 where the divisor is 0."""
     pole = value_of(divisor) == 0
     return choose(pole, 0.0, x / choose(pole, 1.0, divisor))

@@ -244,7 +244,7 @@ def _taylor_step(
         )
         middle_term = box.times(second, middle)
         for d, (p, q) in enumerate(zip(c.slopes, ab_slopes, strict=True)):
-            if p or q:  # the slope of c - (a + b + 1) z, which is not an integer
+            if p or q:  # the step of c - (a + b + 1) z, whose coefficient is not an integer
                 of_step = box.times(second, LinearParameter(Decimal(0), _unit(len(ab_slopes), d)))
                 middle_term = [
                     x + (p - q * z) * y for x, y in zip(middle_term, of_step, strict=True)
