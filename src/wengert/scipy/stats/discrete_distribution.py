@@ -179,7 +179,7 @@ class Discrete(Distribution):
         value = values(x) if not isinstance(x, int | float) else x
         if not isinstance(value, np.ndarray | np.generic | int | float):
             raise TraceError(
-                f"{self.name} is a sum whose number of terms depends on the values of its "
+                f"{self.name} is a sum whose number of terms varies with the values of its "
                 f"parameters, which are not known while tracing. Compute it outside of the traced "
                 f"function, or pass integer parameters as numbers{at(user_line())}."
             )
