@@ -27,7 +27,7 @@ class Program:
     slots: int = 0
     constants: tuple = ()
     requirements: tuple = ()
-    long: object = 0
+    work_bytes: object = 0
     body: object = field(default=None, repr=False)
 
 

@@ -27,7 +27,7 @@ def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own, that is not made yet."""
     path = tmp_path / "cache"
     monkeypatch.setenv("WENGERT_CACHE", str(path))
-    for name, value in (("enabled", None), ("limit", 512 << 20), ("unswept", 0)):
+    for name, value in (("enabled", None), ("limit", 512 << 20), ("written_bytes", 0)):
         monkeypatch.setattr(disk_cache._CacheState, name, value)
     for name, value in (("hits", 0), ("misses", 0), ("problem", "")):
         monkeypatch.setattr(disk_cache._CacheState, name, value)
@@ -153,7 +153,7 @@ def test_off(folder, monkeypatch):
     for word, on in (("0", False), ("off", False), ("1", True), ("", True), ("/x", True)):
         monkeypatch.setenv("WENGERT_CACHE", word)
         assert wg.cache.enabled() is on
-    with pytest.raises(wg.errors.ArgumentError, match="no decision"):
+    with pytest.raises(wg.errors.ArgumentError, match="give True to store"):
         wg.cache.enabled(1)
 
 

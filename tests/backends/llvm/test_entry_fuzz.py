@@ -205,7 +205,7 @@ def test_whatever_is_given(rng, tmp_path, group, lenient, strided):
     simple = [t.rstrip("*") for t in texts if t.count(",") == 0]
     arrays_at = {k for k, t in enumerate(texts) if "[" in t} if strided else ()
     made = program(texts, simple, copy_inputs, strided=arrays_at)
-    code, misses = code_of(made, lenient=lenient), []
+    code, misses = code_of(made, accept_python_numbers=lenient), []
     entry = make_entry(made, code, lambda *args: misses.append(args), never)
     taken = 0
     for _ in range(500):
@@ -272,7 +272,10 @@ def _entries():
                 made = program([text], ["float64"], nothing)
                 misses = []
                 entry = make_entry(
-                    made, code_of(made, lenient=lenient), lambda x, m=misses: m.append(x), None
+                    made,
+                    code_of(made, accept_python_numbers=lenient),
+                    lambda x, m=misses: m.append(x),
+                    None,
                 )
                 _MADE.append((text, entry, made, misses))
     return _MADE

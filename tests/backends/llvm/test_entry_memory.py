@@ -86,7 +86,7 @@ def without_memory():
 def of_numbers():
     kinds = ["float64*", "int64*", "complex128*", "bool*"]
     made = program(kinds, kinds, copy_inputs)
-    return caught(entry_of(made, numbers=True), 1.5, 2**40, 1j, True)
+    return caught(entry_of(made, python_results=True), 1.5, 2**40, 1j, True)
 
 
 WAYS = {
@@ -315,7 +315,7 @@ def test_the_lock_is_let_go_for_long_work_only():
     assert held(["float64[10]"], ["bool"], short) == [True]
     assert held(["float64[10000]"], ["bool"], long) == [False]
     assert held(["float64[n]"], ["bool", "float64[100,n]"], short, np.zeros(1000)) == [True, False]
-    cubic = held(["float64[n]"], ["bool"], short, np.zeros(100), long=dim("n**3"))
+    cubic = held(["float64[n]"], ["bool"], short, np.zeros(100), work_bytes=dim("n**3"))
     assert cubic == [True, False]
 
 

@@ -165,7 +165,7 @@ def test_names_are_read_from_every_format(system: str) -> None:
 
 
 def test_what_is_no_object_file_is_said() -> None:
-    with pytest.raises(ValueError, match="no object file"):
+    with pytest.raises(ValueError, match="not an ELF, Mach-O or COFF object file"):
         symbols_of(b"\0" * 100)
 
 

@@ -441,7 +441,7 @@ def test_calls_that_overlap_do_not_lose_the_number():
 
 def test_a_blas_that_is_not_known_is_left_alone():
     module = ModuleBuilder()
-    blas_threads.emit_blas_threads(module, known=False)
+    blas_threads.emit_blas_threads(module, available=False)
     code = compiled(module)
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(code.address("wengert_blas_enter"))(1, 1)
     ctypes.CFUNCTYPE(None)(code.address("wengert_blas_leave"))()

@@ -4,7 +4,7 @@ tape.py                  which nodes a pass visits
 reverse.py               the backward pass; forward.py forward mode
 cotangent_space.py       cotangents in the space of their primal
 accumulation_buffers.py  arrays that cotangents are added into
-buffer_ownership.py      results that nobody else refers to
+buffer_ownership.py      results without other references
 large_cotangents.py      cotangents of large arrays by native kernels
 strong_zeros.py          zero cotangents of branches that were not taken
 overflows.py             derivatives of values that overflowed

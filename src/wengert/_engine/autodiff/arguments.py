@@ -105,7 +105,7 @@ class Variables:
         return pytree.unflatten(self.structure, leaves)
 
     def like(self, bars: Sequence[Any]) -> list[Any]:
-        """Handles where handles were given; others unchanged."""
+        """Handles if handles were given; others unchanged."""
         return [
             wrap_constant(bar) if isinstance(self.leaves[i], Handle) else bar
             for i, bar in zip(self.slots, bars, strict=True)

@@ -143,7 +143,7 @@ class BatchedGraph:
             yield stem
 
     def _from_outside(self, node: Node) -> Any:
-        """The value of a node that depends on no placeholder: plain unless it is recorded."""
+        """The value of a node independent of all placeholders: plain unless it is recorded."""
         if node.value is None or (self.inside_trace and not isinstance(node, ConstantLeaf)):
             return wrap(node)
         if type(node) is Node and self.record and self._is_recorded(node):

@@ -48,7 +48,7 @@ def pushforward(
     outputs : sequence of Node
         The nodes whose tangents are computed.
     tangents : mapping from Node
-        The tangent of each input, of its shape and dtype.
+        The tangent of each input, with its shape and dtype.
     record : bool, optional
         Whether the derivative is to be differentiable itself; by default exactly when something
         recorded that is not an input takes part.
@@ -115,7 +115,7 @@ def pushforward(
 def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded: bool) -> list[Any]:
     """The tangents as the transpose of the backward pass, whose rules can compute limits.
 
-    The seeds may be any numbers but zero, so that a cotangent that has to vanish is noticed.
+    The seeds may be any nonzero numbers, so that a cotangent that must vanish is noticed.
     """
     with enable_grad():
         seeds = {n: fresh(_numbers(n.value)) for n in dict.fromkeys(outputs)}
@@ -157,7 +157,7 @@ def _eager_pass(
     outputs: Sequence[Node],
     closed: bool,
 ) -> dict[Node, Any]:
-    """The forward pass on values; its nodes have the user's lines if these are noted."""
+    """The forward pass on values; its nodes have the user's lines if these are recorded."""
     stem = innermost_session() if ctx.recorded else None
     if stem is None:
         return _run_pass(tape, tangents, ctx, outputs, closed=closed)

@@ -5,7 +5,7 @@ on variables at zero and differentiated.  The derivative of a linear rule does n
 variables.  If it does (a cotangent that is clipped, squared, divided by its norm), there is no
 transpose, and the result would be the derivative of the rule at zero.
 
-    check_linear    refuses a rule whose transpose depends on what it was recorded on
+    check_linear    rejects a rule whose transpose depends on the point of the recording
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> No
 
 
 def _used(node: Node) -> list[Node]:
-    """The operands of a node; of a loop only those that its body uses."""
+    """The operands of a node; for a loop only those that its body uses."""
     args = node.args
     body = node.params.get("body")
     if isinstance(body, Body) and len(body.inputs) <= len(args):

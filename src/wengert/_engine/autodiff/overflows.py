@@ -112,7 +112,7 @@ def stabilised(
 
 
 def _acts(node: Node) -> bool:
-    """Whether a node has side effects or is written to in place."""
+    """Whether a node has side effects or is written in place."""
     hooked = node.info is not None and node.info.hooks is not None
     return bool(hooked or node.op.effects.side_effect or node.version is not None)
 

@@ -65,7 +65,7 @@ class Result:
         return pullback(live, self.targets, recorded, self.tape, closed=self.closed)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
-        """Tangents of the outputs, None for one that depends on no variable."""
+        """Tangents of the outputs; None for outputs that do not depend on a variable."""
         dots = dict(zip(self.targets, tangents, strict=True))
         recorded = self.recorded or _any_recorded(dots)
         live = [n for n in self.out_nodes if type(n) is Node]

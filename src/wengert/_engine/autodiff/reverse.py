@@ -8,7 +8,7 @@ If nothing outside records, the rules run on plain arrays and the pass is not re
 they run on handles, and the pass is itself recorded on the tape.
 
 If the result contains NaN, the pass is repeated *guarded*: a cotangent that is exactly zero then
-gives zero whatever it is multiplied with, so that a branch that was not taken does not turn the
+times anything is zero, so that a branch that was not taken does not turn the
 derivative into NaN.  If an operation declares that its rule has limits, a third pass is recorded
 (ops/linalg/degenerate_eigenvalues.py).  If a value overflowed, the graph is rewritten into a stable
 form first (overflows.py).  The common case pays for this with one check of result and outputs.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 Bars = dict[Node, Any]
-PROBE = RuleContext(recorded=True)  # a rule run on handles, to see what linear map it is
+PROBE = RuleContext(recorded=True)  # a rule run on handles, to determine its linear map
 
 
 def pullback(
@@ -62,7 +62,7 @@ def pullback(
     Parameters
     ----------
     seeds : mapping from Node
-        The cotangent of each output, of its shape and dtype.
+        The cotangent of each output, with its shape and dtype.
     targets : sequence of Node
         The nodes to differentiate with respect to.
     record : bool, optional
@@ -160,7 +160,7 @@ def _traced_pass(
 
 
 def _seed_node(t: Array, node: Node) -> Any:
-    """A scalar cotangent as a node, so that what is broadcast from it stays one number."""
+    """A scalar cotangent as a node, so that broadcasts of it remain one number."""
     if isinstance(t, np.generic) and type(node.spec) is Spec:
         return uniform(Spec((), t.dtype), t.item())
     return t
@@ -189,7 +189,7 @@ class _PassState:
         self.plan = None
         self.stem = None
         self.closed = False
-        self.seen: list[Any] | None = None  # the cotangents that rules were given, if recorded
+        self.seen: list[Any] | None = None  # the cotangents passed to rules, if recorded
 
 
 def _run_pass(
@@ -202,7 +202,7 @@ def _run_pass(
 ) -> Bars:
     state = _PassState(tape, seeds, chosen, ctx)
     state.closed, state.seen = closed, seen if ctx.recorded else None
-    stem = innermost_session() if ctx.recorded else None  # for the user's lines, if noted
+    stem = innermost_session() if ctx.recorded else None  # for the user's lines, if recorded
     if stem is None:
         return _walk(tape, state)
     state.stem = stem
@@ -224,7 +224,7 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
             continue
         if t.size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.buffers):
             continue
-        # What `_visit` would do for an elementwise operation of one or two real operands, written
+        # The steps of `_visit` for an elementwise operation of one or two real operands, written
         # out: calls and loops would double the time of an eager backward pass.
         a = node.args[0]
         if len(pulls) == 1:
@@ -395,7 +395,7 @@ def has_nan(bar: Any) -> bool:
 
 
 def probe(spec: Spec) -> Node:
-    """A variable at zero, to see what linear map a rule is."""
+    """A variable at zero, to determine the linear map of a rule."""
     zero = zeros(spec)
     return fresh(zero.node if isinstance(zero, Handle) else zero)
 

@@ -1,12 +1,12 @@
 """Strong zeros: where a derivative is guarded against 0 * inf, and the next derivative too.
 
-A branch that was not taken has the cotangent zero, and whatever it is multiplied with, the product
+A branch that was not taken has the cotangent zero, and its product with any other factor
 must be zero (docs/conventions.md, 4), also when the product is differentiated.  If values are
 known, a pass whose result contains NaN is repeated with all zeros strong.  In a graph there are no
 values, so it is decided from the nodes.
 
     TracedGuards    which rules of a traced pass are guarded, and which of its nodes may be zero
-    RecordedGuards  what is noted about a pass that was recorded with values
+    RecordedGuards  records about a pass that was recorded with values
     linear_nodes    the operands of such nodes that are (co)tangents
 """
 
@@ -33,15 +33,15 @@ _PRODUCTS = ("elementwise", "contraction")
 
 
 class TracedGuards:
-    """Where a traced pass guards against 0 * inf.
+    """The guards of a traced pass against 0 * inf.
 
     Strong zeros cost time, so they are used only if a partial derivative can be singular, or if the
     (co)tangent can be exactly zero because something was not selected: by an operation on the way,
     or by a seed with known zeros (a row of a Jacobian).
 
     Nodes computed from a (co)tangent that can be zero in this way are marked
-    (`Derivation.linear`).  The next derivative is then zero there too, in whatever order its
-    factors come: t * p contributes s * t to the cotangent of p, which is zero if t is, even if s is
+    (`Derivation.linear`).  The next derivative is then zero there too, for any order of its
+    factors: t * p contributes s * t to the cotangent of p, which is zero if t is, even if s is
     infinite.
     """
 
@@ -88,7 +88,7 @@ class TracedGuards:
 
 
 class RecordedGuards(NamedTuple):
-    """What is noted at the results of a pass that was recorded with values.
+    """Records at the results of a pass that was recorded with values.
 
     start, stop : the range of serial numbers of its nodes.
     ts : the (co)tangents that its rules took.
@@ -102,7 +102,7 @@ class RecordedGuards(NamedTuple):
 
 
 def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[Any]) -> None:
-    """Note at the results of a recorded pass which nodes belong to it."""
+    """Record at the results of a recorded pass the nodes that belong to it."""
     written = None
     for x in results:
         if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:

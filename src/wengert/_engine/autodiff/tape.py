@@ -5,7 +5,7 @@ by serial number gives a topological order, and nothing older than the oldest ta
 a target: the search stops there.  There is no recursion, so long chains of nodes are no problem.
 
 *Foreign* means that the search found something recorded that is not a target: the variable of an
-outer derivative, or a parameter.  Then the derivative itself has to be recorded, because it may be
+outer derivative, or a parameter.  Then the derivative itself must be recorded, because it may be
 differentiated; nodes that depend on foreign values only are left out.
 """
 
@@ -32,7 +32,7 @@ _serial = attrgetter("serial")
 
 
 class VariableOp(Operation):
-    """The identity on an argument of a derivative, which makes a fresh node of it.
+    """The identity on an argument of a derivative, which gives it a fresh node.
 
     Its operand is the argument's node, so an outer derivative passes through it; if that is a
     constant, the variable is a constant too once the derivative has been computed.
@@ -70,7 +70,7 @@ def fresh(x: Operand | Node) -> Node:
 
 
 class Tape(NamedTuple):
-    """Nodes in order of creation, and what is known about them.
+    """Nodes in order of creation, and their properties.
 
     wanted : the nodes that depend on a target, or None when all do.
     foreign : whether something recorded is not a target.

@@ -172,7 +172,7 @@ def axes_of_arguments(
     count: int,
     what: str,
 ) -> list[Any]:
-    """For each leaf of the arguments the batch axis, or None."""
+    """The batch axis of each leaf of the arguments, or None."""
     if type(in_axes) is int:
         return [in_axes] * count
     if isinstance(in_axes, list | tuple) and not hasattr(in_axes, "_fields"):
@@ -200,7 +200,7 @@ def _axes_of_results(
 
 
 def _spread(axes: Any, of: Any, what: str, side: str) -> list[Any]:
-    """An axis for each leaf of a container, given one for each or for a container of them."""
+    """An axis for each leaf of a container, given one axis or a container of axes."""
     leaves, _ = pytree.flatten(of)  # registers dataclasses at first use
     if axes is None or type(axes) is int:
         return [axes] * len(leaves)
@@ -302,7 +302,7 @@ def _moved(x: Any, source: int, target: int) -> Any:
 def _result(
     value: Operand | str | None, batched: bool, axis: int | None, size: Size, what: str
 ) -> Any:
-    """One result, with the batch axis where the caller wants it."""
+    """One result, with the batch axis at the position that the caller specifies."""
     if value is None:
         return None
     spec = describe(value)

@@ -1,7 +1,7 @@
 """Derived: the callables that the transformations return.
 
 `grad(f)` and the like have the name and signature of f and can be methods.  They can be pickled if
-f can, as process pools need, unlike a function defined inside a function.  A call costs no more
+f can, as process pools need, unlike a function defined inside a function.  A call takes no longer
 than that of a `functools.partial`.
 """
 

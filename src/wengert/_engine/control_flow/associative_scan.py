@@ -113,7 +113,7 @@ def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list
             f"{_WHAT}: the function returned {pytree.marked(out)} for {pytree.marked(elems)}. "
             f"Return the same containers{at(user_line())}."
         )
-    leaves = [_fronted(x, axis, "what the function returned") for x in leaves]
+    leaves = [_fronted(x, axis, "the result of the function") for x in leaves]
     for k, (x, spec) in enumerate(zip(leaves, wanted, strict=True)):
         found = numeric(x)
         if found is not None and (found.shape, found.dtype) != (spec.shape, spec.dtype):

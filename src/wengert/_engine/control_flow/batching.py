@@ -3,7 +3,7 @@
 The body is evaluated for the batch (autodiff/batch_graph.py).  A step makes batched results of
 batched operands, so the parts of the carry that are batched are found by iteration.  If the batch
 elements of a while loop take different numbers of steps, all run as long as the longest, and those
-that have ended keep their values.
+that have finished keep their values.
 
     scan, while_, choice  batching rules of the operations
     for_batch             a body for a batch
@@ -145,7 +145,7 @@ def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str
 
 
 def _ended(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
-    """A body that does nothing from a given step on; it carries the number of the step."""
+    """A body that does nothing from a given step on; it carries the step number."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
@@ -200,7 +200,7 @@ def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
 
 
 def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple[Body, Body]:
-    """A body that does nothing once the condition does not hold, and counts steps before."""
+    """A body that does nothing once the condition is false, and counts the steps before that."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
@@ -219,7 +219,7 @@ def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple
 
 
 def _any(condition: Body) -> Body:
-    """Whether the condition holds for some element."""
+    """Whether the condition holds for any element."""
     with tracing() as opened:
         opened.isolated = opened.general = True
         held = lookup("any")(wrap(condition.outputs[0]))
@@ -250,7 +250,7 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
 
 
 def _picked(which: Array, column: list[Any]) -> Any:
-    """For each batch element the result of its branch."""
+    """The result of the selected branch for each batch element."""
     ndim = len(shape_of(column[0]))
     which = lookup("reshape")(which, shape=(*shape_of(which), *[1] * (ndim - 1)))
     if which.dtype.kind == "b":

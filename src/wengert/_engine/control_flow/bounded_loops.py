@@ -6,7 +6,7 @@ of that length instead, and writes one row per step.
 
     ranges_of       the ranges of a loop's induction variables
     noted           ranges of placeholders, while a derivative is traced
-    most_steps      an upper bound of a number of steps
+    most_steps      an upper bound of the number of steps
     buffered        a forward body that carries its residuals in buffers
     from_buffers    the backward body that reads them
     merged          outputs that use the buffered loops instead of the original ones
@@ -108,7 +108,7 @@ def _is_integer(node: Node) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def buffered(forward: Body, carried: int, stacked: int, kept: int, most: int) -> Body:
-    """The body without ys, which carries the number of the step and buffers of its residuals."""
+    """The body without ys, which carries the step number and buffers of its residuals."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in forward.inputs]

@@ -66,7 +66,7 @@ class CustomRule:
         ts: Sequence[Any],
         saved: tuple[Operand, ...] | None = None,
     ) -> Sequence[Any]:
-        """The same with strong zeros: zero cotangents stay zero, whatever they multiply."""
+        """The same with strong zeros: products with zero cotangents are zero."""
         return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
 
     def dots(
@@ -83,7 +83,7 @@ class CustomRule:
         return BatchedRule(self, flags)
 
     def missing(self) -> str:
-        """What to do if it defines neither mode, for an error message."""
+        """The advice if it defines neither mode, for an error message."""
         return "Give it a rule"
 
 
@@ -163,7 +163,7 @@ class BatchedRule(CustomRule):
         groups: Sequence[tuple[Sequence[Any], Flags | None]],
         size: Any,
     ) -> list[Any]:
-        """For each result of a function of one element its value and whether it is batched."""
+        """The value of each result of a function of one element, and whether it is batched."""
         columns, places = [], []
         for g, (xs, flags) in enumerate(groups):
             for k, x in enumerate(xs):

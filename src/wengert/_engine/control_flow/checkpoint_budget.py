@@ -28,7 +28,7 @@ _UNITS = {
     "mib": 1 << 20,
     "gib": 1 << 30,
 }
-MOST_STATES = 1 << 20  # states: with blocks of as many steps, enough for any loop
+MOST_STATES = 1 << 20  # with blocks of the same number of steps, enough for any loop
 _WORD = 8  # bytes: the alignment of the parts of a state
 _BYTES = r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*"
 

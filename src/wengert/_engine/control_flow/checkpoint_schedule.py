@@ -1,22 +1,22 @@
-"""Binomial checkpointing: which states of a loop to store, and in which order to reverse its steps.
+"""Binomial checkpointing: which states of a loop to store, and in which order to reverse it.
 
-The backward pass of a loop needs what its steps computed, last step first.  There is memory for a
+The backward pass of a loop needs the values of its steps, last step first.  There is memory for a
 number of states (`slots`), the first state among them, and for the residuals of one block of steps.
 A block is recomputed from a stored state, and then reversed.  With s slots, a loop of up to
 binomial(s + r, s) blocks can be reversed so that no block is recomputed more than r times, which is
 optimal.
 
-    advance               how many steps to take from a stored state, and
+    advance               the number of steps to take from a stored state, and
     reverses_next         whether a block is reversed there, or the state stored
     distance              the steps between stored states in a loop of unknown length
-    advances              how many blocks are recomputed in all
+    advances              the total number of recomputed blocks
     stored_by_count       the states that a forward loop of known length stores
     stored_by_distance    those of a loop whose length is unknown until it has ended
     reversal              the whole schedule, action by action
-    recomputed            how many steps are recomputed
+    recomputed            the number of recomputed steps
 
 The first three are also compiled (backends/llvm/loops/checkpoint_storage.py): they are traced with
-integers of native code, and a `repeat` that emits a loop, and native loops call what results.
+integers of native code, and a `repeat` that emits a loop, and native loops call the result.
 
 A. Griewank, *Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
 differentiation* (1992); A. Griewank and A. Walther, *Algorithm 799: revolve* (2000).  If the length
@@ -34,7 +34,7 @@ import numpy as np
 
 
 def _repeat(step: Callable[..., Any], state: Sequence[int], going: Callable[..., Any]) -> Any:
-    """The state after steps, each taken while `going` of it holds."""
+    """The state after repeating a step while `going` holds for it."""
     while going(*state):
         state = step(*state)
     return state
@@ -53,7 +53,7 @@ def _repetitions(blocks: Any, slots: Any, repeat: Callable[..., Any]) -> tuple[A
 
 
 def _split(blocks: Any, slots: Any, repeat: Callable[..., Any]) -> Any:
-    """After how many blocks to store the next state, with two slots or more."""
+    """The number of blocks before the next stored state, with two slots or more."""
     times, reach, _ = _repetitions(blocks, slots, repeat)
     # binomial(slots + times - 2, slots - 1), from binomial(slots + times - 1, slots)
     with_one_slot_less = reach * slots // np.maximum(slots + times - 1, 1)
@@ -76,7 +76,7 @@ def reverses_next(length: Any, slots: Any, block: Any) -> Any:
 
 
 def advance(length: Any, slots: Any, block: Any, repeat: Callable[..., Any] = _repeat) -> Any:
-    """How many steps to take from the first state of an interval.
+    """The number of steps to take from the first state of an interval.
 
     They lead to the last block if `reverses_next`, and else to the next state to store.
     """
@@ -93,7 +93,7 @@ def distance(length: Any, slots: Any, block: Any, repeat: Callable[..., Any] = _
 
 
 def advances(blocks: int, slots: int) -> int:
-    """How many blocks are recomputed to reverse a loop, beside the runs that are reversed."""
+    """The number of blocks recomputed to reverse a loop, not counting the reversed runs."""
     if blocks < 2:
         return 0
     times, reach, _ = _repetitions(blocks, slots, _repeat)
@@ -122,10 +122,10 @@ def stored_by_distance(length: int, slots: int, block: int) -> list[int]:
 class Action(NamedTuple):
     """From the state in a slot: some steps, then either a state is stored or a block reversed.
 
-    slot : of the state to start from.
+    slot : of the first state.
     begin : the number of its step.
-    steps : how many are taken.
-    backwards : how many are then recomputed with residuals, and reversed; 0 if the state is stored.
+    steps : the number of steps to take.
+    backwards : the steps recomputed with residuals and reversed; 0 if the state is stored.
     """
 
     slot: int
@@ -153,7 +153,7 @@ def reversal(length: int, slots: int, block: int, stored: Sequence[int] = (0,)) 
 
 
 def recomputed(length: int, slots: int, block: int, stored: Sequence[int] = (0,)) -> int:
-    """How many steps are taken again to reverse a loop that has stored these states."""
+    """The number of steps repeated to reverse a loop that has stored these states."""
     if not length:
         return 0
     total = length

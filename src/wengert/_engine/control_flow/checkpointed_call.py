@@ -54,7 +54,7 @@ class Recompute(CustomRule):
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """The cotangents of the operands, from a run that waits for those of the results."""
+        """The cotangents of the operands, from a run that depends on those of the results."""
         live = [t for t in ts if t is not None]
         held = [after(_handle(x), *live) if isinstance(x, Handle) else x for x in operands]
         moving = [k for k, x in enumerate(held) if _is_inexact(x)]

@@ -1,6 +1,6 @@
 """Checkpointed loops: a loop that stores a few of its states for the backward pass.
 
-    checkpointed    args: as of the loop -> as of the loop, snapshots
+    checkpointed    args: those of the loop -> those of the loop, snapshots
 
 If the length of the loop is known before it starts, the schedule determines the states to store;
 otherwise states are stored at equal distances, and every second one is dropped when the slots are
@@ -97,7 +97,7 @@ class _SnapshotWriter:
         self.held = 0
 
     def visit(self, k: int, carry: Sequence[Any]) -> None:
-        """Store the state before a step, if the schedule says so."""
+        """Store the state before a step, if the schedule requires it."""
         if self.wanted is None:
             if k == self.held * self.distance and self.held == len(self.rows):
                 self.held = blocks_of(self.held, 2)

@@ -50,7 +50,7 @@ class Closed(NamedTuple):
     body : Body
     captured : the operands for its first inputs.
     structure : the structure of the function's result.
-    live : which leaves of the result are not None.
+    live : whether each leaf of the result is not None.
     """
 
     body: Body
@@ -99,7 +99,7 @@ def closed(
         around = current_trace()
         if not isinstance(error.__cause__, LengthsDiffer) or around is None or not around.lengths:
             raise
-        # Slices of the step may have the lengths of slices that it captured.
+        # Slices in the step may have the same lengths as captured slices.
         return _closed(fun, specs, what, hoist, twice, around)
 
 
@@ -246,7 +246,7 @@ def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) 
 
 
 def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
-    """Whether a node has to be computed in each step."""
+    """Whether a node must be computed in each step."""
     if not inside.isdisjoint(node.inputs):
         return True
     op: Any = node.op

@@ -1,4 +1,4 @@
-"""Custom calls: a call whose derivative is given by a rule, as a single node.
+"""Custom calls: a call whose derivative is defined by a rule, as a single node.
 
     custom_call    args: captured, operands -> results     a body, and the rule of its derivative
 
@@ -212,7 +212,7 @@ def _refuse_recorded(x: Array, name: str, node: Node, ctx: RuleContext) -> None:
     )
 
 
-custom_call = register(CustomCall("custom_call", "A call whose derivative is given by a rule."))
+custom_call = register(CustomCall("custom_call", "A call whose derivative is defined by a rule."))
 
 
 @custom_call.compose

@@ -1,10 +1,10 @@
-"""Custom calls: one call of a custom function, and the rule that its node has.
+"""Custom calls: one call of a custom function, and the rule of its node.
 
 The arguments of a function with a rule are containers; a node has leaves.  A call stores which
 leaves are operands (tensors and arrays), the others (Python numbers, None, arguments that are not
 differentiated), and the structure of the results.
 
-    BoundRule      a call: how it is traced or recorded, and its rule in terms of leaves
+    BoundRule      a call: its tracing or recording, and its rule in terms of leaves
     is_recorded    whether a value is differentiable
     is_starting    whether a call is being recorded, so that one inside it is not
 """
@@ -255,7 +255,7 @@ class BoundRule(CustomRule):
     def check_same_specs(
         self, found: Array | dict[Any, Any] | tuple[Array, ...], outs: Sequence[Any], what: str
     ) -> None:
-        """Refuse the first result of a rule if its structure or specs are not those of `outs`."""
+        """Raise if the first result of a rule has another structure or other specs than `outs`."""
         assert self.out is not None
         leaves, structure = pytree.flatten(found)
         if structure != self.out[0]:

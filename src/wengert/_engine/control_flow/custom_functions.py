@@ -199,7 +199,7 @@ class custom_jvp(_Custom):
 
     Notes
     -----
-    Reverse mode is the transpose of the rule, which has to be linear in the tangents. Derivatives
+    Reverse mode is the transpose of the rule, which must be linear in the tangents. Derivatives
     of higher order differentiate the rule. In a graph `fun` and the rule are traced, and their
     operations are part of the graph.
 
@@ -246,7 +246,7 @@ class custom_jvp(_Custom):
             `primals` and `tangents` are tuples with an entry for each differentiable argument.
             Tangents of constants are zeros, of integers None.
         symbolic_zeros : bool, default False
-            Not supported: zeros are arrays. Compiled, what is multiplied with them is left out.
+            Not supported: zeros are arrays. When compiled, products with them are removed.
 
         Returns
         -------
@@ -357,7 +357,7 @@ class custom_vjp(_Custom):
 
     Notes
     -----
-    Forward mode is the transpose of `bwd`, which has to be linear in the cotangent. Derivatives of
+    Forward mode is the transpose of `bwd`, which must be linear in the cotangent. Derivatives of
     higher order differentiate `fwd` and `bwd`. In a graph all three are traced, and their
     operations are part of the graph.
 
@@ -413,7 +413,7 @@ class custom_vjp(_Custom):
             ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
             differentiable argument, or None for zero. The cotangent of an integer result is None.
         symbolic_zeros : bool, default False
-            Not supported: zeros are arrays. Compiled, what is multiplied with them is left out.
+            Not supported: zeros are arrays. When compiled, products with them are removed.
         optimize_remat : bool, default False
             No effect: unused results of `fwd` are always removed from a graph.
         """

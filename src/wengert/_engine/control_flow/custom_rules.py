@@ -124,7 +124,7 @@ def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
     ----------
     rule : Rule
     body : Body
-        Of the node that has the rule.
+        Of the node with the rule.
     captured : int
         The number of its inputs that are not operands of the rule.
     """

@@ -1,6 +1,6 @@
 """Dependence: which results of a body depend on which of its inputs, differentiably.
 
-From this follows which values of a loop have tangents if some operands have, and which cotangents
+This determines which values of a loop have tangents if some operands have, and which cotangents
 contribute to them: the carry is followed from step to step until a fixed point is reached.  Inner
 branches and loops are analyzed too, because each of their results depends on some of their operands
 only.
@@ -103,7 +103,7 @@ def _used(node: Node, output: int) -> frozenset[int] | None:
 
 @functools.lru_cache(maxsize=512)
 def _of_choice(branches: tuple[Body, ...]) -> list[frozenset[int]]:
-    """For each result the inputs of the branches that it depends on in any branch."""
+    """The inputs of the branches on which each result depends in any branch."""
     all_of = [Dependence(b) for b in branches]
     count = len(branches[0].outputs)
     return [frozenset[int]().union(*[d.on(k) for d in all_of]) for k in range(count)]
@@ -111,7 +111,7 @@ def _of_choice(branches: tuple[Body, ...]) -> list[frozenset[int]]:
 
 @functools.lru_cache(maxsize=512)
 def _of_loop(body: Body, carried: int, stacked: int) -> list[frozenset[int]]:
-    """For each result the inputs of the body whose initial values it depends on."""
+    """The inputs of the body on whose initial values each result depends."""
     depends = Dependence(body)
     fixed = len(body.inputs) - carried - stacked
     found = []

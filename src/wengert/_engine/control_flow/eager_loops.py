@@ -1,14 +1,14 @@
 """Eager loops: checked arguments, and steps that run in Python.
 
-A loop in Python and the node of a graph must give the same results.  So each step gets values of
-its own: writing to them in place changes neither the caller's arrays nor earlier results.
+A loop in Python and the node of a graph must give the same results.  So each step gets its
+own values: writing to them in place changes neither the caller's arrays nor earlier results.
 
     becomes_node       whether a loop becomes a node, rather than being run
     Carry              the carry: its containers, and the specs that every step must keep
     ScannedInputs      the containers of arrays that a loop runs over
     Columns            the outputs of the steps, to be stacked
     as_number, strong  numbers with a dtype
-    apart              the same value in memory that may be written to
+    apart              the same value in newly allocated memory
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def becomes_node(leaves: Sequence[Any]) -> bool:
-    """Whether a loop becomes a node of a graph, rather than being run."""
+    """Whether a loop becomes a node of a graph instead of being run."""
     return current_trace() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
 
 
@@ -73,7 +73,7 @@ def refused(
 
 
 def apart(x: Any) -> Any:
-    """The same value in memory of its own.
+    """The same value in newly allocated memory.
 
     An array becomes a tensor, as in a graph, so that values computed from tensors can be assigned
     to its elements.
@@ -113,7 +113,7 @@ class Carry:
     Attributes
     ----------
     leaves : list
-        Of the first carry, without those that are None, Python numbers as NumPy scalars.
+        The leaves of the first carry other than None, with Python numbers as NumPy scalars.
     structure
         Of the containers.
     specs : list of Spec
@@ -142,7 +142,7 @@ class Carry:
             self.specs.append(spec)
 
     def start(self) -> list[Any]:
-        """Copies of the initial leaves that the first step may write to."""
+        """Copies of the initial leaves to which the first step may write."""
         return [apart(x) for x in self.leaves]
 
     def result(self, leaves: Sequence[Any], plain: bool) -> Any:
@@ -157,7 +157,7 @@ class Carry:
         return pytree.unflatten(self.structure, full)
 
     def checked(self, out: Array | tuple[Array, ...]) -> list[Any]:
-        """The leaves of the next carry, checked to be like the first.
+        """The leaves of the next carry, checked to have the specs of the first.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Carry:
         return leaves
 
     def following(self, out: Array | tuple[Array, ...], before: Sequence[Any]) -> list[Any]:
-        """The leaves of the next carry, in memory that no earlier step refers to."""
+        """The leaves of the next carry, in memory without references from earlier steps."""
         leaves = self.checked(out)
         own = {id(x) for x in before}
         for k, x in enumerate(leaves):
@@ -288,7 +288,7 @@ class Columns:
         Raises
         ------
         StructureError, ShapeError, DtypeError
-            It is not like that of the first step.
+            It differs from that of the first step.
         """
         leaves, structure = pytree.flatten(y)
         leaves = [apart(strong(x)) for x in leaves]

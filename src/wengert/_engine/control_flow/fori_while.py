@@ -1,9 +1,9 @@
-"""Loops that repeat a step: fori_loop, over a range, and while_loop, as long as a condition holds.
+"""Loops that repeat a step: fori_loop, over a range, and while_loop, while a condition holds.
 
 Like scan (loops.py), they run in Python on values, and are one node in a graph.
 
     fori_loop    a step for each integer of a range
-    while_loop   steps for as long as a condition holds
+    while_loop   repeats while a condition holds
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def fori_loop(
     lower, upper : int or integer Tensor
         While a graph is built they may be values or symbolic sizes.
     body_fun : callable
-        ``body_fun(i, val)`` takes the number of the step, an int64, and the present value; it
+        ``body_fun(i, val)`` takes the step number, an int64, and the current value; it
         returns the next value, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
     memory : int or str, optional
@@ -151,7 +151,7 @@ def while_loop(
     max_steps: int | None = None,
     memory: int | str | None = None,
 ) -> Any:
-    """Repeat a step as long as a condition holds.
+    """Repeat a step while a condition holds.
 
     Equivalent to the following, for arrays and nested containers of them::
 

@@ -50,7 +50,7 @@ def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarde
     asked = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
     inputs, dots, outs, found, masked_outputs = _with_tangents(body, moving, asked, guarded)
     if not guarded and masked_outputs.intersection(range(carried)):
-        # The tangents of what one step did not select are zeros in the next one.
+        # Tangents of values that a step did not select are zeros in the next one.
         return pushed(body, carried, stacked, moved, True)
     count = len(asked) - len(ys)
     made = Body(
@@ -119,7 +119,7 @@ class _LoopTangent:
         self.moving = [k - fixed for k in made.moving if fixed <= k < fixed + self.carried]
 
     def tangents(self, found: Sequence[Any], count: int, ys: int) -> list[Any]:
-        """For each of the loop's outputs its tangent, or None; `count` more precede the ys."""
+        """The tangent of each output of the loop, or None; `count` more precede the ys."""
         out: list[Any] = [None] * (self.carried + count + ys)
         for k, i in enumerate(self.moving):
             out[i] = found[self.carried + k]
@@ -186,7 +186,7 @@ def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx
     out: list[Any] = [None] * len(bodies[0].outputs)
     for k, dot in zip(asked, found, strict=True):
         out[k] = dot
-    ctx.mask([node])  # a branch without tangents gives zero
+    ctx.mask([node])  # the tangent of a branch without tangents is zero
     return out
 
 

@@ -230,7 +230,7 @@ def _choice_oracle(which: Any, *operands: Any, branches: Sequence[Body]) -> Any:
 
 
 def _of_prefix(x: Any, y: Any, empty: Any, count: Any = None) -> Any:
-    """Of the first elements; a body has a name for their number."""
+    """Takes the first elements; their number is a symbolic size in the body."""
     if count is None:
         count = Dim({((f"{LOCAL}0", 1),): 1}) - 1
     part = lookup("getitem")(x, index=slice(0, count)) if isinstance(x, Handle) else x[:count]

@@ -1,7 +1,7 @@
 """Loops along arrays: scan, map.
 
 On values a loop runs step by step in Python, and every step is recorded if a derivative is taken.
-While a graph is built it becomes one node (operations.py), whose body is traced once, whatever the
+While a graph is built it becomes one node (operations.py), whose body is traced once, for any
 number of steps.
 
     scan         carry a value along an array, and stack the results of the steps
@@ -85,7 +85,7 @@ def scan(
         Accepted for compatibility with other libraries; it changes no result. The compiler decides
         whether to unroll.
     memory : int or str, optional
-        How many states the backward pass may store, besides the residuals of as many steps; or
+        The number of states that the backward pass may keep, besides residuals of as many steps, or
         bytes for both (``"64 MiB"``). By default all residuals are stored. With n states, up to n²
         steps are recomputed once each; longer loops use binomial checkpointing. It applies to
         graphs, for first derivatives in reverse mode.
@@ -113,7 +113,7 @@ def scan(
     Notes
     -----
     On values `f` is called for each step, at the cost of Python and NumPy. In a graph it is traced
-    once, whatever the length, and the loop is one node; if there are no steps, it is called once
+    once for any length, and the loop is one node; if there are no steps, it is called once
     for the shapes of its outputs. The derivatives are loops too: forward mode carries tangents
     with the carry; reverse mode loops backward over the residuals that the forward loop stored.
 
@@ -144,7 +144,7 @@ def scan(
 
 
 def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed:
-    """A step as a body: from the leaves of carry and row to those of the carry and of y."""
+    """A step as a body: from the leaves of the carry and the row to those of the carry and of y."""
 
     def step(*leaves: Any) -> Any:
         count = len(carry.leaves)
@@ -214,7 +214,7 @@ def _scan_now(
 
 
 def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
-    """The outputs of no steps: empty arrays of the shapes that a step would give."""
+    """The outputs if there are no steps: empty arrays of the right shapes."""
     try:
         made = _step_of(f, carry, rows)
         ends = [None] * len(carry.leaves)

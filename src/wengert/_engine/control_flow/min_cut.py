@@ -1,6 +1,6 @@
 """Minimum cuts: the cheapest set of edges whose removal separates a source from a sink.
 
-By maximum flow: as long as there is a path with remaining capacity, flow is added along the
+By maximum flow: while there is a path with remaining capacity, flow is added along the
 shortest one; then the saturated edges that leave the nodes reachable from the source are the cut.
 Importing SciPy's takes longer than tracing a loop and its derivative, so it is implemented here.
 
@@ -54,7 +54,7 @@ def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> se
 
 
 def _paths(left: dict[int, dict[int, int]], source: int, sink: int) -> dict[int, int]:
-    """For each reachable node its predecessor on a shortest path."""
+    """The predecessor of each reachable node on a shortest path."""
     before = {source: source}
     front = [source]
     while front and sink not in before:

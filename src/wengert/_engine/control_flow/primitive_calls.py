@@ -1,4 +1,4 @@
-"""Primitive calls: a call of a primitive in a graph, whose rule is looked up when it is needed.
+"""Primitive calls: a call of a primitive in a graph, whose rule is looked up when needed.
 
 A primitive is a function of arrays with registered rules (wengert.extend.primitive).  Rules that
 are registered after the call was recorded are used too.

@@ -5,7 +5,7 @@
 `step` is the loop's body without its ys, `keep` the same with the residuals, and `back` the second
 part of its pullback.  The schedule determines which states are stored, and when
 (checkpoint_schedule.py).  The snapshots were stored by the forward loop (checkpointed_loop.py); a
-backend can start from them, and the value does not depend on them.  The derivatives of a replay are
+backend can start from them, but the value does not depend on them.  The derivatives of a replay are
 those of the two loops that it replaces, which store all residuals.
 """
 
@@ -90,7 +90,7 @@ class CheckpointedReplay(Control):
         return (*outs[:pulled], *[Spec((length, *s.shape), s.dtype) for s in outs[pulled:]])
 
     def run_by(self, compile: Callable[..., Any], *values: Any, **params: Any) -> tuple[Any, ...]:
-        """Recompute and reverse steps, as the schedule says."""
+        """Recompute and reverse steps according to the schedule."""
         parts = OperandGroups(values, params)
         step, keep, back = (compile(params[k]) for k in ("step", "keep", "back"))
         pulled, length = params["pulled"], params["length"]

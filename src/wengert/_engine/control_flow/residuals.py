@@ -27,7 +27,7 @@ from wengert._engine.core.tracing import SIZE, placeholder
 from .min_cut import UNLIMITED, reached
 from .restoration import Chain, Undo
 
-_TYPICAL = 64  # stands for a symbolic length
+_TYPICAL = 64  # assumed for a symbolic length
 _LARGEST_COST = 1 << 40  # a cost
 
 
@@ -169,11 +169,11 @@ def _cheapest(
     nodes : sequence of Node
         Operands first.
     border : set of Node
-        What the second part needs.
+        The values that the second part needs.
     carry, stored : set of Node
-        What cannot be computed in the backward pass.
+        The values that cannot be computed in the backward pass.
     free : container of Node
-        What is available there.
+        The values available there.
     """
     needed = set(border)
     for node in reversed(nodes):

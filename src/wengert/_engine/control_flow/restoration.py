@@ -10,7 +10,7 @@ undone.
     Chain       the versions of a carried value in one step
     chains_of   those of a body
     Undo        the second part of a pullback, built while the versions are restored
-    step_of     what each step adds to an induction variable
+    step_of     the increment of an induction variable per step
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Chain(NamedTuple):
     """The versions of a carried value in one step.
 
     number : the body's input.
-    versions : of the input, and after each write.
+    versions : the input, and the value after each write.
     """
 
     number: int
@@ -95,7 +95,7 @@ def _before(version: Node) -> Node | None:
 
 
 def _start(loop: Node, output: int) -> Node | None:
-    """The operand that is the first carry of a loop for one of its results."""
+    """The operand with the initial value of one result of a loop."""
     if isinstance(loop.op, LeafOp) or loop.op.control_flow != LOOP:
         return None
     params = loop.params
@@ -111,7 +111,7 @@ def _is_integer(node: Node) -> bool:
 
 
 def step_of(chain: Chain, fixed: Collection[Node]) -> Node | None:
-    """What each step adds to an induction variable: a constant or a loop-invariant input."""
+    """The increment of an induction variable per step: a constant or a loop-invariant input."""
     if len(chain.versions) != 2:
         return None
     before, after = chain.versions
@@ -128,7 +128,7 @@ def _added(after: Node, before: Node) -> Node:
 
 
 class Undo:
-    """How the versions of some chains are restored, last write first.
+    """Restores the versions of some chains, last write first.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Undo:
     free : dict
         The versions, and when they were made.
     logs : dict
-        For each write to elements what it overwrote.
+        The overwritten elements of each write.
     needs : list of (Node, Node)
         Nodes that are needed to undo a write, with the version that it made.
     """
@@ -187,7 +187,7 @@ class Undo:
         return True
 
     def stored(self, is_stored: Any) -> set[Node] | None:
-        """The nodes that have to be stored because they depend on versions restored later."""
+        """The nodes that must be stored because they depend on versions restored later."""
         found: set[Node] = set()
         for node, after in self.needs:
             time = self.free[after]
@@ -218,7 +218,7 @@ class Undo:
         Parameters
         ----------
         place : dict
-            What is known: the placeholders of the residuals.
+            The known values: the placeholders of the residuals.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class Undo:
 
 
 def _times(chain: Chain) -> list[int]:
-    """When versions are made, relative to others: what was made last is restored first."""
+    """The order in which versions are made: the last is restored first."""
     made = [(v.inputs[0] if v.op is PART else v).serial for v in chain.versions[1:]]
     if all([v.op is lookup("add") for v in chain.versions[1:]]):
         # Counters are restored before all arrays, whose indices depend on them.
@@ -304,7 +304,7 @@ def _backward_loop(after: Node, nodes: Sequence[Node]) -> tuple[Node, int] | Non
 
 
 def _rows(node: Node) -> int:
-    """How many cotangents of ys a replay takes."""
+    """The number of cotangents of ys that a replay takes."""
     params = node.params
     fixed = len(params["step"].inputs) + 1 + int(params["counted"])
     return len(node.args) - fixed - int(params["more"]) - int(params["pulled"])
@@ -337,7 +337,7 @@ def _demanded(needed: Iterable[Node], known: Any) -> list[Node]:
 
 
 def _swept(pending: Sequence[Node], place: dict[Node, Node]) -> list[Node]:
-    """Compute what can be computed already; the others."""
+    """Compute the values that can be computed already; returns the others."""
     left = []
     for node in pending:
         if all([a in place for a in node.inputs]):

@@ -1,9 +1,9 @@
 """The code of a loop's step that uses slices with computed bounds, as `sized` nodes (sized.py).
 
-    grouped    the outputs of a step, with what is computed from arrays of one such length together
+    grouped    the outputs of a step, with computations on arrays of one such length grouped
 
-What is computed from arrays of such a length is one group, with all that lies between; what comes
-in and what goes out has a fixed shape.  The rest of the step, and writes into the carry among it,
+All computations on arrays of such a length, and all nodes between them, are one group; its inputs
+and outputs have fixed shapes.  The rest of the step, and writes into the carry among it,
 stays as it is.
 """
 
@@ -33,7 +33,7 @@ Group = list[Node]
 def grouped(
     outputs: Sequence[Node], order: Sequence[Node], lengths: Mapping[str, Node], what: str
 ) -> list[Node]:
-    """The outputs of a step, with what uses slices of computed lengths in `sized` nodes.
+    """The outputs of a step, with computations on slices of computed lengths in `sized` nodes.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _joined(group: dict[Node, Group], a: Group, b: Group) -> Group:
 
 
 def _made_convex(order: Sequence[Node], on: Mapping[Node, list[Node]], group: Any) -> None:
-    """Add to each group what depends on it and is needed by it."""
+    """Add to each group the nodes that both depend on it and are needed by it."""
     changed = True
     while changed:
         changed = False
@@ -166,7 +166,7 @@ def _emit(
     place: dict[Node, Node],
     what: str,
 ) -> None:
-    """Record one `sized` node for a group, and note its results."""
+    """Record one `sized` node for a group, and store its results."""
     inside = set(mine)
     inputs = dict.fromkeys(_outer(mine, inside))
     stand = {n: placeholder(n.spec, n.name, type(n) is Node) for n in inputs}

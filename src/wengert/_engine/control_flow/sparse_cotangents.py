@@ -19,8 +19,8 @@ from wengert._engine.ops.indexing.template import IndexSlot
 def added_in_place(results: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
     """The same results, with writes instead of sums with arrays of zeros.
 
-    A sum of several sparse cotangents is written to a total as each of them is, so that it costs
-    as many elements as they have.
+    The terms of a sum of sparse cotangents are written to a total one by one, so that the cost is
+    proportional to the number of their elements.
     """
     add = lookup("add")
     sums: dict[Node, tuple[Node, ...]] = {}  # of sparse cotangents, in new nodes

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 class Asked(NamedTuple):
     """Which derivative of a loop is needed.
 
-    carried, stacked : how many of the body's inputs are carried, and are rows of the xs.
+    carried, stacked : how many of the body's inputs are carried, and how many are rows of the xs.
     given : the outputs of the loop that have cotangents.
     wanted : the body's inputs whose operands need cotangents.
-    guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+    guarded : whether an exactly zero cotangent times anything is zero.
     restores : whether arrays may be restored; otherwise only induction variables are.
     ranges : the ranges of induction variables, if known.
     """
@@ -76,7 +76,7 @@ class Pulled(NamedTuple):
     """The bodies of a loop's derivative; its inputs and outputs by number.
 
     forward : the body, with the residuals as additional ys.
-    kept : how many residuals there are.
+    kept : the number of residuals.
     before : the nodes of the second part that depend on consts only; None if there are none.
     back : takes the consts, the results of `before`, the carried cotangents, sums; rows of the xs,
         of the residuals, of the cotangents of the ys.
@@ -86,7 +86,7 @@ class Pulled(NamedTuple):
     read : the rows that are read again.
     ys : the ys that have cotangents.
     restored : the carried values that it restores; consts of the result are carried cotangents.
-    steps : for each of these what a step adds: an input, a number, or None if not known.
+    steps : the increment of each of these per step: an input, a number, or None if unknown.
     masked : the inputs whose cotangents may be zero because something was not selected.
     """
 
@@ -132,7 +132,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         )
         masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in masked_targets])
         if not asked.guarded and not masked.isdisjoint(live):
-            # The cotangents of what one step did not select are zeros in the step before.
+            # Cotangents of values that a step did not select are zeros in the previous step.
             return pulled(body, asked._replace(guarded=True))
         bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
         sums = [placeholder(n.spec) for n in targets[len(live) : len(live) + len(consts)]]
@@ -169,7 +169,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
 
 
 def _step(chain: Chain, fixed: Sequence[Node]) -> Any:
-    """What a step adds to an induction variable: the number of an input, or a constant node."""
+    """The increment of an induction variable per step: an input's number, or a constant."""
     step = step_of(chain, fixed)
     return fixed.index(step) if step in fixed else step
 
@@ -210,7 +210,7 @@ def pull_scan(
 def pull_while(
     node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: Any
 ) -> list[Any]:
-    """The cotangents of a while loop's operands, by a scan over the steps that it took."""
+    """The cotangents of a while loop's operands, by a scan over its steps."""
     params = node.params
     carried = params["carried"]
     # The number of steps follows the carry; it is not an output of the body.
@@ -265,7 +265,7 @@ class _LoopCotangent:
         self.slots = _slots(params, self.made)
 
     def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
-        """For each operand its cotangent, or None."""
+        """The cotangent of each operand, or None."""
         made = self.made
         if not made.live and not made.ys:
             return [None] * len(self.args)
@@ -369,7 +369,7 @@ class _LoopCotangent:
         """The value after the last step of a carried value that the backward loop restores."""
         if step is None:
             return self.ends[k - self.fixed]
-        # An induction variable is computed, so that no loop outside has to store it.
+        # An induction variable is computed, so that no outer loop needs to store it.
         dtype = self.body.inputs[k].spec.dtype
         each = self.inputs[step] if isinstance(step, int) else wrap(step)
         return self.inputs[k] + each * astype(self.trips, dtype)
@@ -391,7 +391,7 @@ def _only(body: Body, outputs: Iterable[int]) -> Body:
 
 
 def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
-    """For how many steps residuals may be stored; None for all."""
+    """The number of steps whose residuals may be stored; None for all."""
     slots: int | None = params.get("slots")
     if slots is not None and params.get("bytes"):
         # For each step either its state or its residuals are stored.

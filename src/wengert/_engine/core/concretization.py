@@ -19,7 +19,7 @@ from . import recording
 from .node import Node
 from .replaced_errors import Refusals, hidden
 
-_VARIABLES: set[Node] = set()  # of all threads: no tensor depends on those of another one
+_VARIABLES: set[Node] = set()  # of all threads: no tensor depends on variables of another thread
 
 
 def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
@@ -79,14 +79,14 @@ def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | Non
     if _VARIABLES and is_differentiated(node):
         instead = "" if remedy is None else remedy()
         raise ConversionError(
-            f"{what} of a tensor that is being differentiated: what it gives would be a constant, "
-            "and its share of the derivative silently zero. "
+            f"{what} of a tensor that is being differentiated: the result would be a constant, "
+            "and its part of the derivative silently zero. "
             + (
                 instead
                 or "Use functions of numpy instead of math (np.exp, not math.exp); if it was to go "
                 "into a plain array, make that a tensor first, np.zeros(n, like=x)"
             )
-            + "; what is only shown or stored detach, x.detach().item() or "
+            + "; detach values that are only shown or stored, x.detach().item() or "
             "wengert.stop_gradient(x), or return it beside the result (has_aux=True)"
             f"{at(user_line())}."
         )

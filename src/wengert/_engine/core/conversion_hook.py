@@ -1,11 +1,11 @@
-"""Conversion of user functions: where transformations ask the front end for a function to run.
+"""Conversion of user functions: transformations ask the front end for the function to run.
 
 `frontend` (a higher layer) converts functions so that NumPy programs run unchanged inside of
 transformations: creation functions of NumPy give tensors, and loops and branches become nodes.
 Every transformation runs ``converted(fun)`` in place of ``fun``.
 
     converted     the function to run
-    written_parameters  the parameters of which it assigns elements
+    written_parameters  the parameters whose elements it assigns
     is_converting whether functions are converted
     conversion    a block in which functions are converted, or are not
     CONVERTER     the module that converts, imported at first use
@@ -25,10 +25,8 @@ from .dynamic_scope import Blocks, ScopedValue
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CONVERTER: list[
-    str
-] = []  # the full name of a module with `convert`, entered by wengert/__init__.py
-# Modules that user functions find exchanged, with the modules that take their place; entered by
+CONVERTER: list[str] = []  # the full name of a module with `convert`, set by wengert/__init__.py
+# Modules that are replaced in converted functions, with their replacements; set by
 # wengert/__init__.py.
 NAMESPACES: dict[str, str] = {}
 _enabled: Blocks[bool] = Blocks("wengert_conversion", True)
@@ -44,7 +42,7 @@ def converted(fun: F) -> F:
 
 
 def written_parameters(fun: Callable[..., object]) -> frozenset[str]:
-    """The parameters of which a function of the user assigns elements."""
+    """The parameters whose elements a function of the user assigns."""
     if not is_converting():
         return frozenset()
     return import_module(CONVERTER[0]).written_parameters(fun)  # type: ignore[no-any-return]

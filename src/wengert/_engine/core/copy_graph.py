@@ -2,7 +2,7 @@
 
 rebuilt    new nodes wherever an operand has changed, the old ones elsewhere
 settled    a finished trace as a graph: without aliases of nodes, and with copies of its constants
-valueless  a node recorded with values, without them; `check_general` refuses one that may be valid
+valueless  a node without its recorded values; `check_general` rejects one that may be valid
            for those values only
 is_older   whether a node existed before a trace began
 """
@@ -117,7 +117,7 @@ def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
 def check_general(node: Node) -> None:
     """Refuse a node that was recorded with values, if it may be valid for these values only.
 
-    Operations on variables alone, outside of a trace, run at once. A mask or an order computed
+    Operations on variables alone, outside of a trace, run immediately. A mask or an order computed
     then is a constant operand, and would be wrong when the variable has another value.
 
     Raises

@@ -35,7 +35,7 @@ def _references(node: Node) -> int:
     return sys.getrefcount(array) - (node.version is not None)
 
 
-# What `getrefcount` gives for an unshared array depends on the interpreter, so it is measured.
+# The result of `getrefcount` for an unshared array depends on the interpreter, so it is measured.
 _ALONE = _references(Node(CONSTANT, (), NO_PARAMS, np.empty(1)))
 
 
@@ -54,8 +54,8 @@ def overwritable(node: Node) -> bool:
 def release_value(node: Node, array: Array, index: Any, overwritten: Any) -> ArrayState:
     """Store in the node the elements at `index`, before they are overwritten in its array.
 
-    Returns the `version` of the node that takes over the array. From here on the old node is right,
-    also if an interrupt comes before the write.
+    Returns the `version` of the node that takes over the array. From here on the old node is valid,
+    even if an interrupt comes before the write.
     """
     state = node.version
     if state is None:
@@ -69,7 +69,7 @@ def release_value(node: Node, array: Array, index: Any, overwritten: Any) -> Arr
 
 
 def restore_value(node: Node, array: Array) -> None:
-    """Undo `release_value`, for a write that was refused and has been restored."""
+    """Undo `release_value`, for a write that was rejected and undone."""
     node.value = array
     state = node.version
     assert state is not None

@@ -47,7 +47,7 @@ def apply(
     params: dict[str, Any] = NO_PARAMS,
     run: Callable[..., Any] | None = None,
 ) -> Any:
-    """Run an operation on operands of which at least one is a handle.
+    """Run an operation on operands at least one of which is a handle.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def apply(
     -------
     Handle, or tuple of Handle for an operation with several outputs
     """
-    if len(args) == 2:  # unrolled, as below: a loop would cost a quarter of the whole call
+    if len(args) == 2:  # unrolled, as below: a loop would take a quarter of the time of the call
         a, b = args
         if isinstance(a, Handle):
             a = a.node
@@ -180,7 +180,7 @@ def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
 
 
 class OutputOperation(Op):
-    """One of the outputs of an operation that has several."""
+    """One of the outputs of an operation with several outputs."""
 
     kind = "view"
     aliasing = Aliasing(view=True)

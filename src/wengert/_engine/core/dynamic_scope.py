@@ -7,7 +7,7 @@ returns the value of the innermost block that has not.
 
     ScopedValue  one block: its value, the block around it, whether it has ended
     Blocks       the blocks of one variable, as a context variable: threads and tasks see their own
-    Openings     how many blocks are open in any thread, for hot paths that cannot read the variable
+    Openings     the number of open blocks in all threads, for hot paths that do not read it
 """
 
 from __future__ import annotations

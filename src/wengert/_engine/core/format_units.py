@@ -1,7 +1,7 @@
 """Formatting of bytes, seconds and counts, with one to three digits before the point.
 
 duration   seconds: ``1.86 ms``
-memory     bytes: ``2.4 MB``, of a thousand thousand
+memory     bytes: ``2.4 MB``, in units of 10**6
 count      anything else: ``3.2 million``
 """
 

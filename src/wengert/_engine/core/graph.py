@@ -56,7 +56,7 @@ class BaseGraph:
     effects : sequence of Node, optional
         Nodes that run although no output needs them.
     structure : optional
-        Of the inputs and of the outputs, as containers (`core.tree`): a pair.
+        A pair: the containers of the inputs and of the outputs (`core.pytree`).
     name : str
 
     Attributes
@@ -114,7 +114,7 @@ class BaseGraph:
         self._consumers: list[list[int]] | None = None
 
     def with_nodes(self: AnyGraph, new: Mapping[Node, Node], name: str | None = None) -> AnyGraph:
-        """The same graph with some nodes in place of others.
+        """The same graph with some nodes replaced by others.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class BaseGraph:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The name of each node, all different."""
+        """The unique name of each node."""
         return unique_names(self.nodes)
 
     @cached_property
@@ -401,7 +401,7 @@ def _lines(items: Any, what: str) -> list[Node]:
     if not several or not all(isinstance(x, Node) for x in nodes):
         odd = items if not several else next(x for x in nodes if not isinstance(x, Node))
         raise GraphError(
-            f"the {what} of a graph are a sequence of its nodes or tensors, and not "
+            f"the {what} of a graph must be a sequence of its nodes or tensors, not "
             f"a {type(odd).__name__}{at(user_line())}."
         )
     return nodes
@@ -421,7 +421,7 @@ def _checked_updates(updates: Any) -> dict[Node, Node]:
         return {}
     if not isinstance(updates, Mapping):
         raise GraphError(
-            f"the updates of a graph are a mapping from variables to their next values, and not a "
+            f"the updates of a graph must be a mapping from variables to their next values, not a "
             f"{type(updates).__name__}{at(user_line())}."
         )
     variables = _lines(updates, "updates")

@@ -17,7 +17,7 @@ No algebra is used: x + y equals y + x, but x + x is not 2 * x (see rewrite/ for
     key_of_value    the key of a constant
     is_stopped      whether the gradient is stopped at a differentiable node
 
-`canonical` is the one form of a graph that its encoders share: the keys of loop bodies
+`canonical` is the common form of a graph for its encoders: the keys of loop bodies
 (subgraph.py), of loops that are fused (rewrite/loops/loop_fusion.py) and of cached programs
 (backends/llvm/program_fingerprint.py) differ in how they encode one node.
 """
@@ -108,7 +108,7 @@ def _interface(numbers: _Numbers, graph: BaseGraph) -> tuple[Any, ...]:
 
 
 def _ancestors(roots: Iterable[Node]) -> list[Node]:
-    """The given nodes and all nodes that they are computed from, operands first."""
+    """The given nodes and all nodes that they depend on, operands first."""
     order: list[Node] = []
     done: set[Node] = set()
     stack = [(n, False) for n in roots]

@@ -31,7 +31,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
         node = stack.pop()
         serial = node.serial
         for a in node.inputs:
-            # The node of a constant may have been created only now, by `inputs`.
+            # The node of a constant may have just been created, by `inputs`.
             if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, ConstantLeaf)):
                 raise CycleError(
                     f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
@@ -56,7 +56,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
 def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
     """The nodes in an order in which effects come as listed.
 
-    The serial number of a node made by a transformation is above those of its successors.
+    The serial number of a node made by a transformation is larger than those of its successors.
     """
     if len(effects) < 2:
         return nodes

@@ -86,7 +86,7 @@ def held(node: Node) -> Any:
     if node.value is not None:
         info = NodeInfo(node.spec, held=True)
     else:
-        info = node.info_with(held=True, linear=())  # linear is of its own operands
+        info = node.info_with(held=True, linear=())  # `linear` describes its own operands
     return wrap(DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, None, info))
 
 
@@ -160,9 +160,9 @@ Put = Callable[[Any, Any], Any]
 
 
 def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool = False) -> None:
-    """Note that `view = take(base)` shares memory; `put(base, view)` is the base after a write.
+    """Record that `view = take(base)` shares memory; `put(base, view)` is the base after a write.
 
-    Nothing is noted if NumPy made a copy; with `shares` this is not checked.
+    Nothing is recorded if NumPy made a copy; with `shares` this is not checked.
     """
     value = view.node.value
     if value is None:

@@ -1,11 +1,11 @@
 """Errors of lookups by number (rows of an embedding table, classes) in graphs.
 
-In eager mode the numbers are checked, and one that is out of range is refused with the name of the
+In eager mode the numbers are checked, and one that is out of range raises with the name of the
 function.  In a graph they are known when it runs, and NumPy reports only that an index is out of
-bounds.  So the node of the lookup notes its function, and its error is the eager one.
+bounds.  So the node of the lookup records its function, and its error is the eager one.
 
-    places       numbers as an index; a negative number is out of range, and not from the end
-    say          note at a node the function it belongs to
+    places       numbers as an index; a negative number is out of range, not counted from the end
+    say          record the function of a node
     complaint    the error of such a node
 """
 
@@ -45,7 +45,7 @@ def places(numbers: Array, count: Size) -> Any:
 
 
 def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> Any:
-    """Note at the node of a tensor what is looked up; return the tensor.
+    """Record the kind of lookup at the node of a tensor; return the tensor.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> A
 
 
 def complaint(node: Node, error: Exception) -> ArgumentError | None:
-    """The error for a node whose index is out of range; None if it has no note."""
+    """The error for a node whose index is out of range; None if nothing is recorded."""
     said = node.metadata.get(_KEY)
     known = _NUMPYS.search(str(error))
     if said is None or known is None:

@@ -1,6 +1,6 @@
 """Integer ranges: operations on traced integer arrays and Python integers.
 
-NumPy converts a Python integer to the dtype of the array and refuses one that does not fit,
+NumPy converts a Python integer to the dtype of the array and rejects one that does not fit,
 `int8_array * 200`, and a negative exponent of integers.  While a graph is built, the operation is
 tried on an array of ones and the integer itself.
 

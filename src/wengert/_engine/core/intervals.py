@@ -1,6 +1,6 @@
 """Intervals: bounds of traced integers that are computed from the counters of loops.
 
-interval    the least and the greatest value of an integer; None where there is no bound
+interval    the least and the greatest value of an integer; None if unbounded
 Interval    the type of the pair
 
 The counters of loops have bounds (`NodeInfo.interval`), and so have sums and products of them.

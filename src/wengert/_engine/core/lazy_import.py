@@ -93,7 +93,7 @@ def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
         Its `__name__`.
     where : mapping from str to str
         For each name the module, relative to the package: ``".save_load"``. A name must not be that
-        of a module in the package, which would take its place.
+        of a module in the package, which would replace it.
 
     Returns
     -------

@@ -6,7 +6,7 @@ another graph it would be an input without an argument.
 
     ended     mark the inputs of a trace that has ended, with the name of the traced function
     source    the input of an ended trace that a node is computed from
-    refuse    raise GraphError for a graph that uses one
+    refuse    raises GraphError for a graph that uses one
 """
 
 from __future__ import annotations

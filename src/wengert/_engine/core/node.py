@@ -154,7 +154,7 @@ class Node:
 
     @property
     def level(self) -> int:
-        """0 in the function itself, k in a k-th derivative of it; noted while tracing."""
+        """0 in the function itself, k in a k-th derivative of it; recorded while tracing."""
         return 0 if self.info is None else self.info.level
 
     @property
@@ -169,7 +169,7 @@ class Node:
 
     @property
     def where(self) -> str | None:
-        """The user's file and line, where it was noted (tracing, debugging, user operations)."""
+        """The user's file and line, if recorded (tracing, debugging, user operations)."""
         return None if self.info is None else self.info.where
 
     @property

@@ -1,11 +1,11 @@
 """Names of nodes, and patterns that select nodes by name, scope and other properties.
 
     "encoder/*"              names, with the wildcards of file names
-    "tanh"                   the last part of a name is enough
+    "tanh"                   the last parts of a name are enough
     "encoder tanh"           a space: inside a scope, at any depth
     "encoder *[op=mat*]"     [key=value]: an operation, level, kind, or metadata of wengert.scope
 
-A pattern is parsed once, and gives a predicate of names and nodes.
+A pattern is parsed once, to a predicate of names and nodes.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def selector(pattern: str) -> Fits:
 
 
 def _is_inside(path: str, scopes: list[str]) -> bool:
-    """Whether some parts of a path are these, in order."""
+    """Whether a path contains these parts consecutively."""
     parts = iter(path.split("/"))
     return all(any(fnmatch.fnmatchcase(part, word) for part in parts) for word in scopes)
 

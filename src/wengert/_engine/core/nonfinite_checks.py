@@ -1,10 +1,10 @@
-"""NaN checks: whether values are checked, and what has been found.
+"""NaN checks: whether values are checked, and their findings.
 
 `wengert.debug(nan=True)` opens a session (recording.py) with `Checks` (diagnostics/nan_switch.py).
 `apply` (dispatch.py) passes every value to it; derivatives and compiled graphs are checked by their
 callers.  Without an open session the cost is one test of a counter.
 
-    Checks     the options of the checks, and what has been found
+    Checks     the options of the checks, and their findings
     Locator    finds the node in a loop, a graph or a derivative
     here       the current checks
     unseen     a block without checks: a backward pass checks its results only
@@ -72,7 +72,7 @@ class Locator(Protocol):
 
 
 class Checks:
-    """The options of the checks, and what has been found.
+    """The options of the checks, and their findings.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Checks:
         return self.first(value) is not None
 
     def first(self, value: Any) -> tuple[Any, tuple[int, ...]] | None:
-        """The first one in a value, and its index; None if there is none."""
+        """The first bad element of a value, and its index; None if there is none."""
         if type(value) in (tuple, list):
             return next((f for f in map(self.first, value) if f is not None), None)
         if isinstance(value, dict):  # the cotangents of several outputs
@@ -136,7 +136,7 @@ class Checks:
         """
         given = [i for i, v in enumerate(values) if self.is_bad(v)]
         if given and not self.raises:
-            return  # it was found, or given, before
+            return  # it was found or passed in before
         element, index = self.first(value) or (None, ())
         place = f" at index {index}" if index else ""
         operands = "; ".join(short(v) for v in values)

@@ -105,7 +105,7 @@ class Op:
     notes_where : bool
         Whether recording it also notes the user's file and line.
     commutative : bool
-        Its two operands may change places.
+        Commutative: its two operands may be exchanged.
     casts : bool
         It only changes the dtype; recorded by an operator of Python, it gives a number of Python.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
@@ -113,7 +113,7 @@ class Op:
     cost, onnx, remedy, zero_slope, range, host_callback, control_flow, selectors
         Facts that other parts of the engine look up (core/op_facts.py).
     implementations : dict
-        For the name of a backend the function to run instead of `run`; see `implement`.
+        Functions to run instead of `run`, by the name of the backend; see `implement`.
     composition : callable or None
         The same value by other operations, ``composition(*operands, **params)``, for a backend
         that has those and not this one; it may return NotImplemented. See `compose`.

@@ -6,7 +6,7 @@
         return s.exp(x)
 
     Cost        the cost to run it, for scheduling, profiles, checkpoints and reports
-    Remedy      the advice if it gives NaN, infinity or no derivative
+    Remedy      the advice if the result is NaN, infinite or has no derivative
     ValueRange  properties of its values (rewrite/value_properties.py)
     LOOP ...    the kinds of nodes with bodies
 
@@ -54,7 +54,7 @@ class Cost:
         The time for one element relative to an addition: measured on 4000 float64 on one thread
         of an EPYC with AVX-512 (an addition took 0.03 ns); 20 for functions not measured.
     is_call : bool
-        It is a function of the math library, whose code is much longer than an instruction.
+        It calls a function of the math library, with much more code than one instruction.
     flops : callable, optional
         ``flops(node, operands, spec)``, floating-point operations; by default those of its kind
         (ops/cost_model.py).  None is returned where they are not known.

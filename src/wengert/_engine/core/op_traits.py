@@ -45,7 +45,7 @@ class Aliasing:
     view : bool
         It may, as in NumPy.
     may_copy : bool
-        A view that is a copy where the memory of the operand is not contiguous.
+        A view, but a copy if the memory of the operand is not contiguous.
     transparent : bool
         An alias of its operand during a transformation; not in finished graphs.
     uniform : bool

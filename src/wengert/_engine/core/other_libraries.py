@@ -1,4 +1,4 @@
-"""Names of PyTorch and JAX for what has another name in wengert.
+"""Names of PyTorch and JAX that differ from those of wengert.
 
 Looking up such a name is an error whose message gives the name in wengert; there are no aliases.
 

@@ -149,7 +149,7 @@ def _cap(dtype: str | None, kinds: str, name: str) -> np.dtype[Any] | None:
 
 
 def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
-    """Report or refuse implicit conversions in one operation."""
+    """Warn or raise for implicit conversions in one operation."""
     if not isinstance(out, Spec) or not op.promotes:
         return
     given = [s for s in specs if isinstance(s, Spec)]

@@ -58,7 +58,7 @@ def is_recording() -> bool:
 
 
 class Session:
-    """The effects of a function that is traced, beside the values that it returns.
+    """The effects of a traced function, in addition to its results.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class Session:
     since : int
         The serial number at which it began; older nodes are captured.
     watching : bool
-        Nothing is traced; only source lines are noted (`note_lines`).
+        Nothing is traced; only source lines are recorded (`note_lines`).
     general : bool
         Variables will have other values when the graph runs, so their values are not used.
     isolated : bool
-        Writes to captured traced values are noted in `written`, too.
+        Writes to captured traced values are also recorded in `written`.
     grads : dict
         Tensors whose ``.grad`` has been written to, with the gradient they had, and whether it was
         set before anything was added to it.
@@ -199,7 +199,7 @@ def tracing(watching: bool = False) -> Iterator[Session]:
 
 @contextmanager
 def note_lines() -> Iterator[Session]:
-    """A block, or a decorated function, whose operations note the user's file and line.
+    """A block, or a decorated function, whose operations record the user's file and line.
 
     For debugging: each operation takes about twice as long. Operations under `no_grad` and operands
     of `detach` also stay in the graph, for `wengert.why`; their gradient is still stopped.
@@ -266,7 +266,7 @@ class _Switch(ContextDecorator):
         if not inspect.isgeneratorfunction(func):
             return super().__call__(func)
 
-        # The state holds while the generator's own code runs, and not between its items.
+        # The state is set while the generator's code runs, not between its items.
         @functools.wraps(func)
         def stepping(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
             items = func(*args, **kwargs)

@@ -1,10 +1,10 @@
 """Replaced errors: errors of wengert that a C function has replaced by its own.
 
-A refused conversion raises an error of wengert inside a C function, which may raise another error
+A rejected conversion raises an error of wengert inside a C function, which may raise another error
 instead, with or without the first as its cause.  When a traced or differentiated function raises,
 its error is examined here.
 
-    Refusals    the last conversion that was refused
+    Refusals    the last rejected conversion
     hidden      the original error, or None; an unclear error gets a note
 """
 
@@ -32,14 +32,14 @@ _PUZZLING = (
     r"|argument should be a string or a Rational"
 )
 _NOTE = (
-    "A wengert.Tensor is no plain number. Compute with functions of wengert.numpy; where no "
+    "A wengert.Tensor is not a plain number. Compute with functions of wengert.numpy; where no "
     "derivative is wanted say x.detach().item(); what decides shapes or is looked up make static, "
     "wengert.jit(f, static_argnames='n')"
 )
 
 
 class Refusals:
-    """The last conversion that was refused in each thread, and the user's call it came from.
+    """The last rejected conversion of each thread, and the user's call that it came from.
 
     C functions may raise another error instead, without a cause.  An error from the same
     instruction of the same call is then a replacement.  Only texts are kept: a traceback would keep
@@ -59,7 +59,7 @@ class Refusals:
 
     @classmethod
     def of(cls, frame: FrameType, instruction: int) -> WengertError | None:
-        """A copy of the error that was raised there; or None."""
+        """A copy of the error that was raised there, or None."""
         last = cls._last.pop(get_ident(), None)
         if last is None or last[:2] != (id(frame), instruction):
             return None

@@ -137,7 +137,7 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
         size = substituted(node.params["size"], sizes)
         return size_value(size) if isinstance(size, Dim) else size
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
-        return node.value  # plain, as it was given to the rules of operations
+        return node.value  # plain, as passed to the rules of operations
     owner = owner_of(node)
     if owner is not None:  # a variable: its current value
         return wrap(owner.node)

@@ -1,4 +1,4 @@
-"""Shape inference by example: the shape of a result for all sizes, from runs at a few.
+"""Shape inference by example: the shape of a result for all sizes, from runs with a few.
 
 The fallback for operations without a shape rule, including those of users.  The operation runs on
 small arrays of ones at several sizes; each length of the result is then searched among the lengths

@@ -16,7 +16,7 @@ import re
 from typing import NamedTuple
 
 _WHERE = r"(?s)(?P<file>.*):(?P<line>\d+)(?:, in (?P<function>.*))?"
-_FOLDERS = r"(?s).*[\\/]"  # of any operating system: a graph may come from another one
+_FOLDERS = r"(?s).*[\\/]"  # of any operating system: a graph may come from another
 
 
 class SourceLocation(NamedTuple):

@@ -1,4 +1,4 @@
-"""Spec: the shape and dtype of a value, known before the value is.
+"""Spec: the shape and dtype of a value, known before the value.
 
 `spec_of` is the spec of any value in a graph: an array, a NumPy scalar, a Python number, or a tuple
 of these (an operation with several outputs has a tuple of specs).
@@ -64,7 +64,7 @@ class Spec:
         self.shape = shape
         self.dtype = dtype
         self.weak = weak
-        self._hash = hash((shape, dtype, weak))  # once: specs are keys wherever a graph is built
+        self._hash = hash((shape, dtype, weak))  # computed once: specs are keys of many dicts
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -122,7 +122,7 @@ def example_of(spec: Any) -> Any:
 
 
 def lengths_of(spec: tuple[Spec, ...] | Spec) -> tuple[Length, ...]:
-    """The lengths of all axes; of several outputs those of all."""
+    """The lengths of all axes, for several outputs those of all."""
     if isinstance(spec, tuple):
         return tuple(n for s in spec for n in lengths_of(s))
     return () if spec is None else spec.shape

@@ -107,13 +107,13 @@ class Body(BaseGraph):
 
     @functools.cached_property
     def open_names(self) -> frozenset[str]:
-        """The names, in its inputs, of lengths known when loops outside of it have ended."""
+        """The sizes in its inputs that become known when loops outside of it have ended."""
         found = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
         return frozenset(n for n in found if n.startswith(OPEN))
 
     @functools.cached_property
     def local_names(self) -> frozenset[str]:
-        """The names of lengths that are known inside the step of a loop that contains it."""
+        """The sizes that become known in the step of a loop that contains it."""
         return frozenset().union(*map(local_sizes, self.nodes))
 
     def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
@@ -165,7 +165,7 @@ def bodies_of(node: Node) -> list[Body]:
 
 
 def local_sizes(node: Node) -> frozenset[str]:
-    """The lengths known inside the step of a loop that the result and parameters of a node have."""
+    """The sizes of the result and parameters of a node that are known in a loop step only."""
     specs = node.spec if type(node.spec) is tuple else (node.spec,)
     found = set(sizes_of(tuple([s.shape for s in specs])) | sizes_of(node.params))
     for body in bodies_of(node):

@@ -1,4 +1,4 @@
-"""Trace notes: what the front end decided while a function was traced, for `wengert.explain`.
+"""Trace notes: decisions of the front end while a function was traced, for `wengert.explain`.
 
 note         add a note
 collected    a block in which notes are collected

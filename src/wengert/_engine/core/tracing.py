@@ -9,7 +9,7 @@ source line, scope and level of derivative.
     Derivation    the level, source line and scope of nodes that a pass records
     level_above   the order of the derivative that a pass records
     scope         a block whose nodes have a common name and metadata
-    stepping      the steps of an eager loop, noted at their nodes
+    stepping      the steps of an eager loop, recorded at their nodes
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Derivation:
     metadata : dict or None
     linear : set of Node
         The (co)tangents given to the rule that may be zero because a branch was not taken, and the
-        nodes computed from them, which note the operands in which they are linear.
+        nodes computed from them, which record the operands in which they are linear.
     """
 
     __slots__ = ("level", "linear", "metadata", "scope", "where")
@@ -220,7 +220,7 @@ _step: Blocks[str] = Blocks("wengert_step", "")
 
 
 def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
-    """The numbers of a loop's steps; nodes that note source lines also note their step."""
+    """The numbers of a loop's steps; nodes that record source lines also record their step."""
     if innermost_session() is None:
         yield from numbers
         return
@@ -270,7 +270,7 @@ _NUMBERS = {t: spec_of(t(1)) for t in (bool, int, float, complex)}
 
 
 def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Demands]:
-    """The spec of a result and what it requires of sizes; cached.
+    """The spec of a result and its requirements on sizes; cached.
 
     Raises
     ------
@@ -423,7 +423,7 @@ class _Part:
 
 
 def part_of(node: Node, index: int) -> Node:
-    """The node of one output of a node with several."""
+    """The node of one output of a node with several outputs."""
     return _Part.make(node, index)
 
 

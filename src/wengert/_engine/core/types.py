@@ -34,7 +34,7 @@ class Scalar(Protocol):
 
 
 class Array(Scalar, Protocol):
-    """What NumPy arrays, NumPy scalars and tensors have in common."""
+    """The common interface of NumPy arrays, NumPy scalars and tensors."""
 
     @property
     def shape(self) -> tuple[Any, ...]: ...

@@ -64,7 +64,7 @@ class Graph(core_graph.BaseGraph):
     variables : tuple of Node
         Leaves that read the value of a tensor at each run.
     updates : dict
-        For the node of a variable the node of its value after a run.
+        The node of the value after a run, for the node of each variable.
 
     Notes
     -----

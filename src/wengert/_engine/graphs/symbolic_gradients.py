@@ -137,7 +137,7 @@ def _leaves_of(target: Node, nodes: Sequence[Node]) -> list[Node]:
 def _pulled_back(
     node: Node, targets: Sequence[Sequence[Node]], seed: Array | None, create_graph: bool
 ) -> list[Any]:
-    """For each target the sum of the cotangents of its nodes."""
+    """The sum of the cotangents of the nodes of each target."""
     seeds = {node: _seed(node, seed)}
     flat = [n for several in targets for n in several]
     tape = tape_between([node], set(flat))

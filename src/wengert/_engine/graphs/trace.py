@@ -43,7 +43,7 @@ def trace(
     TracedBranchError
         The function branches on a value; the message has the node and a remedy.
     TraceError
-        It needs a value in another way.
+        It needs a value that is not known while tracing.
     ShapeError, DtypeError
         An operation does not accept its operands.
 

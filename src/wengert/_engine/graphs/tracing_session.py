@@ -1,4 +1,4 @@
-"""Tracing session: one run of a Python function with traced arguments, and what it recorded.
+"""Tracing session: one run of a Python function with traced arguments, and its record.
 
     built   the graph of a function for given arguments; `trace` and every transformation call it
 
@@ -51,7 +51,7 @@ def built(
     Parameters
     ----------
     cls : type
-        Of the graph to make.
+        The name of the graph.
     fun, args, kwargs
         The function and its arguments; specs, arrays and numbers are replaced by inputs.
     positions, static : collections
@@ -104,7 +104,7 @@ def built(
 
 
 class _Inputs:
-    """The inputs made so far, and for each leaf of the arguments its input or static value."""
+    """The inputs made so far, and the input or static value of each leaf of the arguments."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -179,7 +179,7 @@ def _is_output(x: Any, what: str) -> bool:
 
 
 def _updates(session: Session) -> dict[Node, Node]:
-    """For each variable written to while tracing its node and that of its new value."""
+    """For each variable written while tracing: its node and the node of its new value."""
     return {old: handle.node for handle, old in session.written.items()}
 
 

@@ -2,7 +2,7 @@
 
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
-call_signature.py      structure, dtypes and shapes of a call as a key; which arguments are fed
+call_signature.py      structure, dtypes and shapes of a call as a key; which arguments are inputs
 captured_state.py      the captured values of a function, and the programs for them
 shape_polymorphism.py  calls that differ in sizes only: one program for each, or one for all
 compiled_program.py    one compiled graph with its inputs, outputs, updates and effects
@@ -15,7 +15,7 @@ unsupported.py         functions and graphs that cannot be compiled
 rng_guard.py           random numbers that would become constants of a program
 lowered.py             graph, loops and instructions of a program, for inspection
 profile_call.py        profile: time and memory of a compiled function
-settings.py            the default backend, and how many programs are cached
+settings.py            the default backend, and the sizes of caches
 """
 
 from typing import TYPE_CHECKING

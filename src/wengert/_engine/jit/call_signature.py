@@ -56,7 +56,7 @@ class CallSignature:
     shapes : tuple
         For each leaf the shape of an array, else None.
     leaves, fed : list
-        All leaves as given, and those that are inputs of the program.
+        All leaves as passed, and those that are inputs of the program.
     handles, traced : bool
         Whether a leaf is a tensor, and whether one is traced.
     policy : Policy or None
@@ -133,7 +133,7 @@ class CallSignature:
 
     @property
     def pinned(self) -> tuple[set[int], set[str]]:
-        """Which arguments are static, by position and by name."""
+        """The static arguments, by position and by name."""
         marks = [isinstance(x, Pinned) for x in self.leaves]
         if not any(marks):
             return set(), set()
@@ -168,7 +168,7 @@ class CallSignature:
         return self.structure, self.kinds, ranks, self.policy
 
     def specs(self, shapes: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with specs of given shapes instead of inputs."""
+        """The arguments with specs of given shapes in place of inputs."""
         made: list[Any] = []
         for x, kind, shape in zip(self.leaves, self.kinds, shapes, strict=True):
             if isinstance(kind, _Number):
@@ -195,7 +195,7 @@ class Pinned:
 
 
 class StaticArguments:
-    """Which arguments of a function are static.
+    """The static arguments of a function.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def static_key(x: Any) -> Hashable:
     """The key of a static value.
 
     Containers compare by their elements, numbers also by class and sign of zero, other objects by
-    their ``==``; those without one by identity, without being kept alive.
+    their ``==``; those without one by identity, without a reference.
     """
     cls = type(x)
     if cls in (float, complex):

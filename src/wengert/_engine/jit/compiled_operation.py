@@ -1,7 +1,7 @@
 """Compiled operation: a compiled graph as one node of a tape, with compiled derivatives.
 
 If a compiled function is called with a recorded tensor, the call is a single node of the tape.  Its
-rules are graphs derived from it, and compiled when they are needed: the pullback of a node is a
+rules are graphs derived from it, and compiled when needed: the pullback of a node is a
 node of another compiled graph, and so are derivatives of any order.
 
     GraphOperation   the operation
@@ -175,7 +175,7 @@ def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
 def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
     """From inputs and cotangents to the cotangents of the selected inputs.
 
-    *Guarded*: a cotangent that is exactly zero gives zero, whatever it is multiplied with.  This is
+    *Guarded*: an exactly zero cotangent times anything is zero.  This is
     needed after a selection, so a selection is inserted before the cotangent.
     """
 

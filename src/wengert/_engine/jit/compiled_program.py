@@ -64,7 +64,7 @@ class CompiledProgram:
         True if tracing assumed inequalities of sizes that must be checked again at each call
         (shape_polymorphism.py).
     is_inline : bool
-        Whether it is part of a graph that is built by hand, so that it cannot run.
+        Whether it is part of a graph built by hand, and cannot run.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class CompiledProgram:
         flat : bool
             Whether it returns the outputs in a flat tuple.
         fed : sequence
-            Examples of the arguments, for their order in memory.
+            Examples of the arguments, for their memory layouts.
         """
         if (
             self.is_inline
@@ -187,14 +187,14 @@ class CompiledProgram:
         inputs += self._sources
         kinds = tuple(map(type, inputs))
         if not self._keeps:
-            inputs = []  # values that nothing else refers to are updated in place
+            inputs = []  # values without other references are updated in place
         found = self._left(self._native(values), values)
         if self._count:
             found = self._recorded(inputs, kinds, found)
         return found[0] if self.is_single else restored(self.graph.structure[1], found)
 
     def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], found: list[Any]) -> Any:
-        """The results as one node of the tape, each as without compilation."""
+        """The results as one node of the tape, with the types of an uncompiled call."""
         call: Any = None
         if inputs and Node in kinds and is_recording():
             if self._operation is None:
@@ -222,7 +222,7 @@ class CompiledProgram:
     def _left(self, found: list[Any], fed: Sequence[Any]) -> list[Any]:
         """The results of a run; stores the values that follow them.
 
-        Gradients stored by a backward pass, then arguments that were written to in place.
+        Gradients stored by a backward pass, then arguments that were written in place.
         """
         if not self._grads and not self._written:
             return found
@@ -239,9 +239,9 @@ class CompiledProgram:
         return found[: self._count]
 
     def writes_to_unshared(self, fed: Sequence[Any], handles: bool) -> bool:
-        """Whether arguments that are written to in place share no memory with others.
+        """Whether arguments written in place share no memory with others.
 
-        If they do, or are tensors, the function itself has to be called.
+        If they do, or are tensors, the function itself must be called.
         """
         arrays = [(k, x) for k, x in enumerate(fed) if type(x) is np.ndarray]
         return not handles and not any(
@@ -272,7 +272,7 @@ def _source(node: Node) -> Any:
 
 
 def _dependencies(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
-    """For each output the classes of the tensors that it depends on."""
+    """The classes of the tensors that each output depends on."""
     classes = list({kind for kind in kinds if issubclass(kind, Node)})
     found: dict[Node, int] = {}  # sets, as bits
     for leaf, kind in zip(leaves, kinds, strict=True):

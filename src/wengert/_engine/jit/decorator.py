@@ -114,7 +114,7 @@ def jit(
         When called, if a branch depends on a value in code that is not read from source (a
         library, ``source=False``). The message names the node.
     TraceError
-        When called, if the function needs a value in another way, or draws random numbers that
+        When called, if the function needs an unknown value, or draws random numbers that
         every run would repeat.
     BackendError
         When called with ``host_callbacks="forbid"``, if an operation would be called back.
@@ -123,7 +123,7 @@ def jit(
 
     Notes
     -----
-    *Arguments and captured values.* Arguments are inputs of the program, Python numbers among them.
+    *Arguments and captured values.* Arguments are inputs of the program, including Python numbers.
     Parameters and variables (`wengert.variable`) that the function reads are read at each call, and
     those that it assigns are updated after each call. Captured arrays (globals, closures, defaults,
     attributes) are inputs too; other captured values are compared at each call, and the function is

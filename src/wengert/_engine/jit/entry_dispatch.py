@@ -34,7 +34,7 @@ class EntrySignature(NamedTuple):
     """The signature of a call for native dispatch.
 
     positional : the number of positional arguments.
-    names : of the keyword arguments, in order.
+    names : the keyword arguments, in order.
     kinds : for each argument its type; for arrays also the numbers of dtype, axes and layout.
     """
 

@@ -2,7 +2,7 @@
 
 Tens of thousands of small objects are allocated then, and nearly all of them survive or are freed
 by reference counting.  Collections of the young generation after every 700 objects, and of older
-ones, would take a tenth of the first call.  So they are less frequent for that time.
+ones, would take a tenth of the time of the first call.  So they are less frequent while compiling.
 
     relaxed_gc    a context manager that raises the threshold
 """
@@ -20,7 +20,7 @@ _LOCK = lock()
 
 
 class _CompileCount:
-    """How many threads are compiling, and the threshold to restore."""
+    """The number of compiling threads, and the threshold to restore."""
 
     users = 0
     usual = (0, 0, 0)

@@ -52,9 +52,9 @@ R = TypeVar("R")
 class CacheInfo(NamedTuple):
     """The result of `Jitted.cache_info`.
 
-    programs : how many are cached, and of these
-    general : how many support many shapes;
-    traces : how often the function was traced, failures included;
+    programs : the number of cached programs, of which
+    general : support many shapes;
+    traces : the number of traces of the function, including failures;
     seconds : the time for tracing and compiling.
     """
 
@@ -195,7 +195,7 @@ class Jitted(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Make an entry for a call of a new signature."""
+        """Make an entry point for a call of a new signature."""
         signature = entry_signature(args, kwargs) if self._layout.is_plain else None
         if signature is not None and self._routes.wants(signature, compiled):
             with self._lock:

@@ -1,7 +1,7 @@
 """Native calls: a run of a graph by the native entry of a backend that has one.
 
 The entry takes values of inputs and variables, and returns outputs and updates; arguments that it
-does not support (a list instead of an array, a dtype that has to be cast) and failed runs go to the
+does not support (a list instead of an array, a dtype that must be cast) and failed runs go to the
 `Executable`, which checks the arguments and raises the error.
 """
 
@@ -47,9 +47,9 @@ def entry_of(
     nested : bool
         Whether it returns nested tuples, as the graph does.
     overwrites : bool
-        Whether it may write updates to the arrays of variables that it is given.
+        Whether it may write updates into the given arrays of variables.
     fed : sequence
-        Examples of the arguments, for their order in memory.
+        Examples of the arguments, for their memory layouts.
     """
     make = getattr(executable.backend, "entry", None)
     if make is None:

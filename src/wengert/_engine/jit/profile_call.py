@@ -1,6 +1,6 @@
 """`wengert.profile`: time and memory of a compiled function by source line.
 
-The function is compiled again with clocks, and run a few times; its side effects take place once.
+The function is compiled again with timers, and run a few times; its side effects happen once.
 The backend measures (`Backend.timed`), and the result is a `Profile` (profiling/profile.py).
 
     profile    the transformation
@@ -38,7 +38,7 @@ def profile(
         A function of arrays, which is compiled as by `jit`; or a compiled function, a derivative
         (``wg.grad(f)``), a graph, a module.
     repeats : int, optional
-        The number of measured runs; by default as many as fit into a tenth of a second, at least 3.
+        The number of measured runs; by default for a tenth of a second, at least 3.
     static_argnums, static_argnames, backend, threads
         As for `jit`; not for a function that is compiled already.
 
@@ -61,9 +61,9 @@ def profile(
 
     Notes
     -----
-    *What is measured.* A second program with a clock around each step, and if there are loops a
+    *What is measured.* A second program with a timer around each step, and if there are loops a
     third with clocks inside them, are compiled and run in addition to the one used by calls. The
-    overhead of the clocks is subtracted. Times are per call: the lower quartile of all runs, as on
+    overhead of the timers is subtracted. Times are per call: the lower quartile of all runs, as on
     an idle machine.
 
     *Your lines.* A fused loop computes several nodes; its time is distributed among them by

@@ -1,12 +1,12 @@
 """Fast path for calls with containers, directly to a native entry point.
 
-Flattening a call takes ten times as long as a small program, and nearly every call has the
-structure of the one before.  So Python code is generated for the structure of a call: a matcher,
+Flattening a call takes ten times longer than a small program, and nearly every call has the
+structure of the previous one.  So Python code is generated for the structure of a call: a matcher,
 which checks whether the containers of another call have this structure, and returns the leaves.
 The entry point checks their dtypes and shapes.  Other calls take the slow path.
 
     Shortcut         for one structure of arguments: matcher, entry point, structure of results
-    with_shortcut    the shortcuts of a function, with one more
+    with_shortcut    the shortcuts of a function, plus one
     SlowPath         the call through Python, for native entries
     WithoutCaptured  a callable without the captured arrays among its arguments
     MISSED           the result of a shortcut for a call that it does not support
@@ -63,7 +63,7 @@ class Shortcut:
         compiled: CompiledProgram,
         captured: Captured,
     ) -> Shortcut | None:
-        """A shortcut that supports this call too, or None if it has to take the slow path."""
+        """A shortcut that also supports this call, or None if it must take the slow path."""
         if before is not None and not before._may_precede(compiled):
             before = None
         programs = before.programs if before else ()

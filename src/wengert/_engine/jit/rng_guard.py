@@ -1,4 +1,4 @@
-"""RNG guard: refuses functions that draw from global random generators while they are traced.
+"""RNG guard: raises if a function draws from global random generators while it is traced.
 
 A graph is built once and run often.  Numbers that a generator of NumPy or Python draws while it is
 built would silently be the same in each run.  So the states of the generators that a function can
@@ -24,7 +24,7 @@ from wengert.errors import TraceError, at, user_line
 
 @contextmanager
 def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
-    """A context manager that refuses draws from generators of NumPy and Python.
+    """A context manager that raises for draws from generators of NumPy and Python.
 
     Parameters
     ----------

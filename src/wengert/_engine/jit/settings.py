@@ -1,6 +1,6 @@
-"""Settings of `jit`: the default backend, and how many programs are cached.
+"""Settings of `jit`: the default backend, and the sizes of caches.
 
-The settings of the whole library.  All caches are bounded: a function that is called with ever new
+The settings of the whole library.  All caches are bounded: a function called with always new
 signatures compiles again and again, but does not need more and more memory.
 """
 
@@ -15,9 +15,9 @@ EXACT = 32  # programs for one shape each, per family
 FAMILIES = 64  # signatures that differ in more than sizes, per state
 MODES = 8  # modes of modules (training and evaluation), options and captured values
 OBJECTS = 32  # different objects among the arguments, such as the `self` of a method
-ENTRIES = 4  # native entries that are tried in turn
+ENTRIES = 4  # native entry points tried in turn
 ROUTES = 16  # signatures with native entries
-STRUCTURES = 3  # structures of containers that are tried in turn
+STRUCTURES = 3  # structures of containers tried in turn
 
 
 def preferred_backend() -> str:

@@ -31,7 +31,7 @@ _REFUSED = 64  # patterns that are known to fail; the oldest are removed
 class General(NamedTuple):
     """A program for many shapes.
 
-    pattern : for each leaf its sizes, some of them symbolic.
+    pattern : the sizes of each leaf, some of them symbolic.
     differences : expressions of sizes that must not be zero.
     """
 
@@ -113,7 +113,7 @@ class ProgramFamily:
         return [*bases, *recent[-2:]]
 
     def _generalised(self, call: CallSignature, base: Shapes, compile: Compile) -> General | None:
-        """A program for the pattern of two shapes; None if there can be none."""
+        """A program for the pattern of two shapes; None if it cannot be compiled."""
         pattern = _pattern(base, call.shapes)
         if pattern in self._refused or pattern == base:
             return None

@@ -1,7 +1,7 @@
-"""Graphs that `jit` refuses to compile.
+"""Graphs that `jit` cannot compile.
 
 check_host_callbacks  operations that would be called back in Python, if that is forbidden
-refuse_generators     generators, coroutines, classes
+refuse_generators     raises for generators, coroutines, classes
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def on_last_axes(op: Any, core: int) -> Rule:
     def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:
         most = max(row_ranks(args, batched))
         if most < core:
-            return NotImplemented  # invalid operands, which the operation refuses
+            return NotImplemented  # invalid operands, for which the operation raises
         rows = [deepened(x, most) if b else x for x, b in zip(args, batched, strict=True)]
         return op(*rows, **params)
 
@@ -138,7 +138,7 @@ def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
     """A reduction of each example along axes; along all of them if the axis is None."""
     axis = params.pop("axis", None)
     ndim = ndim_of(x) - 1
-    if ndim == 0:  # a number by itself, for which NumPy allows an axis too
+    if ndim == 0:  # a single number, for which NumPy also accepts an axis
         return op(flattened(x), **{**params, "axis": 1, "keepdims": False})
     if isinstance(axis, tuple):
         axis = tuple([row_axis(a, ndim) for a in axis])

@@ -167,7 +167,7 @@ class CotangentContraction(NamedTuple):
 
     letters : for the contraction; letters along which the operand has length one and others more
         are summed, the adjoint of broadcasting in the same product.
-    lengths : the shape to give to its result, where letters are missing in it.
+    lengths : the shape of its result, with length one for missing subscripts.
     shape : the shape to repeat that to, where the operand was summed along a letter of its own.
     run : the contraction of plain arrays; None where lengths are not known.
     """
@@ -181,7 +181,7 @@ class CotangentContraction(NamedTuple):
 def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> CotangentContraction:
     """The contraction that gives the cotangent of operand `i`."""
     *ins, result = letters
-    sizes: dict[str, int] = {}  # what the letters are in t and the other operands together
+    sizes: dict[str, int] = {}  # lengths of the subscripts in t and the other operands
     for k, (word, lengths) in enumerate(zip(ins, shapes, strict=True)):
         for c, n in zip(word, lengths, strict=True):
             if (k != i or c in result) and sizes.get(c, 1) == 1:

@@ -102,7 +102,7 @@ def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
     drop_b |= {c for c in lb if c not in la and c not in lo}
     ka = "".join(c for c in la if c not in drop_a)
     kb = "".join(c for c in lb if c not in drop_b)
-    drop_a |= {c for c in ka if c not in kb and c not in lo}  # what b has left out is summed here
+    drop_a |= {c for c in ka if c not in kb and c not in lo}  # not in b: summed here
     drop_b |= {c for c in kb if c not in ka and c not in lo}
     prepare_a, prepare_b = _dropping(la, drop_a), _dropping(lb, drop_b)
     ka = "".join(c for c in ka if c not in drop_a)
@@ -212,7 +212,7 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
     steps: list[tuple[tuple[int, ...], Letters]] = []
     for group in path:
         chosen = sorted(group, reverse=True)
-        while len(chosen) > 2:  # a group of more is taken two at a time
+        while len(chosen) > 2:  # larger groups are contracted pairwise
             chosen, pair = chosen[2:], (chosen[0], chosen[1])
             steps.append((pair, _merge(words, pair, out)))
             chosen.insert(0, len(words) - 1)

@@ -211,14 +211,14 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     ----------
     body : callable
         ``body(s, x, ...)``: the value of one element, in the scalar language `s`;
-        ``s.special("psi", x)`` is what scipy.special has under that name.
+        ``s.special("psi", x)`` is the function of scipy.special with that name.
     name : str, optional
         The registered name, by default that of the body.
     ufunc : numpy.ufunc, optional
         The ufunc of NumPy or SciPy, if there is one: it computes eager values, a law compares the
         body with it, and calling it with tensors calls this operation.
     domain : sequence of (low, high)
-        For each operand the open interval that the tests draw from; bounds of type int say
+        The open interval of test values of each operand; bounds of type int mean
         that the operand is an integer, (False, True) that it is a boolean.
     kinks : sequence of float
         Points inside where it is continuous but not differentiable.

@@ -1,6 +1,6 @@
 """Driver: one traversal of a graph that replaces every node by its simplest form.
 
-Nodes are visited in order, so that their operands are simplified already.  A node is looked up
+Nodes are visited in order, so that their operands have been simplified.  A node is looked up
 among the existing ones (common subexpressions are merged); if it is new, the rules that can apply
 are tried (rule_index.py), and the nodes that a rule returns are simplified in the same way.  So the
 resulting graph has no node to which a rule applies, in time linear in its length.
@@ -149,12 +149,12 @@ class Driver:
         return self._number(node)[0] if op is CONSTANT or op is self._full else op
 
     def number_key(self, node: Node) -> str | None:
-        """The key of the real number that a node holds everywhere, or None."""
+        """The key of the real number that all elements of a node equal, or None."""
         op = node.op
         return self._number(node)[1] if op is CONSTANT or op is self._full else None
 
     def number(self, node: Node) -> Any:
-        """The number that a node holds everywhere, or None."""
+        """The number that all elements of a node equal, or None."""
         op = node.op
         return self._number(node)[2] if op is CONSTANT or op is self._full else None
 

@@ -1,4 +1,4 @@
-"""Inlining of functions with custom derivatives that are no longer differentiated.
+"""Inlining of functions with custom derivatives that need no further derivatives.
 
 A node `custom_call` (control_flow/custom.py) keeps a function and its rule together until all
 derivatives have been taken.  To run or compile a graph only the function is needed: its nodes

@@ -66,7 +66,7 @@ class Pass:
     joins : bool
         Whether it may share a traversal with its neighbors; users' passes by default do not.
     settles : bool
-        Whether it is idempotent, also after a traversal of what it returned.
+        Whether it is idempotent.
     enters : bool
         Whether it runs on bodies of loops and branches too; functions of a graph by default do not.
 
@@ -218,7 +218,7 @@ def _as_pass(made: Any, name: str | None = None) -> Pass:
         if rules and all(isinstance(r, Rule | NodeRule) for r in rules):
             return Pass(name or ", ".join(r.name for r in rules), rules)
     raise ArgumentError(
-        f"a pass is a name, a function of a graph, or a list of rules, and not {made!r}"
+        f"a pass is a name, a function of a graph, or a list of rules, not {made!r}"
         f"{at(user_line())}."
     )
 
@@ -411,7 +411,7 @@ def simplify(
     Returns
     -------
     Graph
-        Of the same class; the graph itself if there was nothing to do and no history is wanted.
+        Of the same class; the graph itself if nothing changed and no history is requested.
 
     Raises
     ------

@@ -119,7 +119,7 @@ def traced(
     operands : tuple of str
         The names of the wildcards, in order.
     samples : mapping
-        For each parameter of the function two values to trace it with.
+        Two values of each parameter, with which the function is traced.
     dtypes : mapping
         The dtype of some wildcards while tracing; the others are float64.
     ndim : int

@@ -1,13 +1,13 @@
 """Rule index: the rules that can apply to a node, by its operation and those of its operands.
 
-Most nodes match no rule, which one look-up finds.  The key of a node is its operation, and for each
+Most nodes match no rule; one look-up shows that.  The key of a node is its operation, and for each
 operand:
 
     an operation                          a node of that operation
     "number", "number 1.0"                a constant; with its value, if a pattern contains it
     "full", "full 1.0"                    the same for an array of one number (ops/creation.py)
 
-The rules that can apply are searched once for each key, and kept in their order.
+The applicable rules are determined once for each key, in their order.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _IMPLIED = {
     "definite": {"symmetric"},
 }
 _ELEMENTS = frozenset(FACTS[:6])
-_EXAMINED_ELEMENTS = 1 << 16  # of a constant, up to which its values are examined
+_EXAMINED_ELEMENTS = 1 << 16  # larger constants are not examined
 
 
 def closed(facts: Any) -> Known:

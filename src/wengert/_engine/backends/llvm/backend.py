@@ -1,7 +1,7 @@
 """The backend "llvm": native code.
 
-A graph is compiled once for all its sizes; `compile` binds the sizes.  A native run that fails - an
-index out of range, a singular matrix - is repeated by the interpreter, which raises the error.
+A graph is compiled once for all its sizes; `compile` binds the sizes.  A native run that fails (an
+index out of range, a singular matrix) is repeated by the interpreter, which raises the error.
 
     Native      the backend, with its options
 """
@@ -43,7 +43,7 @@ else:
     c_pointers = LazyModule("wengert._engine.backends.llvm.abi.c_pointers")
     written_arguments = LazyModule("wengert._engine.backends.llvm.abi.written_arguments")
 
-_IN_PLACE = "in place"  # among the layouts
+_IN_PLACE = "in place"  # key among the layouts
 
 
 class Native(Backend):
@@ -63,7 +63,7 @@ class Native(Backend):
         """Pickle the options; programs are compiled again when needed."""
         return _configured, (self.threads,)
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019 - one for each number of threads
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - one entry for each number of threads
     def configured(self, threads: int | None = None) -> Native:
         """The same backend for another number of threads."""
         return self if threads == self.threads else Native(threads)
@@ -101,7 +101,7 @@ class Native(Backend):
     def _compiled_from(
         self, graph: BaseGraph, program: Program | CachedProgram, layouts: str = ""
     ) -> LoadedProgram:
-        """A program in memory; the one of default layouts is cached."""
+        """A program loaded into memory; the one for default layouts is cached."""
         made = LoadedProgram(program)
         if not layouts and not isinstance(made.program, CachedProgram):
             self._programs.setdefault(graph, made.program)
@@ -118,18 +118,18 @@ class Native(Backend):
                     found = LoadedProgram(program)
                 elif program.overwritten or "" in known:
                     found = self.compiled(graph)
-                else:  # it is the usual one
+                else:  # there are no updates to overwrite: the usual program
                     found = known[""] = self._compiled_from(graph, program)
                 known[_IN_PLACE] = found
             return found
 
     def overwritten(self, graph: BaseGraph) -> list[int]:
-        """The variables, by number, whose arrays the entry that overwrites writes to."""
+        """The indices of the variables whose arrays the overwriting entry point writes to."""
         first = len(graph.inputs)
         return [k - first for k in self.overwriting(graph).program.overwritten.values()]
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
-        """The program, with its sizes."""
+        """The program, with its sizes bound."""
         compiled = self.compiled(graph)
         bound = dict(sizes)
 
@@ -159,13 +159,13 @@ class Native(Backend):
         single : bool
             Whether it returns the only output instead of a tuple.
         otherwise : callable
-            Called with the same arguments where the entry point does not serve a call.
+            Called with the same arguments if the entry point does not support a call.
         gate : numpy.ndarray, optional
-            One int64; while it is not zero, `otherwise` is called.
+            One int64; while it is nonzero, `otherwise` is called.
         nested : bool
             Whether it returns nested tuples, as the graph does.
         overwrites : bool
-            Whether it may write updates to the given arrays of variables (see `overwritten`) and
+            Whether it may write updates into the given arrays of variables (see `overwritten`) and
             return these. They must be writable and referenced by nothing else.
         fed : sequence
             Example arrays, whose memory layouts the program is compiled for.
@@ -173,8 +173,7 @@ class Native(Backend):
         Returns
         -------
         builtin_function_or_method, or None
-            None where this interpreter is not one that entries are made for, or the results are
-            nested in another way.
+            None if the interpreter is not supported, or the results are nested in another way.
         """
         if not is_available():
             return None
@@ -201,7 +200,7 @@ class Native(Backend):
         return made
 
     def writing_entry(self, *parts: Any) -> Callable[..., Any]:
-        """An entry for functions that modify arguments; see `written_arguments.writing_entry`."""
+        """An entry point for functions that modify arguments; see `written_arguments`."""
         return written_arguments.writing_entry(*parts)
 
     def timed(
@@ -213,7 +212,7 @@ class Native(Backend):
         call: Callable[[], object] | None = None,
         overwrites: bool = False,
     ) -> Timing:
-        """Where the time of a run goes: nests, calls, host callbacks, and the steps of loops."""
+        """The time of a run by loop nests, kernel calls, host callbacks, and steps of loops."""
         profile_runner.check_timers()
         specs = [n.spec for n in (*graph.inputs, *graph.variables)]
         layouts = "".join(map(layout_of, values, specs)).replace("-", "C")

@@ -1,7 +1,7 @@
-"""Compiled: the program of one graph as machine code in memory, and its entry for Python.
+"""The program of one graph as machine code in memory, and its entry point for Python.
 
 LoadedProgram  runs the kernel with values of inputs and variables
-entry_of       a builtin function that calls it
+entry_of       a built-in function that calls it
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .program_cache import CachedProgram, object_files_of
 from .runtime.pooled_arrays import handler
 from .tuning import thresholds
 
-if TYPE_CHECKING:  # most calls need a cached program only
+if TYPE_CHECKING:  # not needed for a cached program
     from wengert._engine.core.types import Array, Operand
 
     from .program import Program
@@ -41,13 +41,13 @@ class LoadedProgram:
         self._kernel = _KERNEL(self.code.address("kernel"))
 
     def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
-        """The results for values of inputs and variables; None where there are none."""
+        """The results for values of inputs and variables; None if the run fails."""
         program = self.program
         frame = np.zeros(max(program.slots, 1), np.int64)
-        held = []
+        arrays = []  # keeps them alive
         for value, port in zip(values, program.inputs, strict=True):
-            array = _in_order(value, port)
-            held.append(array)
+            array = _converted(value, port)
+            arrays.append(array)
             frame[port.slot] = array.ctypes.data
             if port.strided:
                 frame[port.slot + 1 : port.slot + 1 + array.ndim] = array.strides
@@ -63,7 +63,7 @@ class LoadedProgram:
             frame[slot] = array.ctypes.data
         try:
             status = self._kernel(frame.ctypes.data)
-        except SystemError as error:  # SciPy has raised, as it was asked to by seterr
+        except SystemError as error:  # SciPy has raised (scipy.special.seterr)
             if error.__cause__ is None:
                 raise
             raise error.__cause__ from None
@@ -77,7 +77,7 @@ class LoadedProgram:
         ]
 
 
-def _in_order(value: Operand, port: Port) -> Any:
+def _converted(value: Operand, port: Port) -> Any:
     """A value in the dtype and layout of its port, copied if necessary."""
     array = np.asarray(value, port.spec.dtype)
     if port.strided and layout_of(array, port.spec) != "-":
@@ -86,7 +86,7 @@ def _in_order(value: Operand, port: Port) -> Any:
 
 
 def has_entry(program: Program | CachedProgram) -> bool:
-    """Whether Python can call it as one of its own functions."""
+    """Whether Python can call it through an entry point."""
     return is_available() and not any(program.counts)
 
 
@@ -97,7 +97,7 @@ def entry_of(
     gate: Array | None = None,
     symbol: str = "entry",
 ) -> Callable[..., Any]:
-    """The entry of a program in memory; see `Native.entry`."""
+    """The entry point of a loaded program; see `Native.entry`."""
     program = compiled.program
 
     def failed(*args: Any) -> Any:
@@ -119,6 +119,6 @@ def entry_of(
 
 
 def _may_be_large(program: Program | CachedProgram) -> bool:
-    """Whether a result may be as large as those whose memory is recycled."""
+    """Whether a result may be large enough for the recycling allocator."""
     sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
     return any(type(n) is not int or n >= thresholds.pooled_result_bytes for n in sizes)

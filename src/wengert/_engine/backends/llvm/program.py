@@ -1,9 +1,9 @@
 """A graph as one LLVM module with one function, `i64 @kernel(ptr %frame)`.
 
-The kernel (codegen/function.py) reads its arguments from a frame; the bodies of loops are functions
-of their own, emitted once for all loops that share them.
+The kernel (codegen/function.py) reads its arguments from a frame; the bodies of loops are separate
+functions, emitted once for all loops that share them.
 
-Program    text, ports, sizes, constants: everything that compiling and calling it needs
+Program    text, ports, sizes, constants: everything needed to compile and call it
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ _CHOICES: dict[str, Any] = {
 
 
 class Program(FunctionCodegen):
-    """One graph, written for this machine.
+    """The program of a graph for this machine.
 
     Parameters
     ----------
     graph : Graph
-        Its sizes may have names: one program serves all of them.
+        May have symbolic sizes: one program serves all of them.
     threads : int, optional
         The number of threads; by default that of `wengert.set_threads`.
     layouts : str
@@ -79,7 +79,7 @@ class Program(FunctionCodegen):
     ----------
     inputs, outputs : tuple of Port
     overwritten : dict from int to int
-        For results that are written over an input, that input.
+        The input that is overwritten by each result written in place.
     sizes, size_slots : tuple
     slots : int
     constants : list of (int, numpy.ndarray)
@@ -88,17 +88,18 @@ class Program(FunctionCodegen):
     threads : int or None
     requirements : list of Requirement
         Conditions that the sizes must satisfy.
-    long : Length
-        The work of a run, beside reading inputs and writing outputs, in bytes moved.
+    work_bytes : Length
+        An estimate of the bytes that a run moves beside inputs and outputs.
     callbacks : HostCallbacks
     host_callbacks : list of Node
         The nodes that are called back in Python.
     is_single : bool
-        Whether a call returns its only output by itself.
+        Whether a call returns its only output itself.
     nesting : tuple or None
-        Of the results, if a call returns nested tuples, which have an entry point of their own.
+        The result indices in nested tuples, if a call returns these; this has an entry point of
+        its own.
     counts : list of int
-        For each result of the graph 0, or the number of its outputs.
+        The number of outputs of each result that is a tuple; 0 for others.
     workspace : Length
         Bytes of intermediate arrays.
     text : str
@@ -145,7 +146,7 @@ class Program(FunctionCodegen):
         self._nest_names: dict[str, str] = {}
         self._once: set[str] = set()  # nests that a run goes through once
         self._bodies: dict[tuple[Body, int, int], LoopBody] = {}
-        self._count = 0  # of bodies, those that are being written among them
+        self._count = 0  # of bodies, including those being emitted
         self._callback_slot = -1
         self.function = Function(
             self.module, "kernel", [("ptr", "frame")], "i64", "nounwind #1", linkage=""
@@ -161,9 +162,9 @@ class Program(FunctionCodegen):
 
     @property
     def graph(self) -> BaseGraph:
-        """The graph, by a weak reference: programs live as long as their graphs."""
+        """The graph, held by a weak reference: a program does not outlive its graph."""
         found = self._graph()
-        assert found is not None, "the graph of this program is gone"
+        assert found is not None, "the graph of this program no longer exists"
         return found
 
     @property
@@ -173,18 +174,18 @@ class Program(FunctionCodegen):
 
     @functools.cached_property
     def text(self) -> str:
-        """The LLVM text of the module."""
+        """The LLVM IR of the module."""
         return self.module.text(execution_engine.heading())
 
     @functools.cached_property
     def modules(self) -> tuple[tuple[str, bool], ...]:
         """The texts that are compiled, each with whether to use few optimization passes.
 
-        A long kernel only passes addresses to nests and calls; optimizing it takes time that grows
-        faster than its length, without effect.  Long code without loops, of an unrolled program,
-        takes more time to optimize than thousands of runs do.  Where calls return tuples in tuples,
-        the entry that returns a flat one is for the slow path only.  An entry runs once a call:
-        with dozens of arguments, optimizing it takes longer than all its calls will.
+        A long kernel only passes addresses to nests and calls; optimizing it has no effect and
+        takes time that grows faster than its length.  Long code without loops, of an unrolled
+        program, takes more time to optimize than thousands of runs.  If calls return nested tuples,
+        the entry point that returns a flat tuple is used by the slow path only.  An entry point
+        runs once per call: with dozens of arguments, optimizing it takes longer than all its calls.
         """
         lines = {name: text.count("\n") for name, text in self.module.parts.items()}
         quick = ["kernel"] * (lines["kernel"] > thresholds.quick_kernel_lines and not self._bodies)
@@ -211,9 +212,10 @@ class Program(FunctionCodegen):
         """Whether nothing can fail after the first variable is overwritten."""
         if not self.overwritten:
             return True
-        late = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
-        may_fail = any(nest.may_fail for nest, _ in self.nests[-late:])
-        raises = not self.module.symbols.keys() <= LISTENED  # interrupts are checked before
+        last_stages = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
+        may_fail = any(nest.may_fail for nest, _ in self.nests[-last_stages:])
+        # Checks for interrupts come before the first overwritten variable.
+        raises = not self.module.symbols.keys() <= LISTENED
         return not (may_fail or raises or self.host_callbacks)
 
     @property
@@ -231,7 +233,7 @@ class Program(FunctionCodegen):
         }
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
-        """A function of the runtime, as ``@name``."""
+        """Declare a function of the runtime; returns ``@name``."""
         self.needs_runtime = True
         return self.module.declare(name, result, arguments)
 
@@ -255,15 +257,15 @@ class Program(FunctionCodegen):
 
     def framed(self, section: Section, slot: int, kind: str = "ptr") -> str:
         """Load a slot of the frame."""
-        place = section.value(f"getelementptr i64, ptr %frame, i64 {slot}")
-        return section.value(f"load {kind}, ptr {place}")
+        address = section.value(f"getelementptr i64, ptr %frame, i64 {slot}")
+        return section.value(f"load {kind}, ptr {address}")
 
     def incoming(self) -> Mapping[Expr, str]:
         """The addresses of inputs and results, from the frame."""
-        both = [*zip(self.plan.inputs, self.inputs, strict=True)]
-        both += zip(self.plan.outputs, self.outputs, strict=True)
-        both += [(self.plan.outputs[k], self.inputs[i]) for k, i in self.overwritten.items()]
-        return {expr: self.framed(self._head, port.slot) for expr, port in both}
+        pairs = [*zip(self.plan.inputs, self.inputs, strict=True)]
+        pairs += zip(self.plan.outputs, self.outputs, strict=True)
+        pairs += [(self.plan.outputs[k], self.inputs[i]) for k, i in self.overwritten.items()]
+        return {expr: self.framed(self._head, port.slot) for expr, port in pairs}
 
     def named_size(self, name: str) -> str:
         """A symbolic size, or a stride, as an i64."""
@@ -315,5 +317,5 @@ class Program(FunctionCodegen):
         return found
 
     def nested(self, step: Expr) -> Any:
-        """The code of a loop or branch, with its bodies."""
+        """The code generator of a loop or conditional, with its bodies."""
         return (_LOOPS | _CHOICES)[step.node.op.name](self, step)

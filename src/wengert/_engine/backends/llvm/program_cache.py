@@ -1,17 +1,17 @@
 """Compiled programs on disk, beside their object files, for other processes.
 
-With cached object files, half of a first call would be scheduling and generating the text that
-leads to them.  So what callers need of a program is cached as well, by the fingerprint of its graph
-(program_fingerprint.py): ports, slots, constants, the names of external functions, and the keys of
-the object files.  For anything else the program is made again.
+With cached object files only, half of a first call would be spent on scheduling and generating the
+LLVM IR.  So the properties of a program that its callers need are cached as well, by the
+fingerprint of its graph (program_fingerprint.py): ports, slots, constants, the names of external
+functions, and the keys of the object files.  For anything else the program is made again.
 
-The key has everything that a program depends on: the graph, the options, the thresholds
+The key contains everything that a program depends on: the graph, the options, the thresholds
 (tuning.py), the processor, the versions of Python, NumPy, SciPy and LLVM, and the modification
 times of wengert's sources.
 
     program_of         the program of a graph, from the disk if possible
     object_files_of    its object files, and the program that they belong to
-    CachedProgram      a program that was read from the disk
+    CachedProgram      a program read from the disk
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ _EARLIER = 1_000_000_000  # nanoseconds by which sources must be older than the 
 
 
 class CachedProgram:
-    """A program from the disk; its other attributes are those of `Program`, which is then made.
+    """A program read from the disk; other attributes of `Program` make the full program.
 
     Attributes
     ----------
     inputs, outputs, sizes, size_slots, slots, constants, counts, overwritten, requirements
     is_single, cannot_fail, calls_special_functions, nesting, symbols, callbacks
-        As those of `Program`.
+        As in `Program`.
     keys : list of bytes
-        Of the object files.
+        The keys of the object files.
     """
 
-    def __init__(self, said: tuple[Any, ...], graph: BaseGraph, options: tuple[Any, ...]) -> None:
-        own, inputs, outputs, constants, names, self.keys = said
+    def __init__(self, record: tuple[Any, ...], graph: BaseGraph, options: tuple[Any, ...]) -> None:
+        own, inputs, outputs, constants, names, self.keys = record
         self.slots, self.counts, overwritten, self.is_single, self.cannot_fail = own[:5]
         self.calls_special_functions, self.nesting = own[5:]
         self.counts, self.overwritten = list(self.counts), dict(overwritten)
@@ -88,26 +88,26 @@ class CachedProgram:
         self._graph, self._options = weakref.ref(graph), options
 
     def is_of(self, graph: BaseGraph) -> bool:
-        """Whether the inputs and results are those of a graph, of the same dtypes and shapes."""
+        """Whether the inputs and results have the dtypes and shapes of those of a graph."""
         fed = [*graph.inputs, *graph.variables]
         results: list[Any] = []
         for node in (*graph.outputs, *graph.updates.values()):
             results += node.spec if isinstance(node.spec, tuple) else [node.spec]
-        places = [port.slot for port in (*self.inputs, *self.outputs)]
-        places += [slot for slot, _ in self.constants]
+        slots = [port.slot for port in (*self.inputs, *self.outputs)]
+        slots += [slot for slot, _ in self.constants]
         return (
             [n.spec for n in fed] == [port.spec for port in self.inputs]
             and results == [port.spec for port in self.outputs]
-            and all(type(k) is int and 0 <= k < self.slots for k in places)
+            and all(type(k) is int and 0 <= k < self.slots for k in slots)
             and all(type(k) is bytes and len(k) == _KEY for k in self.keys)
             and bool(self.keys)
         )
 
     @functools.cached_property
     def made(self) -> Program:
-        """The program itself, made again."""
+        """The full program, made again."""
         graph = self._graph()
-        assert graph is not None, "the graph of this program is gone"
+        assert graph is not None, "the graph of this program no longer exists"
         return programs.Program(graph, *self._options)
 
     def __getattr__(self, name: str) -> Any:
@@ -126,20 +126,20 @@ def program_of(
         return programs.Program(graph, *options)
     found = disk_cache.read(key)
     if found is not None:
-        kept = _kept(found, graph, options)
-        if kept is not None:
-            return kept
+        cached = _cached(found, graph, options)
+        if cached is not None:
+            return cached
     made = programs.Program(graph, *options)
-    said = _said(made)
-    if said is not None:
-        disk_cache.write(key, said)
+    record = _record(made)
+    if record is not None:
+        disk_cache.write(key, record)
     return made
 
 
 def object_files_of(
     program: Program | CachedProgram,
 ) -> tuple[list[bytes], Program | CachedProgram]:
-    """The object files of a program, and the program; it is made again if a file is gone."""
+    """The object files of a program, and the program; it is made again if a file is missing."""
     if isinstance(program, CachedProgram):
         found = [read_object(key) for key in program.keys]
         images = [x for x in found if x is not None]
@@ -149,15 +149,15 @@ def object_files_of(
     return [cached_object(text, quick) for text, quick in program.modules], program
 
 
-def _kept(found: bytes, graph: BaseGraph, options: tuple[Any, ...]) -> CachedProgram | None:
+def _cached(found: bytes, graph: BaseGraph, options: tuple[Any, ...]) -> CachedProgram | None:
     """The program of a record; None if it cannot belong to this graph.
 
-    The checksum of a file protects against accidents on disk only: the content is checked here.
+    The checksum of a file only detects accidental damage, so the content is checked here.
     """
     try:
-        kept = CachedProgram(marshal.loads(found), graph, options)
-        return kept if kept.is_of(graph) else None
-    except Exception:  # any damage; also an external function that is missing
+        cached = CachedProgram(marshal.loads(found), graph, options)
+        return cached if cached.is_of(graph) else None
+    except Exception:  # damaged, or an external function is missing
         return None
 
 
@@ -183,7 +183,7 @@ def _key(graph: BaseGraph, options: tuple[Any, ...]) -> bytes | None:
 
 @functools.cache
 def _sources() -> bytes | None:
-    """What programs depend on beside the processor and LLVM; None if unknown."""
+    """The inputs of programs beside the processor and LLVM; None if unknown."""
     versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
     found: list[Any] = [repr(versions)]
     pending = [FOLDER]
@@ -204,10 +204,10 @@ def _sources() -> bytes | None:
     return "\n".join(sorted(found)).encode() if len(found) > 1 else None
 
 
-# ---- what is written ---------------------------------------------------------------------------
+# ---- the record on disk ------------------------------------------------------------------------
 
 
-def _said(program: Program) -> bytes | None:
+def _record(program: Program) -> bytes | None:
     """The record of a program; None if it depends on this process."""
     names = sorted(program.symbols)
     arrays = [array for _, array in program.constants]
@@ -232,17 +232,17 @@ def _said(program: Program) -> bytes | None:
         (k, a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes()) for k, a in program.constants
     ]
     keys = [key_of(text, quick) for text, quick in program.modules]
-    ports = [[_ported(p) for p in group] for group in (program.inputs, program.outputs)]
+    ports = [[_port_record(p) for p in group] for group in (program.inputs, program.outputs)]
     return marshal.dumps((own, *ports, constants, names, keys), 2)
 
 
-def _ported(port: Port) -> tuple[Any, ...]:
+def _port_record(port: Port) -> tuple[Any, ...]:
     spec = port.spec
     return spec.shape, spec.dtype.str, spec.weak, port.slot, port.strided, port.fortran
 
 
-def _port(said: tuple[Any, ...]) -> Port:
-    shape, dtype, weak, slot, strided, fortran = said
+def _port(record: tuple[Any, ...]) -> Port:
+    shape, dtype, weak, slot, strided, fortran = record
     return Port(Spec(tuple(shape), np.dtype(dtype), weak), slot, strided, fortran)
 
 

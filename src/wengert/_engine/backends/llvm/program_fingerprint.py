@@ -2,10 +2,10 @@
 
     fingerprint_of    a graph as bytes; None if something in it cannot be encoded
 
-They are a part of the key of cached programs (program_cache.py), so two graphs with different
-programs must never share one.  Only these are encoded: operations that are defined in modules of
+They are a part of the key of cached programs (program_cache.py), so graphs with different programs
+must not have the same fingerprint.  Only these are encoded: operations defined in modules of
 wengert (whose sources are part of the key), numbers, strings, dtypes, arrays, bodies of loops.
-A graph with anything else, such as a user's operation, a function or a symbolic size, is not
+Graphs with anything else, such as a user's operation, a function or a symbolic size, are not
 cached.
 """
 
@@ -30,28 +30,28 @@ from wengert._engine.ops.indexing.template import IndexSlot
 from .tuning import thresholds
 
 _PACKAGE = __name__.partition(".")[0] + "."
-_VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made
+_VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on its references
 _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
 _ours: dict[int, Any] = {}  # operations of wengert, by their id
 
 
 class _NotEncodableError(Exception):
-    """The graph holds something that cannot be encoded."""
+    """The graph contains something that cannot be encoded."""
 
 
 def fingerprint_of(graph: BaseGraph) -> bytes | None:
-    """A graph as bytes, as far as its program depends on it."""
+    """The properties of a graph that its program depends on, as bytes."""
     if graph.requirements:
         return None
-    writer = _GraphEncoder()
+    encoder = _GraphEncoder()
     try:
-        return marshal.dumps((writer.graph(graph), _containers(graph)), _VERSION)
+        return marshal.dumps((encoder.graph(graph), _containers(graph)), _VERSION)
     except (_NotEncodableError, ValueError):  # ValueError: marshal cannot encode something
         return None
 
 
 def _containers(graph: BaseGraph) -> tuple[str, ...]:
-    """How results are returned; the entry point makes nested tuples."""
+    """The containers of the results: the entry point makes nested tuples."""
     results = graph.structure[1]
     return str(getattr(results, "structure", results)), repr(getattr(results, "live", None))
 
@@ -64,14 +64,14 @@ class _GraphEncoder:
         self._bodies: dict[Body, tuple[int, Any]] = {}
 
     def graph(self, graph: BaseGraph) -> tuple[Any, ...]:
-        """Its inputs, its other nodes with the numbers of their operands, and what it returns."""
-        rows, number = canonical(graph, self._line)
+        """The inputs, the other nodes with the numbers of their operands, and the results."""
+        rows, number = canonical(graph, self._node)
         results = graph.outputs, graph.updates.keys(), graph.updates.values(), graph.effects
-        leaves = tuple([self._line(n) for n in graph.inputs])
-        places = [tuple([number[n] for n in nodes]) for nodes in (graph.variables, *results)]
-        return leaves, tuple(rows), *places
+        leaves = tuple([self._node(n) for n in graph.inputs])
+        references = [tuple([number[n] for n in nodes]) for nodes in (graph.variables, *results)]
+        return leaves, tuple(rows), *references
 
-    def _line(self, node: Node) -> tuple[Any, ...]:
+    def _node(self, node: Node) -> tuple[Any, ...]:
         op, several = node.op, isinstance(node.spec, tuple)
         specs = tuple([self._spec(s) for s in (node.spec if several else (node.spec,))])
         head = type(node).__name__, several, specs
@@ -92,7 +92,7 @@ class _GraphEncoder:
         return spec.shape, self._plain(spec.dtype), spec.weak
 
     def _plain(self, x: Any) -> Any:
-        """A value or a parameter with its type, as numbers, strings and tuples."""
+        """A value or a parameter, with its type, as numbers, strings and tuples."""
         kind = type(x)
         if kind in _PLAIN:
             return kind.__name__, x
@@ -131,9 +131,9 @@ def _is_ours(op: Operation) -> bool:
     made = [known.composition, *known.implementations.values()]
     if not all(f is None or _is_home(getattr(f, "__module__", "")) for f in made):
         return False
-    near = dict.fromkeys([getattr(known, "run", None), getattr(known, "body", None), type(known)])
-    stands = any(_has(getattr(x, "__module__", None) or "", known) for x in near)
-    if stands or any(_has(name, known) for name in list(sys.modules)):
+    owners = dict.fromkeys([getattr(known, "run", None), getattr(known, "body", None), type(known)])
+    is_attribute = any(_has(getattr(x, "__module__", None) or "", known) for x in owners)
+    if is_attribute or any(_has(name, known) for name in list(sys.modules)):
         _ours[id(op)] = op
         return True
     return False

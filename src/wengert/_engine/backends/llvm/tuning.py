@@ -1,15 +1,15 @@
 """The tuned thresholds of the compiler, its kernels and the runtime, in one table.
 
-    thresholds    the values in use, an attribute each: ``thresholds.parallel_loop_work``
-    Thresholds    the table: default, unit, what each decides, how it was found, its range
-    describe      what the table says of one threshold
+    thresholds    the values in use, as attributes: ``thresholds.parallel_loop_work``
+    Thresholds    the table: default, unit, decision, origin, range
+    describe      the entry of one threshold
     using         other values within a ``with`` block (tests, measurements)
     key           the values that differ from the defaults, for keys of cached programs
 
 Values are read when code is generated, never when it runs.  Defaults are from a two-core cloud
 machine; ``wengert tune`` measures some of them again and writes a file for this machine
-(cache/tuned_thresholds.py).  "work" is counted in additions of one element.  Register
-shapes (rows of a tile, lanes of an unrolled loop) are not here: they are part of their kernels.
+(cache/tuned_thresholds.py).  "work" is counted in additions of one element.  Register shapes (rows
+of a tile, lanes of an unrolled loop) are not here: they are part of their kernels.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _BY_SUITE = "chosen with the benchmark suite; the values tried are not recorded"
 
 
 class Description(NamedTuple):
-    """What the table says of a threshold.
+    """The entry of a threshold.
 
-    default : the value without a file of this machine.
-    unit : what it counts.
-    decides : what happens up to it, or from it on.
+    default : the value without a file for this machine.
+    unit : of the value.
+    decides : the decision that depends on it.
     found : how the default was found.
-    command : what measures its effect on this machine.
-    least, most : the values that are accepted.
+    command : measures its effect on this machine.
+    least, most : the range of accepted values.
     """
 
     default: int
@@ -53,7 +53,7 @@ class Description(NamedTuple):
 def _of(
     default: int, unit: str, decides: str, command: str, found: str = _BY_SUITE, least: int = 1
 ) -> Any:
-    """A field of the table; values of more than a thousand times the default are refused."""
+    """A field of the table; values of more than a thousand times the default are rejected."""
     most = max(default * 1000, 1000)
     described = Description(default, unit, decides, found, command, least, most)
     return field(default=default, metadata={"described": described})
@@ -61,7 +61,7 @@ def _of(
 
 @dataclass
 class Thresholds:
-    """The thresholds; `describe` says what each of them is."""
+    """The thresholds; `describe` returns the entry of each."""
 
     # ---- scheduling (schedule/) and lowering (lowering/) ----------------------------------------
     inline_work: int = _of(

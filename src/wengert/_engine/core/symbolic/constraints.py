@@ -22,7 +22,7 @@ from .dim import LOCAL, Dim, Quotient, bounds, is_open, names_in, spelled, value
 
 
 class LengthsDiffer(ValueError):
-    """Lengths that are known in a step of a loop only are not known to be equal."""
+    """Lengths that are known only in a step of a loop may not be equal."""
 
 
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -122,7 +122,7 @@ def require_at_least(length: Any, least: Any, reason: str) -> None:
     Raises
     ------
     ValueError
-        It never holds.
+        It is never satisfied.
     """
     low, high = bounds(length - least)
     if low is not None and low >= 0:
@@ -138,7 +138,7 @@ def require_equal(a: Any, b: Any, reason: str) -> None:
     Raises
     ------
     ValueError
-        It never holds.
+        It is never satisfied.
     """
     if a == b:
         return

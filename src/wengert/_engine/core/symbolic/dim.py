@@ -33,7 +33,7 @@ Length = Union[int, "Dim"]
 
 @dataclass(frozen=True)
 class Quotient:
-    """The whole part of a quotient of sizes that does not divide evenly for all sizes."""
+    """The integer part of a quotient of sizes that does not divide evenly for all sizes."""
 
     above: Length
     below: Length
@@ -52,13 +52,13 @@ class Comparisons:
     differ. Tracing for many sizes collects these comparisons (`watched`).
     """
 
-    open: tuple[list[Any], ...] = ()  # in all threads: at worst too many are noted
+    open: tuple[list[Any], ...] = ()  # in all threads: at worst too many are recorded
     _here = FOLDER
     _lock = lock()
 
     @classmethod
     def note(cls, a: Dim, b: Any, file: str) -> None:
-        """Note a comparison in user code; code of the library is right for all sizes."""
+        """Record a comparison in user code; the library's own code is valid for all sizes."""
         if not file.startswith(cls._here):
             for collected in cls.open:
                 collected.append(a - b)
@@ -250,7 +250,7 @@ class Dim:
             f"{at(user_line())}."
         )
 
-    # ---- conversions that are refused ----------------------------------------------------------
+    # ---- rejected conversions ------------------------------------------------------------------
 
     def __index__(self) -> int:
         raise TracedBranchError(

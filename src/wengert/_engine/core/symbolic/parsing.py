@@ -3,7 +3,7 @@
     dim    the size for a text
 
 The text may come from an untrusted file, so it is parsed and not evaluated, and powers are limited,
-so that no text gives a polynomial that takes long to multiply out.
+so that no text describes a polynomial that takes long to expand.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A function reads globals, closure cells, defaults, attributes and elements of containers.  A trace
 records their values at one time, but a later call must use the current ones.  So captured arrays
-are inputs of the program, fed at each call, and everything else is guarded: at each call it is
+are inputs of the program, passed at each call, and everything else is guarded: at each call it is
 compared with its value when the function was traced.
 
 code.py          the names that a code object reads

@@ -40,7 +40,7 @@ class CapturedObject:
     barred : bool
         Whether it is reached through an object that cannot be replaced.
     children : list of int
-        The identities of the objects that are read from it.
+        The identities of the objects read from it.
     """
 
     __slots__ = ("barred", "children", "replaceable", "value")
@@ -101,7 +101,7 @@ class Captured:
 
     @property
     def records(self) -> Records | None:
-        """The records for native code; None if there is none for this interpreter."""
+        """The records for native code; None if this interpreter is not supported."""
         if self._records is None and capture_guards.is_available():
             self._records = records.Records(self)
         return self._records

@@ -270,7 +270,7 @@ class _Search(ObjectSearch):
             self._visit(value, CaptureSource(Kind.ITEM, words, word, word), found)
 
     def _library_function(self, found: CapturedObject) -> None:
-        """A function of a library, of which only the functions in its closure are searched."""
+        """A library function; only the functions in its closure are searched."""
         fun, found.replaceable = found.value, True
         for word, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
             source = CaptureSource(Kind.CELL, cell, None, word)

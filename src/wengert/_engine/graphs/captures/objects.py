@@ -80,7 +80,7 @@ def is_iterator(x: object) -> bool:
 
 
 def draws(cls: type) -> bool:
-    """Whether it generates random numbers, which is refused while a function is traced."""
+    """Whether it generates random numbers, which is an error while a function is traced."""
     return cls.__module__ == "random" or cls.__module__.startswith("numpy.random")
 
 
@@ -95,7 +95,7 @@ def name_of(fun: Any) -> str:
 
 
 def weakly(x: Any) -> Any:
-    """A weak reference to an object; the object itself if there can be none."""
+    """A weak reference to an object; the object itself if it does not support weak references."""
     try:
         return weakref.ref(x)
     except TypeError:

@@ -1,6 +1,6 @@
 """Records: guards and captured arrays in the form that native code reads.
 
-A record is six integers: what to load (a word of an object, an entry of a dict) and whether to
+A record is six integers: the value to load (a word of an object, an entry of a dict) and whether to
 compare it or pass it on as an array (backends/llvm/abi/capture_guard_codegen.py).
 
     Records    the records of one `Captured`, and the objects that they point to

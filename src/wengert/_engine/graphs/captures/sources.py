@@ -3,7 +3,7 @@
 A source refers to the object that holds the value (a cell, a dict, a list); guards of the sources
 before it check that the function still reaches this object.
 
-    CaptureSource  a holder, what to read from it, and the name of the value in messages
+    CaptureSource  a holder, the read, and the name of the value in messages
     ABSENT         the result of reading a value that no longer exists
 """
 
@@ -26,7 +26,7 @@ ABSENT = _Absent.ABSENT
 
 
 class Kind(Enum):
-    """What a value is read from."""
+    """The kinds of reads of a value."""
 
     CONSTANT = "constant"  # the holder itself
     CELL = "cell"  # the contents of a closure cell
@@ -42,7 +42,7 @@ class Kind(Enum):
 
 
 class CaptureSource(NamedTuple):
-    """How to read a captured value.
+    """Reads a captured value.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class CaptureSource(NamedTuple):
     holder : object
         For the ``__dict__`` and the class of an argument a weak reference to it.
     key : object
-        Of a dict, a list, or the name of an attribute.
+        The key of a dict, index of a list, or name of an attribute.
     name : str
         As the user writes it: ``self.weights['a']``.
     """

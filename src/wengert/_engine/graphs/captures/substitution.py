@@ -2,7 +2,7 @@
 
 While a function is traced, each object on a path to a fed array is replaced by a copy: functions by
 functions with other cells and globals, containers by copies, objects by objects of the same class.
-The originals are not changed, because other threads may read them; what the function writes to a
+The originals are not changed, because other threads may read them; writes of the function to a
 copy is written to the original when the trace has ended.
 
     Substitution    the replacements of one trace

@@ -2,13 +2,13 @@
 
     x = solve(a, b)       in each step, with a loop-invariant `a`,
 
-factorizes `a` in each step, which takes n / 3 times as long as the solve itself.  It becomes
+factorizes `a` in each step, n / 3 times the cost of the solve itself.  It becomes
 
     factors, exchanges = lu_packed(a)             before the loop
     x = solve_packed(factors, exchanges, b)       in each step
 
 The backward pass of such a loop solves with the transpose of the same matrix, and uses the same
-factors.  A singular matrix is still refused at the first solve.
+factors.  A singular matrix still raises at the first solve.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     h @ weight.T       in each step
 
-reads `weight` across its rows, so that the matrix product has to rearrange it in every step.  Here
+reads `weight` across its rows, so that the matrix product must rearrange it in every step.  Here
 the transpose becomes an operand of the loop.
 """
 
@@ -25,7 +25,7 @@ from .loop_view import LoopView, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
 _FEW_ROWS = 4  # rows of the other factor; with fewer a product reads the matrix only once
-_SMALL_MATRIX = 1024  # elements of a matrix for which it does not pay
+_SMALL_MATRIX = 1024  # elements of a matrix for which it is not worthwhile
 NAME = "transpose hoisted"
 
 
@@ -50,7 +50,7 @@ def with_hoisted_transposes(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 def _with_transposes(node: Node) -> Node | None:
-    """The loop with some operands transposed; None if no layout has to change."""
+    """The loop with some operands transposed; None if no layout changes."""
     loop = LoopView(node)
     wanted = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
     if not wanted:

@@ -105,7 +105,7 @@ def _need_of_branches(node: Node, results: Iterable[int]) -> Need:
 
 
 def reads(body: Body) -> list[frozenset[int]]:
-    """For each output of a body the inputs that it depends on."""
+    """The inputs that each output of a body depends on."""
     mask = {n: 1 << k for k, n in enumerate(body.inputs)}
     for node in body.nodes:
         if node not in mask:
@@ -258,7 +258,7 @@ def _cut(
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a node is one number, whatever the sizes are."""
+    """Whether a node is a single number for all sizes."""
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
         return np.size(node.value) <= _INSIDE and key_of_value(node.value) is not None
     return node.op.name == "full" and not node.args and not sizes_of(node.params)

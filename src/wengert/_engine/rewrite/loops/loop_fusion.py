@@ -135,7 +135,7 @@ def _encoded(body: Body) -> tuple[list[Node], list[Row], list[int]]:
 
 
 def _encode(node: Node) -> tuple[Any, Sequence[Node]]:
-    """The key of a node: what it computes, and from which others."""
+    """The key of a node: its operation, and the nodes that it depends on."""
     if node.op is PART and node.inputs[0].op.control_flow in (LOOP, BRANCH):
         # The key does not depend on other results of an inner loop.
         key, reads = key_of_result(node.inputs[0], node.params["index"])
@@ -163,7 +163,7 @@ def _numbers(
 
 
 def _refine(group: Sequence[_Member]) -> None:
-    """Find which carried values, of all loops of a group, are equal."""
+    """Find equal carried values, over all loops of a group."""
     known: dict[Hashable, int] = {}
     for one in group:
         one.classes = [known.setdefault(start, len(known)) for start in one.starts]
@@ -188,7 +188,7 @@ def _refine(group: Sequence[_Member]) -> None:
 
 
 class _Before:
-    """Which loops of a graph must end before others start."""
+    """The loops of a graph that must end before others start."""
 
     def __init__(self, graph: BaseGraph, loops: Sequence[Node]) -> None:
         self._bit = {n: 1 << k for k, n in enumerate(loops)}
@@ -237,7 +237,7 @@ class _Lengths:
         return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
 
     def make_one(self, a: Size | None, b: Any) -> None:
-        """Use one of them for both."""
+        """Merge the classes of two values."""
         if a is not None and b is not None and a != b:
             one = substituted(a, self.new)
             for name in b.names - one.names:

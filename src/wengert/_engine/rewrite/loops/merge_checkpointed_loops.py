@@ -1,7 +1,7 @@
 """Merging checkpointed loops: one loop stores the checkpoints and computes the results.
 
 The pullback of a loop with limited memory repeats the loop and stores checkpoints.  If the value is
-needed too, one of the two loops is enough; if not, its stacked outputs are unused.
+needed too, one of the two loops suffices; if not, its stacked outputs are unused.
 
     without_repeated_loops    a graph in which each of these loops runs once
 """
@@ -59,7 +59,7 @@ def without_repeated_loops(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 def _used(graph: AnyGraph) -> dict[Node, set[int]]:
-    """For each loop the results that are used, unless they are used as a tuple."""
+    """The used results of each loop, unless they are used as a tuple."""
     found: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.control_flow in LOOPS}
     whole = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in graph.nodes:

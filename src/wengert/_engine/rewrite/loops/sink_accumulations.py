@@ -2,7 +2,7 @@
 
     total = total + a.T @ b       in each step, of a and b that are rows of arrays,
 
-is the product of the arrays, contracted over steps too: one large matrix product, which is twice as
+is the product of the arrays, contracted over steps too: one large matrix product, twice as
 fast as many small ones and does not read and write the total in each step.  Derivatives with
 respect to the weights of a recurrent layer are such totals.
 
@@ -166,7 +166,7 @@ def _letters(product: Node) -> tuple[str, ...]:
 
 
 def _is_stacked(loop: LoopView, x: Node) -> bool:
-    """Whether the values of a node in all steps are stacked in an array already."""
+    """Whether the values of a node in all steps are stacked in an existing array."""
     rows = loop.body.inputs[loop.fixed + loop.carried :]
     return x in rows or x in loop.body.outputs[loop.carried :]
 

@@ -23,7 +23,7 @@ from ..rule import Descriptor, NodeBuilder, NodeRule, rule
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
-LIMIT = 1 << 16  # bytes of a result that is kept as a constant
+LIMIT = 1 << 16  # maximum bytes of a result stored as a constant
 _MOVES = (
     "reshape transpose expand_dims squeeze flip roll copy diagonal broadcast_to getitem"
 ).split()

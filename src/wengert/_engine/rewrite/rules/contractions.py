@@ -1,4 +1,4 @@
-"""Contractions: sums over an axis that only one factor of a product has.
+"""Contractions: sums over an axis of only one factor of a product.
 
 The gradient with respect to a value that is broadcast before a product, such as the mean that is
 subtracted from points, ends with a sum of a product of matrices.  Summing the one factor first
@@ -6,7 +6,7 @@ makes it a product with a vector; for a mixture of Gaussians this saves a third 
 multiplications.
 
 The sum may overflow where the sum of products did not, if the other factor is small; sums of
-products give no guarantee about that either.
+products do not guarantee that either.
 """
 
 from __future__ import annotations

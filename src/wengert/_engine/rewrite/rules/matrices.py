@@ -1,6 +1,6 @@
 """Rules for matrices with structure (inferred by value_properties.py).
 
-A singular triangular matrix is refused by the triangular solver as by the general one, so errors
+A singular triangular matrix raises in the triangular solver as in the general one, so errors
 are preserved.
 """
 

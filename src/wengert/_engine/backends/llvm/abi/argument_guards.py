@@ -1,16 +1,16 @@
-"""Argument guards: whether an argument is what the native function was compiled for.
+"""Checks of arguments: types, dtypes, shapes and strides must be those of the program.
 
-The guards accept a part of what `argument_conversion.fitted` accepts, with the same meaning; other
-arguments take the slow path.  An array must be a plain ndarray (subclasses may redefine operations)
-with the dtype of the port, aligned, and contiguous unless the port takes strides.  A 0-d value may
-be a NumPy scalar, a 0-d array, or, where the port is a Python number's (or the entry point is
-lenient), a Python number, which is stored in a stack slot.
+The checks accept a subset of what `argument_conversion.fitted` accepts, with the same meaning;
+other arguments take the slow path.  An array must be a plain ndarray (subclasses may redefine
+operations) with the dtype of the port, aligned, and contiguous unless the port takes strides.  A
+0-d value may be a NumPy scalar, a 0-d array, or, if the port is weakly typed or
+`accept_python_numbers` is set, a Python number, which is stored in a stack slot.
 
     kinds     the types of all arguments
     header    dtype, rank and flags of an array
-    read      the data pointer, lengths and strides of an array
+    read      data pointer, lengths and strides of an array
     number    a 0-d value
-    lengths   the lengths of all arrays: they bind symbolic sizes, then are compared with them
+    lengths   the lengths of all arrays: they bind the symbolic sizes, or are compared with them
 """
 
 from __future__ import annotations
@@ -43,137 +43,139 @@ from .entry_builder import EntryBuilder, FunctionBuilder
 from .number_conversion import CELL, accepted, converted
 from .ports import Port
 
-Filled = list[tuple[int, str, Name]]  # slots of the frame, with the type and value they get
+Filled = list[tuple[int, str, Name]]  # frame slots with the type and value stored in them
 
 
 def is_servable(dtype: np.dtype[Any]) -> bool:
-    """Whether there are arrays of this dtype whose data is nothing but numbers."""
+    """Whether arrays of this dtype hold native-endian numbers only."""
     return dtype.kind in "biufc" and dtype.isnative
 
 
-def kinds(writer: EntryBuilder, ports: Sequence[Port], arguments: Sequence[Name]) -> list[Name]:
-    """Check that arguments that need be arrays are; the types of all arguments."""
-    found = [writer.load("ptr", argument, TYPE) for argument in arguments]
+def kinds(builder: EntryBuilder, ports: Sequence[Port], arguments: Sequence[Name]) -> list[Name]:
+    """Load the types of all arguments; check that array ports get arrays."""
+    found = [builder.load("ptr", argument, TYPE) for argument in arguments]
     for port, kind in zip(ports, found, strict=True):
         if port.spec.shape:
-            writer.check(writer.same(kind, writer.word("ndarray")))
-    writer.settle()
+            builder.check(builder.same(kind, builder.word("ndarray")))
+    builder.settle()
     return found
 
 
-def header(writer: EntryBuilder, port: Port, array: Name) -> None:
+def header(builder: EntryBuilder, port: Port, array: Name) -> None:
     """Check dtype, rank and flags of an ndarray.
 
-    The dtype is looked at and not compared with the object that most arrays share: arrays that
-    were pickled have one of their own.
+    Type number and byte order are compared, not the dtype's address: unpickled arrays have their
+    own dtype objects.
     """
     dtype = canonical(port.spec.dtype)
-    writer.check(writer.same(writer.load("i32", array, NDIM), str(port.spec.ndim), "i32"))
-    found = writer.load("ptr", array, DESCR)
-    writer.check(writer.same(writer.load("i32", found, NUMBER), str(dtype.num), "i32"))
+    builder.check(builder.same(builder.load("i32", array, NDIM), str(port.spec.ndim), "i32"))
+    found = builder.load("ptr", array, DESCR)
+    builder.check(builder.same(builder.load("i32", found, NUMBER), str(dtype.num), "i32"))
     order = str(ord(dtype.byteorder))
-    writer.check(writer.same(writer.load("i8", found, BYTE_ORDER), order, "i8"))
+    builder.check(builder.same(builder.load("i8", found, BYTE_ORDER), order, "i8"))
     order_of_axes = F_CONTIGUOUS if port.fortran else C_CONTIGUOUS
     wanted = ALIGNED if port.strided else ALIGNED | order_of_axes
-    flags = writer.value(f"and i32 {writer.load('i32', array, FLAGS)}, {wanted}")
-    writer.check(writer.same(flags, str(wanted), "i32"))
+    flags = builder.value(f"and i32 {builder.load('i32', array, FLAGS)}, {wanted}")
+    builder.check(builder.same(flags, str(wanted), "i32"))
 
 
-def read(writer: EntryBuilder, port: Port, array: Name) -> tuple[Filled, list[Any]]:
-    """The values of an array's slots, and its lengths paired with the port's."""
-    dimensions = writer.load("ptr", array, DIMENSIONS)
+def read(builder: EntryBuilder, port: Port, array: Name) -> tuple[Filled, list[Any]]:
+    """The slots of an array, and its lengths, each paired with that of the spec."""
+    dimensions = builder.load("ptr", array, DIMENSIONS)
     found = [
-        (length, writer.load("i64", dimensions, 8 * k)) for k, length in enumerate(port.spec.shape)
+        (length, builder.load("i64", dimensions, 8 * k)) for k, length in enumerate(port.spec.shape)
     ]
-    filled: Filled = [(port.slot, "ptr", writer.load("ptr", array, DATA))]
+    filled: Filled = [(port.slot, "ptr", builder.load("ptr", array, DATA))]
     if port.strided:
-        strides = writer.load("ptr", array, STRIDES)
+        strides = builder.load("ptr", array, STRIDES)
         for k in range(len(found)):
-            stride = writer.load("i64", strides, 8 * k)
-            rest = writer.value(f"srem i64 {stride}, {port.spec.dtype.itemsize}")
-            writer.check(writer.same(rest, "0", "i64"))
+            stride = builder.load("i64", strides, 8 * k)
+            rest = builder.value(f"srem i64 {stride}, {port.spec.dtype.itemsize}")
+            builder.check(builder.same(rest, "0", "i64"))
             filled.append((port.slot + 1 + k, "i64", stride))
     return filled, found
 
 
-# ---- values without axes ------------------------------------------------------------------------
+# ---- 0-d values ---------------------------------------------------------------------------------
 
 
-def number(writer: EntryBuilder, port: Port, given: Name, kind: Name, lenient: bool) -> Name:
-    """The address of a value without axes, of whatever type it is.
+def number(
+    builder: EntryBuilder, port: Port, argument: Name, kind: Name, accept_python_numbers: bool
+) -> Name:
+    """The address of the data of a 0-d argument.
 
     Parameters
     ----------
-    given, kind : Name
+    argument, kind : Name
         The argument and its type.
-    lenient : bool
-        A Python number may stand for a value that was none when the graph was built.
+    accept_python_numbers : bool
+        Accept Python numbers even if the port is strongly typed.
     """
-    where = writer.function.slot("ptr")
-    done = writer.fresh("done")
+    where = builder.function.slot("ptr")
+    done = builder.fresh("done")
     dtype = canonical(port.spec.dtype)
-    numbers = accepted(port.spec, lenient)
+    numbers = accepted(port.spec, accept_python_numbers)
     if not port.spec.weak:
-        with_word = writer.same(kind, writer.word(f"scalar.{dtype.str}"))
-        no = _chosen(writer, with_word)
-        writer.store("ptr", writer.at(given, VALUE), where)
-        writer.go(done)
-        writer.label(no)
-        no = _chosen(writer, writer.same(kind, writer.word("ndarray")))
-        header(writer, Port(port.spec, port.slot), given)
-        writer.store("ptr", writer.load("ptr", given, DATA), where)
-        writer.go(done)
-        writer.label(no)
-    cell = writer.function.slot(CELL, 16) if numbers else ""
+        is_scalar = builder.same(kind, builder.word(f"scalar.{dtype.str}"))
+        no = _branch_if(builder, is_scalar)
+        builder.store("ptr", builder.at(argument, VALUE), where)
+        builder.go(done)
+        builder.label(no)
+        no = _branch_if(builder, builder.same(kind, builder.word("ndarray")))
+        header(builder, Port(port.spec, port.slot), argument)
+        builder.store("ptr", builder.load("ptr", argument, DATA), where)
+        builder.go(done)
+        builder.label(no)
+    cell = builder.function.slot(CELL, 16) if numbers else ""
     for name in numbers:
-        no = _chosen(writer, _is_a(writer, name, given, kind))
-        converted(writer, name, given, dtype, cell)
-        writer.store("ptr", cell, where)
-        writer.go(done)
-        writer.label(no)
-    writer.go("miss")
-    writer.label(done)
-    return writer.load("ptr", where)
+        no = _branch_if(builder, _is_a(builder, name, argument, kind))
+        converted(builder, name, argument, dtype, cell)
+        builder.store("ptr", cell, where)
+        builder.go(done)
+        builder.label(no)
+    builder.go("miss")
+    builder.label(done)
+    return builder.load("ptr", where)
 
 
-def _chosen(writer: EntryBuilder, condition: Name) -> str:
-    """Go on where an i1 holds; the label for where it does not, to be set later."""
-    yes, no = writer.fresh("yes"), writer.fresh("no")
-    writer.branch(condition, yes, no)
-    writer.label(yes)
+def _branch_if(builder: EntryBuilder, condition: Name) -> str:
+    """Begin the block for a true condition; returns the label of the other, not yet placed."""
+    yes, no = builder.fresh("yes"), builder.fresh("no")
+    builder.branch(condition, yes, no)
+    builder.label(yes)
     return no
 
 
-def _is_a(writer: EntryBuilder, name: str, given: Name, kind: Name) -> Name:
+def _is_a(builder: EntryBuilder, name: str, argument: Name, kind: Name) -> Name:
     if name != "bool":
-        return writer.same(kind, writer.word(name))
-    true, false = (writer.same(given, writer.word(x)) for x in ("True", "False"))
-    return writer.value(f"or i1 {true}, {false}")
+        return builder.same(kind, builder.word(name))
+    true, false = (builder.same(argument, builder.word(x)) for x in ("True", "False"))
+    return builder.value(f"or i1 {true}, {false}")
 
 
 # ---- lengths ------------------------------------------------------------------------------------
 
 
 def lengths(
-    writer: FunctionBuilder, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]
+    builder: FunctionBuilder, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]
 ) -> bool:
-    """Check lengths of all arguments; False if a size is in none that it can be read off.
+    """Check the lengths of all arguments; False if a symbolic size cannot be determined.
 
-    A number is compared; a size that is a length by itself is bound where it is first met, and
-    compared where it is met again; an expression is compared once its sizes are known.
+    Integers are compared.  A length that is a single size binds the size at its first occurrence
+    and is compared at later ones; expressions are compared once their sizes are known.
     """
     waiting: list[tuple[Any, Name]] = []
-    known = writer.lengths
+    known = builder.lengths
     for length, number in found:
-        name = _alone(length)
+        name = _single_size(length)
         if not isinstance(length, Dim):
-            writer.check(writer.same(number, str(length), "i64"))
+            builder.check(builder.same(number, str(length), "i64"))
         elif name is None:
             waiting.append((length, number))
         elif name in known.bound:
-            writer.check(writer.same(number, known.bound[name], "i64"))
+            builder.check(builder.same(number, known.bound[name], "i64"))
         else:
-            writer.check(writer.value(f"icmp sge i64 {number}, 1"))
+            builder.check(builder.value(f"icmp sge i64 {number}, 1"))
             known.bound[name] = number
     for length, number in waiting:
         if not known.is_known(length):
@@ -181,12 +183,12 @@ def lengths(
     for length, number in waiting:
         if not known.is_known(length):
             return False
-        writer.check(writer.same(number, known.number(length), "i64"))
+        builder.check(builder.same(number, known.number(length), "i64"))
     return set(sizes) <= known.bound.keys()
 
 
-def _alone(length: Any) -> str | None:
-    """The symbolic size that a length consists of, or None."""
+def _single_size(length: Any) -> str | None:
+    """The symbolic size that is the whole length, or None."""
     names = names_in([length])
     if len(names) != 1:
         return None

@@ -1,10 +1,10 @@
-"""Programs for arrays that are not in C order, which are read in place and not copied.
+"""Programs for arrays that are not C-contiguous, which they read without a copy.
 
-A program is compiled for arrays in C order.  An array in Fortran order, or a part of another array,
-is copied in the first calls; if such calls come again, a program for that layout is compiled.
+Programs are compiled for C-contiguous arrays.  Arrays in Fortran order and strided views are copied
+in the first calls; if such calls recur, a program for that layout is compiled.
 
     layout_of         the layout of an array
-    LayoutDispatch    the callable that an entry point for C order calls for other layouts
+    LayoutDispatch    called by an entry point for C order when an array has another layout
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wengert._engine.core.spec import Spec
 
 from ..tuning import thresholds
 
-_COUNTED = 256  # layouts whose calls are counted
+_COUNTED = 256  # at most so many layouts have their calls counted
 
 
 def layout_of(array: Any, spec: Spec) -> str:
-    """The layout of an array: ``C``, ``F``, ``S`` (lowering/leaves.py); ``-`` for a copy."""
+    """The layout of an array: ``C``, ``F`` or ``S`` (lowering/leaves.py); ``-`` if copied."""
     if type(array) is not np.ndarray or not spec.shape:
         return "C"
     if array.dtype != spec.dtype or not array.flags.aligned or array.ndim != len(spec.shape):
@@ -32,21 +32,21 @@ def layout_of(array: Any, spec: Spec) -> str:
         return "C"
     if array.flags.f_contiguous:
         return "F"
-    whole = all(stride % array.itemsize == 0 for stride in array.strides)
-    return "S" if whole else "-"
+    aligned = all(stride % array.itemsize == 0 for stride in array.strides)
+    return "S" if aligned else "-"
 
 
 class LayoutDispatch:
-    """Hands calls on to programs for the layouts that come again and again.
+    """Compiles programs for layouts that recur, and forwards their calls to them.
 
     Parameters
     ----------
     specs : sequence of Spec
-        Of the arguments.
+        The arguments of the C-order program.
     make : callable
-        ``make(layouts)`` gives an entry, or None.
+        ``make(layouts)`` returns an entry point, or None.
     otherwise : callable
-        What takes all else.
+        Called for all other arguments.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LayoutDispatch:
         self._lock = lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the program for this layout, or the general one."""
+        """Call the program for the layouts of these arguments, or `otherwise`."""
         if kwargs or len(args) != len(self._specs):
             return self._otherwise(*args, **kwargs)
         layouts = "".join(map(layout_of, args, self._specs))
@@ -69,10 +69,10 @@ class LayoutDispatch:
             return self._otherwise(*args)
         entry = self._entries.get(layouts)
         if entry is None:
-            entry = self._found(layouts)
+            entry = self._count_call(layouts)
         return entry(*args)
 
-    def _found(self, layouts: str) -> Callable[..., Any]:
+    def _count_call(self, layouts: str) -> Callable[..., Any]:
         with self._lock:
             count = self._counts.get(layouts, 0) + 1
             if len(self._counts) < _COUNTED or layouts in self._counts:

@@ -1,19 +1,19 @@
 """C function pointers to native functions, for libraries that accept them.
 
-SciPy's `LowLevelCallable` (integrate.quad and nquad among others), Numba's compiled functions, and
-ctypes can call these without Python.  A small wrapper fills the frame and calls the kernel of the
-program; it has one of these signatures:
+SciPy's `LowLevelCallable` (used by integrate.quad, nquad and others), functions compiled by Numba,
+and ctypes can call these without Python.  A small wrapper fills the frame and calls the kernel of
+the program; it has one of these signatures:
 
     numbers                        R f(A, B, ...)      one argument for each input, one result
     double(double, void*)          the first input; the pointer is to the others, as doubles
-    double(int, double*)           all inputs as an array of doubles: numbers, or one array
-    double(int, double*, void*)    the same; the pointer is to the inputs that are missing
+    double(int, double*)           all inputs as an array of doubles: numbers, or one 1-d array
+    double(int, double*, void*)    the same; the pointer is to the inputs that are not in the array
     arrays                         int64 f(void **inputs, void **outputs, int64 *sizes)
 
 The last works for all programs: pointers to the C-contiguous data of each input and each output,
-and the symbolic sizes in the order of their names; nothing is checked.
+and the symbolic sizes in alphabetical order; nothing is checked.
 
-No exception can be raised.  Where a run fails (an index out of range, a singular matrix), or the
+The function cannot raise.  If a run fails (an index out of range, a singular matrix), or the
 lengths are not those that the program was compiled for, floating-point results are NaN, others the
 least number of their dtype; `arrays` returns the status, 0 for success.
 """
@@ -48,7 +48,7 @@ _C = {
     "row": ctypes.POINTER(ctypes.c_double),
     "ptr": ctypes.c_void_p,
 }
-_SLOTS = 65536  # a longer frame is too much for the stack
+_SLOTS = 65536  # longer frames do not fit on the stack
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Pointer:
     Attributes
     ----------
     address : int
-        Good for as long as `function` lives, which holds all that is needed.
+        Valid while `function` is alive, which owns the code and the constants.
     function : ctypes function
-        With types of arguments and result, as `scipy.LowLevelCallable` and Numba read them.
+        Its argument and result types are set, for `scipy.LowLevelCallable` and Numba.
     signature : str
     """
 
@@ -76,22 +76,22 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
     ----------
     program : CallInterface
     code : Code
-        The module that has the function ``kernel`` of the program, in memory.
+        The module with the function ``kernel`` of the program, in memory.
     signature : str
-        One of the forms in the map of this module; spaces do not matter, and ``numbers`` may be
-        written out: ``double(double, double)``.
+        One of the forms listed above; spaces do not matter.  ``numbers`` may be spelled out, as
+        ``double(double, double)``.
 
     Raises
     ------
     ArgumentError
-        There is no such form, or the program has inputs and outputs that it cannot pass.
+        The signature is unknown, or cannot pass the inputs and outputs of the program.
     BackendError
-        The frame of the program is too long for a stack.
+        The frame of the program does not fit on the stack.
 
     Notes
     -----
-    The function does not need the global lock (a host callback takes it for its own time), and any
-    number of threads may call it at once. Compiling it takes a few milliseconds.
+    The function does not need the GIL (host callbacks acquire it for themselves), and any number of
+    threads may call it at once. Compiling it takes a few milliseconds.
 
     Examples
     --------
@@ -107,36 +107,36 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
     form = signature.replace(" ", "")
     if program.slots > _SLOTS:
         raise BackendError(
-            f"the program keeps {program.slots} addresses, too many for the stack of a C function. "
-            f"Call it through Python{at(user_line())}."
+            f"the program needs a frame of {program.slots} slots, too many for the stack of a C "
+            f"function. Call it through Python{at(user_line())}."
         )
     if form == "arrays":
         arguments, result = _ARRAYS, "i64"
         types: Any = [ctypes.POINTER(ctypes.c_void_p)] * 2 + [ctypes.POINTER(ctypes.c_int64)]
-        answer: Any = ctypes.c_int64
+        restype: Any = ctypes.c_int64
     elif form in _DOUBLES:
         fits = _are_floats(program, "void" in form)
-        what = "doubles: an array in front, numbers behind it only out of the data"
-        _refuse_unless(fits, program, signature, what)
+        passes = "doubles: an array only as the first input, and numbers after it only by void*"
+        _refuse_unless(fits, program, signature, passes)
         arguments, result = _DOUBLES[form], "double"
         types = [_C["row" if name == "row" else kind] for kind, name in arguments]
-        answer = ctypes.c_double
+        restype = ctypes.c_double
     else:
-        _refuse_unless(_are_numbers(program), program, signature, "numbers without axes")
+        _refuse_unless(_are_numbers(program), program, signature, "0-d numbers")
         arguments = [(in_memory(p.spec.dtype), f"x{k}") for k, p in enumerate(program.inputs)]
         result = in_memory(program.outputs[0].spec.dtype)
         types = [np.ctypeslib.as_ctypes_type(p.spec.dtype) for p in program.inputs]
-        answer = np.ctypeslib.as_ctypes_type(program.outputs[0].spec.dtype)
-        written = f"double({','.join(['double'] * len(types))})"
-        if form != "numbers" and (form != written or {*types, answer} != {ctypes.c_double}):
+        restype = np.ctypeslib.as_ctypes_type(program.outputs[0].spec.dtype)
+        spelled_out = f"double({','.join(['double'] * len(types))})"
+        if form != "numbers" and (form != spelled_out or {*types, restype} != {ctypes.c_double}):
             raise _unknown(signature)
     module = ModuleBuilder()
-    way = _PointerBuilder(module, program, code.address("kernel"), arguments, result)
-    way.finish(form)
+    builder = _PointerBuilder(module, program, code.address("kernel"), arguments, result)
+    builder.build(form)
     own = Code(execution_engine.object_of(module.text(execution_engine.heading())), {})
     address = own.address("pointer")
-    function: Any = ctypes.CFUNCTYPE(answer, *types)(address)
-    function.keeps = own, code, program  # alive as long as the function
+    function: Any = ctypes.CFUNCTYPE(restype, *types)(address)
+    function.keeps = own, code, program  # kept alive by the function
     return Pointer(address, function, signature)
 
 
@@ -160,26 +160,26 @@ def _are_numbers(program: CallInterface) -> bool:
     return simple and len(program.outputs) == 1 and not any(p.spec.shape for p in ports)
 
 
-def _refuse_unless(fits: bool, program: CallInterface, signature: str, what: str) -> None:
+def _refuse_unless(fits: bool, program: CallInterface, signature: str, passes: str) -> None:
     if not fits:
-        given = ", ".join(str(p.spec) for p in program.inputs) or "nothing"
-        made = ", ".join(str(p.spec) for p in program.outputs) or "nothing"
+        inputs = ", ".join(str(p.spec) for p in program.inputs) or "nothing"
+        outputs = ", ".join(str(p.spec) for p in program.outputs) or "nothing"
         raise ArgumentError(
-            f"a function of {given} that gives {made} cannot be called as {signature!r}, which "
-            f"passes {what}. Use signature='arrays', which passes addresses{at(user_line())}."
+            f"a function from {inputs} to {outputs} cannot be called as {signature!r}, which "
+            f"passes {passes}. Use signature='arrays', which passes addresses{at(user_line())}."
         )
 
 
 def _unknown(signature: str) -> ArgumentError:
     return ArgumentError(
-        f"{signature!r} is no signature that is known here for this function. Use 'numbers', "
+        f"{signature!r} is not a supported signature of this function. Use 'numbers', "
         "'double(double, void*)', 'double(int, double*)', 'double(int, double*, void*)' or "
         f"'arrays'{at(user_line())}."
     )
 
 
 class _PointerBuilder(FunctionBuilder):
-    """The text of one C function."""
+    """Builds the C function."""
 
     def __init__(
         self,
@@ -192,18 +192,17 @@ class _PointerBuilder(FunctionBuilder):
         super().__init__(module, "pointer", arguments, result)
         self._program, self._kernel, self._result = program, kernel, result
         self._frame = self.function.slot(f"[{max(program.slots, 1)} x i64]", 8)
-        self._read = 0  # inputs that came out of the row
         for slot, array in program.constants:
             self._put(slot, str(array.ctypes.data), "i64")
 
-    def finish(self, form: str) -> None:
-        """All of it."""
+    def build(self, form: str) -> None:
+        """Write the body of the function."""
         program = self._program
         if form == "arrays":
             self._addresses()
             status = self._run()
             self.write(f"ret i64 {status}")
-            self.go_nowhere("i64 1")
+            self._return_on_miss("i64 1")
             return
         if form in _DOUBLES:
             self._doubles(form)
@@ -217,20 +216,20 @@ class _PointerBuilder(FunctionBuilder):
         self.check(self.same(status, "0", "i64"))
         self.settle()
         kind = in_memory(output.spec.dtype)
-        answer = self.load(kind, cell)
+        value = self.load(kind, cell)
         if kind != self._result:
-            answer = self.value(f"fpext {kind} {answer} to {self._result}")
-        self.write(f"ret {self._result} {answer}")
-        self.go_nowhere(f"{self._result} {self._none(form)}")
+            value = self.value(f"fpext {kind} {value} to {self._result}")
+        self.write(f"ret {self._result} {value}")
+        self._return_on_miss(f"{self._result} {self._failure_value(form)}")
 
-    def go_nowhere(self, answer: str) -> None:
+    def _return_on_miss(self, value: str) -> None:
         """The block for failed checks."""
         self.label("miss")
-        self.write(f"ret {answer}")
+        self.write(f"ret {value}")
         self.module.add(self.function)
 
-    def _none(self, form: str) -> Name:
-        """The result of a failed run."""
+    def _failure_value(self, form: str) -> Name:
+        """The result returned by a failed run."""
         dtype = np.dtype(np.float64) if form in _DOUBLES else self._program.outputs[0].spec.dtype
         if dtype.kind == "f":
             return literal(np.nan, dtype)
@@ -245,7 +244,7 @@ class _PointerBuilder(FunctionBuilder):
         self.store(kind, value, self._frame, 8 * slot)
 
     def _cell(self, port: Port, value: Name) -> Name:
-        """A place on the stack that holds a value in the dtype of a port."""
+        """A stack slot with a value in the dtype of a port."""
         cell = self.function.slot("[16 x i8]", 16)
         self.store(in_memory(port.spec.dtype), value, cell)
         return cell
@@ -265,7 +264,7 @@ class _PointerBuilder(FunctionBuilder):
             self._contiguous(port)
 
     def _contiguous(self, port: Port) -> None:
-        """The strides of data in C order, where a port takes strides."""
+        """Set the strides of C-contiguous data if the port takes strides."""
         if port.strided:
             step: Any = port.spec.dtype.itemsize
             for axis in range(port.spec.ndim - 1, -1, -1):
@@ -273,7 +272,7 @@ class _PointerBuilder(FunctionBuilder):
                 step = step * port.spec.shape[axis]
 
     def _doubles(self, form: str) -> None:
-        """Inputs from the array of doubles, then from the data."""
+        """Read the inputs from the array of doubles, then from the data pointer."""
         program = self._program
         inputs, has_data = list(program.inputs), "void" in form
         count: Name = "1"
@@ -283,7 +282,7 @@ class _PointerBuilder(FunctionBuilder):
         else:
             count, row = self.value("sext i32 %count to i64"), "%row"
         found: list[Any] = []
-        first: Name = "0"  # how many of the row an array took
+        first: Name = "0"  # elements of the row that belong to an array
         if inputs and inputs[0].spec.shape:
             port = inputs.pop(0)
             self._put(port.slot, row, "ptr")
@@ -297,25 +296,27 @@ class _PointerBuilder(FunctionBuilder):
             self.go("miss")
             self.label(self.fresh("never"))
             return
-        for need in program.requirements:
-            relation = "eq" if need.equal else "sge"
-            value = self.lengths.number(need.length)
+        for requirement in program.requirements:
+            relation = "eq" if requirement.equal else "sge"
+            value = self.lengths.number(requirement.length)
             self.check(self.value(f"icmp {relation} i64 {value}, 0"))
         for size, slot in zip(program.sizes, program.size_slots, strict=True):
             self._put(slot, self.lengths.bound[size], "i64")
         if found:
             self._contiguous(program.inputs[0])
         for k, port in enumerate(inputs):
-            self._put(port.slot, self._one(port, k, row, count, first, has_data), "ptr")
+            self._put(port.slot, self._number(port, k, row, count, first, has_data), "ptr")
 
-    def _one(self, port: Port, k: int, row: Name, count: Name, first: Name, data: bool) -> Name:
-        """The cell of the k-th number: from the row if that is long enough, else from the data."""
-        place = self.value(f"add i64 {first}, {k}")
-        source = self.value(f"getelementptr double, ptr {row}, i64 {place}")
-        if data:
-            behind = self.value(f"sub i64 {place}, {count}")
-            other = self.value(f"getelementptr double, ptr %data, i64 {behind}")
-            inside = self.value(f"icmp slt i64 {place}, {count}")
+    def _number(
+        self, port: Port, k: int, row: Name, count: Name, first: Name, has_data: bool
+    ) -> Name:
+        """The k-th number, in a stack slot: from the row if it is long enough, else from `data`."""
+        index = self.value(f"add i64 {first}, {k}")
+        source = self.value(f"getelementptr double, ptr {row}, i64 {index}")
+        if has_data:
+            data_index = self.value(f"sub i64 {index}, {count}")
+            other = self.value(f"getelementptr double, ptr %data, i64 {data_index}")
+            inside = self.value(f"icmp slt i64 {index}, {count}")
             source = self.value(f"select i1 {inside}, ptr {source}, ptr {other}")
         value = self.load("double", source)
         if port.spec.dtype.itemsize == 4:

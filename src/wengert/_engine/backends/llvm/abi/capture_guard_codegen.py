@@ -1,7 +1,7 @@
 """Code that checks the records of capture guards, compiled once per process.
 
 RECORD      the fields of a record
-Load, Act   what a record loads, and what is done with it
+Load, Act   what a record loads, and how the loaded value is used
 text        the module
 """
 
@@ -31,9 +31,12 @@ OBJECTS: dict[str, Any] = {"ndarray": np.ndarray, "None": None}
 _OWN = ("target", "miss", "records", "count", "feeds", "arguments", "position")
 WORDS = {name: k for k, name in enumerate((*_OWN, *FUNCTIONS, *OBJECTS))}
 
-CELL, CODE, LENGTH, ELEMENTS = 16, 48, 16, 24  # of a cell, a function, a dict or list, a list
-DEFAULTS, KWDEFAULTS = 56, 64  # of a function; null for None
-VERSION = 24  # of a dict: another number after each change (PEP 509), until Python 3.12
+# Offsets in bytes: the content of a cell, the code of a function, the length of a dict or list, the
+# elements of a list; the defaults of a function (null for None); the version of a dict (PEP 509;
+# changes with each change of the dict, until Python 3.12).
+CELL, CODE, LENGTH, ELEMENTS = 16, 48, 16, 24
+DEFAULTS, KWDEFAULTS = 56, 64
+VERSION = 24
 
 
 class Load(IntEnum):
@@ -43,24 +46,24 @@ class Load(IntEnum):
     WORD = 1  # the word at an offset in bytes
     ITEM = 2  # the entry of a dict
     INDEX = 3  # the element of a list
-    DICT = 4  # its __dict__
-    CALL = 5  # the result of calling it
+    DICT = 4  # the __dict__ of the holder
+    CALL = 5  # the result of calling the holder
     ADDRESS = 6  # the address at an offset in bytes
-    VERSION = 7  # nothing: where a dict has the version expected, `key` records hold for sure
-    SEEN = 8  # nothing: the version of the dict is what the record `key` before expects from now on
+    VERSION = 7  # nothing; if a dict has the expected version, the next `key` records are skipped
+    SEEN = 8  # nothing; stores the version of the dict as expected value `key` records before
 
 
 class Act(IntEnum):
-    """What is done with a loaded value."""
+    """How a loaded value is used."""
 
-    SAME = 0  # it must be the expected pointer
-    FEED = 1  # it must be an array, and is passed on
-    ALIAS = 2  # it must be the array that is passed at an index
-    BYTES = 3  # the bytes that it points to must be the expected ones
+    SAME = 0  # must be the expected pointer
+    FEED = 1  # must be an array, and is passed to the program
+    ALIAS = 2  # must be the array that is passed at an index
+    BYTES = 3  # the bytes at this address must be the expected ones
 
 
 def _word(name: str) -> str:
-    """The lines that load a word of the table as %name."""
+    """The instructions that load a word of the table as %name."""
     k = WORDS[name]
     label = name.replace("None", "none")
     return (
@@ -85,22 +88,22 @@ def _field(k: int, kind: str = "i64") -> str:
     )
 
 
-_HELD = "PyDict_GetItemWithError PyErr_Clear PyErr_Occurred PyObject_GenericGetDict"
-_HELD += " PyObject_CallNoArgs Py_DecRef Py_IncRef ndarray records"
+_HOLD = "PyDict_GetItemWithError PyErr_Clear PyErr_Occurred PyObject_GenericGetDict"
+_HOLD += " PyObject_CallNoArgs Py_DecRef Py_IncRef ndarray records"
 _ENTER, _CHECK = "target miss PyObject_Vectorcall Py_DecRef", "PyTuple_New Py_DecRef Py_IncRef None"
 
 
 def _loads(words: str, numbers: str) -> str:
-    """The lines that load words and numbers of the table."""
+    """The instructions that load words and integers of the table."""
     return "".join([*map(_word, words.split()), *map(_number, numbers.split())])
 
 
 def text() -> str:
-    """The module: ``hold`` (all records), a guarded entry, and a check."""
+    """The module: ``hold`` (checks all records), a guarded entry point, and a check."""
     pointers = ("holder", "expected")
     return llvm_files.read(
         __file__,
-        hold_words=_loads(_HELD, "count"),
+        hold_words=_loads(_HOLD, "count"),
         enter_words=_loads(_ENTER, "feeds arguments position"),
         check_words=_loads(_CHECK, "feeds"),
         fields="".join(

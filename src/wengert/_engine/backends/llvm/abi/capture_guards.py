@@ -1,9 +1,10 @@
-"""Capture guards: entry points that compare captured values first, and pass captured arrays.
+"""Capture guards: entry points that first compare captured values, and pass captured arrays.
 
-A guarded entry point calls the entry point of a program.  It goes through a list of records, each a
-comparison of a pointer that is loaded (from a cell, a dict, a list) with its earlier value, or an
-array to be passed on; if all hold it calls the entry point with its own arguments and these arrays,
-otherwise another callable.  One function serves all programs (abi/capture_guard_codegen.py).
+A guarded entry point calls the entry point of a program.  It goes through a list of records: each
+loads a pointer (from a cell, a dict, a list) and compares it with its earlier value, or loads an
+array to be passed on.  If all comparisons succeed it calls the entry point with its own arguments
+and these arrays, otherwise another callable.  One function serves all programs
+(abi/capture_guard_codegen.py).
 
     guarded_entry, guard_check    the function objects
     is_available, has_versions    whether this interpreter's objects have the expected layout
@@ -51,10 +52,10 @@ def _addresses() -> dict[str, int]:
 
 @functools.cache
 def is_available() -> bool:
-    """Whether cells, functions, dicts and lists of this interpreter are as records read them."""
+    """Whether cells, functions, dicts and lists have the layout that records assume."""
     if not cpython_layout.is_known():
         return False
-    content, some, names = object(), [1.5, str, None], {"a": 1, "b": 2, "c": 3}
+    content, items, names = object(), [1.5, str, None], {"a": 1, "b": 2, "c": 3}
 
     def fun(a: object = content, *, b: object = None) -> object:
         return content
@@ -72,15 +73,15 @@ def is_available() -> bool:
         and word(fun, DEFAULTS) == id(fun.__defaults__)
         and word(fun, KWDEFAULTS) == id(fun.__kwdefaults__)
         and word(bare, DEFAULTS) == word(bare, KWDEFAULTS) == 0
-        and word(some, LENGTH) == len(some)
+        and word(items, LENGTH) == len(items)
         and word(names, LENGTH) == len(names)
-        and int(ctypes.c_int64.from_address(word(some, ELEMENTS) + 8).value) == id(str)
+        and int(ctypes.c_int64.from_address(word(items, ELEMENTS) + 8).value) == id(str)
     )
 
 
 @functools.cache
 def has_versions() -> bool:
-    """Whether each change of a dict gives it another number, where records look for it."""
+    """Whether each change of a dict changes the version number that records read."""
     if sys.version_info >= (3, 13) or not is_available():
         return False
     names: dict[str, Any] = {"a": 1.5, "b": None}
@@ -117,23 +118,24 @@ def guarded_entry(
     arguments: int,
     position: int,
 ) -> Callable[..., Any]:
-    """An entry that checks records first, and calls another one with arrays they feed.
+    """An entry point that checks records, then calls another one with the arrays they load.
 
     Parameters
     ----------
     records : ndarray of int64
-        One row for each record (`RECORD`); may be written to, to expect other values.
+        One row for each record (`RECORD`); writable, to change the expected values.
     owner : object
-        What keeps alive all that the records point to.
+        Keeps alive all objects that the records point to.
     feeds : int
-        How many arrays they feed.
+        The number of arrays that they load.
     target, miss : callable
-        Called with the arrays among the arguments if all records hold, else with the arguments.
+        If all records hold, `target` is called with the arguments and the arrays; else `miss` is
+        called with the arguments.
     arguments, position : int
-        How many there are, and before which of them the arrays are inserted.
+        The number of arguments, and before which of them the arrays are inserted.
     """
     own = {"target": id(target), "miss": id(miss), "arguments": arguments, "position": position}
-    made: Callable[..., Any] = _made(
+    made: Callable[..., Any] = _function_object(
         "wengert_guarded_enter", own, records, feeds, (owner, target, miss)
     )
     return made
@@ -142,25 +144,25 @@ def guarded_entry(
 def guard_check(
     records: np.ndarray[Any, Any], owner: Any, feeds: int
 ) -> Callable[[], tuple[Any, ...] | None]:
-    """A function that gives the arrays that records feed, or None if one does not hold."""
+    """A function that returns the arrays loaded by records, or None if one does not hold."""
     own = dict.fromkeys(("target", "miss", "arguments", "position"), 0)
-    made: Callable[[], tuple[Any, ...] | None] = _made(
+    made: Callable[[], tuple[Any, ...] | None] = _function_object(
         "wengert_guarded_check", own, records, feeds, (owner,)
     )
     return made
 
 
-def _made(
+def _function_object(
     symbol: str,
     own: dict[str, int],
     records: np.ndarray[Any, Any],
     feeds: int,
-    kept: tuple[Any, ...],
+    owned: tuple[Any, ...],
 ) -> Any:
     words = {**own, "records": records.ctypes.data, "count": len(records), "feeds": feeds}
     for name in FUNCTIONS:
-        found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
-        words[name] = int(found.value or 0)
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        words[name] = int(address.value or 0)
     words |= {name: id(x) for name, x in OBJECTS.items()}
     table = np.array([words[name] for name in WORDS], np.int64)
     table.flags.writeable = False
@@ -168,5 +170,5 @@ def _made(
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    # The table comes first, where the entry point looks for it.
-    return new(ctypes.addressof(definition), (table, definition, records, *kept), None)
+    # The entry point looks for the table in the first item.
+    return new(ctypes.addressof(definition), (table, definition, records, *owned), None)

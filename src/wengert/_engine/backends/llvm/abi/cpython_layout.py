@@ -1,10 +1,10 @@
 """The memory layout of CPython's and NumPy's objects, and the addresses of their functions.
 
-Only public interfaces are used: functions of the C APIs by address, and the fields of structures in
+Only public interfaces are used: C API functions by address, and fields of structures declared in
 public headers (an array's data, lengths, strides, dtype and flags; the value of a float, a complex
 number, a NumPy scalar; the items of a tuple).  Offsets are those of 64-bit CPython 3.11 to 3.14
 with the GIL (not the free-threaded build) and NumPy 2; `is_known` verifies them on real objects
-before the first entry point is made, and where one differs there are no entry points.
+before the first entry point is made.  If one differs, no entry points are made.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TYPE = 8
 VALUE = 16  # of a float, a complex number, a NumPy scalar
 DATA, NDIM, DIMENSIONS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # of an array
 BYTE_ORDER, NUMBER = 26, 28  # of a dtype
-ITEMS = tuple.__basicsize__  # of a tuple: where its items begin
+ITEMS = tuple.__basicsize__  # the first item of a tuple
 
 C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
-# What files of LLVM text take (ir/llvm_files.py).
+# Placeholders of the LLVM text files (ir/llvm_files.py).
 OFFSETS = {
     **{"type": TYPE, "data": DATA, "ndim": NDIM, "descr": DESCR, "flags": FLAGS},
     **{"number": NUMBER, "items": ITEMS, "dimensions": DIMENSIONS, "strides": STRIDES},
@@ -54,7 +54,7 @@ PYTHON = (
     "Py_DecRef",
     "Py_IncRef",
 )
-# Their places in NumPy's table of functions, numpy/__multiarray_api.h.
+# Their indices in NumPy's C API table, numpy/__multiarray_api.h.
 NUMPY = {"PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
 OBJECTS: dict[str, Any] = {
     "ndarray": np.ndarray,
@@ -67,20 +67,20 @@ OBJECTS: dict[str, Any] = {
     "np.False": np.False_,
 }
 
-_TP_ALLOC = 47  # Py_tp_alloc, typeslots.h: the slot of a type
+_TP_ALLOC = 47  # Py_tp_alloc, typeslots.h: the slot of a type's allocator
 
 
 @functools.cache
 def addresses() -> dict[str, int]:
-    """Where the functions and objects that every entry uses are, by name."""
-    found = {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
+    """The addresses of the functions and objects that every entry point uses, by name."""
+    words = {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
     table = _numpy_table()
-    found |= {name: table[index] for name, index in NUMPY.items()}
-    return found | {name: id(x) for name, x in OBJECTS.items()}
+    words |= {name: table[index] for name, index in NUMPY.items()}
+    return words | {name: id(x) for name, x in OBJECTS.items()}
 
 
 def allocator(scalar: type) -> int:
-    """The address of the function that makes a NumPy scalar of a type."""
+    """The address of the function that allocates NumPy scalars of a type."""
     get = ctypes.pythonapi.PyType_GetSlot
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
     return int(get(scalar, _TP_ALLOC))
@@ -97,16 +97,16 @@ def _numpy_table() -> Any:
     return (ctypes.c_size_t * 320).from_address(get(capsule, None))
 
 
-# ---- is it so? ---------------------------------------------------------------------------------
+# ---- verification ------------------------------------------------------------------------------
 
 
 @functools.cache
 def is_known() -> bool:
-    """Whether objects of this interpreter, and of this NumPy, are as the entry reads them."""
+    """Whether objects of this interpreter and of this NumPy have the expected layout."""
     plain = struct.calcsize("P") == 8 and sys.byteorder == "little" and object.__basicsize__ == 16
-    locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    has_gil = not sysconfig.get_config_var("Py_GIL_DISABLED")
     recent = int(np.__version__.partition(".")[0]) == 2 and sys.implementation.name == "cpython"
-    return plain and locked and recent and _objects_are_known() and _arrays_are_known()
+    return plain and has_gil and recent and _objects_are_known() and _arrays_are_known()
 
 
 def _read(x: Any, offset: int, kind: Any, count: int = 1) -> tuple[Any, ...]:

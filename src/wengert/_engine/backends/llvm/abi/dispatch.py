@@ -1,12 +1,12 @@
-"""Dispatch: one entry point before several, chosen by types, dtypes, ranks and layouts.
+"""Dispatch: one entry point for several programs, chosen by types, dtypes, ranks and layouts.
 
-A compiled function has an entry point for each signature with which it is called.  The dispatching
-entry point compares as much of the arguments as distinguishes these signatures, puts keyword
-arguments into order, and calls the entry point, which checks the rest.  One function serves all
-compiled functions; it is compiled once.
+A compiled function has a program for each signature with which it is called.  The dispatching
+entry point compares the properties of the arguments that distinguish these signatures, puts keyword
+arguments in order, and calls the entry point of the program, which checks the rest.  One function
+serves all compiled functions; it is compiled once.
 
     Route         a signature, and its entry point
-    dispatching   the function object
+    dispatching   makes the function object
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ from .python_function import FASTCALL, Definition
 
 LAYOUT = cpython_layout.C_CONTIGUOUS | cpython_layout.F_CONTIGUOUS | cpython_layout.ALIGNED
 _TABLE = ("miss", "count", "routes", "PyObject_Vectorcall")
-_HEAD = 4  # words before the names: target, arguments by position, by name, words of the route
+# Words before the names: the target, the numbers of positional and of keyword arguments, and the
+# length of the route in words.
+_HEAD = 4
 
 
 class Route(NamedTuple):
-    """How a call looks, and the entry that serves it.
+    """A signature of a call, and the entry point for it.
 
     Attributes
     ----------
     positional : int
-        How many arguments are given by position.
+        The number of positional arguments.
     names : tuple of str
-        Of the others, as they are given.
+        The keywords, in the order of the call.
     kinds : tuple of (type, int, int, int)
-        For each argument its type, and of an array the number of its dtype, its axes, its layout.
+        The type of each argument and, of an array, its dtype number, rank and layout flags.
     order : tuple of int
-        The arguments in the order in which the entry takes them.
+        The arguments in the order in which the entry point takes them.
     entry : callable
     """
 
@@ -51,7 +53,7 @@ class Route(NamedTuple):
     entry: Callable[..., Any]
 
     def words(self) -> list[int]:
-        """The route as native code reads it."""
+        """The route as the words that native code reads."""
         words = [id(self.entry), self.positional, len(self.names), 0, *map(id, self.names)]
         for cls, *array in self.kinds:
             words += [id(cls), *array]
@@ -68,12 +70,12 @@ def _address() -> int:
 
 
 def dispatching(routes: Sequence[Route], miss: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of Python that calls the entry of the first route that a call looks like.
+    """A Python function that calls the entry point of the first route that matches a call.
 
     Parameters
     ----------
     miss : callable
-        Called with the same arguments where none does.
+        Called with the same arguments if no route matches.
     """
     words = np.array([w for route in routes for w in route.words()], np.int64)
     call = ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value
@@ -84,7 +86,7 @@ def dispatching(routes: Sequence[Route], miss: Callable[..., Any]) -> Callable[.
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    # The table comes first, where the entry point looks for it.
+    # The entry point looks for the table in the first item.
     owned = (table, definition, words, tuple(routes), miss)
     made: Callable[..., Any] = new(ctypes.addressof(definition), owned, None)
     return made

@@ -1,8 +1,8 @@
 """Builders of the LLVM functions that entry points consist of.
 
-A function is one straight path, from the checks to the result, with branches that leave it: failed
-checks go to the block ``miss``.  So a value that was computed dominates all that follows, and phis
-are not needed.
+A function is one straight path from the checks to the result, with branches that leave it: failed
+checks branch to the block ``miss``.  So every value dominates all later code, and no phi
+instructions are needed.
 
     FunctionBuilder    builds a function
     EntryBuilder       the same with a table of addresses (abi/address_table.py), for entry points
@@ -20,14 +20,14 @@ _ATTRIBUTES = "nounwind #1"
 
 
 class FunctionBuilder:
-    """A function in the making.
+    """Builds a function.
 
     Parameters
     ----------
     result : str
-        LLVM's type.
+        The LLVM type of the result.
     attributes : str
-        As LLVM writes them.
+        LLVM function attributes.
     """
 
     def __init__(
@@ -62,27 +62,27 @@ class FunctionBuilder:
     # ---- control -------------------------------------------------------------------------------
 
     def fresh(self, what: str) -> str:
-        """A label that nothing else has."""
+        """A label that is not used yet."""
         return f"{what}{self.function.number()}"
 
     def label(self, name: str) -> None:
-        """Begin a block; the block before has ended with a branch."""
+        """Begin a block; the previous one has ended with a branch."""
         self.section.label(name)
 
     def go(self, label: str) -> None:
-        """End a block."""
+        """End the block with a branch."""
         self.settle()
         self.write(f"br label %{label}")
 
     def branch(self, condition: Name, yes: str, no: str) -> None:
-        """End a block, by an i1."""
+        """End the block with a conditional branch."""
         self.settle()
         self.write(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def check(self, condition: Name) -> None:
         """Record a condition that must hold; `settle` branches to ``miss`` otherwise.
 
-        One branch for many checks: they nearly always hold, and each branch costs compiling.
+        Checks are combined: they nearly always hold, and each branch adds to the compile time.
         """
         self._noted.append(condition)
 
@@ -96,7 +96,7 @@ class FunctionBuilder:
             self.unless(all_hold, "miss")
 
     def unless(self, condition: Name, label: str) -> None:
-        """Go on if an i1 holds, else to a label."""
+        """Branch to a label if a condition is false."""
         following = self.fresh("next")
         self.branch(condition, following, label)
         self.label(following)
@@ -107,14 +107,14 @@ class FunctionBuilder:
 
 
 class EntryBuilder(FunctionBuilder):
-    """A function in the making that has a table.
+    """Builds a function that has a table of addresses.
 
     Parameters
     ----------
     words : mapping from str to int
-        Where in the table what stands.
+        The index of each word in the table.
     attributes : str
-        As LLVM writes them.
+        LLVM function attributes.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class EntryBuilder(FunctionBuilder):
         self.table: Name = "%table"
 
     def word(self, name: str) -> Name:
-        """A word of the table, an address."""
+        """Load an address from the table."""
         return self.load("ptr", self.table, 8 * self._words[name])
 
     def call(self, name: str, result: str, *arguments: str) -> Name:
@@ -144,13 +144,13 @@ class EntryBuilder(FunctionBuilder):
         return self.value(call)
 
     def made(self, name: str, failed: str, *arguments: str) -> Name:
-        """A new object of a function in the table; to a block if there is none."""
+        """Call a function of the table that returns a new object; branch to `failed` if null."""
         new = self.call(name, "ptr", *arguments)
         self.unless(self.value(f"icmp ne ptr {new}, null"), failed)
         return new
 
     def forward(self, name: str) -> None:
-        """Return the result of a Python callable of the table, called with the arguments."""
+        """Call a Python callable of the table with the arguments, and return its result."""
         target = self.word(name)
         made = self.call(
             "PyObject_Vectorcall", "ptr", f"ptr {target}", "ptr %args", "i64 %nargs", "ptr %names"

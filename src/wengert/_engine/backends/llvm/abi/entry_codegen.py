@@ -3,11 +3,11 @@
     ptr @entry(ptr self, ptr args, i64 nargs, ptr names)
 
 It checks the arguments, binds the symbolic sizes, allocates the result arrays, fills the frame,
-runs the kernel and makes the result objects.  A failed check goes to ``miss`` (nothing has been
-allocated yet); later failures go to ``drop``, which releases objects (abi/result_objects.py), then
-to ``ended``, which calls the Python callable for the status of the run.
+runs the kernel and makes the result objects.  Failed checks branch to ``miss`` (nothing has been
+allocated yet); later failures branch to ``drop``, which releases objects (abi/result_objects.py),
+then to ``ended``, which calls the Python callable for the status of the run.
 
-The GIL is released around runs that are long enough (acquiring it again can take long if other
+The GIL is released for runs that are long enough (acquiring it again can take long if other
 threads want it).
 """
 
@@ -27,9 +27,9 @@ from .entry_builder import EntryBuilder
 from .ports import CallInterface
 from .result_objects import Results, bytes_of
 
-# As METH_FASTCALL | METH_KEYWORDS has them.
+# The parameters of METH_FASTCALL | METH_KEYWORDS.
 _FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs"), ("ptr", "names")]
-# An entry goes through once: optimising it takes three times as long and gains nothing.
+# An entry point runs straight through: optimizing it triples the compile time and gains nothing.
 _ATTRIBUTES = "nounwind noinline optnone #1"
 
 
@@ -39,166 +39,169 @@ def entry_text(
     *,
     single: bool = False,
     nesting: Any = None,
-    lenient: bool = False,
-    numbers: bool = False,
-    different: Iterable[Any] = (),
+    accept_python_numbers: bool = False,
+    python_results: bool = False,
+    nonzero: Iterable[Any] = (),
     name: str = "entry",
 ) -> None:
-    """Add the entry of a program to the module that has its function ``kernel``.
+    """Add the entry point of a program to the module that contains its function ``kernel``.
 
     Parameters
     ----------
     module : ModuleBuilder
-        The entry is added as an external function.
+        The entry point is added as an external function.
     program : CallInterface
-        May also have `long`, a Length: bytes that the run moves beside inputs and outputs, or
-        arithmetic counted in such bytes; it tells whether the lock is worth letting go.
+        May also have `work_bytes`, a Length: an estimate of the bytes that the run moves beside
+        inputs and outputs, used to decide whether to release the GIL.
     single : bool
-        Return the only output itself, and not a tuple.
+        Return the only output itself instead of a tuple.
     nesting : tuple, optional
-        Of the results, where they are returned as tuples in tuples: their numbers.
-    lenient : bool
-        A Python number may stand for a value without axes that was none when the graph was built,
-        as `argument_conversion.fitted` allows; else it takes the slow path, as promotion differs.
-    numbers : bool
-        Results that are weak are Python numbers; else, as graphs return them, NumPy's (but for
-        integers).
-    different : iterable of Length
-        Lengths that must not be zero: what was found to differ while the graph was built (a
-        function asked whether n == 3) has to differ now.
+        Nested tuples of result indices, if the results are returned in nested tuples.
+    accept_python_numbers : bool
+        Accept Python numbers for 0-d inputs that were strongly typed in tracing, as
+        `argument_conversion.fitted` may; else they take the slow path, as type promotion differs.
+    python_results : bool
+        Return weakly typed results as Python numbers; else, as graphs do, as NumPy scalars (but
+        integers as Python ints).
+    nonzero : iterable of Length
+        Differences of symbolic sizes that tracing assumed to be nonzero (``if n == 3`` was False).
     name : str
         Of the function.
     """
-    _Entry(module, program, tuple(different), name).write(single, nesting, lenient, numbers)
+    builder = _EntryPoint(module, program, tuple(nonzero), name)
+    builder.build(single, nesting, accept_python_numbers, python_results)
 
 
-class _Entry:
-    """The text of one entry while it is written."""
+class _EntryPoint:
+    """Builds the entry point of one program."""
 
     def __init__(
-        self, module: ModuleBuilder, program: CallInterface, different: tuple[Any, ...], name: str
+        self, module: ModuleBuilder, program: CallInterface, nonzero: tuple[Any, ...], name: str
     ) -> None:
-        self.module, self.program, self.different = module, program, different
+        self.module, self.program, self.nonzero = module, program, nonzero
         words = TableLayout(program).words
-        self.writer = EntryBuilder(module, name, _FASTCALL, "ptr", words, _ATTRIBUTES)
-        first = self.writer.load("ptr", "%self", ITEMS)
-        self.writer.table = self.writer.load("ptr", first, DATA)
+        self.builder = EntryBuilder(module, name, _FASTCALL, "ptr", words, _ATTRIBUTES)
+        first = self.builder.load("ptr", "%self", ITEMS)
+        self.builder.table = self.builder.load("ptr", first, DATA)
         self.on_heap = program.slots > thresholds.frame_stack_slots
-        self.given: dict[int, Name] = {}  # results that are arguments
+        self.donated: dict[int, Name] = {}  # results written into the memory of an argument
 
-    def write(self, single: bool, nesting: Any, lenient: bool, numbers: bool) -> None:
-        """All of it."""
-        writer, program = self.writer, self.program
+    def build(
+        self, single: bool, nesting: Any, accept_python_numbers: bool, python_results: bool
+    ) -> None:
+        """Write the function."""
+        builder, program = self.builder, self.program
         ports = (*program.inputs, *program.outputs)
-        served = all(argument_guards.is_servable(port.spec.dtype) for port in ports)
-        filled = self._guards(lenient) if served else None
+        supported = all(argument_guards.is_servable(port.spec.dtype) for port in ports)
+        filled = self._guards(accept_python_numbers) if supported else None
         if filled is None:
-            writer.forward("miss")
+            builder.forward("miss")
             self._close()
             return
-        results = Results(writer, program.outputs, numbers, self.given)
+        results = Results(builder, program.outputs, python_results, self.donated)
         results.measure()
-        writer.settle()  # from here on objects are made
+        builder.settle()  # objects are created from here on
         is_long = self._is_long()
-        action = writer.function.slot("i64")
-        writer.store("i64", "0", action)
+        action = builder.function.slot("i64")
+        builder.store("i64", "0", action)
         frame = self._frame()
         for slot, address in results.arrays():
-            writer.store("ptr", address, frame, 8 * slot)
+            builder.store("ptr", address, frame, 8 * slot)
         self._fill(frame, filled)
         status = self._run(frame, is_long)
-        if getattr(
-            program, "calls_special_functions", False
-        ):  # SciPy raises, where it was asked to
-            error = writer.call("PyErr_Occurred", "ptr")
-            writer.unless(writer.value(f"icmp eq ptr {error}, null"), "drop")
-        writer.store("i64", status, action)
-        writer.unless(writer.same(status, "0", "i64"), "drop")
-        answer = results.finish(single, nesting)
+        # A special function of SciPy may have raised, if errors are set to raise.
+        if getattr(program, "calls_special_functions", False):
+            error = builder.call("PyErr_Occurred", "ptr")
+            builder.unless(builder.value(f"icmp eq ptr {error}, null"), "drop")
+        builder.store("i64", status, action)
+        builder.unless(builder.same(status, "0", "i64"), "drop")
+        result = results.finish(single, nesting)
         self._free(frame)
-        writer.write(f"ret ptr {answer}")
+        builder.write(f"ret ptr {result}")
         results.drop("ended")
         self._ended(frame, action)
         self._close()
 
     # ---- arguments -----------------------------------------------------------------------------
 
-    def _guards(self, lenient: bool) -> argument_guards.Filled | None:
-        """Check all arguments; the values of the slots, or None if a size cannot be determined."""
-        writer, program = self.writer, self.program
+    def _guards(self, accept_python_numbers: bool) -> argument_guards.Filled | None:
+        """Check all arguments; the frame slots, or None if a size cannot be determined."""
+        builder, program = self.builder, self.program
         lengths: list[Any] = []
         filled: argument_guards.Filled = []
         count = len(program.inputs)
-        writer.check(writer.same("%nargs", str(count), "i64"))
-        writer.check(writer.same("%names", "null"))
-        writer.check(writer.same(writer.load("i64", writer.word("gate")), "0", "i64"))
-        writer.settle()
-        arguments = [writer.load("ptr", "%args", 8 * k) for k in range(count)]
-        taken = getattr(program, "overwritten", {})
-        self.given = {k: arguments[i] for k, i in taken.items()}
-        types = argument_guards.kinds(writer, program.inputs, arguments)
-        given = list(zip(program.inputs, arguments, types, strict=True))
-        arrays = [(port, argument) for port, argument, _ in given if port.spec.shape]
+        builder.check(builder.same("%nargs", str(count), "i64"))
+        builder.check(builder.same("%names", "null"))
+        builder.check(builder.same(builder.load("i64", builder.word("gate")), "0", "i64"))
+        builder.settle()
+        arguments = [builder.load("ptr", "%args", 8 * k) for k in range(count)]
+        donated = getattr(program, "overwritten", {})
+        self.donated = {k: arguments[i] for k, i in donated.items()}
+        types = argument_guards.kinds(builder, program.inputs, arguments)
+        inputs = list(zip(program.inputs, arguments, types, strict=True))
+        arrays = [(port, argument) for port, argument, _ in inputs if port.spec.shape]
         for port, array in arrays:
-            argument_guards.header(writer, port, array)
-        writer.settle()
+            argument_guards.header(builder, port, array)
+        builder.settle()
         for port, array in arrays:
-            more, found = argument_guards.read(writer, port, array)
-            filled += more
+            slots, found = argument_guards.read(builder, port, array)
+            filled += slots
             lengths += found
-        for port, argument, kind in given:
+        for port, argument, kind in inputs:
             if not port.spec.shape:
-                place = argument_guards.number(writer, port, argument, kind, lenient)
-                filled.append((port.slot, "ptr", place))
+                address = argument_guards.number(
+                    builder, port, argument, kind, accept_python_numbers
+                )
+                filled.append((port.slot, "ptr", address))
         outputs = [n for port in program.outputs for n in port.spec.shape]
-        needs = program.requirements
-        used = names_in([*outputs, *(need.length for need in needs), *self.different])
-        if not argument_guards.lengths(writer, lengths, {*program.sizes, *used}):
-            self._leave()
+        requirements = [(need.length, need.equal) for need in program.requirements]
+        used = names_in([*outputs, *(length for length, _ in requirements), *self.nonzero])
+        if not argument_guards.lengths(builder, lengths, {*program.sizes, *used}):
+            self._always_miss()
             return None
-        for need in needs:
-            value = writer.lengths.number(need.length)
-            relation = "eq" if need.equal else "sge"
-            writer.check(writer.value(f"icmp {relation} i64 {value}, 0"))
-        for length in self.different:
-            value = writer.lengths.number(length)
-            writer.check(writer.value(f"icmp ne i64 {value}, 0"))
+        for length, equal in requirements:
+            value = builder.lengths.number(length)
+            relation = "eq" if equal else "sge"
+            builder.check(builder.value(f"icmp {relation} i64 {value}, 0"))
+        for length in self.nonzero:
+            value = builder.lengths.number(length)
+            builder.check(builder.value(f"icmp ne i64 {value}, 0"))
         for size, slot in zip(program.sizes, program.size_slots, strict=True):
-            filled.append((slot, "i64", writer.lengths.bound[size]))
+            filled.append((slot, "i64", builder.lengths.bound[size]))
         return filled
 
-    def _leave(self) -> None:
+    def _always_miss(self) -> None:
         """Branch to ``miss`` unconditionally: the entry point can never be used."""
-        self.writer.go("miss")
-        self.writer.label(self.writer.fresh("never"))
+        self.builder.go("miss")
+        self.builder.label(self.builder.fresh("never"))
 
     # ---- the frame -----------------------------------------------------------------------------
 
     def _frame(self) -> Name:
-        writer, slots = self.writer, self.program.slots
+        builder, slots = self.builder, self.program.slots
         if not self.on_heap:
-            return writer.function.slot(f"[{max(slots, 1)} x i64]", 8)
-        frame = writer.call("PyMem_RawMalloc", "ptr", f"i64 {8 * slots}")
-        writer.unless(writer.value(f"icmp ne ptr {frame}, null"), "no_memory")
+            return builder.function.slot(f"[{max(slots, 1)} x i64]", 8)
+        frame = builder.call("PyMem_RawMalloc", "ptr", f"i64 {8 * slots}")
+        builder.unless(builder.value(f"icmp ne ptr {frame}, null"), "no_memory")
         return frame
 
     def _free(self, frame: Name) -> None:
         if self.on_heap:
-            self.writer.call("PyMem_RawFree", "void", f"ptr {frame}")
+            self.builder.call("PyMem_RawFree", "void", f"ptr {frame}")
 
     def _fill(self, frame: Name, filled: Iterable[tuple[int, str, Name]]) -> None:
-        writer = self.writer
+        builder = self.builder
         for slot, kind, value in filled:
-            writer.store(kind, value, frame, 8 * slot)
+            builder.store(kind, value, frame, 8 * slot)
         for slot, _ in self.program.constants:
-            writer.store("ptr", writer.word(f"constant.{slot}"), frame, 8 * slot)
+            builder.store("ptr", builder.word(f"constant.{slot}"), frame, 8 * slot)
 
     # ---- the run -------------------------------------------------------------------------------
 
     def _is_long(self) -> Name:
-        """Whether to let the lock go, an i1."""
-        lengths = self.writer.lengths
-        total = getattr(self.program, "long", 0)
+        """Whether to release the GIL, an i1."""
+        lengths = self.builder.lengths
+        total = getattr(self.program, "work_bytes", 0)
         if not lengths.is_known(total):
             total = 0
         for port in (*self.program.inputs, *self.program.outputs):
@@ -206,52 +209,52 @@ class _Entry:
         number = lengths.roughly(total)
         if not number.startswith("%"):
             return "true" if int(number) >= thresholds.gil_release_bytes else "false"
-        return self.writer.value(f"icmp sge i64 {number}, {thresholds.gil_release_bytes}")
+        return self.builder.value(f"icmp sge i64 {number}, {thresholds.gil_release_bytes}")
 
     def _run(self, frame: Name, is_long: Name) -> Name:
-        writer = self.writer
+        builder = self.builder
         if is_long == "false":
-            return writer.value(f"call i64 @kernel(ptr {frame})")
-        state = writer.function.slot("ptr")
-        release, run, take, after = map(writer.fresh, ("release", "run", "take", "after"))
-        writer.branch(is_long, release, run)
-        writer.label(release)
-        writer.store("ptr", writer.call("PyEval_SaveThread", "ptr"), state)
-        writer.go(run)
-        writer.label(run)
-        status = writer.value(f"call i64 @kernel(ptr {frame})")
-        writer.branch(is_long, take, after)
-        writer.label(take)
-        writer.call("PyEval_RestoreThread", "void", f"ptr {writer.load('ptr', state)}")
-        writer.go(after)
-        writer.label(after)
+            return builder.value(f"call i64 @kernel(ptr {frame})")
+        state = builder.function.slot("ptr")
+        release, run, take, after = map(builder.fresh, ("release", "run", "take", "after"))
+        builder.branch(is_long, release, run)
+        builder.label(release)
+        builder.store("ptr", builder.call("PyEval_SaveThread", "ptr"), state)
+        builder.go(run)
+        builder.label(run)
+        status = builder.value(f"call i64 @kernel(ptr {frame})")
+        builder.branch(is_long, take, after)
+        builder.label(take)
+        builder.call("PyEval_RestoreThread", "void", f"ptr {builder.load('ptr', state)}")
+        builder.go(after)
+        builder.label(after)
         return status
 
-    # ---- the ends ------------------------------------------------------------------------------
+    # ---- failures ------------------------------------------------------------------------------
 
     def _ended(self, frame: Name, action: Name) -> None:
         """Return from a failed run; all objects have been released."""
-        writer = self.writer
-        writer.label("ended")
+        builder = self.builder
+        builder.label("ended")
         self._free(frame)
-        found = writer.load("i64", action)
+        found = builder.load("i64", action)
         cases = "i64 0, label %raised i64 2, label %callback"
-        writer.write(f"switch i64 {found}, label %failed [ {cases} ]")
-        writer.label("raised")
-        writer.write("ret ptr null")
-        writer.label("callback")
-        raising = writer.word("callback_error")
-        writer.unless(writer.value(f"icmp ne ptr {raising}, null"), "failed")
-        made = writer.call("PyObject_CallObject", "ptr", f"ptr {raising}", "ptr null")
-        writer.write(f"ret ptr {made}")
-        writer.label("failed")
-        writer.forward("failed")
+        builder.write(f"switch i64 {found}, label %failed [ {cases} ]")
+        builder.label("raised")
+        builder.write("ret ptr null")
+        builder.label("callback")
+        raising = builder.word("callback_error")
+        builder.unless(builder.value(f"icmp ne ptr {raising}, null"), "failed")
+        made = builder.call("PyObject_CallObject", "ptr", f"ptr {raising}", "ptr null")
+        builder.write(f"ret ptr {made}")
+        builder.label("failed")
+        builder.forward("failed")
         if self.on_heap:
-            writer.label("no_memory")
-            writer.write(f"ret ptr {writer.call('PyErr_NoMemory', 'ptr')}")
+            builder.label("no_memory")
+            builder.write(f"ret ptr {builder.call('PyErr_NoMemory', 'ptr')}")
 
     def _close(self) -> None:
-        writer = self.writer
-        writer.label("miss")
-        writer.forward("miss")
-        self.module.add(writer.function)
+        builder = self.builder
+        builder.label("miss")
+        builder.forward("miss")
+        self.module.add(builder.function)

@@ -1,12 +1,12 @@
 """Python numbers as values of ports, converted as `argument_conversion.fitted` does.
 
-A bool may be given for any number, an int for a float, a float for a complex number, never the
+A bool is accepted for any number, an int for a float, a float for a complex number, but not the
 reverse; an int must be in the range of the dtype.  Rounding is NumPy's: to nearest, once.  Integers
-beyond 64 bits, and dtypes that processors do not compute with (float16, longdouble), take the slow
+beyond 64 bits, and dtypes without arithmetic on the processor (float16, longdouble), take the slow
 path.
 
-    accepted    which Python types may be given for a spec
-    converted   the instructions that store the value of one of them in a stack slot
+    accepted    the Python types that are accepted for a spec
+    converted   the instructions that store a number in a stack slot
 """
 
 from __future__ import annotations
@@ -32,63 +32,65 @@ _LOWER = {
 }
 
 
-def accepted(spec: Spec, lenient: bool) -> tuple[str, ...]:
-    """The Python types that may be given for a value of this spec."""
+def accepted(spec: Spec, any_number: bool) -> tuple[str, ...]:
+    """The Python types that are accepted for a value of this spec."""
     dtype = spec.dtype
     if not is_supported(dtype) or (dtype.itemsize == 2 and dtype.kind == "f"):
         return ()
     kind = _KINDS[dtype.kind]
-    if lenient:
+    if any_number:
         return _LOWER[kind]
     return (kind,) if spec.weak else ()
 
 
 def converted(
-    writer: EntryBuilder, number: str, given: Name, dtype: np.dtype[Any], cell: Name
+    builder: EntryBuilder, number: str, argument: Name, dtype: np.dtype[Any], cell: Name
 ) -> None:
-    """Write the value of a Python number into a cell, in a dtype."""
+    """Store a Python number in a stack slot, converted to a dtype."""
     part = part_of(dtype)
     if number == "complex":
         for k in range(2):
-            value = _rounded(writer, writer.load("double", given, VALUE + 8 * k), part)
-            writer.store(in_memory(part), value, cell, part.itemsize * k)
+            value = _rounded(builder, builder.load("double", argument, VALUE + 8 * k), part)
+            builder.store(in_memory(part), value, cell, part.itemsize * k)
         return
     if number == "float":
-        value = _rounded(writer, writer.load("double", given, VALUE), part)
+        value = _rounded(builder, builder.load("double", argument, VALUE), part)
     else:
-        whole = _whole(writer, number, given)
-        value = _of_whole(writer, whole, part)
-    writer.store(in_memory(part), value, cell)
+        integer = _integer(builder, number, argument)
+        value = _from_integer(builder, integer, part)
+    builder.store(in_memory(part), value, cell)
     if dtype.kind == "c":
-        writer.store(in_memory(part), "0.0", cell, part.itemsize)
+        builder.store(in_memory(part), "0.0", cell, part.itemsize)
 
 
-def _rounded(writer: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
-    return writer.value(f"fptrunc double {value} to float") if part.itemsize == 4 else value
+def _rounded(builder: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
+    return builder.value(f"fptrunc double {value} to float") if part.itemsize == 4 else value
 
 
-def _whole(writer: EntryBuilder, number: str, given: Name) -> Name:
-    """The i64 value of an int or a bool; those beyond 64 bits take the slow path."""
+def _integer(builder: EntryBuilder, number: str, argument: Name) -> Name:
+    """The i64 value of an int or a bool; integers beyond 64 bits take the slow path."""
     if number == "bool":
-        true = writer.same(given, writer.word("True"))
-        return writer.value(f"zext i1 {true} to i64")
-    over = writer.function.slot("i32")
-    value = writer.call("PyLong_AsLongLongAndOverflow", "i64", f"ptr {given}", f"ptr {over}")
-    writer.check(writer.same(writer.load("i32", over), "0", "i32"))
+        true = builder.same(argument, builder.word("True"))
+        return builder.value(f"zext i1 {true} to i64")
+    overflow = builder.function.slot("i32")
+    value = builder.call(
+        "PyLong_AsLongLongAndOverflow", "i64", f"ptr {argument}", f"ptr {overflow}"
+    )
+    builder.check(builder.same(builder.load("i32", overflow), "0", "i32"))
     return value
 
 
-def _of_whole(writer: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
+def _from_integer(builder: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
     if part.kind == "f":
-        return writer.value(f"sitofp i64 {value} to {in_register(part)}")
+        return builder.value(f"sitofp i64 {value} to {in_register(part)}")
     kind = in_memory(part)
     if part.kind == "u" and part.itemsize == 8:
-        writer.check(writer.value(f"icmp sge i64 {value}, 0"))
+        builder.check(builder.value(f"icmp sge i64 {value}, 0"))
         return value
     if kind == "i64":
         return value
-    less = writer.value(f"trunc i64 {value} to {kind}")
+    truncated = builder.value(f"trunc i64 {value} to {kind}")
     extension = "sext" if part.kind == "i" else "zext"
-    back = writer.value(f"{extension} {kind} {less} to i64")
-    writer.check(writer.same(back, value, "i64"))
-    return less
+    restored = builder.value(f"{extension} {kind} {truncated} to i64")
+    builder.check(builder.same(restored, value, "i64"))
+    return truncated

@@ -1,8 +1,8 @@
 """Ports: the inputs and outputs of a native function, and their slots in the frame.
 
-The frame is the array of 8-byte slots that the function is called with; see
+The frame is the array of 8-byte slots that is passed to the function; see
 docs/design/0009-native.md.  Ports and `CallInterface` are all that the function and its callers
-agree on.
+share.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from wengert._engine.core.symbolic.constraints import Requirement
 
 @dataclass(frozen=True)
 class Port:
-    """A value that crosses the border.
+    """A graph input or output that is passed between Python and native code.
 
     Attributes
     ----------
     spec : Spec
-        Its lengths may be named sizes.
+        Its lengths may be symbolic sizes.
     slot : int
-        Which slot of the frame holds the address of its data.
+        The frame slot that holds the address of its data.
     strided : bool
-        Its strides, in bytes, are in the slots that follow; else the data is contiguous.
+        The strides, in bytes, are in the slots that follow; otherwise the data is contiguous.
     fortran : bool
-        It is contiguous in Fortran's order of axes, and not in C's.
+        The data is contiguous in Fortran order, not in C order.
     """
 
     spec: Spec
@@ -38,22 +38,22 @@ class Port:
 
 
 class CallInterface(Protocol):
-    """What the callers of a native function need; `Program` implements it.
+    """The properties of a program that its callers need; `Program` implements it.
 
     Attributes
     ----------
     inputs, outputs : sequence of Port
-        Of the graph's inputs and then its variables; of its outputs and then the updates.
+        The graph's inputs, then its variables; its outputs, then the updates of variables.
     sizes : sequence of str
-        The named sizes.
+        The symbolic sizes.
     size_slots : sequence of int
-        For each of them the slot that holds it.
+        The slot of each of them.
     slots : int
         The length of the frame.
     constants : sequence of (int, numpy.ndarray)
-        Arrays whose addresses stand in these slots.
+        Slots, with the arrays whose addresses are stored in them.
     requirements : sequence of Requirement
-        What the sizes have to satisfy, as the graph has it.
+        Conditions of the graph on the sizes.
     """
 
     @property

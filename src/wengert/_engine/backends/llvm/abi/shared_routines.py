@@ -1,10 +1,10 @@
 """Routines that all entry points share, compiled once per process and called by address.
 
-    new       an array, from the recycling allocator if it is large
-    drop      releases objects after a failure
-    several   the tuple of several results
+    new           allocates an array, with the recycling allocator if it is large
+    drop          releases objects after a failure
+    make_tuple    makes the tuple of results
 
-In each entry point they would be most of its code, and of the time to compile it.
+Inlined, they would be most of the code and compile time of each entry point.
 """
 
 from __future__ import annotations
@@ -25,80 +25,80 @@ _NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
 @functools.cache
 def shared() -> dict[str, int]:
     """The addresses of the functions, by name."""
-    # They do little but call: pains would not make them faster.
+    # Compiled without optimization: they mostly call other functions.
     found = loaded("", {}, _NAMES.values(), cold=text())
     return {name: found[symbol] for name, symbol in _NAMES.items()}
 
 
 def text() -> str:
-    """Their module."""
+    """The module of the functions."""
     module = ModuleBuilder()
     _new(module)
     _drop(module)
-    _several(module)
+    _make_tuple(module)
     return module.text(execution_engine.heading())
 
 
 def _new(module: ModuleBuilder) -> None:
-    """ptr new(ptr table, ptr dtype, i32 ndim, ptr lengths, i64 bytes); null, with an exception."""
+    """ptr new(ptr table, ptr dtype, i32 ndim, ptr lengths, i64 bytes); null if it raised."""
     arguments = [("ptr", "dtype"), ("i32", "ndim"), ("ptr", "lengths"), ("i64", "bytes")]
-    writer = EntryBuilder(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
-    handler = writer.word("handler")
-    large = writer.value(f"icmp sge i64 %bytes, {thresholds.pooled_result_bytes}")
-    given = writer.value(f"icmp ne ptr {handler}, null")
-    writer.branch(writer.value(f"and i1 {large}, {given}"), "pool", "plain")
-    writer.label("plain")
-    writer.write(f"ret ptr {_empty(writer)}")
-    writer.label("pool")
-    before = writer.made("PyDataMem_SetHandler", "none", f"ptr {handler}")
-    made = _empty(writer)
-    writer.call("PyErr_Clear", "void")  # out of memory: said again below
-    ours = writer.call("PyDataMem_SetHandler", "ptr", f"ptr {before}")
-    writer.call("Py_DecRef", "void", f"ptr {before}")
-    writer.call("Py_DecRef", "void", f"ptr {ours}")
-    there, back = (writer.value(f"icmp ne ptr {x}, null") for x in (made, ours))
-    writer.unless(writer.value(f"and i1 {there}, {back}"), "bad")
-    writer.write(f"ret ptr {made}")
-    writer.label("bad")
-    writer.call("Py_DecRef", "void", f"ptr {made}")
-    writer.call("PyErr_NoMemory", "ptr")
-    writer.go("none")
-    writer.label("none")
-    writer.write("ret ptr null")
-    module.add(writer.function)
+    builder = EntryBuilder(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
+    handler = builder.word("handler")
+    large = builder.value(f"icmp sge i64 %bytes, {thresholds.pooled_result_bytes}")
+    has_handler = builder.value(f"icmp ne ptr {handler}, null")
+    builder.branch(builder.value(f"and i1 {large}, {has_handler}"), "pool", "plain")
+    builder.label("plain")
+    builder.write(f"ret ptr {_empty(builder)}")
+    builder.label("pool")
+    before = builder.made("PyDataMem_SetHandler", "none", f"ptr {handler}")
+    made = _empty(builder)
+    builder.call("PyErr_Clear", "void")  # MemoryError is raised again below
+    ours = builder.call("PyDataMem_SetHandler", "ptr", f"ptr {before}")
+    builder.call("Py_DecRef", "void", f"ptr {before}")
+    builder.call("Py_DecRef", "void", f"ptr {ours}")
+    created, restored = (builder.value(f"icmp ne ptr {x}, null") for x in (made, ours))
+    builder.unless(builder.value(f"and i1 {created}, {restored}"), "bad")
+    builder.write(f"ret ptr {made}")
+    builder.label("bad")
+    builder.call("Py_DecRef", "void", f"ptr {made}")
+    builder.call("PyErr_NoMemory", "ptr")
+    builder.go("none")
+    builder.label("none")
+    builder.write("ret ptr null")
+    module.add(builder.function)
 
 
-def _empty(writer: EntryBuilder) -> str:
-    """A new array whose memory is not set; null, with an exception, if there is none."""
-    writer.call("Py_IncRef", "void", "ptr %dtype")  # the call takes a reference
-    given = (f"ptr {writer.word('ndarray')}", "ptr %dtype", "i32 %ndim", "ptr %lengths")
-    nothing = ("ptr null", "ptr null", "i32 0", "ptr null")  # strides, data, flags, prototype
-    return writer.call("PyArray_NewFromDescr", "ptr", *given, *nothing)
+def _empty(builder: EntryBuilder) -> str:
+    """A new uninitialized array; null, with an exception, if it cannot be allocated."""
+    builder.call("Py_IncRef", "void", "ptr %dtype")  # the call takes a reference
+    array = (f"ptr {builder.word('ndarray')}", "ptr %dtype", "i32 %ndim", "ptr %lengths")
+    defaults = ("ptr null", "ptr null", "i32 0", "ptr null")  # strides, data, flags, prototype
+    return builder.call("PyArray_NewFromDescr", "ptr", *array, *defaults)
 
 
 def _drop(module: ModuleBuilder) -> None:
-    """Let go of as many objects; null is none: void drop(ptr table, ptr objects, i64 count)."""
+    """void drop(ptr table, ptr objects, i64 count): release objects; null is skipped."""
     arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
-    writer = EntryBuilder(module, _NAMES["drop"], arguments, "void", WORDS)
-    release = writer.word("Py_DecRef")
-    with writer.section.loop("0", "%count") as (body, k):
+    builder = EntryBuilder(module, _NAMES["drop"], arguments, "void", WORDS)
+    release = builder.word("Py_DecRef")
+    with builder.section.loop("0", "%count") as (body, k):
         place = body.value(f"getelementptr ptr, ptr %objects, i64 {k}")
         body.write(f"call void {release}(ptr {body.value(f'load ptr, ptr {place}')})")
-    writer.write("ret void")
-    module.add(writer.function)
+    builder.write("ret void")
+    module.add(builder.function)
 
 
-def _several(module: ModuleBuilder) -> None:
-    """A tuple that takes the objects: ptr several(ptr table, ptr objects, i64 count)."""
+def _make_tuple(module: ModuleBuilder) -> None:
+    """ptr make_tuple(ptr table, ptr objects, i64 count): a tuple that takes the references."""
     arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
-    writer = EntryBuilder(module, _NAMES["several"], arguments, "ptr", WORDS)
-    made = writer.made("PyTuple_New", "none", "i64 %count")
-    items = writer.at(made, ITEMS)
-    with writer.section.loop("0", "%count") as (body, k):
+    builder = EntryBuilder(module, _NAMES["make_tuple"], arguments, "ptr", WORDS)
+    made = builder.made("PyTuple_New", "none", "i64 %count")
+    items = builder.at(made, ITEMS)
+    with builder.section.loop("0", "%count") as (body, k):
         source = body.value(f"getelementptr ptr, ptr %objects, i64 {k}")
         target = body.value(f"getelementptr ptr, ptr {items}, i64 {k}")
         body.write(f"store ptr {body.value(f'load ptr, ptr {source}')}, ptr {target}")
-    writer.write(f"ret ptr {made}")
-    writer.label("none")
-    writer.write("ret ptr null")
-    module.add(writer.function)
+    builder.write(f"ret ptr {made}")
+    builder.label("none")
+    builder.write("ret ptr null")
+    module.add(builder.function)

@@ -1,8 +1,8 @@
-"""Symbolic sizes as 64-bit integers, while a native function runs.
+"""Symbolic sizes as 64-bit integers while a native function runs.
 
 A length is a polynomial of sizes, with quotients (core/symbolic/dim.py); each of its products and
 sums is checked for overflow.  A length beyond 64 bits, or with a divisor that is not positive, is
-not the length of an array, and branches like any failed check.
+not the length of any array, and is handled as a failed check.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from wengert._engine.core.types import Size
 
 from ..ir.ir_builder import ModuleBuilder, Name, Section
 
-Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
-Settle = Callable[[], None]  # leaves now, if a check before did not hold
+Check = Callable[[Name], None]  # records a condition that must hold
+Settle = Callable[[], None]  # branches if a recorded condition does not hold
 
 
 class SizeArguments:
-    """Writes the values of lengths.
+    """Computes the values of lengths.
 
     Parameters
     ----------
     check : callable
-        Notes what has to hold.
+        Records a condition that must hold.
     settle : callable
-        Writes the branch that leaves where something noted does not hold.
+        Branches to the failure block if a recorded condition does not hold.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class SizeArguments:
         self._known: dict[Any, Name] = {}
 
     def is_known(self, length: Size) -> bool:
-        """Whether all the sizes in a length are known."""
+        """Whether all sizes in a length are known."""
         return names_in([length]) <= self.bound.keys()
 
     def number(self, length: Any) -> Name:
@@ -56,15 +56,15 @@ class SizeArguments:
         return self._known[length]
 
     def roughly(self, length: Size) -> Name:
-        """The value of a length that something is only estimated by: overflow does not matter."""
+        """The value of a length in an estimate: overflow is not checked."""
         if isinstance(length, int):
             return str(length)
-        return self._known.get(length) or self._sum(length, watched=False)
+        return self._known.get(length) or self._sum(length, checked=False)
 
     def solve(self, length: Any, number: Name) -> bool:
-        """Bind the one size that a length ``c*n + d`` has, c and d numbers, if it is such a one.
+        """Bind the only size in a length ``c*n + d``, with integers c and d; False if not one.
 
-        The length of an array is given; that it is one for a whole n of at least 1 is checked.
+        `number` is the length of an array; that it gives an integer n of at least 1 is checked.
         """
         names = names_in([length])
         if len(names) != 1:
@@ -88,41 +88,41 @@ class SizeArguments:
 
     # ---- sums of products ----------------------------------------------------------------------
 
-    def _sum(self, length: Any, watched: bool = True) -> Name:
+    def _sum(self, length: Any, checked: bool = True) -> Name:
         total: Name = "0"
         for product, factor in length._terms.items():
             term: Name = str(factor)
             for atom, power in product:
                 if isinstance(atom, Quotient):
-                    one = self._quotient(atom, watched)
+                    one = self._quotient(atom, checked)
                 else:
                     one = self.bound[atom]
                 for _ in range(power):
-                    term = self._computed("mul", term, one, watched)
-            total = self._computed("add", total, term, watched)
+                    term = self._computed("mul", term, one, checked)
+            total = self._computed("add", total, term, checked)
         return total
 
-    def _computed(self, operation: str, a: Name, b: Name, watched: bool) -> Name:
-        nothing = "0" if operation == "add" else "1"
-        if nothing in (a, b):
-            return b if a == nothing else a
-        if not watched:
+    def _computed(self, operation: str, a: Name, b: Name, checked: bool) -> Name:
+        neutral = "0" if operation == "add" else "1"
+        if neutral in (a, b):
+            return b if a == neutral else a
+        if not checked:
             return self._section.value(f"{operation} i64 {a}, {b}")
         pair = "{ i64, i1 }"
         name = f"llvm.s{operation}.with.overflow.i64"
         function = self._module.declare(name, pair, ["i64", "i64"])
-        both = self._section.value(f"call {pair} {function}(i64 {a}, i64 {b})")
-        over = self._section.value(f"extractvalue {pair} {both}, 1")
-        self._check(self._section.value(f"xor i1 {over}, true"))
-        return self._section.value(f"extractvalue {pair} {both}, 0")
+        result = self._section.value(f"call {pair} {function}(i64 {a}, i64 {b})")
+        overflowed = self._section.value(f"extractvalue {pair} {result}, 1")
+        self._check(self._section.value(f"xor i1 {overflowed}, true"))
+        return self._section.value(f"extractvalue {pair} {result}, 0")
 
-    def _quotient(self, quotient: Quotient, watched: bool) -> Name:
-        """The whole part, towards minus infinity, of a quotient with a positive divisor."""
+    def _quotient(self, quotient: Quotient, checked: bool) -> Name:
+        """The quotient, rounded towards minus infinity; the divisor must be positive."""
         section = self._section
-        read = self.number if watched else self.roughly
+        read = self.number if checked else self.roughly
         above, below = read(quotient.above), read(quotient.below)
         positive = section.value(f"icmp sgt i64 {below}, 0")
-        if watched:
+        if checked:
             self._check(positive)
             self._settle()
         else:

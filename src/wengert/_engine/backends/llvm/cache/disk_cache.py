@@ -1,18 +1,19 @@
-"""Object files on disk, each under the checksum of everything that it was made from.
+"""Object files on disk, each stored under a checksum of its inputs.
 
     read, write          one object file
-    info, clear          all of them
-    limit                how many bytes they may take
-    directory, enabled   where they are; whether they are used
+    info, clear          all object files
+    limit                sets how many bytes they may take
+    directory, enabled   where they are stored; whether the cache is used
 
 A file begins with a header: magic bytes, the key, the length and the checksum of the payload.  A
 file that does not match its header is deleted, and compiled again.  Only the user can write to the
-directory (cache/private_directory.py), since its files are executed; the checksum is against
-accidents.
+directory (cache/private_directory.py), since its files are executed; the checksum detects
+accidental damage.
 
 Files are written under another name and then renamed, so they are complete or absent.  When the
 directory exceeds the limit, the least recently used files are deleted; a file's modification time
-is that of its last use.  Nothing here raises because of a disk: then code is compiled without it.
+is that of its last use.  File system errors are never raised: code is then compiled without the
+cache.
 """
 
 from __future__ import annotations
@@ -32,34 +33,34 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .private_directory import Folder
 
-_HEADER = struct.Struct("<8s32sQ32s")  # mark and version, key, length, checksum
+_HEADER = struct.Struct("<8s32sQ32s")  # magic and version, key, length, checksum
 _MARK = b"wengert\x01"
 _ENDING = ".object"
 _MAX_BYTES = 512 << 20
-_MAX_FILES = 1 << 14  # so that the folder is measured in a tenth of a second
-_WRITES_PER_SWEEP = 64  # on average: writes with certain keys, which are random
-_MAX_FILE_BYTES = 256 << 20  # of one file: a header that says more is wrong
-_UNFINISHED_SECONDS = 3600  # seconds after which a file that was never finished is deleted
+_MAX_FILES = 1 << 14  # listing so many takes a tenth of a second
+_WRITES_PER_CLEANUP = 64  # on average, as keys are random
+_MAX_FILE_BYTES = 256 << 20
+_UNFINISHED_SECONDS = 3600  # age at which unfinished files are deleted
 _OFF = {"0", "off", "no", "false"}
 _ON = {"", "1", "on", "yes", "true"}
 
 
 @dataclass(frozen=True)
 class DiskCacheInfo:
-    """What is known of the object files on disk.
+    """The state of the cache of object files.
 
     Attributes
     ----------
     directory : pathlib.Path
     enabled : bool
     files, bytes : int
-        How many object files there are, for all processes together, and how large they are.
+        The number and total size of the object files of all processes.
     limit : int
-        How many bytes they may take.
+        The maximum total size.
     hits, misses : int
-        How often this process found what it looked for, and how often not.
+        How often this process found an object file, and how often not.
     problem : str
-        Why files cannot be read or written, if so; else empty.
+        Why files cannot be read or written; empty if they can.
     """
 
     __module__ = "wengert.cache"
@@ -75,24 +76,24 @@ class DiskCacheInfo:
 
 
 class _CacheState:
-    """What this process has set and counted."""
+    """Settings and counters of this process."""
 
-    enabled: bool | None = None  # as the environment says
+    enabled: bool | None = None  # None: set by the environment
     limit = _MAX_BYTES
     hits = misses = 0
-    unswept = 0  # bytes written since the folder was last measured
+    written_bytes = 0  # since the last cleanup
     problem = ""
 
 
 def directory() -> Path:
-    """The folder of the object files.
+    """The directory of the object files.
 
     Returns
     -------
     pathlib.Path
-        What the environment variable WENGERT_CACHE names if it is a path; or else "wengert" in the
-        user's folder for caches: XDG_CACHE_HOME or ~/.cache, on macOS ~/Library/Caches, on Windows
-        LOCALAPPDATA.  It need not exist yet.
+        The value of the environment variable WENGERT_CACHE if it is a path; otherwise "wengert" in
+        the user's cache directory: XDG_CACHE_HOME or ~/.cache, on macOS ~/Library/Caches, on
+        Windows LOCALAPPDATA.  It may not exist yet.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def directory() -> Path:
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
     else:
         base = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # as its specification asks
+        if not os.path.isabs(base):  # relative paths are to be ignored
             base = os.path.expanduser("~/.cache")
     if not os.path.isabs(base):  # a user without a home
         base = tempfile.gettempdir()
@@ -116,18 +117,18 @@ def directory() -> Path:
 
 
 def enabled(on: bool | None = None) -> bool:
-    """Whether object files are kept on disk; with an argument, decide it for this process.
+    """Whether object files are stored on disk; with an argument, set it for this process.
 
     Parameters
     ----------
     on : bool, optional
-        Without it nothing changes.  At the beginning they are kept, unless the environment
-        variable WENGERT_CACHE is "0" or "off".
+        Without it nothing changes.  The default is True, unless the environment variable
+        WENGERT_CACHE is "0" or "off".
 
     Raises
     ------
     ArgumentError
-        It is neither True nor False.
+        Not a bool.
 
     Examples
     --------
@@ -140,8 +141,8 @@ def enabled(on: bool | None = None) -> bool:
     if on is not None:
         if not isinstance(on, bool):
             raise ArgumentError(
-                f"enabled({on!r}) is no decision: give True to keep object files on disk, "
-                f"or False{at(user_line())}."
+                f"enabled({on!r}): give True to store object files on disk, or False not "
+                f"to{at(user_line())}."
             )
         _CacheState.enabled = on
     if _CacheState.enabled is not None:
@@ -150,13 +151,13 @@ def enabled(on: bool | None = None) -> bool:
 
 
 def limit(bytes: SupportsIndex) -> None:
-    """Set how many bytes the object files may take.
+    """Set the maximum total size of the object files.
 
     Parameters
     ----------
     bytes : int
-        512 MiB at the beginning.  It holds for what this process writes: then files are deleted,
-        and until then the folder may be somewhat larger.  There are at most 16384 files too.
+        The default is 512 MiB.  Files are deleted when this process writes others; until then the
+        total may be larger.  There are also at most 16384 files.
 
     Raises
     ------
@@ -170,11 +171,12 @@ def limit(bytes: SupportsIndex) -> None:
     >>> wg.cache.limit(before)
     """
     number = byte_count(bytes, "limit")
-    _CacheState.limit, _CacheState.unswept = number, number + 1  # measured at the next write
+    # Files are deleted at the next write.
+    _CacheState.limit, _CacheState.written_bytes = number, number + 1
 
 
 def info() -> DiskCacheInfo:
-    """What is known of the object files on disk.
+    """The state of the cache of object files.
 
     Examples
     --------
@@ -203,7 +205,7 @@ def clear() -> int:
     Returns
     -------
     int
-        How many were deleted.  Code that is in memory stays.
+        The number of deleted files.  Code in memory is not affected.
 
     Examples
     --------
@@ -221,12 +223,12 @@ def clear() -> int:
                 if file.name.endswith(_ENDING) or folder.is_unfinished(file.name):
                     count += folder.delete(file.name) and file.name.endswith(_ENDING)
     except OSError as error:
-        _note(error)
+        _record_problem(error)
     return count
 
 
 def read(key: bytes) -> bytes | None:
-    """The object file of a key, or None: absent, damaged, or not to be trusted."""
+    """The object file with a key; None if it is absent, damaged, or not private."""
     name = key.hex() + _ENDING
     try:
         with Folder(directory(), make=False) as folder:
@@ -237,7 +239,7 @@ def read(key: bytes) -> bytes | None:
             elif found is not None:
                 folder.touch(name)
     except OSError as error:
-        _note(error)
+        _record_problem(error)
         found = None
     if found is None:
         _CacheState.misses += 1
@@ -247,7 +249,7 @@ def read(key: bytes) -> bytes | None:
 
 
 def write(key: bytes, payload: bytes) -> None:
-    """Keep an object file, if the disk lets us."""
+    """Store an object file, if possible."""
     if _HEADER.size + len(payload) > min(_CacheState.limit, _MAX_FILE_BYTES):
         return
     header = _HEADER.pack(_MARK, key, len(payload), hashlib.sha256(payload).digest())
@@ -255,28 +257,28 @@ def write(key: bytes, payload: bytes) -> None:
         with Folder(directory(), make=True) as folder:
             folder.write(key.hex() + _ENDING, header + payload)
             _CacheState.problem = ""
-            written = len(header) + len(payload)
-            _CacheState.unswept += written
-            if key[0] % _WRITES_PER_SWEEP == 0 or _CacheState.unswept > _CacheState.limit // 32:
-                _sweep(folder)
-                _CacheState.unswept = 0
+            _CacheState.written_bytes += len(header) + len(payload)
+            too_many = _CacheState.written_bytes > _CacheState.limit // 32
+            if key[0] % _WRITES_PER_CLEANUP == 0 or too_many:
+                _delete_old_files(folder)
+                _CacheState.written_bytes = 0
     except OSError as error:
-        _note(error)
+        _record_problem(error)
 
 
 def _payload(key: bytes, content: bytes) -> bytes | None:
-    """What a file holds, if it is whole and belongs to the key."""
+    """The payload of a file, if it is complete and belongs to the key."""
     if len(content) < _HEADER.size:
         return None
-    mark, of, length, checksum = _HEADER.unpack_from(content)
+    magic, stored_key, length, checksum = _HEADER.unpack_from(content)
     payload = content[_HEADER.size :]
-    if mark != _MARK or of != key or length != len(payload):
+    if magic != _MARK or stored_key != key or length != len(payload):
         return None
     return payload if hashlib.sha256(payload).digest() == checksum else None
 
 
-def _sweep(folder: Folder) -> None:
-    """Delete what was used longest ago until the rest fits; and what was never finished."""
+def _delete_old_files(folder: Folder) -> None:
+    """Delete the least recently used files beyond the limits, and old unfinished files."""
     found = []
     for file in folder.files():
         if file.name.endswith(_ENDING):
@@ -296,7 +298,7 @@ def _sweep(folder: Folder) -> None:
         folder.delete(file.name)
 
 
-def _note(error: OSError) -> None:
+def _record_problem(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         _CacheState.problem = _described(error)
 

@@ -1,12 +1,12 @@
 """The object file of a module, from the disk if it was compiled before.
 
-    read_object      the object file under a key
-    cached_object    text -> the bytes of an object file, as `execution_engine.object_of` makes them
+    read_object      the object file stored under a key
+    cached_object    text -> the bytes of an object file, as from `execution_engine.object_of`
     key_of           the key of a text
-    circumstances    everything else that an object file depends on
+    circumstances    a checksum of the other inputs of the compilation
 
-The key has the text, the processor and its features, the versions of LLVM and llvmlite, and the
-source that calls LLVM (ir/execution_engine.py).
+The key is a checksum of the text, the processor and its features, the versions of LLVM and
+llvmlite, and the source that calls LLVM (ir/execution_engine.py).
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from . import disk_cache
 
 
 def read_object(key: bytes, names: Iterable[str] = ()) -> bytes | None:
-    """The object file that is kept under a key and defines these names; None if none is.
+    """The object file stored under a key, if it defines these names; None if there is none.
 
-    A checksum says that a file is what somebody wrote, not that it is an object file, which LLVM
-    takes for granted.
+    The checksum only shows that a file is unchanged, not that it is an object file, which LLVM does
+    not check.
     """
     found = disk_cache.read(key)
     return found if found is not None and is_whole(found, names) else None
 
 
 def cached_object(text: str, quick: bool = False) -> bytes:
-    """The object file of a module: kept on disk, or compiled and then kept.
+    """The object file of a module, from the cache or compiled and then cached.
 
     Parameters
     ----------
     text : str
-        LLVM's text, with its heading.
+        LLVM IR, with its heading.
     quick : bool
-        As `engine.object_of` has it.
+        See `execution_engine.object_of`.
 
     Returns
     -------
     bytes
-        What `engine.Code` takes.
+        To be passed to `execution_engine.Code`.
 
     Raises
     ------
     RuntimeError
-        LLVM does not understand the text: a fault of wengert's own.
+        LLVM rejects the text: a bug in wengert.
 
     Notes
     -----
@@ -61,21 +61,21 @@ def cached_object(text: str, quick: bool = False) -> bytes:
     if not disk_cache.enabled():
         return execution_engine.object_of(text, quick)
     key = key_of(text, quick)
-    kept = read_object(key, _names(text))
-    if kept is None:
-        kept = execution_engine.object_of(text, quick)
-        disk_cache.write(key, kept)
-    return kept
+    image = read_object(key, _names(text))
+    if image is None:
+        image = execution_engine.object_of(text, quick)
+        disk_cache.write(key, image)
+    return image
 
 
 def _names(text: str) -> list[str]:
-    """The functions that a module defines for others."""
+    """The functions that a module exports."""
     firsts = [part.partition("(")[0] for part in text.split("\ndefine ")[1:]]
     return [x.partition("@")[2] for x in firsts if not x.startswith("internal ")]
 
 
 def key_of(text: str, quick: bool = False) -> bytes:
-    """What the object file of a module is kept under: 32 bytes."""
+    """The key of the object file of a module: 32 bytes."""
     made = hashlib.sha256(circumstances() + (b"quick" if quick else b""))
     made.update(text.encode())
     return made.digest()
@@ -83,10 +83,10 @@ def key_of(text: str, quick: bool = False) -> bytes:
 
 @functools.cache
 def circumstances() -> bytes:
-    """All that an object file depends on beside its text."""
+    """A checksum of everything but the text that an object file depends on."""
     try:
         engine_text = Path(execution_engine.__file__).read_bytes()
-    except OSError:  # not in a file of its own: versions have to do
+    except OSError:  # no source file: rely on the versions
         engine_text = b""
     version = ".".join(map(str, llvm.llvm_version_info))
     parts = [

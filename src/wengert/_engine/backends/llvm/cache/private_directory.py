@@ -3,10 +3,10 @@
     Folder    an open directory: read, write, delete, touch, files
     File      one of its files: name, bytes, time of its last use
 
-Machine code is loaded from here.  So the directory, and each file that is read, has to be owned by
+Machine code is loaded from here.  So the directory, and each file that is read, must be owned by
 the user and writable by nobody else.  Ownership is checked on open handles, and files are opened
-relative to the directory's handle, so renaming the directories above it has no effect.  On Windows,
-which lacks these calls, the directory is in the user's profile, which the system protects.
+relative to the directory's handle, so renaming parent directories has no effect.  On Windows, which
+lacks these calls, the directory is in the user's profile, which the system protects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-_GUARDED = (
+_HAS_DIR_FDS = (
     {os.open, os.unlink, os.rename, os.utime} <= os.supports_dir_fd
     and os.scandir in os.supports_fd
     and hasattr(os, "O_DIRECTORY")
@@ -30,12 +30,12 @@ _GUARDED = (
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _CLOSED = getattr(os, "O_CLOEXEC", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe under the name of a file must not stop us
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # do not block if the file is a pipe
 _UNFINISHED = ".unfinished"
 
 
 class File(NamedTuple):
-    """One file of a folder."""
+    """One file of a directory."""
 
     name: str
     bytes: int
@@ -43,17 +43,17 @@ class File(NamedTuple):
 
 
 class Folder:
-    """A folder, open for as long as a `with` lasts.
+    """A directory, open for the duration of a `with` statement.
 
     Parameters
     ----------
     make : bool
-        Whether to make it, with the folders above it, if it does not exist.
+        Create it, with its parents, if it does not exist.
 
     Raises
     ------
     OSError
-        At `with`: it does not exist, is not a folder, or is not ours alone.
+        On entering: it does not exist, is not a directory, or is not private to the user.
     """
 
     def __init__(self, path: Path, make: bool) -> None:
@@ -65,11 +65,11 @@ class Folder:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self._path, 0o700)
-        if _GUARDED:
+        if _HAS_DIR_FDS:
             flags = os.O_RDONLY | os.O_DIRECTORY | _NO_LINK | _CLOSED
             self._handle = os.open(self._path, flags)
             try:
-                _ours(os.fstat(self._handle), self._path)
+                _check_private(os.fstat(self._handle), self._path)
             except OSError:
                 os.close(self._handle)
                 raise
@@ -87,8 +87,8 @@ class Folder:
             os.close(self._handle)
             self._handle = None
 
-    def read(self, name: str, most: int) -> bytes | None:
-        """The content of a file; None if there is none of that name, or it is too large."""
+    def read(self, name: str, max_bytes: int) -> bytes | None:
+        """The content of a file; None if it does not exist or is too large."""
         try:
             handle = self._open(name, os.O_RDONLY | _NO_WAIT)
         except FileNotFoundError:
@@ -97,12 +97,12 @@ class Folder:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "not a file", str(self._path / name))
-            if _GUARDED:
-                _ours(status, self._path / name)
-            return file.readall() if status.st_size <= most else None
+            if _HAS_DIR_FDS:
+                _check_private(status, self._path / name)
+            return file.readall() if status.st_size <= max_bytes else None
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file in place, whole; one of that name is replaced."""
+        """Write a file atomically; an existing one is replaced."""
         unfinished = f"{secrets.token_hex(16)}{_UNFINISHED}"
         handle = self._open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
@@ -117,7 +117,7 @@ class Folder:
             raise
 
     def delete(self, name: str) -> bool:
-        """Whether there was such a file, and it could be deleted."""
+        """Delete a file; returns whether it existed and could be deleted."""
         try:
             os.unlink(self._where(name), dir_fd=self._handle)
         except OSError:  # deleted by another process, or open on Windows
@@ -125,22 +125,22 @@ class Folder:
         return True
 
     def touch(self, name: str) -> None:
-        """Note that a file was used now."""
+        """Set the time of the last use of a file to now."""
         with contextlib.suppress(OSError):
             os.utime(self._where(name), dir_fd=self._handle)
 
     def files(self) -> Iterator[File]:
-        """The files in it, no folders and no links."""
+        """The regular files in the directory."""
         with os.scandir(self._path if self._handle is None else self._handle) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):  # it may be gone by now
+                with contextlib.suppress(OSError):  # it may have been deleted
                     if entry.is_file(follow_symlinks=False):
                         status = entry.stat(follow_symlinks=False)
                         yield File(entry.name, status.st_size, status.st_mtime)
 
     @staticmethod
     def is_unfinished(name: str) -> bool:
-        """Whether a name is that of a file which is being written, or was when its writer died."""
+        """Whether a file is being written, or was left behind by an interrupted writer."""
         return name.endswith(_UNFINISHED)
 
     def _open(self, name: str, flags: int) -> int:
@@ -151,8 +151,8 @@ class Folder:
         return name if self._handle is not None else str(self._path / name)
 
 
-def _ours(status: os.stat_result, path: Path) -> None:
-    """Raise if another user owns it, or others may write to it."""
+def _check_private(status: os.stat_result, path: Path) -> None:
+    """Raise unless the user owns the file and nobody else may write to it."""
     if status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

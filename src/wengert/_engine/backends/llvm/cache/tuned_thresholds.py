@@ -1,13 +1,13 @@
-"""The thresholds that `wengert tune` measured on this machine, in the folder of the cache.
+"""The thresholds that `wengert tune` measured on this machine, in the cache directory.
 
-    load      use those of the file, if it is valid and of this machine
-    save      write it, at once or not at all
-    remove    delete it
-    machine   what has to be the same for a file to be used
-    path      where it is
+    load      uses those of the file, if it is valid and from this machine
+    save      writes the file atomically
+    remove    deletes the file
+    machine   the properties of the machine and defaults for which a file is valid
+    path      the path of the file
 
-A file that is damaged, of another machine or of other defaults is ignored with a warning: defaults
-change with the code that they are for.  Every value is checked against its range.
+A file that is damaged, from another machine or for other defaults is ignored with a warning:
+defaults change with the code that they are for.  Every value is checked against its range.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from . import disk_cache
 from .private_directory import Folder
 
 NAME = "thresholds.json"
-_MAX_FILE_BYTES = 1 << 16  # bytes of a file
+_MAX_FILE_BYTES = 1 << 16
 _FORMAT = 1
 
 
 def path() -> Path:
-    """Where the file is, or would be."""
+    """The path of the file, which may not exist."""
     return disk_cache.directory() / NAME
 
 
 def machine() -> dict[str, str]:
-    """The processor, its number of cores, and the table of thresholds."""
+    """The processor, its number of cores, and a checksum of the defaults."""
     table = repr([(name, tuning.describe(name).default) for name in tuning.names()])
     return {
         "processor": execution_engine.cpu(),
@@ -46,21 +46,21 @@ def machine() -> dict[str, str]:
 
 
 def load() -> dict[str, int]:
-    """Use the values of the file; the values, empty where there is no valid file."""
+    """Use the values of the file; returns them, or an empty dict if there is no valid file."""
     values = _read() if disk_cache.enabled() else {}
     tuning.install(values)
     return values
 
 
 def save(values: Mapping[str, int]) -> Path:
-    """Write the file, whole or not at all, and use its values.
+    """Write the file atomically, and use its values.
 
     Raises
     ------
     ValueError
-        A value is out of its range.
+        A value is out of range.
     OSError
-        The folder is not writable, or not private.
+        The directory is not writable, or not private.
     """
     problems = [p for name, value in values.items() if (p := tuning.problem_of(name, value))]
     if problems:
@@ -73,7 +73,7 @@ def save(values: Mapping[str, int]) -> Path:
 
 
 def remove() -> bool:
-    """Delete the file and use the defaults; whether there was one."""
+    """Delete the file and use the defaults; returns whether there was a file."""
     tuning.install({})
     try:
         with Folder(disk_cache.directory(), make=False) as folder:
@@ -94,16 +94,16 @@ def _read() -> dict[str, int]:
         return _ignored(f"it is larger than {_MAX_FILE_BYTES} bytes") if path().exists() else {}
     try:
         found: Any = json.loads(content)
-        of, values = found["machine"], dict(found["thresholds"])
+        written_on, values = found["machine"], dict(found["thresholds"])
         known = found["format"] == _FORMAT
     except (ValueError, KeyError, TypeError):
         return _ignored("it is damaged")
-    if not known or not isinstance(of, dict):
+    if not known or not isinstance(written_on, dict):
         return _ignored("another version of wengert wrote it")
     for name, here in machine().items():
-        if of.get(name) != here:
-            what = "is for other defaults" if name == "defaults" else "is of another machine"
-            return _ignored(f"it {what} ({name})")
+        if written_on.get(name) != here:
+            difference = "for other defaults" if name == "defaults" else "from another machine"
+            return _ignored(f"it is {difference} ({name})")
     for name, value in values.items():
         problem = tuning.problem_of(name, value)
         if problem is not None:

@@ -6,7 +6,7 @@ row_blocks       several rows added at a time
 elements         an expression at an index, as SIMD values
 reductions       accumulators of reductions
 straightline     small arrays in registers, without loops
-program_context  what functions need of the program they belong to (protocols)
+program_context  protocols: the parts of a program that its functions use
 parallel_loops   loop nests split among threads
 kernel_dedup     identical loop nests, emitted once
 host_callbacks   operations that are called back in Python

@@ -1,6 +1,6 @@
 """Elements of an expression (lowering/loop_ir.py) at an index, as SIMD values.
 
-    Elements    how the rules of expressions read their operands
+    Elements    reads and writes elements; the rules of expressions call it
 
 A value is computed in the outermost loop in which all its operands are known, and reused until that
 loop ends.  Addresses and sizes are loaded before the first loop.
@@ -26,7 +26,7 @@ from ..schedule.iteration_space import Axis, Space
 
 
 class Elements:
-    """SIMD values of expressions at an index, in the loops that are open.
+    """SIMD values of expressions at an index, inside the current loops.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Elements:
     table : list of Expr, or of str
         The table after its status: expressions whose addresses it has, or names of sizes.
     partial : set of Expr
-        What the outermost loop combines.
+        The reductions over the outermost loop.
     may_fail : bool
-        Whether it can end with a status other than 0.
+        Whether the function can set a status other than 0.
     """
 
     space: Space
@@ -58,7 +58,7 @@ class Elements:
         self._numbers: dict[Any, Any] = {}
         self._counters: dict[int, Any] = {}
         self._mask: Lane | None = None
-        self._floor = self._head  # loads of this fused loop's own results stay behind it
+        self._floor = self._head  # loads of this fused loop's own results come after it
         self._scratch: list[str] = []
         self._safe_bytes: dict[int, str] = {}
         self._exits: list[tuple[Section, int | None]] = []
@@ -73,11 +73,11 @@ class Elements:
     def _vector_axis(self) -> Axis | None:
         return None if self.space.vector is None else self.space.axes[self.space.vector]
 
-    # ---- what rules ask for ----------------------------------------------------------------------
+    # ---- called by rules -------------------------------------------------------------------------
 
     def read(self, expr: Expr, index: Index, mask: Lane | None) -> Any:
-        """The element of an expression at an index, where the mask holds."""
-        found = self._memo.get((expr, index, None))  # what is there for all is there for some
+        """The element of an expression at an index, in lanes where the mask is true."""
+        found = self._memo.get((expr, index, None))  # a value for all lanes also serves a mask
         if found is not None:
             return found
         key = expr, index, None if mask is None else mask.name
@@ -91,7 +91,7 @@ class Elements:
         return found
 
     def lane_of(self, form: Affine) -> Any:
-        """The values of an affine form, as integers."""
+        """The values of an affine expression, as integers."""
         base, factor = self._split(form)
         base = self.language.cast(base, I64)
         if type(factor) is int and factor == 0:
@@ -102,7 +102,7 @@ class Elements:
         """Whether all conditions hold; None if they always do."""
         found: Any = None
         for condition in conditions:
-            found = self.both(found, self._held(condition))
+            found = self.both(found, self._condition(condition))
         return found
 
     def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
@@ -116,26 +116,26 @@ class Elements:
         """The lanes of a mask that exist; None if all do."""
         return self.both(mask, self._mask)
 
-    def _held(self, condition: Condition) -> Any:
+    def _condition(self, condition: Condition) -> Any:
         key = condition
         if key in self._memo:
             return self._memo[key]
         form, low, high = condition
         lane = self.lane_of(form)
         found: Any = None
-        if not self._is_natural(form, low):
+        if not self._is_at_least(form, low):
             found = self.language.compare(
                 "less_equal", self.language.cast(self._number(low), I64), lane
             )
-        if not self._is_within(form, high):
+        if not self._is_below(form, high):
             below = self.language.compare("less", lane, self.language.cast(self._number(high), I64))
             found = self.both(found, below)
         if found is not None:
             self._memo[key] = found
         return found
 
-    def _is_natural(self, form: Affine, low: Length) -> bool:
-        """Whether a form is provably never below a bound."""
+    def _is_at_least(self, form: Affine, low: Length) -> bool:
+        """Whether an affine expression is provably never below a bound."""
         numbers = [form.offset, *[f for _, f in form.terms]]
         return (
             type(low) is int
@@ -143,8 +143,8 @@ class Elements:
             and (form.offset >= low and all(f >= 0 for _, f in form.terms))
         )
 
-    def _is_within(self, form: Affine, high: Length) -> bool:
-        """Whether a form is provably always below a bound."""
+    def _is_below(self, form: Affine, high: Length) -> bool:
+        """Whether an affine expression is provably always below a bound."""
         if not form.terms:
             return type(form.offset) is int and type(high) is int and form.offset < high
         if len(form.terms) > 1 or not affine.is_one(form.terms[0][1]):
@@ -153,28 +153,28 @@ class Elements:
         return length is not None and form.offset == 0 and bool(length == high)
 
     def position(self, lane: Any, length: Length, mask: Lane | None) -> Any:
-        """Integers as positions of an axis: negative ones count from its end, others fail."""
+        """Integers as positions of an axis: negative ones count from its end; others fail."""
         language = self.language
         lane = language.cast(lane, I64)
         n = language.cast(self._number(length), I64)
-        wanted = mask if lane.width <= 1 else self.both(mask, self._mask)
-        key = "position", lane.name, n.name, None if wanted is None else wanted.name
+        active = mask if lane.width <= 1 else self.both(mask, self._mask)
+        key = "position", lane.name, n.name, None if active is None else active.name
         found = self._memo.get(key)
         if found is None:
             negative = language.compare("less", lane, language.constant(0, I64))
             moved = language.select(negative, language.emit("add", I64, lane, n), lane)
             outside = language.emit("icmp uge", BOOL, moved, n)
-            if wanted is not None:
-                outside = language.emit("and", BOOL, outside, wanted)
+            if active is not None:
+                outside = language.emit("and", BOOL, outside, active)
             section = outside.section
             assert section is not None
             self._leave_if(section, self._any(section, outside))
-            # Nothing that is computed from it precedes the check.
+            # In the section of the check, so that its uses come after the check.
             found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
         return found
 
     def _any(self, section: Section, mask: Lane) -> str:
-        """Whether a mask holds in some lane, as an i1."""
+        """Whether a mask is true in any lane, an i1."""
         if mask.width <= 1:
             return mask.name
         callee = self.language.module.declare(
@@ -183,18 +183,18 @@ class Elements:
         return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
 
     def _leave_if(self, section: Section, condition: str) -> None:
-        """Return early, without a result, if an i1 holds."""
+        """Return early, without a result, if a condition holds."""
         n = self.function.number()
         section.write(f"br i1 {condition}, label %outside{n}, label %inside{n}")
         section.label(f"outside{n}")
         self.fail(section)
-        # Memory that is allocated later is not freed here.
+        # Memory that is allocated later must not be freed here.
         known = len(self._scratch) if section is self._head else None
         self._exits.append((section.inside(), known))
         section.write("ret void")
         section.label(f"inside{n}")
 
-    def _give_back(self) -> None:
+    def _free_rows(self) -> None:
         """Free row buffers, at the end and at early returns."""
         free = (
             self.language.module.declare("wengert_free", "void", ["ptr"]) if self._scratch else ""
@@ -206,7 +206,7 @@ class Elements:
     # ---- memory ----------------------------------------------------------------------------------
 
     def _strides(self, expr: Expr) -> tuple[Length, ...]:
-        """Strides of an expression in memory; a buffer of one row has none between rows."""
+        """Strides of an expression in memory; 0 between rows if only one row is stored."""
         strides = memory_strides(expr)
         if expr in self._stored or expr not in self.fused.local:
             return strides
@@ -216,12 +216,12 @@ class Elements:
     def _load(self, expr: Expr, index: Index, mask: Lane | None) -> Any:
         return self._load_from(expr, *self._split(offset_of(index, self._strides(expr))), mask)
 
-    def read_from(self, expr: Expr, form: Affine, moved: Any, mask: Lane | None) -> Any:
-        """The element at an offset in memory; `moved` is added to the address."""
+    def read_from(self, expr: Expr, form: Affine, extra: Any, mask: Lane | None) -> Any:
+        """The element at an offset in memory, plus `extra` elements."""
         offset, factor = self._split(form)
-        if moved is None:
+        if extra is None:
             return self._load_from(expr, offset, factor, mask)
-        offset = moved + offset
+        offset = extra + offset
         if offset.width <= 1:
             return self._load_from(expr, offset, factor, mask)
         if not (type(factor) is int and factor == 0):
@@ -229,11 +229,13 @@ class Elements:
         pointer, exists = self._entry(expr), self.both(mask, self._mask)
         section = self._latest(pointer, offset, exists)
         kind, width = self._element(expr.dtype), offset.width
-        places = section.value(
+        addresses = section.value(
             f"getelementptr {kind}, ptr {pointer.name}, <{width} x i64> {offset.name}"
         )
-        places = self._safe_places(section, places, exists if mask is not None else None, width)
-        return gather(self.language, section, places, expr.dtype, width, exists)
+        addresses = self._safe_addresses(
+            section, addresses, exists if mask is not None else None, width
+        )
+        return gather(self.language, section, addresses, expr.dtype, width, exists)
 
     def _load_from(self, expr: Expr, offset: Lane, factor: Length, mask: Lane | None) -> Any:
         pointer = self._entry(expr)
@@ -252,12 +254,16 @@ class Elements:
         steps = self.language.widened(steps, width)
         section = max(section, steps.section or section, key=lambda s: s.rank)
         kind = self._element(dtype)
-        places = section.value(f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}")
-        places = self._safe_places(section, places, exists if mask is not None else None, width)
-        return gather(self.language, section, places, dtype, width, exists)
+        addresses = section.value(
+            f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}"
+        )
+        addresses = self._safe_addresses(
+            section, addresses, exists if mask is not None else None, width
+        )
+        return gather(self.language, section, addresses, dtype, width, exists)
 
     def _load_one(self, expr: Expr, pointer: Lane, offset: Lane, mask: Lane | None) -> Any:
-        """One element for all lanes; under a mask only if some lane needs it."""
+        """One element for all lanes, read only if some lane of the mask needs it."""
         section = self._latest(pointer, offset, mask)
         address = self._address(section, pointer, offset, expr.dtype)
         if mask is not None:
@@ -270,8 +276,8 @@ class Elements:
             address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
         return load(self.language, section, address, expr.dtype, 1, None)
 
-    # A masked lane is not read, but if its address is not mapped, the processor suppresses a fault
-    # in microcode: hundreds of cycles for a vector.
+    # A masked lane is not read, but if its address is not mapped, the processor suppresses the
+    # fault in microcode: hundreds of cycles for a vector.
 
     def _safe(self, size: int) -> str:
         """The address of a number of readable bytes."""
@@ -286,23 +292,25 @@ class Elements:
         some = self._any(section, exists)
         return section.value(f"select i1 {some}, ptr {address}, ptr {self._safe(size)}")
 
-    def _safe_places(self, section: Section, places: str, exists: Lane | None, width: int) -> str:
+    def _safe_addresses(
+        self, section: Section, addresses: str, exists: Lane | None, width: int
+    ) -> str:
         """The addresses of lanes; those of masked lanes are replaced by a mapped one."""
         if exists is None:
-            return places
-        wanted = self.language.widened(exists, width).name
+            return addresses
+        active = self.language.widened(exists, width).name
         one = section.value(f"insertelement <{width} x ptr> poison, ptr {self._safe(16)}, i64 0")
         every = section.value(
             f"shufflevector <{width} x ptr> {one}, <{width} x ptr> poison, "
             f"<{width} x i32> zeroinitializer"
         )
         return section.value(
-            f"select <{width} x i1> {wanted}, <{width} x ptr> {places}, <{width} x ptr> {every}"
+            f"select <{width} x i1> {active}, <{width} x ptr> {addresses}, <{width} x ptr> {every}"
         )
 
     def _put(self, section: Section, root: Expr, value: Lane, index: Index) -> None:
         if any(type(n) is int and n == 0 for n in root.shape):
-            return  # there is no element, and no stride
+            return  # no elements, and no strides
         offset, factor = self._split(offset_of(index, self._strides(root)))
         pointer = self._entry(root)
         address = self._address(section, pointer, offset, root.dtype)
@@ -313,10 +321,10 @@ class Elements:
         if affine.is_one(factor):
             store(self.language, section, address, value, width, self._mask)
             return
-        places = self._in_steps(section, address, factor, root.dtype)
-        scatter(self.language, section, places, value, width, self._mask)
+        addresses = self._strided(section, address, factor, root.dtype)
+        scatter(self.language, section, addresses, value, width, self._mask)
 
-    def _now(self, section: Section, root: Expr, index: Index) -> Any:
+    def _current(self, section: Section, root: Expr, index: Index) -> Any:
         """The element that a store would overwrite."""
         offset, factor = self._split(offset_of(index, self._strides(root)))
         address = self._address(section, self._entry(root), offset, root.dtype)
@@ -325,10 +333,10 @@ class Elements:
             return load(self.language, section, address, root.dtype, 1, None)
         if affine.is_one(factor):
             return load(self.language, section, address, root.dtype, width, self._mask)
-        places = self._in_steps(section, address, factor, root.dtype)
-        return gather(self.language, section, places, root.dtype, width, self._mask)
+        addresses = self._strided(section, address, factor, root.dtype)
+        return gather(self.language, section, addresses, root.dtype, width, self._mask)
 
-    def _in_steps(self, section: Section, address: str, factor: Length, dtype: Dtype) -> str:
+    def _strided(self, section: Section, address: str, factor: Length, dtype: Dtype) -> str:
         """The addresses of lanes with a stride."""
         width = self.space.width
         steps = self.language.cast(self._iota() * self._number(factor), I64)
@@ -349,17 +357,17 @@ class Elements:
         )
 
     def _entry(self, key: str | Expr) -> Lane:
-        """An entry of the table: an address, or a size."""
+        """An entry of the table: an address or a size."""
         found = self._entries.get(key)
         if found is None and key in self.fused.local and key not in self._stored:
-            found = self._entries[key] = self._scratched(key)
+            found = self._entries[key] = self._row_buffer(key)
         if found is None:
             place = self._head.value(f"getelementptr i64, ptr %table, i64 {len(self.table) + 1}")
             kind = "i64" if isinstance(key, str) else "ptr"
             name = self._head.value(f"load {kind}, ptr {place}")
             self.table.append(key)
             if key in self.partial:
-                name = self._of_part(key, name)
+                name = self._partial_result(key, name)
             found = self._entries[key] = Lane(self.language, self._head, name, I64, 1)
         if key in self._own and key not in self._columns:
             found = Lane(self.language, self._floor, found.name, I64, 1)
@@ -367,18 +375,18 @@ class Elements:
                 return self._of_block(key, found)
         return found
 
-    def _of_part(self, expr: Expr, name: str) -> str:
-        """Where a part of a parallel loop writes its partial result."""
+    def _partial_result(self, expr: Expr, name: str) -> str:
+        """The address of the result of one part of a parallel loop."""
         size = self._name(self._number(size_of(expr.shape)))
         skipped = self._head.value(f"mul i64 %part, {size}")
         kind = self._element(expr.dtype)
         return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
 
     def refuse(self, lanes: Lane, mask: Lane | None) -> None:
-        """Return early where a boolean holds; the interpreter then raises the error."""
-        wanted = mask if lanes.width <= 1 else self.both(mask, self._mask)
-        if wanted is not None:
-            lanes = self.language.emit("and", BOOL, lanes, wanted)
+        """Return early if a mask is true in any lane; the interpreter then raises the error."""
+        active = mask if lanes.width <= 1 else self.both(mask, self._mask)
+        if active is not None:
+            lanes = self.language.emit("and", BOOL, lanes, active)
         assert lanes.section is not None
         self._leave_if(lanes.section, self._any(lanes.section, lanes))
 
@@ -387,12 +395,12 @@ class Elements:
         self.may_fail = True
         section.write(f"store i64 {status}, ptr %table")
 
-    def _scratched(self, expr: Expr) -> Lane:
+    def _row_buffer(self, expr: Expr) -> Lane:
         """A buffer for the rows of a block of an intermediate result."""
         raise NotImplementedError
 
     def _of_block(self, expr: Expr, pointer: Lane) -> Lane:
-        """The address that the first row of all would have in such a buffer."""
+        """The address that row 0 would have in such a buffer."""
         raise NotImplementedError
 
     # ---- numbers ---------------------------------------------------------------------------------
@@ -408,7 +416,7 @@ class Elements:
         return found
 
     def _split(self, form: Affine) -> tuple[Any, Any]:
-        """A form without the vector counter's lanes, and the factor of that counter."""
+        """An affine expression without its vector lanes, and the factor of the vectorized axis."""
         vector = self._vector_axis()
         key = "form", form
         total = self._numbers.get(key)

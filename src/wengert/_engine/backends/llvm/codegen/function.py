@@ -1,10 +1,10 @@
-"""A graph as one LLVM function: the stages of its plan, one after the other.
+"""A graph as one LLVM function: the stages of its schedule, in order.
 
-Loop nests and kernels are functions of the module, and identical ones are emitted once.
-Intermediate arrays are in one block of memory, whose places are reused by lifetime.
+Loop nests and kernels are functions of the module; identical ones are emitted once.
+Intermediate arrays are in one block of memory, which is reused by lifetime.
 
-    FunctionCodegen    what the kernel of a graph (program.py) and loop bodies
-                       (loops/loop_body.py) share
+    FunctionCodegen    the common base of the kernel of a graph (program.py) and loop bodies
+                       (loops/loop_body.py)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .loop_nests import LoopNest, steps_of
 from .parallel_loops import LoopCalls
 from .program_context import ProgramContext
 
-LINE = 64
+LINE = 64  # bytes of a cache line
 
 
 class HasTable(Protocol):
@@ -51,17 +51,17 @@ class FunctionCodegen:
     Parameters
     ----------
     context : ProgramContext
-        What it belongs to; a program is its own.
+        The program to which it belongs; a program is its own context.
 
     Attributes
     ----------
     function : Function
     workspace : Length
         Bytes of intermediate arrays.
-    long : Length
-        The work of a run, in bytes moved.
+    work_bytes : Length
+        An estimate of the bytes that a run moves, or of equally expensive arithmetic.
     nests : list of (EmittedNest, str)
-        The nests of its stages, and their names.
+        The loop nests of its stages, and their names.
     """
 
     context: ProgramContext
@@ -74,18 +74,18 @@ class FunctionCodegen:
     def __init__(self, context: ProgramContext, plan: Schedule) -> None:
         self.context, self.plan = context, plan
         self.module, self.language, self.threads = context.module, context.language, context.threads
-        self.long: Length = 0
+        self.work_bytes: Length = 0
         self.workspace: Length = 0
         self.nests: list[tuple[EmittedNest, str]] = []
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
-        self._learned: dict[str, Section] = {}  # where, in order
+        self._learned: dict[str, Section] = {}  # sizes computed by the run, and where
         self._parts: dict[Expr, list[Expr]] = {}
         self._spared: dict[Expr, tuple[int, ...]] = {}  # unused results of calls
         self._late: list[str] = []
         self._nested: dict[Expr, Any] = {}
 
-    # ---- what differs ----------------------------------------------------------------------------
+    # ---- defined by subclasses -------------------------------------------------------------------
 
     def incoming(self) -> Mapping[Expr, str]:
         """The addresses of inputs and results."""
@@ -109,11 +109,11 @@ class FunctionCodegen:
         raise NotImplementedError
 
     def is_written_out(self, stage: Expr) -> bool:
-        """Whether the branches of a conditional are straight-line code, without functions."""
+        """Whether the branches of a conditional are inlined as straight-line code."""
         return False
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
-        """A function of the runtime, as ``@name``."""
+        """Declare a function of the runtime; returns ``@name``."""
         return self.context.runtime(name, result, arguments)
 
     # ---- the function ----------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class FunctionCodegen:
         self.language.home = self._head
         self._place_all()
         self._stored = set(self.plan.stored)
-        self._alike = KernelDedup(self._stored, self._new_nest)
+        self._dedup = KernelDedup(self._stored, self._new_nest)
         self.run_stages(body)
         body.block("leave")
         self._give_back(body)
@@ -186,7 +186,7 @@ class FunctionCodegen:
         return self._head.value(f"getelementptr i8, ptr {base}, i64 {self.number(offset)}")
 
     def asked(self, total: Length) -> str:
-        """Memory that is allocated, and freed at the end."""
+        """Memory that is allocated now, and freed at the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
         count = self.number(total)
         base = self._head.value(f"call ptr {alloc}(i64 {count})")
@@ -209,25 +209,25 @@ class FunctionCodegen:
                 continue
             node = stage.node
             specs = specs_of(node)
-            mine = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
-            unused = tuple(k for k in range(len(specs)) if k not in mine)
+            own = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
+            unused = tuple(k for k in range(len(specs)) if k not in own)
             if unused:
                 self._spared[stage] = unused
             for k, spec in enumerate(specs):
                 if k in unused:
-                    mine[k] = Expr(CallResult(k), (stage,), spec.shape, spec.dtype, node)
-                    found.append(mine[k])
-            self._parts[stage] = [mine[k] for k in range(len(specs))]
+                    own[k] = Expr(CallResult(k), (stage,), spec.shape, spec.dtype, node)
+                    found.append(own[k])
+            self._parts[stage] = [own[k] for k in range(len(specs))]
         return found
 
     def ask(self, section: Section, expr: Expr) -> None:
-        """Memory for an array whose size is computed by the run, unless it has some."""
+        """Allocate an array whose size is computed by the run, unless it has memory already."""
         if expr in self._pointers:
             return
         self._pointers[expr] = self.asked_now(section, self.number(bytes_of(expr)))
 
     def asked_now(self, section: Section, size: str) -> str:
-        """Allocate a number of bytes, an i64, until the end."""
+        """Allocate a number of bytes (an i64), freed at the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
         slot = self.late_slot()
         pointer = section.value(f"call ptr {alloc}(i64 {section.value(f'or i64 {size}, 1')})")
@@ -266,9 +266,11 @@ class FunctionCodegen:
         found = self._lanes.get(length)
         if found is None:
             sizes = {name: self._size(name) for name in sorted(names_in((length,)))}
-            if late := [section for name, section in self._learned.items() if name in sizes]:
-                # A product with a length that the run computes is computed after it.
-                sizes = {n: Lane(self.language, late[-1], x.name, I64, 1) for n, x in sizes.items()}
+            if after := [section for name, section in self._learned.items() if name in sizes]:
+                # A length that depends on one computed by the run is computed after it.
+                sizes = {
+                    n: Lane(self.language, after[-1], x.name, I64, 1) for n, x in sizes.items()
+                }
             made: Any = length.replace(sizes)
             found = self._lanes[length] = made
         return str(found.name)
@@ -300,13 +302,13 @@ class FunctionCodegen:
         found = self._pointers.get(expr)
         if found is None:
             assert isinstance(expr.rule, Stored) and expr.rule.array is not None, expr
-            found = self._pointers[expr] = self.constant(_kept(expr.rule.array))
+            found = self._pointers[expr] = self.constant(_copied(expr.rule.array))
         return found
 
     # ---- stages ----------------------------------------------------------------------------------
 
     def _run_fused_loops(self, body: Section, fused: FusedLoops) -> None:
-        nest = self._alike.written(fused)
+        nest = self._dedup.written(fused)
         self.nests.append((nest, nest.name))
         self.context.needs_runtime |= nest.needs_runtime
         LoopCalls(self, body, nest, nest.name).write()
@@ -335,7 +337,7 @@ class FunctionCodegen:
             self.leave_if_not_zero(body, body.value(f"load i64, ptr {table}"))
 
     def leave_if_not_zero(self, body: Section, status: str) -> None:
-        """Return a status other than zero."""
+        """Return early with a status other than zero."""
         n = self.function.number()
         body.write(f"store i64 {status}, ptr {self._status}")
         failed = body.value(f"icmp ne i64 {status}, 0")
@@ -357,7 +359,7 @@ class FunctionCodegen:
         return contiguous(self.pointer(part), part.shape, part.dtype)
 
     def set_pointer(self, part: Expr, pointer: str) -> None:
-        """The memory of a result whose size the call computes."""
+        """Set the memory of a result whose size the call computes."""
         self._pointers[part] = pointer
 
     def _run_step(self, body: Section, step: Expr) -> None:
@@ -385,12 +387,12 @@ class FunctionCodegen:
                 base, offset, strides = view
                 pointer = self.pointer(base)
                 count = self.number(offset * x.dtype.itemsize)
-                moved = (
+                address = (
                     pointer
                     if count == "0"
                     else body.value(f"getelementptr i8, ptr {pointer}, i64 {count}")
                 )
-                return ArrayPointer(moved, x.shape, strides, x.dtype)
+                return ArrayPointer(address, x.shape, strides, x.dtype)
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
     def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[ArrayPointer]) -> None:
@@ -406,7 +408,7 @@ class FunctionCodegen:
         self.leave_if_not_zero(body, self.call_back(body, k, table))
 
     def call_back(self, body: Section, k: int, table: str = "null") -> str:
-        """Call a host callback by its number; the status."""
+        """Call a host callback by its number; returns the status."""
         slot = self.context.callback_slot()
         cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {slot}")
         cell = body.value(f"load ptr, ptr {cell}")
@@ -415,11 +417,11 @@ class FunctionCodegen:
 
 
 def bytes_of(expr: Expr) -> Length:
-    """The memory of an expression."""
+    """The size of an expression in bytes."""
     size: Length = size_of(expr.shape) * expr.dtype.itemsize
     return size
 
 
-def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A read-only copy of a constant in C order."""
     return np.array(array, order="C", copy=True)

@@ -1,10 +1,11 @@
 """Host callbacks: operations that native code calls back in Python.
 
-An operation that nothing lowers (most operations of users) runs as in the interpreter, within
-native code: it takes the GIL, gets copies of its operands (so that it may keep them), and its
-results are copied to where they belong.
+Operations without lowering or kernel (most operations of users) run as in the interpreter, within
+native code: the callback acquires the GIL, passes copies of the operands (so that the operation may
+keep them), and copies the results to their memory.
 
-An exception is stored, the native function returns a status, and its caller raises the exception.
+If it raises, the exception is stored, the native function returns a status, and the caller of the
+native function raises the exception.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ class HostCallbacks:
     Attributes
     ----------
     nodes : list of Node
-        Their lines.
+        Their graph nodes.
     pointer : numpy.ndarray
         One number: the address that native code calls.
     """
 
     def __init__(self, graph: BaseGraph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
-        self._places = {node: k for k, node in enumerate(graph.nodes)}
+        self._positions = {node: k for k, node in enumerate(graph.nodes)}
         self.nodes: list[Any] = []
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)
         self._callback = _CALLBACK(self._called)
@@ -50,7 +51,7 @@ class HostCallbacks:
         self._raised = threading.local()
 
     def add(self, node: Node) -> int:
-        """A new host callback; its number."""
+        """Add a host callback; returns its number."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 
@@ -67,9 +68,9 @@ class HostCallbacks:
             self._run(self.nodes[k], ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
         except Exception as error:
             node = self.nodes[k]
-            self._raised.error = refusal(node, self._places.get(node, 0), error)
+            self._raised.error = refusal(node, self._positions.get(node, 0), error)
             return RAISED
-        except BaseException as error:  # also Ctrl-C: the caller of the run raises it
+        except BaseException as error:  # such as KeyboardInterrupt; the caller of the run raises it
             self._raised.error = error
             return RAISED
         return 0
@@ -93,7 +94,7 @@ class HostCallbacks:
 
 
 def lengths_of(node: Node) -> list[str]:
-    """The lengths of a loop's step, whose addresses follow those of operands and results."""
+    """The sizes local to a loop step; their addresses follow those of operands and results."""
     return sorted(frozenset().union(*map(local_sizes, (node, *node.inputs))))
 
 
@@ -119,7 +120,7 @@ def _write(address: int, value: Array, spec: Spec, node: Node) -> None:
     value = np.asarray(value)
     if value.shape != spec.shape or not np.can_cast(value.dtype, spec.dtype, "same_kind"):
         raise ShapeError(
-            f"{node.op.name} gave {value.dtype}{list(value.shape)} where the graph expects "
-            f"{spec}: its result follows another rule at these sizes{at(node.where)}."
+            f"{node.op.name} returned {value.dtype}{list(value.shape)} where the graph expects "
+            f"{spec}: its shape or dtype follows another rule at these sizes{at(node.where)}."
         )
     _array(address, spec)[...] = value

@@ -1,15 +1,16 @@
-"""Fused loops whose LLVM code would be identical are found by a key, and emitted once.
+"""Deduplication of fused loops: those with identical LLVM code are found by a key.
 
 A loop that Python unrolls gives the same fused loop a thousand times, over other arrays.  Emitting
-a nest takes a millisecond, computing its key a tenth of that.
+a loop nest takes a millisecond, computing its key a tenth of that.
 
-    EmittedNest    the nest of a fused loop, or of an identical one
-    KernelDedup    the nests of one program, by key
+    EmittedNest    the loop nest of a fused loop, or of an identical one
+    KernelDedup    the loop nests of one program, by key
 
-The key has the expressions in the order in which they are met, each with its rule, shape, dtype and
-the numbers of its operands.  Rules hold functions; two functions are equal if their code and their
-closures are.  What cannot be compared by value is compared by identity, so two equal fused loops
-may have different keys, but never the other way round (a test emits them all again).
+The key contains the expressions in the order in which they are visited, each with its rule, shape,
+dtype and the numbers of its operands.  Rules contain functions; two functions are equal if their
+code and their closures are.  Objects that cannot be compared by value are compared by identity, so
+two equal fused loops may have different keys, but never the other way round (a test compares the
+code of all).
 """
 
 from __future__ import annotations
@@ -32,25 +33,21 @@ from ..schedule.iteration_space import Space
 from ..tuning import thresholds
 from .loop_nests import LoopNest
 
-_THROUGH = (
-    View,
-    Stored,
-    ScalarConstant,
-    IndexValue,
-)  # rules whose parameters other rules may use, even if the expression is stored
-_OURS = __package__
+# Rules whose parameters other rules may use, even if the expression is stored.
+_TRANSPARENT = (View, Stored, ScalarConstant, IndexValue)
+_PACKAGE = __package__
 _PLAIN = frozenset({str, bytes, type(None), type(Ellipsis), type, Dim, np.ufunc, CodeType})
 
 
 class EmittedNest:
-    """The nest of a fused loop: what its callers need.
+    """The loop nest of a fused loop, as its callers see it.
 
     Attributes
     ----------
     name : str
-        Of its function.
+        The name of its function.
     fused, group, space, spaces, table, partial, may_fail, needs_runtime
-        As those of `LoopNest`.
+        As in `LoopNest`.
     """
 
     spaces: list[Space]
@@ -85,7 +82,7 @@ class KernelDedup:
     stored : set of Expr
         The roots that have memory.
     write : callable
-        ``write(fused)`` gives a new nest and its name.
+        ``write(fused)`` returns a new nest and its name.
     """
 
     def __init__(
@@ -93,18 +90,20 @@ class KernelDedup:
     ) -> None:
         self._stored, self._write = stored, write
         self._known: dict[Any, tuple[EmittedNest, list[Expr]]] = {}
-        self._rules: dict[ElementRule, Any] = {}  # of those that hold no expressions
+        self._rules: dict[ElementRule, Any] = {}  # only rules that contain no expressions
 
     def written(self, fused: FusedLoops) -> EmittedNest:
-        """The nest of a fused loop, emitted if there is no identical one."""
-        looked = StructuralKey(fused, self._stored, self._rules)
-        known = self._known.get(looked.key)
+        """The loop nest of a fused loop, emitted unless there is an identical one."""
+        structure = StructuralKey(fused, self._stored, self._rules)
+        known = self._known.get(structure.key)
         if known is not None:
             nest, exprs = known
-            return EmittedNest(nest.name, nest, fused, dict(zip(exprs, looked.exprs, strict=True)))
+            return EmittedNest(
+                nest.name, nest, fused, dict(zip(exprs, structure.exprs, strict=True))
+            )
         made, name = self._write(fused)
         found = EmittedNest(name, made, fused)
-        self._known[looked.key] = found, looked.exprs
+        self._known[structure.key] = found, structure.exprs
         return found
 
 
@@ -116,13 +115,13 @@ class StructuralKey:
     key : tuple
         Equal only for fused loops whose nests have the same text.
     exprs : list of Expr
-        All expressions met, in order; those of fused loops with equal keys correspond.
+        The visited expressions, in order; those of fused loops with equal keys correspond.
     """
 
     def __init__(self, fused: FusedLoops, stored: set[Expr], rules: dict[ElementRule, Any]) -> None:
         self.exprs: list[Expr] = []
         self._rules = rules
-        self._met = 0
+        self._visited = 0
         self._numbers: dict[Expr, int] = {}
         self._inside: set[int] = set()
         roots = {r for s in fused.groups for r in s.roots}
@@ -130,15 +129,15 @@ class StructuralKey:
         for group in fused.groups:
             numbers = tuple(map(self._number, group.roots))
             parts.append((group.space, group.reduced, group.weight, numbers))
-        done = 0
-        while done < len(self.exprs):
-            expr = self.exprs[done]
-            done += 1
+        position = 0
+        while position < len(self.exprs):
+            expr = self.exprs[position]
+            position += 1
             flags = expr.is_root, expr.is_flat, expr in stored, expr in fused.local, expr.weight
             parts += (flags, expr.shape, expr.dtype)
             rule = expr.rule
-            if expr.is_root and expr not in roots and not isinstance(rule, _THROUGH):
-                # It is read from memory: how it was computed does not matter.
+            if expr.is_root and expr not in roots and not isinstance(rule, _TRANSPARENT):
+                # It is read from memory, so the computation of it does not matter.
                 parts.append((type(rule), rule.monoid if isinstance(rule, Reduce) else None))
                 continue
             parts.append(self._rules.get(rule) or self._rule(rule))
@@ -146,14 +145,14 @@ class StructuralKey:
         self.key = tuple(parts)
 
     def _rule(self, rule: ElementRule) -> Any:
-        before = self._met
+        before = self._visited
         found = type(rule), *map(self._frozen, vars(rule).values())
-        if self._met == before:
+        if self._visited == before:
             self._rules[rule] = found
         return found
 
     def _number(self, expr: Expr) -> int:
-        self._met += 1
+        self._visited += 1
         found = self._numbers.get(expr)
         if found is None:
             found = self._numbers[expr] = len(self.exprs)
@@ -179,7 +178,7 @@ class StructuralKey:
         if isinstance(x, np.generic):
             return x.dtype, x.tobytes()
         if (
-            kind.__module__.startswith(_OURS)
+            kind.__module__.startswith(_PACKAGE)
             and hasattr(x, "__dict__")
             and id(x) not in self._inside
         ):
@@ -191,8 +190,8 @@ class StructuralKey:
 
     def _function(self, f: FunctionType) -> Any:
         if f.__closure__ is None and f.__defaults__ is None and f.__kwdefaults__ is None:
-            return id(f.__code__ if f.__module__.startswith(_OURS) else f)
-        if id(f) in self._inside:  # it is recursive
+            return id(f.__code__ if f.__module__.startswith(_PACKAGE) else f)
+        if id(f) in self._inside:  # recursive
             return id(f.__code__)
         self._inside.add(id(f))
         cells = [self._cell(c) for c in f.__closure__ or ()]
@@ -207,7 +206,7 @@ class StructuralKey:
             return "empty"
 
     def _node(self, node: Node) -> Any:
-        """A node, without what its operands are computed from."""
+        """A node, without the nodes that compute its operands."""
         inputs = [(a.spec, self._frozen(a.value)) for a in node.inputs]
         return id(node.op), self._frozen(dict(node.params)), node.spec, tuple(inputs)
 

@@ -1,12 +1,12 @@
 """Loop nests: the LLVM function of a fused loop.
 
-A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table has the
-addresses of the arrays and the sizes it needs, the outermost loop runs from lo to hi.  A reduction
-over that loop is written `part` times its size further on, so several parts can run in parallel
+A loop nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table
+contains the addresses of arrays and the sizes, the outermost loop runs from lo to hi.  A reduction
+over that loop is written at `part` times its size, so that several parts can run in parallel
 (codegen/parallel_loops.py).  Nests with the same text are one function, so an unrolled loop is
 compiled once.
 
-    LoopNest    the loops; what is computed inside them is asked of the rules (codegen/elements.py)
+    LoopNest    the loops; the rules emit the code inside them (codegen/elements.py)
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class LoopNest(RowBlocks):
     stored : container of Expr
         The roots that have memory.
     register_bytes : int
-        Of the machine's vectors.
+        The size of the processor's vector registers.
 
     Attributes
     ----------
     spaces : list of Space
-        Of the fused loop's loop groups.
+        The iteration spaces of the loop groups.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LoopNest(RowBlocks):
         self.spaces = [space_for(s, register_bytes, fused.rows) for s in fused.groups]
         self.group, self.space = fused.groups[0], self.spaces[0]
         self.partial = self._found_partial()
-        self._outlasting: dict[Expr, Any] = {}
+        self._row_reductions: dict[Expr, Any] = {}
         self._strip: tuple[str, str] | None = None
         self._write(function.body.inside())
 
@@ -91,11 +91,11 @@ class LoopNest(RowBlocks):
             self._begin(body)
         self._row(body.inside(), rows, True)
         self._end(body.inside())
-        self._give_back()
+        self._free_rows()
         self.function.body.write("ret void")
 
     def _begin(self, section: Section) -> None:
-        """Initialize reductions over rows before the first."""
+        """Initialize reductions over rows before the first row."""
         for group, space in zip(self.fused.groups, self.spaces, strict=True):
             role = role_of(group, self.fused.rows)
             width = 1 if space.vector is None else space.width
@@ -106,7 +106,7 @@ class LoopNest(RowBlocks):
                     self._columns.add(root)
                     self._clear(section, root)
                     continue
-                self._outlasting[root] = accumulator(
+                self._row_reductions[root] = accumulator(
                     self.language, section, root.rule.monoid, root.operands[0].dtype, width, True
                 )
 
@@ -117,16 +117,18 @@ class LoopNest(RowBlocks):
         count = self._name(self._number(size_of(root.shape)))
         pointer = self._entry(root)
         with section.loop("0", count) as (inner, i):
-            place = self._address(inner, pointer, Lane(self.language, inner, i, I64, 1), root.dtype)
-            store(self.language, inner, place, value, 1, None)
+            address = self._address(
+                inner, pointer, Lane(self.language, inner, i, I64, 1), root.dtype
+            )
+            store(self.language, inner, address, value, 1, None)
 
     def _end(self, section: Section) -> None:
         """Store the results of reductions over rows."""
         for group, space in zip(self.fused.groups, self.spaces, strict=True):
             self.group, self.space = group, space
             for root in group.roots:
-                if root in self._outlasting:
-                    value = self._outlasting[root].result(section, space.across)
+                if root in self._row_reductions:
+                    value = self._row_reductions[root].result(section, space.across)
                     self._put(
                         section,
                         root,
@@ -135,7 +137,7 @@ class LoopNest(RowBlocks):
                     )
 
     def _row(self, section: Section, rows: list[Axis], outermost: bool) -> None:
-        """Loops over the rows, and all loop groups in each."""
+        """Emit the loops over the rows, and all loop groups in each row."""
         if rows:
             start, stop = self._range(rows[0], section, outermost)
             if len(rows) == 1 and self.fused.block > 1:
@@ -153,14 +155,14 @@ class LoopNest(RowBlocks):
             self._open(section.inside(), list(space.axes), len(kept), outermost)
 
     def _open(self, section: Section, axes: list[Axis], kept: int, outermost: bool) -> None:
-        """Nested loops over the kept axes, and their body."""
+        """Emit nested loops over the kept axes, and their body."""
         if kept == 0:
             self._combine(section, axes, outermost)
             return
         if outermost and self.space.strips:
             with section.loop("%lo", "%hi", str(thresholds.strip_elements)) as (inner, b):
-                far = inner.value(f"add nsw i64 {b}, {thresholds.strip_elements}")
-                self._strip = b, inner.smaller(far, "%hi")
+                end = inner.value(f"add nsw i64 {b}, {thresholds.strip_elements}")
+                self._strip = b, inner.smaller(end, "%hi")
                 self._open(inner.inside(), axes, kept, False)
             self._leave(inner)
             self._strip = None
@@ -202,8 +204,8 @@ class LoopNest(RowBlocks):
             last = str(int(stop) - int(stop) % width)
             pieces = [(start, last, False), (last, stop, True)]
             return [x for x in pieces if x[0] != x[1]]
-        whole = section.value(f"sub i64 {stop}, {start}")
-        rest = section.value(f"and i64 {whole}, {width - 1}")
+        length = section.value(f"sub i64 {stop}, {start}")
+        rest = section.value(f"and i64 {length}, {width - 1}")
         middle = section.value(f"sub i64 {stop}, {rest}")
         return [(start, middle, False), (middle, stop, True)]
 
@@ -217,14 +219,14 @@ class LoopNest(RowBlocks):
                 self._mask = self._first(int(stop) - int(i), width)
         elif masked:
             left = start.value(f"sub i64 {stop}, {i}")
-            few = start.smaller(left, str(width))
-            dtype = _counting(width)
+            count = start.smaller(left, str(width))
+            dtype = _lane_counter_dtype(width)
             kind = in_register(dtype)
-            cut = few if kind == "i64" else start.value(f"trunc i64 {few} to {kind}")
-            short = Lane(self.language, start, cut, dtype, 1)
+            narrowed = count if kind == "i64" else start.value(f"trunc i64 {count} to {kind}")
+            limit = Lane(self.language, start, narrowed, dtype, 1)
             lanes = ", ".join(f"{kind} {k}" for k in range(width))
-            every = Lane(self.language, None, f"<{lanes}>", dtype, width)
-            self._mask = self.language.emit("icmp slt", BOOL, every, short)
+            indices = Lane(self.language, None, f"<{lanes}>", dtype, width)
+            self._mask = self.language.emit("icmp slt", BOOL, indices, limit)
 
     def _first(self, count: int, width: int) -> Lane:
         """A mask of the first lanes."""
@@ -258,7 +260,7 @@ class LoopNest(RowBlocks):
     # ---- inside the kept axes --------------------------------------------------------------------
 
     def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
-        """Loops over the reduced axes, and their results."""
+        """Emit loops over the reduced axes, and store their results."""
         if self._rows_inside is not None:
             self._add_rows(section)
             return
@@ -268,7 +270,7 @@ class LoopNest(RowBlocks):
         width = 1 if self._vector_axis() is None else self.space.width
         blocked = self._is_long(axes)
         kept: dict[Expr, Any] = {
-            r: self._outlasting.get(r)
+            r: self._row_reductions.get(r)
             or accumulator(self.language, section, _monoid(r), r.operands[0].dtype, width, blocked)
             for r in reductions
         }
@@ -279,7 +281,7 @@ class LoopNest(RowBlocks):
             self._reduce(section.inside(), axes, kept, outermost)
         tail = section.inside()
         for root, one in kept.items():
-            if root in self._outlasting:
+            if root in self._row_reductions:
                 continue
             value = self.language.cast(one.result(tail, self.space.across), root.dtype)
             index = self._kept_index(root)
@@ -319,10 +321,10 @@ class LoopNest(RowBlocks):
             return
         for begin, end, mask in pieces:
             with section.loop(begin, end, str(BLOCK * width)) as (block, b):
-                far = block.value(f"add nsw i64 {b}, {BLOCK * width}")
-                near = block.smaller(far, end)
+                next_start = block.value(f"add nsw i64 {b}, {BLOCK * width}")
+                block_end = block.smaller(next_start, end)
                 inner = block.inside()
-                self._terms(inner, axis, (b, near, stop), mask, width, kept, outer_mask)
+                self._terms(inner, axis, (b, block_end, stop), mask, width, kept, outer_mask)
                 self._flush(block, kept)
             self._leave(block)
             self._mask = outer_mask
@@ -341,7 +343,7 @@ class LoopNest(RowBlocks):
         kept: dict[Expr, Any],
         outer_mask: Lane | None,
     ) -> None:
-        """The innermost loop."""
+        """Emit the innermost loop."""
         begin, end, stop = ends
         with self._along(section, begin, end, width) as (inner, i):
             if axis is self._vector_axis():
@@ -369,10 +371,10 @@ class LoopNest(RowBlocks):
             (x,) = root.operands
             value = self.read(x, index, None)
             if _monoid(root).startswith("arg"):
-                value = (value, self._place(root))
+                value = (value, self._flat_position(root))
             kept[root].step(section, value, self._mask)
 
-    def _place(self, root: Expr) -> Any:
+    def _flat_position(self, root: Expr) -> Any:
         """The flat position along the reduced axes."""
         (x,) = root.operands
         axes = root.rule.axes  # type: ignore[attr-defined]
@@ -385,11 +387,11 @@ class LoopNest(RowBlocks):
         return tuple(ZERO if k in axes else f for k, f in enumerate(self.space.index))
 
 
-def _counting(width: int) -> Dtype:
-    """The dtype in which lanes are counted: so wide that a comparison fills a vector register.
+def _lane_counter_dtype(width: int) -> Dtype:
+    """The dtype of lane numbers in a comparison: so wide that they fill a vector register.
 
-    LLVM 22 compares fewer bytes in a whole register and may forget to clear the flags of the rest,
-    which then are elements behind the end: eight bytes of booleans were written as sixteen.
+    LLVM 22 compares fewer bytes in a whole register and may leave the mask of the remaining lanes
+    set, so elements beyond the end were written: sixteen bytes of booleans instead of eight.
     """
     return np.dtype(f"i{max(1, 16 // width)}")
 

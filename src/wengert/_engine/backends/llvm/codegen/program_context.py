@@ -1,7 +1,7 @@
-"""What the code generators of functions need of the program they belong to.
+"""Protocols: the parts of a program that the code generators of its functions use.
 
 ProgramContext     a program: its module, the functions it shares, its frame and its callbacks
-FunctionContext    a function of it, as the calls of loop nests see it
+FunctionContext    one of its functions, as seen by the calls of loop nests
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .host_callbacks import HostCallbacks
 
 
 class ProgramContext(Protocol):
-    """The program that functions are written for (program.py)."""
+    """The program to which functions belong (program.py)."""
 
     module: ModuleBuilder
     language: Language
@@ -44,16 +44,16 @@ class ProgramContext(Protocol):
         """The slot of the frame that holds the entry of host callbacks."""
 
     def nest_name(self, text: str, once: bool = False) -> str:
-        """The name of the loop nest with this code; equal ones are written once.
+        """The name of the loop nest with this code; equal ones are emitted once.
 
-        `once` says that a run of the program goes through this nest once, in a few steps.
+        `once`: a run of the program executes this nest once, in a few steps.
         """
 
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Any:
-        """The function of a loop body or branch, written at its first use."""
+        """The function of a loop body or branch, emitted at its first use."""
 
     def nested(self, step: Expr) -> Any:
-        """A loop or conditional whose bodies are written."""
+        """A loop or conditional, with its bodies emitted."""
 
 
 class FunctionContext(Protocol):
@@ -62,7 +62,7 @@ class FunctionContext(Protocol):
     module: ModuleBuilder
     language: Language
     threads: int | None
-    long: Length
+    work_bytes: Length
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
         """Declare a function of the runtime; returns ``@name``."""

@@ -35,13 +35,13 @@ class MutableValue:
         self._name = section.function.slot(self.kind)
 
     def get(self, section: Section) -> Lane:
-        """Load it."""
+        """Load the value."""
         return self.language.lane(
             section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width
         )
 
     def put(self, section: Section, value: Scalar) -> None:
-        """Store it."""
+        """Store a value."""
         lane = self.language.widened(self.language.cast(value, self.dtype), self.width)
         section.write(f"store {self.kind} {lane.name}, ptr {self._name}")
 
@@ -70,12 +70,12 @@ class SumAccumulator:
             self._error.put(section, 0.0)
 
     def step(self, section: Section, value: Scalar, mask: Lane | None) -> None:
-        """Add a term; masked lanes stay."""
-        now = self._block.get(section)
-        new = now + value
+        """Add a term; masked lanes are unchanged."""
+        old = self._block.get(section)
+        new = old + value
         self._block.put(
             section,
-            new if mask is None else self.language.select(*_wide(self.language, mask, new, now)),
+            new if mask is None else self.language.select(*_wide(self.language, mask, new, old)),
         )
 
     def flush(self, section: Section) -> None:
@@ -91,7 +91,7 @@ class SumAccumulator:
         self._block.put(section, 0.0)
 
     def result(self, section: Section, across: bool) -> Any:
-        """The sum; over lanes too if the reduced axis is vectorized."""
+        """The sum; also over lanes if the reduced axis is vectorized."""
         if not self.blocked:
             block = self._block.get(section)
             return horizontal(self.language, "fadd", block) if across else block
@@ -104,8 +104,8 @@ class SumAccumulator:
         return self.language.where(self.language.isnan(error), total, found)
 
 
-def _wide(language: Language, mask: Lane, new: Lane, now: Lane) -> tuple[Lane, Lane, Lane]:
-    return language.widened(mask, now.width), new, now
+def _wide(language: Language, mask: Lane, new: Lane, old: Lane) -> tuple[Lane, Lane, Lane]:
+    return language.widened(mask, old.width), new, old
 
 
 class ComplexSum:
@@ -116,21 +116,21 @@ class ComplexSum:
     ) -> None:
         part = part_of(dtype)
         self.language, self.dtype = language, dtype
-        self._both = [SumAccumulator(language, section, part, width, blocked) for _ in range(2)]
+        self._parts = [SumAccumulator(language, section, part, width, blocked) for _ in range(2)]
 
     def step(self, section: Section, value: ComplexLane, mask: Lane | None) -> None:
         """Add a term."""
-        self._both[0].step(section, value.real, mask)
-        self._both[1].step(section, value.imag, mask)
+        self._parts[0].step(section, value.real, mask)
+        self._parts[1].step(section, value.imag, mask)
 
     def flush(self, section: Section) -> None:
         """Add the sum of a block to the total."""
-        for one in self._both:
+        for one in self._parts:
             one.flush(section)
 
     def result(self, section: Section, across: bool) -> Any:
         """The sum."""
-        real, imag = [one.result(section, across) for one in self._both]
+        real, imag = [one.result(section, across) for one in self._parts]
         return ComplexLane(self.language, real, imag, self.dtype)
 
 
@@ -160,25 +160,25 @@ class MonoidAccumulator:
 
     def step(self, section: Section, value: Scalar, mask: Lane | None) -> None:
         """Combine with one more element."""
-        now = self._get(section)
-        new = self.language.binary(UFUNC[self.monoid], value, now)
+        old = self._get(section)
+        new = self.language.binary(UFUNC[self.monoid], value, old)
         if type(new) is ComplexLane:
-            pairs = [(new.real, now.real), (new.imag, now.imag)]
+            pairs = [(new.real, old.real), (new.imag, old.imag)]
         else:
-            pairs = [(self.language.cast(new, self.dtype), now)]
-        for slot, (one, old) in zip(self._slots, pairs, strict=True):
+            pairs = [(self.language.cast(new, self.dtype), old)]
+        for slot, (one, before) in zip(self._slots, pairs, strict=True):
             slot.put(
                 section,
                 one
                 if mask is None
-                else self.language.select(*_wide(self.language, mask, one, old)),
+                else self.language.select(*_wide(self.language, mask, one, before)),
             )
 
     def flush(self, section: Section) -> None:
         """Nothing to do: there are no blocks."""
 
     def result(self, section: Section, across: bool) -> Any:
-        """What all elements give together."""
+        """The combination of all elements."""
         found = self._get(section)
         if not across or self.width == 1:
             return found
@@ -187,11 +187,11 @@ class MonoidAccumulator:
             for k in range(1, self.width):
                 total = total * _lane(found, k)
             return total
-        return horizontal(self.language, _word(self.monoid, self.dtype), found)
+        return horizontal(self.language, _intrinsic(self.monoid, self.dtype), found)
 
 
 def identity(monoid: str, dtype: Dtype) -> Any:
-    """What a monoid starts with: it changes nothing that it is combined with."""
+    """The identity element of a monoid."""
     if monoid in ("sum", "prod"):
         return 0 if monoid == "sum" else 1
     if dtype.kind == "b":
@@ -202,7 +202,7 @@ def identity(monoid: str, dtype: Dtype) -> Any:
     return -np.inf if monoid == "max" else np.inf
 
 
-def _word(monoid: str, dtype: Dtype) -> str:
+def _intrinsic(monoid: str, dtype: Dtype) -> str:
     if dtype.kind == "b":
         return {"sum": "or", "prod": "and", "max": "or", "min": "and"}[monoid]
     if dtype.kind == "f":
@@ -211,17 +211,17 @@ def _word(monoid: str, dtype: Dtype) -> str:
     return {"sum": "add", "prod": "mul", "max": f"{sign}max", "min": f"{sign}min"}[monoid]
 
 
-def horizontal(language: Language, word: str, x: Lane) -> Lane:
-    """All lanes combined into one."""
+def horizontal(language: Language, operation: str, x: Lane) -> Lane:
+    """Combine all lanes into one."""
     if x.width <= 1:
         return x
     assert x.section is not None
     kind = in_register(x.dtype)
-    starts = {"fadd": "-0.0", "fmul": "1.0"}
-    first = f"{kind} {starts[word]}, " if word in starts else ""
-    flags = "reassoc " if word in starts else ""
+    identities = {"fadd": "-0.0", "fmul": "1.0"}
+    first = f"{kind} {identities[operation]}, " if operation in identities else ""
+    flags = "reassoc " if operation in identities else ""
     callee = language.module.declare(
-        f"llvm.vector.reduce.{word}{suffix(kind, x.width)}",
+        f"llvm.vector.reduce.{operation}{suffix(kind, x.width)}",
         kind,
         [*([kind] if first else []), x.kind],
     )
@@ -240,37 +240,37 @@ def _lane(x: Any, k: int) -> Any:
 
 
 class ArgExtremum:
-    """Where the first largest (smallest) element is, or the first that is not a number."""
+    """The position of the first largest (smallest) element, or of the first NaN."""
 
     def __init__(
         self, language: Language, section: Section, monoid: str, dtype: Dtype, width: int
     ) -> None:
         self.language, self.monoid, self.dtype, self.width = language, monoid, dtype, width
         self._best = MutableValue(language, section, dtype, width)
-        self._place = MutableValue(language, section, I64, width)
-        self._place.put(section, -1)
+        self._position = MutableValue(language, section, I64, width)
+        self._position.put(section, -1)
         self._best.put(section, 0)
 
     def step(self, section: Section, value: tuple[Scalar, ...], mask: Lane | None) -> None:
-        """Look at one element more: a pair of the element and its position."""
+        """Compare one more element, given as a pair of the element and its position."""
         x, position = value
-        best, place = self._best.get(section), self._place.get(section)
+        best, place = self._best.get(section), self._position.get(section)
         wins = self._beats(x, position, best, place)
         if mask is not None:
             wins = self.language.binary("logical_and", wins, mask)
         wins = self.language.widened(wins, self.width)
         self._best.put(section, self.language.where(wins, x, best))
-        self._place.put(section, self.language.where(wins, position, place))
+        self._position.put(section, self.language.where(wins, position, place))
 
     def _beats(self, x: Scalar, position: Scalar, best: Scalar, place: Scalar) -> Any:
         s = self.language
         better = s.less(best, x) if self.monoid == "argmax" else s.less(x, best)
-        same = s.equal(x, best)
+        equal = s.equal(x, best)
         if self.dtype.kind == "f":
-            fresh = s.logical_and(s.isnan(x), s.logical_not(s.isnan(best)))
-            better = s.logical_or(better, fresh)
-            same = s.logical_or(same, s.logical_and(s.isnan(x), s.isnan(best)))
-        earlier = s.logical_and(same, s.less(position, place))
+            first_nan = s.logical_and(s.isnan(x), s.logical_not(s.isnan(best)))
+            better = s.logical_or(better, first_nan)
+            equal = s.logical_or(equal, s.logical_and(s.isnan(x), s.isnan(best)))
+        earlier = s.logical_and(equal, s.less(position, place))
         return s.logical_or(s.less(place, 0), s.logical_or(better, earlier))
 
     def flush(self, section: Section) -> None:
@@ -278,22 +278,22 @@ class ArgExtremum:
 
     def result(self, section: Section, across: bool) -> Any:
         """The position."""
-        best, place = self._best.get(section), self._place.get(section)
+        best, place = self._best.get(section), self._position.get(section)
         if not across or self.width == 1:
             return place
         s = self.language
         x, position = _lane(best, 0), _lane(place, 0)
         for k in range(1, self.width):
-            one, there = _lane(best, k), _lane(place, k)
-            wins = s.logical_and(s.less_equal(0, there), self._beats(one, there, x, position))
-            x, position = s.where(wins, one, x), s.where(wins, there, position)
+            one, other = _lane(best, k), _lane(place, k)
+            wins = s.logical_and(s.less_equal(0, other), self._beats(one, other, x, position))
+            x, position = s.where(wins, one, x), s.where(wins, other, position)
         return position
 
 
 def accumulator(
     language: Language, section: Section, monoid: str, dtype: Dtype, width: int, blocked: bool
 ) -> Any:
-    """What a reduction of that monoid keeps; `dtype` is that of the elements."""
+    """The accumulator of a reduction; `dtype` is that of the elements."""
     if monoid in ("argmax", "argmin"):
         return ArgExtremum(language, section, monoid, dtype, width)
     if monoid == "sum" and dtype.kind == "f":

@@ -5,7 +5,7 @@ for the rows in blocks:
         a sum over rows:  for each vector of columns: for the rows of the block, in registers
         else:             for the rows of the block: the loops of the group
 
-RowBlocks    these loops, and the buffers of what is kept for the rows of a block
+RowBlocks    these loops, and the buffers of results for the rows of a block
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class RowBlocks(Elements):
     # ---- loops -----------------------------------------------------------------------------------
 
     def _blocks(self, section: Section, axis: Axis, start: str, stop: str) -> None:
-        """All groups, for each block of rows."""
+        """Emit the loops of all groups, for each block of rows."""
         with section.loop(start, stop, str(self.fused.block)) as (block, first):
-            far = block.value(f"add nsw i64 {first}, {self.fused.block}")
-            last = block.smaller(far, stop)
+            end = block.value(f"add nsw i64 {first}, {self.fused.block}")
+            last = block.smaller(end, stop)
             self._block_start = first
             for group, space in zip(self.fused.groups, self.spaces, strict=True):
                 self.group, self.space = group, space
@@ -57,7 +57,7 @@ class RowBlocks(Elements):
         self._leave(block)
 
     def _add_rows(self, section: Section) -> None:
-        """Combine the rows of a block in registers, and the buffers with that."""
+        """Combine the rows of a block in registers, then with the buffers."""
         assert self._rows_inside is not None
         axis, first, last = self._rows_inside
         width = 1 if self._vector_axis() is None else self.space.width
@@ -81,17 +81,17 @@ class RowBlocks(Elements):
             self._combine_in_memory(section, root, one.result(section, False))
 
     def _combine_in_memory(self, section: Section, root: Expr, value: Any) -> None:
-        """Combine the buffer with one row more, elementwise."""
+        """Combine one more row with the buffer, elementwise."""
         index = self._kept_index(root)
-        now = self._now(section, root, index)
-        word = UFUNC[root.rule.monoid]  # type: ignore[attr-defined]
-        new = self.language.cast(self.language.binary(word, value, now), root.dtype)
+        current = self._current(section, root, index)
+        ufunc = UFUNC[root.rule.monoid]  # type: ignore[attr-defined]
+        new = self.language.cast(self.language.binary(ufunc, value, current), root.dtype)
         self._put(section, root, new, index)
 
-    # ---- what is kept for the rows of a block ----------------------------------------------------
+    # ---- buffers for the rows of a block ---------------------------------------------------------
 
     def _of_block(self, expr: Expr, pointer: Lane) -> Lane:
-        """The address that the first row of all would have in such a buffer."""
+        """The address that row 0 would have in such a buffer."""
         section = pointer.section
         assert section is not None
         size = self._name(self._number(size_of(expr.shape[self.fused.rows :])))
@@ -106,7 +106,7 @@ class RowBlocks(Elements):
             1,
         )
 
-    def _scratched(self, expr: Expr) -> Lane:
+    def _row_buffer(self, expr: Expr) -> Lane:
         """A buffer for the rows of a block of an intermediate result."""
         size = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize * self.fused.block
         if type(size) is int and size <= thresholds.row_stack_bytes:

@@ -1,12 +1,12 @@
 """Small arrays in registers: the elements of fused loops are computed without loops.
 
 For three numbers, storing and reloading them takes longer than the arithmetic.  So loops over a few
-elements are unrolled completely; what one of them gives and the next one reads stays in a register,
-also across branches.
+elements are unrolled completely; values that one loop passes to the next stay in registers, also
+across branches.
 
     StraightlineCode    the function
-    is_straight         whether a fused loop may be part of one
-    BranchBlocks        the bodies of a branch that may be
+    is_straight         whether a fused loop can be part of it
+    BranchBlocks        the bodies of a conditional that can be part of it
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ def is_straight(fused: FusedLoops) -> bool:
 
 
 class BranchBlocks:
-    """The branches of a choice, if all of them can be written out.
+    """The branches of a conditional, if all of them can be inlined as straight-line code.
 
     Attributes
     ----------
-    plans : list of Plan
+    plans : list of Schedule
     inner : dict from Expr to BranchBlocks
-        Of the choices in them.
+        Conditionals in the branches.
     read : set of int
-        The operands that are read at places not known before, so that they have to be in memory.
+        The operands that are read at run-time positions, so that they must be in memory.
     are_straight : bool
     """
 
@@ -123,7 +123,7 @@ class BranchBlocks:
         return True
 
     def read_of(self, step: Expr) -> set[Expr]:
-        """What has to be in memory for these branches."""
+        """The expressions that must be in memory for these branches."""
         return {owner_of(step.operands[k + 1]) for k in self.read}
 
 
@@ -135,13 +135,13 @@ def is_small(shape: Sequence[Any]) -> bool:
 
 
 def read_anywhere(plan: Schedule, fused: FusedLoops) -> set[Expr]:
-    """What is read at positions unknown when compiling, except for constants."""
+    """The expressions read at positions unknown at compile time, except constants."""
     accesses = [a for root in roots_of(fused) for a in plan.accesses(root) if a.index is None]
     return {a.expr for a in accesses if getattr(a.expr.rule, "array", None) is None}
 
 
 def is_choice(stage: Expr) -> bool:
-    """Whether a step is one of several bodies."""
+    """Whether a stage is a conditional (cond or switch)."""
     return stage.node.op.kind == "control" and stage.node.op.name in ("cond", "switch")
 
 
@@ -162,18 +162,18 @@ def _is_plain(root: Expr) -> bool:
 
 
 class StraightlineCode(Elements):
-    """Fused loops one after the other, as a function of a table.
+    """Fused loops, one after the other, as a function of a table.
 
     Parameters
     ----------
     stages : sequence of FusedLoops, or of Expr
-        Walks, and choices.
+        Fused loops and conditionals.
     parts : mapping from Expr to list of Expr
-        The results of each choice.
+        The results of each conditional.
     stored : container of Expr
-        What is to be in memory, at once.
+        Expressions that must be in memory immediately.
     last : collection of Expr
-        What is to be in memory, when everything has been read.
+        Expressions that must be in memory once everything has been read.
     """
 
     def __init__(
@@ -192,15 +192,15 @@ class StraightlineCode(Elements):
         super().__init__(language, function, FusedLoops(groups), stored)
         self.space = Space((), (), None, 1)
         self._last = last
-        self._waiting: list[tuple[Expr, Any, Index]] = []
+        self._delayed: list[tuple[Expr, Any, Index]] = []
         self._aliases: dict[Expr, Expr] = {}
-        # What is known from the beginning is computed first, at the head; what depends on a branch
-        # behind it.
+        # Values known from the beginning are computed at the head, those that depend on a branch
+        # after it.
         self._code = function.body.inside() if choices else self._head
         self._run(stages, choices, parts)
-        for root, value, index in self._waiting:
+        for root, value, index in self._delayed:
             self._put(self._code, root, value, index)
-        self._give_back()
+        self._free_rows()
         self.function.body.write("ret void")
 
     def _run(
@@ -218,10 +218,10 @@ class StraightlineCode(Elements):
                     self._combine(root)
                 else:
                     for index in _indices(root.shape):
-                        self._keep(root, root.rule.value(self, root, index, None), index)
+                        self._set(root, root.rule.value(self, root, index, None), index)
 
     def _choose(self, step: Expr, branches: BranchBlocks, parts: Sequence[Expr]) -> None:
-        """The results of the branch that is wanted."""
+        """Compute the results of the selected branch."""
         which, *operands = step.operands
         number = self.read(which, (), None)
         section, function = self._code, self.function
@@ -244,19 +244,19 @@ class StraightlineCode(Elements):
         self._code = section
         for part, slot in zip(parts, slots, strict=True):
             for one, index in zip(slot, _indices(part.shape), strict=True):
-                self._keep(part, one.get(section), index)
+                self._set(part, one.get(section), index)
 
     def _branch(self, section: Section, number: Any, n: int, count: int) -> None:
-        """Go to the branch of a number, the nearest that there is."""
+        """Jump to the branch with this number, clamped to those that exist."""
         if number.dtype.kind == "b":
             name = self.language.widened(number, 1).name
             section.write(f"br i1 {name}, label %branch{n}.1, label %branch{n}.0")
             return
         for k in range(count - 1):
             bound = self.language.constant(k, number.dtype)
-            here = self.language.compare("less_equal", number, bound)
+            selected = self.language.compare("less_equal", number, bound)
             after = f"branch{n}.{k + 1}" if k == count - 2 else f"other{n}.{k + 1}"
-            section.write(f"br i1 {here.name}, label %branch{n}.{k}, label %{after}")
+            section.write(f"br i1 {selected.name}, label %branch{n}.{k}, label %{after}")
             if k < count - 2:
                 section.label(after)
 
@@ -268,16 +268,16 @@ class StraightlineCode(Elements):
             self._aliases[expr] = owner_of(x)
             if is_small(expr.shape):
                 for index in _indices(expr.shape):
-                    self._memo[expr, index, None] = self._here(self.read(x, index, None))
+                    self._memo[expr, index, None] = self._in_section(self.read(x, index, None))
         parts: dict[Expr, list[Expr]] = {s: [] for s in branches.inner}
         for expr in plan.reachable:
             if isinstance(expr.rule, CallResult) and expr.operands[0] in parts:
                 parts[expr.operands[0]].append(expr)
-        for step, made in parts.items():
-            given = {p.rule.position: p for p in made}  # type: ignore[attr-defined]
+        for step, results in parts.items():
+            known = {p.rule.position: p for p in results}  # type: ignore[attr-defined]
             specs = specs_of(step.node)
             parts[step] = [
-                given.get(k) or Expr(CallResult(k), (step,), s.shape, s.dtype, step.node)
+                known.get(k) or Expr(CallResult(k), (step,), s.shape, s.dtype, step.node)
                 for k, s in enumerate(specs)
             ]
         self._run(plan.stages, branches.inner, parts)
@@ -291,17 +291,17 @@ class StraightlineCode(Elements):
             key = self._aliases[key]
         return super()._entry(key)
 
-    def _here(self, lane: Any) -> Any:
-        """A value as if it were computed here: what depends on it is not computed earlier."""
+    def _in_section(self, lane: Any) -> Any:
+        """A value as if computed in this section, so that its uses are not emitted before it."""
         if lane.section is None:
             return lane
         return Lane(self.language, self._code, lane.name, lane.dtype, lane.width)
 
-    def _keep(self, root: Expr, value: Lane, index: Index) -> None:
+    def _set(self, root: Expr, value: Lane, index: Index) -> None:
         value = self.language.cast(value, root.dtype)
         self._memo[root, index, None] = value
         if root in self._last:
-            self._waiting.append((root, value, index))
+            self._delayed.append((root, value, index))
         elif root in self._stored:
             self._put(self._code, root, value, index)
 
@@ -313,28 +313,28 @@ class StraightlineCode(Elements):
         lengths = [x.shape[k] for k in rule.axes]
         for index in _indices(kept):
             one = accumulator(self.language, self._code, rule.monoid, x.dtype, 1, False)
-            for moved in _indices(inner):
-                place = tuple(
+            for offset in _indices(inner):
+                element = tuple(
                     a if k not in rule.axes else b
-                    for k, (a, b) in enumerate(zip(index, moved, strict=True))
+                    for k, (a, b) in enumerate(zip(index, offset, strict=True))
                 )
-                value = self.read(x, place, None)
+                value = self.read(x, element, None)
                 if rule.monoid.startswith("arg"):
-                    along = tuple(place[k] for k in rule.axes)
+                    along = tuple(element[k] for k in rule.axes)
                     value = value, self.lane_of(offset_of(along, strides_of(lengths)))
                 one.step(self._code, value, None)
             one.flush(self._code)
-            self._keep(root, one.result(self._code, False), index)
+            self._set(root, one.result(self._code, False), index)
 
     def read(self, expr: Expr, index: Index, mask: Any) -> Any:
-        """The element of an expression at an index of numbers."""
+        """The element of an expression at a constant index."""
         if isinstance(index, FlatIndex):
-            place = np.unravel_index(int(index.form.offset), expr.shape)
-            index = tuple([Affine(int(k), ()) for k in place])
+            element = np.unravel_index(int(index.form.offset), expr.shape)
+            index = tuple([Affine(int(k), ()) for k in element])
         return super().read(expr, index, mask)
 
     def all_of(self, conditions: Sequence[Condition]) -> Any:
-        """Whether all conditions hold: None if they do, and else False."""
+        """Whether all conditions hold: None if they do, else False."""
         held = all(c.low <= c.form.offset < c.high for c in conditions)
         return None if held else False
 
@@ -342,6 +342,6 @@ class StraightlineCode(Elements):
 def _indices(shape: Sequence[Any]) -> list[tuple[Affine, ...]]:
     ones = [is_one(n) for n in shape]
     return [
-        tuple([ZERO if one else Affine(k, ()) for k, one in zip(place, ones, strict=True)])
-        for place in np.ndindex(*shape)
+        tuple([ZERO if one else Affine(k, ()) for k, one in zip(element, ones, strict=True)])
+        for element in np.ndindex(*shape)
     ]

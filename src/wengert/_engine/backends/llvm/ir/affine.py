@@ -1,10 +1,10 @@
-"""Affine forms: where an array is read, in terms of loop counters.
+"""Affine index expressions: where an array is read, in terms of loop counters.
 
-    Affine       offset + sum of factor * counter; offset and factors are numbers or symbolic sizes
-    FlatIndex    a position in C order of all elements, in place of one form for each axis
+    Affine       offset + sum of factor * counter; offset and factors are integers or symbolic sizes
+    FlatIndex    the position in C order, instead of one index for each axis
 
-Views only change forms: a transposed array is read with its forms in another order, a slice with
-`start + step * form`.  So views are free, however many are composed.
+Views only change index expressions: a transposed array is read with its axes permuted, a slice with
+`start + step * index`.  So views cost nothing, however many are composed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 Length = Any  # int or Dim; a negative factor is an int
-_CACHED_FORMS = 8192  # results that are remembered: few shapes and indices recur all the time
+_CACHED_FORMS = 8192  # entries of each cache: the same shapes and indices recur all the time
 
 
 class Affine(NamedTuple):
@@ -24,7 +24,7 @@ class Affine(NamedTuple):
     ----------
     offset : Length
     terms : tuple of (counter, factor)
-        By number of counter, none with factor 0.
+        Ordered by counter; no factor is 0.
     """
 
     offset: Length
@@ -56,7 +56,7 @@ class Affine(NamedTuple):
         return Affine(self.offset * factor, tuple([(c, f * factor) for c, f in self.terms]))
 
     def factor(self, counter: int) -> Length:
-        """What a counter is multiplied with."""
+        """The factor of a counter."""
         for c, f in self.terms:
             if c == counter:
                 return f
@@ -64,7 +64,7 @@ class Affine(NamedTuple):
 
 
 class FlatIndex(NamedTuple):
-    """A position in C order of all elements."""
+    """A position in C order."""
 
     form: Affine
 
@@ -74,11 +74,11 @@ Index = tuple[Affine, ...] | FlatIndex
 ZERO = Affine(0, ())
 
 
-STRIDE = "stride."  # how names of strides begin, which no size of a user can have
+STRIDE = "stride."  # prefix of names of strides, not a valid name of a size
 
 
 def is_stride(name: str) -> bool:
-    """Whether a name is that of a stride, which may be negative or zero, as no size is."""
+    """Whether a name is that of a stride; strides, unlike sizes, may be negative or zero."""
     return name.startswith(STRIDE)
 
 
@@ -87,18 +87,18 @@ def _is_zero(n: Length) -> bool:
 
 
 def is_one(n: Length) -> bool:
-    """Whether a length is one, for all sizes."""
+    """Whether a length is one whatever the symbolic sizes are."""
     return type(n) is int and n == 1
 
 
 @functools.cache
 def counter(number: int) -> Affine:
-    """The counter itself."""
+    """The index that is the counter itself."""
     return Affine(0, ((number, 1),))
 
 
 def counters(shape: Sequence[Length]) -> tuple[Affine, ...]:
-    """For each axis its counter; 0 where there is one element only."""
+    """The counter of each axis; 0 for axes of length one."""
     return _counters(tuple(shape))
 
 
@@ -108,7 +108,7 @@ def _counters(shape: tuple[Length, ...]) -> tuple[Affine, ...]:
 
 
 def strides_of(shape: Sequence[Length]) -> tuple[Length, ...]:
-    """In elements, in C order."""
+    """The strides of a C-contiguous array, in elements."""
     return _strides(tuple(shape))
 
 
@@ -131,7 +131,7 @@ def size_of(shape: Sequence[Length]) -> Length:
 
 
 def offset_of(index: Index, strides: Sequence[Length]) -> Affine:
-    """The distance from the first element, in elements."""
+    """The offset from the first element, in elements."""
     if isinstance(index, FlatIndex):
         return index.form
     return _offset(index, tuple(strides))

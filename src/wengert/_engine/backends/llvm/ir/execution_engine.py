@@ -1,10 +1,10 @@
-"""LLVM text compiled to machine code, which stays in memory as long as it is needed.
+"""LLVM IR compiled to machine code in memory.
 
     machine     the target machine of this computer, made once
     object_of   text -> the bytes of an object file (which are cached on disk)
-    Code        object files in memory: addresses of their functions
+    Code        object files loaded into memory: addresses of their functions
 
-LLVM is loaded at the first use, and not when wengert is imported.
+LLVM is loaded at the first use, not when wengert is imported.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from wengert.errors import BackendError, at, user_line
 from . import half_precision
 from .object_symbols import is_elf, symbols_of
 
-# Values are emitted once and outside of loops already, so a tenth of LLVM's standard passes gives
-# code that is as fast, in a fraction of the time.
+# The code generator emits each value once, and hoists loop-invariant code, so a tenth of LLVM's
+# standard passes gives equally fast code in a fraction of the time.
 _PASSES = (
     *("always_inliner", "sroa", "instruction_combine", "simplify_cfg"),
     *("dead_code_elimination", "global_dead_code_eliminate"),
 )
-# LLVM's compiler is not for several threads at once, as llvmlite uses it.
+# llvmlite does not allow several threads in LLVM's compiler at the same time.
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     # A fork waits until no thread is inside LLVM, whose state would be inconsistent in the child.
@@ -39,73 +39,82 @@ if hasattr(os, "register_at_fork"):
 
 @functools.cache
 def machine(quick: bool = False) -> Any:
-    """The code generator for the processor of this computer; a quick one takes no pains."""
+    """The code generator for this processor; a quick one does not optimize."""
     return _new_machine(0 if quick else 2)
 
 
-def _new_machine(effort: int) -> Any:
+def _new_machine(opt_level: int) -> Any:
     with _LOCK:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple()
         return target.create_target_machine(
-            cpu=cpu(), features=features(), opt=effort, reloc="pic", codemodel="default", jit=True
+            cpu=cpu(),
+            features=features(),
+            opt=opt_level,
+            reloc="pic",
+            codemodel="default",
+            jit=True,
         )
 
 
 @functools.cache
 def cpu() -> str:
-    """The processor, as LLVM names it."""
+    """LLVM's name of the processor."""
     with _LOCK:
         return str(llvm.get_host_cpu_name())
 
 
 @functools.cache
 def features() -> str:
-    """The features of the processor, as LLVM lists them."""
+    """The features of the processor, in LLVM's notation."""
     with _LOCK:
         return str(llvm.get_host_cpu_features().flatten())
 
 
 def has(feature: str) -> bool:
-    """Whether the processor can do something: "avx512f", "fma"."""
+    """Whether the processor has a feature: "avx512f", "fma"."""
     return f"+{feature}" in features().split(",")
 
 
 @functools.cache
 def vector_bytes() -> int:
-    """How many bytes one vector register holds."""
+    """The size of a vector register in bytes."""
     if has("avx512f") and has("avx512vl") and has("avx512dq") and has("avx512bw"):
         return 64
     return 32 if has("avx2") else 16
 
 
-# Sections of one object file refer to each other by distances of 32 bits.  LLVM's own manager of
-# memory asks for them one by one, and in a process with much in its memory gets them too far apart,
-# which ends the process; llvmlite's other one asks for all at once.  But it does not see the
-# addresses of functions outside, 8 bytes for each, that LLVM puts behind the data.  So every module
-# has a number that has to begin a page: what is left of that page and of the next is for them.
-_ROOM = """@room = internal global i64 0, align 4096
-@llvm.used = appending global [1 x ptr] [ptr @room], section "llvm.metadata"
+# The sections of an object file refer to each other by 32-bit offsets.  LLVM's default memory
+# manager allocates them one by one, which in a process with much memory in use can place them too
+# far apart and abort the process; llvmlite's memory manager allocates all at once.  But that one
+# does not count the table of addresses of external functions, 8 bytes each, which LLVM appends to
+# the data.  So each module has a page-aligned integer: the rest of its page and the next page have
+# space for this table.
+_PADDING = """@padding = internal global i64 0, align 4096
+@llvm.used = appending global [1 x ptr] [ptr @padding], section "llvm.metadata"
 """
-_PLACES = 1000  # in this room
+_MAX_EXTERNALS = 1000  # addresses that fit into this space
 
 
 @functools.cache
 def heading() -> str:
-    """The lines that a module begins with."""
+    """The first lines of a module: target triple, data layout, padding."""
     with _LOCK:
-        made = machine()
-        return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"\n{_ROOM}'
+        target = machine()
+        return (
+            f'target triple = "{target.triple}"\n'
+            f'target datalayout = "{target.target_data}"\n{_PADDING}'
+        )
 
 
-def optimised(text: str) -> Any:
-    """A module from its text, improved by LLVM's passes.
+def optimized(text: str) -> Any:
+    """A module parsed from its text, and optimized.
 
     Raises
     ------
     RuntimeError
-        LLVM does not understand the text: a fault of wengert's own.
+        LLVM rejects the text: a bug in wengert.
     """
     with _LOCK:
         made = machine()
@@ -117,7 +126,7 @@ def optimised(text: str) -> Any:
 
 @functools.cache
 def _passes() -> Any:
-    """The passes, made once: llvmlite does not free the memory of a pass manager."""
+    """The pass manager, made once: llvmlite does not free its memory."""
     passes = llvm.create_new_module_pass_manager()
     for name in _PASSES:
         getattr(passes, f"add_{name}_pass")()
@@ -130,50 +139,50 @@ def object_of(text: str, quick: bool = False) -> bytes:
     Parameters
     ----------
     quick : bool
-        For cold code: compiled in an eighth of the time, and about half as fast.
+        For cold code: compiles in an eighth of the time, and runs about half as fast.
     """
     with _LOCK:
-        module = llvm.parse_assembly(text) if quick else optimised(text)
+        module = llvm.parse_assembly(text) if quick else optimized(text)
         try:
             return bytes(machine(quick).emit_object(module))
         finally:
-            module.close()  # here, under the lock, as another thread may fork
+            module.close()  # under the lock: another thread may fork
 
 
 def assembly_of(text: str) -> str:
-    """The machine's assembly of a module."""
+    """The assembly code of a module."""
     with _LOCK:
-        return str(machine().emit_assembly(optimised(text)))
+        return str(machine().emit_assembly(optimized(text)))
 
 
 @functools.cache
-def _halves() -> bytes:
-    """The object file of the conversions of half precision."""
+def _half_conversions() -> bytes:
+    """The object file of the float16 conversions."""
     return object_of(half_precision.text(heading()), quick=True)
 
 
 def _not_supplied(names: Sequence[str]) -> str:
     return (
-        f"LLVM's code for this processor ({cpu()}) calls {', '.join(names)}, which neither the "
-        f'process nor wengert supplies, so it cannot run. Use backend="interpret" for this '
+        f"the code that LLVM generates for this processor ({cpu()}) calls {', '.join(names)}, "
+        f'which neither the process nor wengert defines. Use backend="interpret" for this '
         f"function{at(user_line())}."
     )
 
 
 class Code:
-    """Object files in memory.
+    """Object files loaded into memory.
 
     Parameters
     ----------
     image : bytes, or sequence of bytes
-        As `object_of` made them; of several each may call the functions of the others.
+        Object files made by `object_of`, which may call each other's functions.
     symbols : mapping from str to int
-        Addresses of what they need from outside; what the C library has needs none.
+        Addresses of external functions; those of the C library need not be given.
 
     Raises
     ------
     BackendError
-        They call a function that nobody supplies.
+        They call a function that is not defined.
     """
 
     def __init__(self, image: bytes | Sequence[bytes], symbols: Mapping[str, int]) -> None:
@@ -185,10 +194,12 @@ class Code:
             names = [symbols_of(one) for one in images]
             needed = set[str]().union(*(n for _, n in names)).difference(*(d for d, _ in names))
             if needed & half_precision.SUPPLIED:
-                images.append(_halves())
+                images.append(_half_conversions())
                 needed -= half_precision.SUPPLIED
-            # In one piece, if the addresses of all callees fit; None: as usual
-            fits = all(is_elf(one) for one in images) and all(len(n) < _PLACES for _, n in names)
+            # All sections in one piece if the addresses of all externals fit in the padding
+            fits = all(is_elf(one) for one in images) and all(
+                len(n) < _MAX_EXTERNALS for _, n in names
+            )
             self._engine = llvm.create_mcjit_compiler(
                 empty, _new_machine(0), use_lmm=True if fits else None
             )
@@ -200,6 +211,6 @@ class Code:
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """Where a function begins."""
+        """The address of a function."""
         with _LOCK:
             return int(self._engine.get_function_address(name))

@@ -1,12 +1,12 @@
-"""Conversions of half precision, for processors that have no instructions for them.
+"""float16 conversions, for processors without instructions for them.
 
-    text        the functions that LLVM calls where an instruction is missing, as a module
-    SUPPLIED    their names
+    text        the module with the functions that LLVM calls instead of instructions
+    SUPPLIED    the names of these functions
 
-A processor with f16c converts between float16 and float32 only, one without it not at all.  LLVM
-then calls functions of a compiler's run-time library, which the process may not have loaded; an
-unresolved symbol ends the process.  They are defined here, and compiled by the same LLVM for the
-same processor, so that the calling conventions agree.
+A processor with F16C converts between float16 and float32 only, one without it not at all.  LLVM
+then calls functions of the compiler's run-time library, which the process may not have loaded, and
+an unresolved symbol aborts the process.  So they are defined here, and compiled by the same LLVM
+for the same processor, so that the calling conventions agree.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SUPPLIED = frozenset({"__truncsfhf2", "__truncdfhf2", "__extendhfsf2", "__extend
 
 @functools.cache
 def text(heading: str) -> str:
-    """The module of the functions that are supplied.
+    """The module of these functions.
 
-    They are written of integers and of float32 alone, so that none of them needs another.
+    They use integers and float32 only, so none of them calls another one.
     """
     return f"{heading}\n{llvm_files.read(__file__)}"

@@ -1,15 +1,15 @@
-"""What an index selects along each axis of an array, and where the axes of the result come from.
+"""What an index selects along each axis of an array, and which axes the result has.
 
 An index is a template, with an `IndexSlot` for each operand that is an array
 (ops/indexing/template.py).
 
-    AxisIndex    a slice, one position, or an index array, for one axis
-    IndexPlan    those of all axes, and the shape of the result
+    AxisIndex    a slice, an integer, or an index array, for one axis
+    IndexPlan    the indices of all axes, and the shape of the result
     chosen       the plan of an index
-    moves_of     along which axes `roll` moves, and how far
+    moves_of     the axes along which `roll` shifts, and by how much
 
-NumPy's rule for the axes of index arrays: they stand where the first array stood, or come first if
-a slice separates two arrays; integers count as arrays where there are some.
+NumPy's rule for the axes of index arrays: they replace the first indexed axis, or come first if a
+slice separates two index arrays; integers count as arrays if there are index arrays.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from .affine import Length, is_one
 
-_KNOWN = (int, Dim, slice, type(None), type(Ellipsis), IndexSlot)
+_SUPPORTED = (int, Dim, slice, type(None), type(Ellipsis), IndexSlot)
 
 
 class AxisIndex(NamedTuple):
-    """The part of an index for one axis of the array.
+    """The index of one axis of the array.
 
-    axis : of the result, that a slice becomes; None for a position and an index array.
-    start, step, length : of a slice; a position is its start.
-    operand : which index array, None for the others.
+    axis : the axis of the result, for a slice; None for an integer or an index array.
+    start, step, length : of a slice; an integer is a start.
+    operand : the number of the index array, or None.
     """
 
     axis: int | None
@@ -42,12 +42,12 @@ class AxisIndex(NamedTuple):
 
 
 class IndexPlan(NamedTuple):
-    """What an index selects.
+    """The effect of an index.
 
-    parts : for each axis of the array.
+    parts : the index of each axis of the array.
     shape : of the result.
     place : the first axis of the result that comes from index arrays.
-    depth : how many do.
+    depth : the number of these axes.
     """
 
     parts: tuple[AxisIndex, ...]
@@ -59,22 +59,22 @@ class IndexPlan(NamedTuple):
 def chosen(
     index: Any, shape: Sequence[Length], arrays: Sequence[tuple[Length, ...]] = ()
 ) -> IndexPlan | None:
-    """What an index selects from an array of some shape.
+    """The plan of an index into an array of a given shape.
 
     Parameters
     ----------
     index : object
         A template.
     arrays : sequence of tuple
-        The shapes of the index arrays, none of them a mask.
+        The shapes of the index arrays, none of which is a mask.
 
     Returns
     -------
-    Chosen, or None
-        None for an index of another kind.
+    IndexPlan, or None
+        None for unsupported kinds of indices.
     """
     entries = list(index) if isinstance(index, tuple) else [index]
-    if any(isinstance(e, bool) or not isinstance(e, _KNOWN) for e in entries):
+    if any(isinstance(e, bool) or not isinstance(e, _SUPPORTED) for e in entries):
         return None
     used = sum(isinstance(e, int | Dim | slice | IndexSlot) for e in entries)
     if not any(e is Ellipsis for e in entries):
@@ -83,11 +83,11 @@ def chosen(
     entries[at + 1 : at + 1] = [slice(None)] * (len(shape) - used)
     parts: list[AxisIndex] = []
     out: list[Length] = []
-    place, gap, apart, seen = 0, False, False, False
+    place, slice_since, separated, seen = 0, False, False, False
     for e in entries:
         if e is Ellipsis or e is None:
             out += [1] if e is None else []
-            gap = seen
+            slice_since = seen
             continue
         n = shape[len(parts)]
         if isinstance(e, slice):
@@ -95,26 +95,28 @@ def chosen(
             step = 1 if e.step is None else e.step
             parts.append(AxisIndex(len(out), slice_start(e, n), step, length))
             out.append(length)
-            gap = seen
+            slice_since = seen
             continue
-        hole = isinstance(e, IndexSlot)
-        parts.append(AxisIndex(None, 0 if hole else position_of(e, n), 1, 1, e.k if hole else None))
+        is_array = isinstance(e, IndexSlot)
+        parts.append(
+            AxisIndex(None, 0 if is_array else position_of(e, n), 1, 1, e.k if is_array else None)
+        )
         if arrays:
-            apart |= gap
+            separated |= slice_since
             place = place if seen else len(out)
             seen = True
-    both = together(arrays)
-    place = 0 if apart else place
-    out[place:place] = both
+    joint = together(arrays)
+    place = 0 if separated else place
+    out[place:place] = joint
     moved = [
-        p if p.axis is None or p.axis < place else p._replace(axis=p.axis + len(both))
+        p if p.axis is None or p.axis < place else p._replace(axis=p.axis + len(joint))
         for p in parts
     ]
-    return IndexPlan(tuple(moved), tuple(out), place, len(both))
+    return IndexPlan(tuple(moved), tuple(out), place, len(joint))
 
 
 def together(shapes: Sequence[tuple[Length, ...]]) -> tuple[Length, ...]:
-    """The shape that arrays have together, of which it is known that they fit."""
+    """The broadcast shape of arrays that are known to be compatible."""
     depth = max(map(len, shapes), default=0)
     found: list[Length] = [1] * depth
     for shape in shapes:
@@ -126,7 +128,7 @@ def together(shapes: Sequence[tuple[Length, ...]]) -> tuple[Length, ...]:
 def moves_of(
     shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None
 ) -> list[tuple[int, int]] | None:
-    """Axes, and how far along each, broadcast as NumPy does; None if that is not known."""
+    """Pairs of axis and shift, broadcast as in NumPy; None if the shifts are not known."""
     shifts = shift if isinstance(shift, tuple) else (shift,)
     axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if not all(type(n) is int for n in shifts):

@@ -1,15 +1,15 @@
-"""A builder of LLVM text.
+"""A builder of LLVM IR text.
 
     ModuleBuilder  functions, constants and declarations by name; each is written once
     Function       one function: its arguments, its sections, unique names
-    Section        a part of its text; sections nest as loops do
+    Section        a part of its text; sections nest like loops
 
 A value is computed in the innermost section of its operands, so loop-invariant code is hoisted as
 it is written.  Sections have a rank: of two that are nested, or follow one another, the later has
-the higher.  Counters and accumulators are stack slots (`slot`), which LLVM turns into registers; so
-no phis are written.
+the higher.  Counters and accumulators are stack slots (`slot`), which LLVM turns into registers, so
+no phi instructions are written.
 
-Text, because building LLVM's objects in Python is ten times slower.
+Text is used because building LLVM's objects from Python is ten times slower.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ..tuning import thresholds
 
-Name = str  # of a value, "%v7", or a constant, "3"
-# Vectors of 512 bits are used where there are such registers, whatever LLVM thinks of their speed.
+Name = str  # a value, "%v7", or a constant, "3"
+# Use 512-bit vectors if the processor has them, whatever LLVM's cost model says.
 _WIDE = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
 
 
 class Section:
-    """A stretch of a function's text.
+    """A part of a function's text.
 
     Attributes
     ----------
     function : Function
     rank : int
-        Higher for what comes later on the way that leads here.
+        Later sections have a higher rank.
     """
 
     __slots__ = ("function", "pieces", "rank")
@@ -47,40 +47,40 @@ class Section:
         self.pieces.append("  " + line)
 
     def value(self, instruction: str) -> Name:
-        """Add an instruction; the name of its value."""
+        """Add an instruction; returns the name of its value."""
         name = self.function.fresh()
         self.pieces.append(f"  {name} = {instruction}")
         return name
 
     def label(self, name: str) -> None:
-        """Begin a basic block; the block before has to end with a branch."""
+        """Begin a basic block; the previous one must end with a branch."""
         self.pieces.append(f"{name}:")
 
     def block(self, name: str) -> None:
-        """End a basic block, and begin the one after it."""
+        """Branch to a new basic block, and begin it."""
         self.write(f"br label %{name}")
         self.label(name)
 
     def inside(self) -> Section:
-        """A new section at this point, in which more is written later."""
+        """A new section at this point, to be filled later."""
         section = Section(self.function)
         self.pieces.append(section)
         return section
 
     def lines(self) -> list[str]:
-        """All its text, in order."""
-        found: list[str] = []
-        self._gather(found)
-        return found
+        """The text of the section, in order."""
+        lines: list[str] = []
+        self._gather(lines)
+        return lines
 
-    def _gather(self, found: list[str]) -> None:
+    def _gather(self, lines: list[str]) -> None:
         for piece in self.pieces:
             if type(piece) is str:
-                found.append(piece)
+                lines.append(piece)
             else:
-                piece._gather(found)  # type: ignore[union-attr]
+                piece._gather(lines)  # type: ignore[union-attr]
 
-    # ---- arithmetic of i64, with constants folded ----------------------------------------------
+    # ---- i64 arithmetic, with constants folded --------------------------------------------------
 
     def plus(self, x: Name, y: Name) -> Name:
         """x + y."""
@@ -106,31 +106,31 @@ class Section:
         return y if a == 1 else x if b == 1 else self.value(f"mul nsw i64 {x}, {y}")
 
     def smaller(self, x: Name, y: Name) -> Name:
-        """The smaller one, of signed integers."""
+        """The minimum of signed integers."""
         return self._extreme("smin", min, x, y)
 
     def larger(self, x: Name, y: Name) -> Name:
-        """The larger one, of signed integers."""
+        """The maximum of signed integers."""
         return self._extreme("smax", max, x, y)
 
-    def _extreme(self, word: str, pick: Callable[[int, int], int], x: Name, y: Name) -> Name:
+    def _extreme(self, intrinsic: str, pick: Callable[[int, int], int], x: Name, y: Name) -> Name:
         a, b = _number(x), _number(y)
         if a is not None and b is not None:
             return str(pick(a, b))
-        callee = self.function.module.declare(f"llvm.{word}.i64", "i64", ["i64", "i64"])
+        callee = self.function.module.declare(f"llvm.{intrinsic}.i64", "i64", ["i64", "i64"])
         return self.value(f"call i64 {callee}(i64 {x}, i64 {y})")
 
-    def copy_bytes(self, to: Name, of: Name, size: Name) -> None:
+    def copy_bytes(self, target: Name, source: Name, size: Name) -> None:
         """Copy memory."""
         kinds = ["ptr", "ptr", "i64", "i1"]
         callee = self.function.module.declare("llvm.memcpy.p0.p0.i64", "void", kinds)
-        self.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
+        self.write(f"call void {callee}(ptr {target}, ptr {source}, i64 {size}, i1 false)")
 
     # ---- control -------------------------------------------------------------------------------
 
     @contextmanager
     def loop(self, start: Name, stop: Name, step: Name = "1") -> Iterator[tuple[Section, Name]]:
-        """Count an i64 from start to before stop: the section of the body, and the counter."""
+        """Count an i64 from start up to stop; yields the section of the body and the counter."""
         n = self.function.number()
         counter = self.function.slot("i64")
         self.write(f"store i64 {start}, ptr {counter}")
@@ -148,7 +148,7 @@ class Section:
 
     @contextmanager
     def when(self, condition: Name) -> Iterator[Section]:
-        """Code that runs only if an i1 holds."""
+        """Code that runs if a condition holds."""
         n = self.function.number()
         self.write(f"br i1 {condition}, label %then{n}, label %done{n}")
         self.label(f"then{n}")
@@ -158,7 +158,7 @@ class Section:
         self.label(f"done{n}")
 
     def unless(self, condition: Name) -> AbstractContextManager[Section]:
-        """Code that runs only if an i1 does not hold."""
+        """Code that runs if a condition does not hold."""
         return self.when(self.value(f"xor i1 {condition}, true"))
 
 
@@ -174,9 +174,9 @@ class Function:
     arguments : sequence of (type, name)
         Names without the percent sign.
     result : str
-        LLVM's type.
+        The LLVM type of the result.
     attributes : str
-        As LLVM writes them behind the arguments.
+        LLVM function attributes.
     """
 
     def __init__(
@@ -196,12 +196,12 @@ class Function:
         self.body = Section(self)
 
     def fresh(self) -> Name:
-        """A name for a value."""
+        """A new name for a value."""
         self._count += 1
         return f"%v{self._count}"
 
     def number(self) -> int:
-        """A number for labels."""
+        """A new number for labels."""
         self._count += 1
         return self._count
 
@@ -211,13 +211,13 @@ class Function:
         return self._ranks
 
     def slot(self, kind: str, align: int | None = None) -> Name:
-        """A place on the stack for one value of a type."""
+        """A stack slot for one value of a type."""
         name = self.fresh()
         self._slots.append(f"  {name} = alloca {kind}" + (f", align {align}" if align else ""))
         return name
 
     def text(self) -> str:
-        """The whole definition."""
+        """The definition of the function."""
         lines = self.body.lines()
         return "\n".join([self._opening, "entry:", *self._slots, *lines, "}"])
 
@@ -229,9 +229,9 @@ class ModuleBuilder:
     ----------
     parts : dict of str to str
     symbols : dict of str to int
-        Addresses of the special functions from outside that it declares.
+        Addresses of external special functions that it declares.
     cold : list of str
-        Functions that hardly ever run, each written for no optimising.
+        Functions that rarely run, each compiled without optimization.
     """
 
     def __init__(self) -> None:
@@ -244,37 +244,37 @@ class ModuleBuilder:
         return name in self.parts
 
     def include(self, parts: Mapping[str, str]) -> None:
-        """Enter pieces of text of another module."""
+        """Add definitions of another module."""
         for name, text in parts.items():
             self.parts.setdefault(name, text)
 
     def count_call(self, name: str) -> None:
-        """Count a call of a vector function: beyond a number they are not inlined."""
+        """Count a call of a vector function; above a limit they are not inlined."""
         self._calls += 1
 
     def add(self, function: Function) -> None:
-        """Enter a finished function."""
+        """Add a finished function."""
         self.parts[function.name] = function.text()
 
     def declare(
         self, name: str, result: str, arguments: Sequence[str], attributes: str = ""
     ) -> str:
-        """Enter the declaration of a function from outside, or of LLVM's own; return `@name`."""
+        """Add the declaration of an external function or an intrinsic; returns `@name`."""
         if name not in self.parts:
             listed = ", ".join(arguments)
             self.parts[name] = f"declare {result} @{name}({listed}) {attributes}".rstrip()
         return f"@{name}"
 
     def constant(self, name: str, kind: str, value: str, align: int = 64) -> str:
-        """Enter a constant of the module; return `@name`."""
+        """Add a constant; returns `@name`."""
         self.parts.setdefault(name, f"@{name} = internal constant {kind} {value}, align {align}")
         return f"@{name}"
 
     def text(self, heading: str = "") -> str:
-        """The whole module.
+        """The text of the module.
 
-        A leaf that is called a few times is written into its callers, where LLVM can take out what
-        calls have in common; of many calls it makes a function, or compiling would take long.
+        Vector functions that are called a few times are inlined, so that LLVM can share common
+        subexpressions; with many calls they are functions, because compiling would take long.
         """
         inline = (
             "alwaysinline " if self._calls <= thresholds.inlined_function_calls else "noinline "
@@ -286,9 +286,9 @@ class ModuleBuilder:
         return "\n\n".join([heading, *self.parts.values(), *marks]) + "\n"
 
     def halves(self, names: Container[str], heading: str = "") -> tuple[str, str]:
-        """The module as two that need each other: the functions of these names, and the others.
+        """The module as two that call each other: the functions with these names, and the others.
 
-        What is always inlined is in both; variables and constants are in the second.
+        Functions that are always inlined are in both; variables and constants are in the second.
         """
         chosen, others = ModuleBuilder(), ModuleBuilder()
         chosen._calls = others._calls = self._calls
@@ -301,24 +301,24 @@ class ModuleBuilder:
         for name, text in self.parts.items():
             if not text.startswith("declare") and name not in inlined:
                 needed[name not in names].update(_NAME.findall(text))
-        for found in needed:
-            pending = found & inlined.keys()
+        for used in needed:
+            pending = used & inlined.keys()
             while pending:
-                new = inlined[pending.pop()] - found
-                found |= new
+                new = inlined[pending.pop()] - used
+                used |= new
                 pending |= new & inlined.keys()
         for name, text in self.parts.items():
             if text.startswith("declare") or name in inlined:
-                for half, found in ((chosen, needed[0]), (others, needed[1])):
-                    if name in found or name not in inlined:
+                for half, used in ((chosen, needed[0]), (others, needed[1])):
+                    if name in used or name not in inlined:
                         half.parts[name] = text
                 continue
             first = text.split("\n", 1)[0]
-            here, there = (chosen, others) if name in names else (others, chosen)
-            if name in needed[there is others]:
+            own, other = (chosen, others) if name in names else (others, chosen)
+            if name in needed[other is others]:
                 text = text.replace(" internal ", " ", 1)
-                there.parts[name] = _declared(first)
-            here.parts[name] = text
+                other.parts[name] = _declared(first)
+            own.parts[name] = text
         return chosen.text(heading), others.text(heading)
 
 
@@ -328,13 +328,13 @@ _DEFINITION = re.compile(r"define (?:internal )?(.*?@[-\w.$]+)\((.*?)\)")
 
 
 def _declared(first: str) -> str:
-    """The declaration of a function or a variable, by the first line of its definition."""
-    found = _VARIABLE.match(first)
-    if found is not None:
-        return f"{found[1]} external {found[2]} {found[3]}"
-    found = _DEFINITION.match(first)
-    assert found is not None, first
-    kinds = ", ".join(a.rpartition(" ")[0] for a in found[2].split(", ") if a)
-    # Called through a table of addresses: a direct call between two object files is a distance of
-    # 32 bits for LLVM's loader, and they may be further from each other than that.
-    return f"declare {found[1]}({kinds}) nonlazybind"
+    """The declaration of a function or variable, from the first line of its definition."""
+    match = _VARIABLE.match(first)
+    if match is not None:
+        return f"{match[1]} external {match[2]} {match[3]}"
+    match = _DEFINITION.match(first)
+    assert match is not None, first
+    kinds = ", ".join(a.rpartition(" ")[0] for a in match[2].split(", ") if a)
+    # Called through a table of addresses: LLVM's loader limits direct calls between object files
+    # to 32-bit offsets, and they may be farther apart.
+    return f"declare {match[1]}({kinds}) nonlazybind"

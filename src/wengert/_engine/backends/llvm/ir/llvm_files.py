@@ -1,9 +1,9 @@
-"""LLVM text in files: functions that depend on the machine, but not on the program.
+"""LLVM IR in files: functions that depend on the machine, but not on the program.
 
     read         the text of the file `NAME.ll` beside a module, with values for its $names
-    functions    its functions by name, for `ModuleBuilder.parts`; such a file has nothing else
+    functions    its functions by name, for `ModuleBuilder.parts`; the file has nothing else
 
-A file has its module's name.  tests/backends/llvm/test_llvm_files.py has LLVM verify each of them.
+A file is named like its module.  tests/backends/llvm/test_llvm_files.py verifies them with LLVM.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def read(module_file: str, **values: Any) -> str:
     module_file : str
         The module's ``__file__``.
     **values
-        What stands for ``$name`` in the file.
+        The replacement of each ``$name`` in the file.
 
     Raises
     ------
@@ -36,6 +36,6 @@ def read(module_file: str, **values: Any) -> str:
 
 
 def functions(module_file: str, **values: Any) -> dict[str, str]:
-    """The functions of a file that has nothing else, by name."""
+    """The functions of a file that contains nothing else, by name."""
     found = [f"define {text.rstrip()}" for text in read(module_file, **values).split("define ")[1:]]
     return {text.split("@", 1)[1].split("(", 1)[0]: text for text in found}

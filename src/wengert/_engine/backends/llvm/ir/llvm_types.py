@@ -1,9 +1,8 @@
-"""NumPy's dtypes as LLVM types, and constants of them.
+"""NumPy's dtypes as LLVM types, and their constants.
 
 A boolean is an i1 in a register and one byte in memory.  A complex number is two numbers in
-registers, adjacent in memory.  Signedness is a property of LLVM's instructions and not of its
-types, so it is taken from the dtype.  longdouble has no SIMD values: operations on it are host
-callbacks.
+registers, adjacent in memory.  In LLVM signedness is a property of instructions, not of types, so
+it is taken from the dtype.  longdouble has no SIMD values: operations on it are host callbacks.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 _REGISTER = {"b1": "i1", "f2": "half", "f4": "float", "f8": "double"}
 _SUPPORTED = frozenset("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
-_LETTER = {"half": "f16", "float": "f32", "double": "f64"}
+_SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 @functools.cache
 def is_supported(dtype: Dtype) -> bool:
-    """Whether there are lanes of this dtype: native byte order, and no longdouble."""
+    """Whether SIMD values may have this dtype: native byte order, and not longdouble."""
     return dtype.isnative and dtype.str[1:] in _SUPPORTED
 
 
 @functools.cache
 def in_register(dtype: Dtype) -> str:
-    """LLVM's type of one value; for a complex dtype that of its parts."""
+    """The LLVM type of one value; of a complex dtype, that of its parts."""
     code = dtype.str[1:]
     if dtype.kind == "c":
         return "float" if code == "c8" else "double"
@@ -44,7 +43,7 @@ def in_register(dtype: Dtype) -> str:
 
 @functools.cache
 def in_memory(dtype: Dtype) -> str:
-    """LLVM's type of one value in memory."""
+    """The LLVM type of one value in memory."""
     return "i8" if dtype.kind == "b" else in_register(dtype)
 
 
@@ -54,9 +53,9 @@ def of_width(scalar: str, width: int) -> str:
 
 
 def suffix(scalar: str, width: int) -> str:
-    """How the names of LLVM's own functions end for a type: ``.v8f64``."""
-    letter = _LETTER.get(scalar, scalar)
-    return f".{letter}" if width <= 1 else f".v{width}{letter}"
+    """The suffix of LLVM's intrinsics for a type: ``.v8f64``."""
+    code = _SUFFIX.get(scalar, scalar)
+    return f".{code}" if width <= 1 else f".v{width}{code}"
 
 
 def part_of(dtype: Dtype) -> Dtype:
@@ -65,7 +64,7 @@ def part_of(dtype: Dtype) -> Dtype:
 
 
 def literal(value: Any, dtype: Dtype) -> str:
-    """A number of a real dtype as LLVM writes it."""
+    """A number of a real dtype as an LLVM constant."""
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind in "iu":

@@ -4,8 +4,8 @@
     gather, scatter    elements at the addresses of a vector
 
 The alignment is an argument in LLVM 20 and 21, and an attribute of the pointer since LLVM 22, which
-still reads the argument.  LLVM 20 takes the other form for a different function of the same name,
-and ends the process; so the form that all versions accept is written, here and nowhere else.
+still accepts the argument.  LLVM 20 takes the attribute form for another overload and aborts the
+process, so only the form that all versions accept is emitted, and only in this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def load(
     mask: Name,
     others: str = "zeroinitializer",
 ) -> Name:
-    """Neighboring elements of LLVM's type `element`; `others` are those that are not read."""
+    """Load neighboring elements of LLVM type `element`; masked lanes get `others`."""
     kind, flags = of_width(element, width), of_width("i1", width)
     callee = module.declare(
         f"llvm.masked.load{suffix(element, width)}.p0", kind, ["ptr", "i32", flags, kind]
@@ -44,7 +44,7 @@ def store(
     align: int,
     mask: Name,
 ) -> None:
-    """Write the neighboring elements that the mask names."""
+    """Store the neighboring elements selected by the mask."""
     kind, flags = of_width(element, width), of_width("i1", width)
     callee = module.declare(
         f"llvm.masked.store{suffix(element, width)}.p0", "void", [kind, "ptr", "i32", flags]
@@ -62,14 +62,15 @@ def gather(
     mask: Name = "splat (i1 true)",
     others: str = "zeroinitializer",
 ) -> Name:
-    """Elements at addresses; `others` are those that are not read."""
-    kind, flags, places = (of_width(x, width) for x in (element, "i1", "ptr"))
+    """Load elements from a vector of addresses; masked lanes get `others`."""
+    kind, flags, pointers = (of_width(x, width) for x in (element, "i1", "ptr"))
     callee = module.declare(
-        f"llvm.masked.gather{suffix(element, width)}.v{width}p0", kind, [places, "i32", flags, kind]
+        f"llvm.masked.gather{suffix(element, width)}.v{width}p0",
+        kind,
+        [pointers, "i32", flags, kind],
     )
-    return section.value(
-        f"call {kind} {callee}({places} {addresses}, i32 {align}, {flags} {mask}, {kind} {others})"
-    )
+    given = f"{pointers} {addresses}, i32 {align}, {flags} {mask}, {kind} {others}"
+    return section.value(f"call {kind} {callee}({given})")
 
 
 def scatter(
@@ -82,13 +83,13 @@ def scatter(
     align: int,
     mask: Name = "splat (i1 true)",
 ) -> None:
-    """Write elements to addresses, in the order of the lanes."""
-    kind, flags, places = (of_width(x, width) for x in (element, "i1", "ptr"))
+    """Store elements to a vector of addresses, in the order of the lanes."""
+    kind, flags, pointers = (of_width(x, width) for x in (element, "i1", "ptr"))
     callee = module.declare(
         f"llvm.masked.scatter{suffix(element, width)}.v{width}p0",
         "void",
-        [kind, places, "i32", flags],
+        [kind, pointers, "i32", flags],
     )
     section.write(
-        f"call void {callee}({kind} {value}, {places} {addresses}, i32 {align}, {flags} {mask})"
+        f"call void {callee}({kind} {value}, {pointers} {addresses}, i32 {align}, {flags} {mask})"
     )

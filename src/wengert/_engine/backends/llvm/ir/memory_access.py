@@ -1,8 +1,8 @@
 """SIMD values loaded from memory and stored to it.
 
 Neighboring elements are one vector load; the same element for all lanes is one scalar load and a
-broadcast; anything else is a gather.  A mask says which lanes exist: those beyond the end of a row,
-or outside of a selection, are neither read nor written.
+broadcast; anything else is a gather.  A mask marks the lanes that exist: those beyond the end of a
+row, or outside of a selection, are neither read nor written.
 
 Booleans are bytes in memory; complex numbers are interleaved pairs.
 """
@@ -21,7 +21,7 @@ from .simd_value import ComplexLane, Lane
 def load(
     language: Language, section: Section, address: str, dtype: Dtype, width: int, mask: Lane | None
 ) -> Any:
-    """Neighboring elements from an address on; lanes that the mask excludes are zero."""
+    """Load neighboring elements; masked lanes are zero."""
     if dtype.kind == "c":
         return _load_pair(language, section, address, dtype, width, mask)
     kind = of_width(in_memory(dtype), width)
@@ -44,7 +44,7 @@ def gather(
     width: int,
     mask: Lane | None,
 ) -> Any:
-    """Elements at the addresses of a vector; lanes that the mask excludes are zero."""
+    """Load elements from a vector of addresses; masked lanes are zero."""
     if dtype.kind == "c":
         part = part_of(dtype)
         other = section.value(
@@ -54,9 +54,9 @@ def gather(
         return ComplexLane(
             language, real, gather(language, section, other, part, width, mask), dtype
         )
-    which = "splat (i1 true)" if mask is None else language.widened(mask, width).name
+    lanes = "splat (i1 true)" if mask is None else language.widened(mask, width).name
     name = masked_memory.gather(
-        language.module, section, in_memory(dtype), width, addresses, dtype.itemsize, which
+        language.module, section, in_memory(dtype), width, addresses, dtype.itemsize, lanes
     )
     return _from_memory(language, section, name, dtype, width)
 
@@ -64,7 +64,7 @@ def gather(
 def store(
     language: Language, section: Section, address: str, value: Any, width: int, mask: Lane | None
 ) -> None:
-    """Write neighboring elements."""
+    """Store neighboring elements."""
     if type(value) is ComplexLane:
         _store_pair(language, section, address, value, width, mask)
         return
@@ -75,7 +75,7 @@ def store(
         section.write(f"store {kind} {name}, ptr {address}, align {dtype.itemsize}")
         return
     if mask.section is None and mask.name == first_lanes(1, width):
-        # LLVM 22 makes this a scalar store itself, but of the size before a value was narrowed.
+        # LLVM 22 emits a scalar store here too, but of the size before the value was narrowed.
         one = section.value(f"extractelement {kind} {name}, i64 0")
         section.write(f"store {in_memory(dtype)} {one}, ptr {address}, align {dtype.itemsize}")
         return
@@ -88,7 +88,7 @@ def store(
 def scatter(
     language: Language, section: Section, addresses: str, value: Any, width: int, mask: Lane | None
 ) -> None:
-    """Write elements to the addresses of a vector, in the order of the lanes."""
+    """Store elements to a vector of addresses, in the order of the lanes."""
     if type(value) is ComplexLane:
         part = in_memory(value.real.dtype)
         other = section.value(f"getelementptr {part}, <{width} x ptr> {addresses}, i64 1")
@@ -97,14 +97,14 @@ def scatter(
         return
     dtype = value.dtype
     name = _to_memory(section, language.widened(value, width), width)
-    which = "splat (i1 true)" if mask is None else language.widened(mask, width).name
+    lanes = "splat (i1 true)" if mask is None else language.widened(mask, width).name
     masked_memory.scatter(
-        language.module, section, in_memory(dtype), width, name, addresses, dtype.itemsize, which
+        language.module, section, in_memory(dtype), width, name, addresses, dtype.itemsize, lanes
     )
 
 
 def first_lanes(count: int, width: int) -> str:
-    """A mask, as LLVM writes it, of which the first lanes hold."""
+    """An LLVM constant: a mask of the first `count` lanes."""
     return f"<{', '.join(f'i1 {str(k < count).lower()}' for k in range(width))}>"
 
 
@@ -120,31 +120,32 @@ def _to_memory(section: Section, value: Lane, width: int) -> str:
     return section.value(f"zext {of_width('i1', width)} {value.name} to {of_width('i8', width)}")
 
 
-# ---- pairs ---------------------------------------------------------------------------------------
+# ---- complex numbers -----------------------------------------------------------------------------
 
 
-def _picked(width: int, start: int) -> str:
+def _deinterleaving(width: int, start: int) -> str:
     lanes = ", ".join(f"i32 {2 * k + start}" for k in range(width))
     return f"<{width} x i32> <{lanes}>"
 
 
-def _woven(width: int) -> str:
+def _interleaving(width: int) -> str:
     lanes = ", ".join(f"i32 {k + part * width}" for k in range(width) for part in (0, 1))
     return f"<{2 * width} x i32> <{lanes}>"
 
 
-def _both(language: Language, section: Section, mask: Lane | None, width: int) -> Lane | None:
-    """A mask of pairs as one of their parts."""
+def _of_parts(language: Language, section: Section, mask: Lane | None, width: int) -> Lane | None:
+    """The mask of complex numbers as a mask of their interleaved parts."""
     if mask is None:
         return None
     mask = language.widened(mask, width)
     kind = f"<{width} x i1>"
-    if mask.section is None:  # "splat (i1 true)", or one lane after the other
+    if mask.section is None:  # "splat (i1 true)", or a list of lanes
         lanes = mask.name.removeprefix("<").removesuffix(">").split(", ")
-        both = ", ".join(lane for lane in lanes for _ in (0, 1))
-        text = f"<{both}>" if mask.name.startswith("<") else mask.name
+        doubled = ", ".join(lane for lane in lanes for _ in (0, 1))
+        text = f"<{doubled}>" if mask.name.startswith("<") else mask.name
         return Lane(language, None, text, BOOL, 2 * width)
-    name = section.value(f"shufflevector {kind} {mask.name}, {kind} {mask.name}, {_woven(width)}")
+    shuffle = _interleaving(width)
+    name = section.value(f"shufflevector {kind} {mask.name}, {kind} {mask.name}, {shuffle}")
     return Lane(language, section, name, BOOL, 2 * width)
 
 
@@ -156,10 +157,13 @@ def _load_pair(
         other = section.value(f"getelementptr {in_memory(part)}, ptr {address}, i64 1")
         real = load(language, section, address, part, 1, None)
         return ComplexLane(language, real, load(language, section, other, part, 1, None), dtype)
-    wide = load(language, section, address, part, 2 * width, _both(language, section, mask, width))
+    parts = _of_parts(language, section, mask, width)
+    wide = load(language, section, address, part, 2 * width, parts)
     kind = of_width(in_memory(part), 2 * width)
     names = [
-        section.value(f"shufflevector {kind} {wide.name}, {kind} poison, {_picked(width, k)}")
+        section.value(
+            f"shufflevector {kind} {wide.name}, {kind} poison, {_deinterleaving(width, k)}"
+        )
         for k in (0, 1)
     ]
     real, imag = [Lane(language, section, n, part, width) for n in names]
@@ -182,6 +186,6 @@ def _store_pair(
         return
     kind = of_width(in_memory(part), width)
     real, imag = [language.widened(x, width).name for x in (value.real, value.imag)]
-    name = section.value(f"shufflevector {kind} {real}, {kind} {imag}, {_woven(width)}")
+    name = section.value(f"shufflevector {kind} {real}, {kind} {imag}, {_interleaving(width)}")
     wide = Lane(language, section, name, part, 2 * width)
-    store(language, section, address, wide, 2 * width, _both(language, section, mask, width))
+    store(language, section, address, wide, 2 * width, _of_parts(language, section, mask, width))

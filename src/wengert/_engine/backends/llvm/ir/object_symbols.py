@@ -1,7 +1,7 @@
 """The symbols that an object file defines, and those it refers to.
 
-    symbols_of    both, by their names in LLVM text
-    is_whole      whether bytes are an object file that defines some names
+    symbols_of    both sets, with the names used in LLVM IR
+    is_whole      whether bytes are a complete object file that defines some names
 
 Only the symbol table of a 64-bit little-endian ELF, Mach-O or COFF file is read.
 """
@@ -11,28 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from struct import error, iter_unpack, unpack_from
 
-_ELF_SYMBOLS = 2  # the type of the section that lists them
-_ELF_NO_BITS = 8  # that of one that takes no room in the file
-_MACH_SYMBOLS = 2  # the command that says where they are
+_ELF_SYMBOLS = 2  # type of the symbol table section
+_ELF_NO_BITS = 8  # type of sections that have no data in the file
+_MACH_SYMBOLS = 2  # the load command of the symbol table
 _MACH_EXTERNAL, _MACH_TYPE, _MACH_DEBUG = 0x01, 0x0E, 0xE0
 _COFF_EXTERNAL = 2
 _COFF_MACHINES = (0x8664, 0xAA64)
-# Names that a linker makes itself, or that refer to no address.
-_OF_LINKERS = frozenset({"_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_fltused", ""})
+# Names that a linker defines, or that need no address.
+_LINKER_DEFINED = frozenset({"_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_fltused", ""})
 
 
 def is_elf(image: bytes) -> bool:
-    """Whether it is an ELF file of 64 bits."""
+    """Whether it is a 64-bit ELF file."""
     return image.startswith(b"\x7fELF\x02\x01")
 
 
 def symbols_of(image: bytes) -> tuple[set[str], set[str]]:
-    """The names that an object file defines for others, and those that it needs from elsewhere.
+    """The names that an object file exports, and those that it imports.
 
     Raises
     ------
     ValueError
-        It is no object file of a known format.
+        Not an object file of a known format.
     """
     if is_elf(image):
         found = _elf(image)
@@ -41,23 +41,25 @@ def symbols_of(image: bytes) -> tuple[set[str], set[str]]:
     elif len(image) > 20 and unpack_from("<H", image)[0] in _COFF_MACHINES:
         found = _coff(image)
     else:
-        raise ValueError(f"no object file of ELF, Mach-O or COFF begins with {image[:4]!r}")
+        raise ValueError(
+            f"not an ELF, Mach-O or COFF object file: its first bytes are {image[:4]!r}"
+        )
     defined: set[str] = set()
     needed: set[str] = set()
     for name, is_defined in found:
         (defined if is_defined else needed).add(name)
-    return defined, needed - defined - _OF_LINKERS
+    return defined, needed - defined - _LINKER_DEFINED
 
 
 def is_whole(image: bytes, names: Iterable[str] = ()) -> bool:
-    """Whether it is an object file, to its end, that defines functions of these names."""
+    """Whether it is a complete object file that defines functions with these names."""
     try:
         defined, _ = symbols_of(image)
         if is_elf(image):
             for kind, at, size in _sections(image):
                 if kind != _ELF_NO_BITS and at + size > len(image):
                     return False
-    except (ValueError, error):  # error: there are fewer bytes than were announced
+    except (ValueError, error):  # error: the file is truncated
         return False
     return defined.issuperset(names)
 
@@ -67,7 +69,7 @@ def _text(image: bytes, at: int) -> str:
 
 
 def _sections(image: bytes) -> Iterator[tuple[int, int, int]]:
-    """The type of each section, where it begins and how long it is."""
+    """The type, offset and size of each section."""
     (start,) = unpack_from("<Q", image, 0x28)
     size, count = unpack_from("<HH", image, 0x3A)
     for k in range(count):
@@ -108,7 +110,7 @@ def _coff(image: bytes) -> Iterator[tuple[str, bool]]:
     while k < count:
         name, _, section, _, kind, more = unpack_from("<8sIhHBB", image, first + 18 * k)
         if kind == _COFF_EXTERNAL:
-            zeros, place = unpack_from("<II", name)
-            written = name.rstrip(b"\0").decode() if zeros else _text(image, texts + place)
-            yield written, section != 0
+            zeros, offset = unpack_from("<II", name)
+            text = name.rstrip(b"\0").decode() if zeros else _text(image, texts + offset)
+            yield text, section != 0
         k += 1 + more

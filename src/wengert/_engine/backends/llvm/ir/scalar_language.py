@@ -1,15 +1,14 @@
 """The scalar language as LLVM instructions.
 
-The body of an elementwise operation is called with a `Language` and SIMD values; what it computes
-is emitted as instructions, for one value or for a vector, without branches.  Dtypes are promoted by
+The body of an elementwise operation is called with a `Language` and SIMD values; its operations are
+emitted as instructions, for one value or for a vector, without branches.  Dtypes are promoted by
 NumPy's ufuncs themselves.
 
     unary, binary, where       called by bodies, under the names of core/scalar_language.py
-    cast, bits, number, fma    for vector functions (vector_math/)
-    leaf                       a call of a vector function of our own: exp, sin, ...
+    cast, bits, number, fma    used by vector functions (vector_math/)
 
-+ - * / and sqrt are IEEE's, rounded once, so they agree with NumPy to the last bit.  Only vector
-functions and sums of products contract a multiplication and an addition, explicitly (`fma`).
++ - * / and sqrt are IEEE operations, rounded once, so they agree with NumPy to the last bit.  Only
+vector functions and sums of products contract a multiplication and an addition, explicitly (`fma`).
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, p
 from .simd_value import ComplexLane, Lane
 
 RuleKind = Literal["float", "integer", "complex", "to_half", "to_integer", "mixed_sign", "special"]
-# What is written in this language, by the operands it takes: vector_math and special_functions
-# register it when they are imported.
+# Functions that emit ufuncs for a kind of operands: vector_math and special_functions register
+# them when they are imported.
 _RULES: dict[str, Callable[..., Any]] = {}
 
-# NumPy's names of vector functions that have another name in the scalar language.
+# NumPy's names of functions that have another name in the scalar language.
 _UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}
 _FLOAT = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 _COMPARE = {
@@ -43,7 +42,7 @@ _COMPARE = {
     "equal": ("oeq", "eq", "eq"),
     "not_equal": ("une", "ne", "ne"),
 }
-# LLVM's own functions of one or two floating-point numbers.
+# LLVM intrinsics of one or two floating-point numbers.
 _INTRINSIC = {
     "sqrt": "sqrt",
     "floor": "floor",
@@ -56,13 +55,13 @@ _INTRINSIC = {
     "maximum": "maximum",
     "minimum": "minimum",
 }
-# What depends on how many digits a dtype has.
+# Functions that depend on the precision of the dtype, so float16 is not computed in float32.
 _OF_FORMAT = ("nextafter", "spacing")
 _PYTHON = (bool, int, float, complex)
 
 
 def rule(kind: RuleKind) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the function below it as the rule for a kind of operands (a decorator).
+    """Register a function as the rule for a kind of operands (a decorator).
 
     ``float``, ``integer``, ``complex``: ``(language, ufunc, result dtype, operands)``;
     ``to_half``, ``to_integer``: conversions; ``mixed_sign``: comparisons of a signed with an
@@ -73,9 +72,9 @@ def rule(kind: RuleKind) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 @functools.lru_cache(maxsize=4096)
 def loop_of(ufunc: str, operands: tuple[Any, ...]) -> tuple[Dtype, ...]:
-    """The dtypes that a ufunc computes in: of its operands, and of its result.
+    """The dtypes of operands and result in which a ufunc computes.
 
-    An operand is a dtype, or the class of a Python number.
+    Each operand is given by its dtype, or by the class of a Python number.
     """
     function = getattr(np, ufunc)
     found = function.resolve_dtypes((*operands, *[None] * function.nout))
@@ -83,27 +82,26 @@ def loop_of(ufunc: str, operands: tuple[Any, ...]) -> tuple[Dtype, ...]:
 
 
 class Language:
-    """Writes instructions into the sections of a module's functions.
+    """Emits instructions into the sections of a module's functions.
 
     Attributes
     ----------
     home : Section or None
-        Where what depends on constants only is computed.
+        The section in which values that depend on constants only are computed.
     reader : tuple or None
-        Who reads an expression, and under which mask; it knows the lanes that exist
-        (codegen/elements.py).
+        The expression that is being read, and its mask (codegen/elements.py).
     """
 
     def __init__(self, module: ModuleBuilder) -> None:
         self.module = module
         self.home: Section | None = None
         self.reader: tuple[Any, Any] | None = None
-        self.calls: dict[Any, str] = {}  # of leaves that give several results
+        self.calls: dict[Any, str] = {}  # calls of functions with several results
 
     # ---- constants and conversions -------------------------------------------------------------
 
     def constant(self, value: Any, dtype: Dtype) -> Any:
-        """A number of some dtype."""
+        """A constant of a dtype."""
         if dtype.kind == "c":
             part = part_of(dtype)
             z = complex(value)
@@ -132,7 +130,7 @@ class Language:
         return Lane(self, x.section, name, x.dtype, width)
 
     def together(self, *lanes: Lane) -> tuple[list[Lane], Section, int]:
-        """Lanes of the same width, where something is computed from them, and that width."""
+        """Lanes broadcast to the same width, the section of results from them, and the width."""
         width = max(1, *[x.width for x in lanes])
         section = None
         for x in lanes:
@@ -143,14 +141,14 @@ class Language:
         return [self.widened(x, width) for x in lanes], section, width
 
     def emit(self, instruction: str, dtype: Dtype, *lanes: Lane) -> Lane:
-        """An instruction on lanes of one type: ``"fadd"`` becomes ``fadd <8 x double> %a, %b``."""
+        """Emit an instruction on lanes of one type: ``fadd`` gives ``fadd <8 x double> %a, %b``."""
         wide, section, width = self.together(*lanes)
         kind = of_width(in_register(lanes[0].dtype), width)
         names = ", ".join(x.name for x in wide)
         return self.lane(section, f"{instruction} {kind} {names}", dtype, width)
 
     def intrinsic(self, name: str, dtype: Dtype, *lanes: Lane, more: str = "") -> Lane:
-        """A call of LLVM's own function ``llvm.name`` on lanes of one type, with that result."""
+        """Call the intrinsic ``llvm.name`` on lanes of one type."""
         wide, section, width = self.together(*lanes)
         operand = of_width(in_register(lanes[0].dtype), width)
         result = of_width(in_register(dtype), width)
@@ -161,7 +159,7 @@ class Language:
         return self.lane(section, f"call {result} {callee}({listed})", dtype, width)
 
     def cast(self, x: Any, dtype: Dtype) -> Any:
-        """The value in another dtype, as NumPy's astype."""
+        """The value in another dtype, as with NumPy's astype."""
         dtype = np.dtype(dtype)
         if type(x) in _PYTHON or isinstance(x, np.generic):
             return self.constant(x, dtype)
@@ -183,44 +181,44 @@ class Language:
     def recast_constant(self, x: Lane, dtype: Dtype) -> Lane:
         """A constant in another dtype."""
         with np.errstate(all="ignore"):
-            made: Lane = self.constant(np.asarray(constant_value(x)).astype(dtype)[()], dtype)
-        return made
+            converted: Lane = self.constant(np.asarray(constant_value(x)).astype(dtype)[()], dtype)
+        return converted
 
     def _converted(self, x: Lane, dtype: Dtype) -> Lane:
         old, new = x.dtype, dtype
         if new == F16 and old.kind in "biu":
-            x, old = self._converted(x, F32), F32  # as NumPy, which rounds twice
+            x, old = self._converted(x, F32), F32  # rounds twice, as NumPy does
         if new.kind == "b":
             return self.compare("not_equal", x, self.constant(0, old))
         if new == F16 and old.itemsize == 8:
             return cast("Lane", _RULES["to_half"](self, x))
         if old.kind == "f" and new.kind == "f":
-            word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
+            instruction = "fpext" if new.itemsize > old.itemsize else "fptrunc"
         elif old.kind == "f":
             return cast("Lane", _RULES["to_integer"](self, x, new))
         elif new.kind == "f":
-            word = "sitofp" if old.kind == "i" else "uitofp"
+            instruction = "sitofp" if old.kind == "i" else "uitofp"
         elif new.itemsize == old.itemsize and old.kind != "b":
             return Lane(self, x.section, x.name, new, x.width)
         elif new.itemsize < old.itemsize:
-            word = "trunc"
+            instruction = "trunc"
         else:
-            word = "sext" if old.kind == "i" else "zext"
-        return self.converted(word, x, dtype)
+            instruction = "sext" if old.kind == "i" else "zext"
+        return self.converted(instruction, x, dtype)
 
-    def converted(self, word: str, x: Lane, dtype: Dtype) -> Lane:
-        """One of LLVM's conversions: ``sitofp``, ``bitcast``, ..."""
+    def converted(self, instruction: str, x: Lane, dtype: Dtype) -> Lane:
+        """Emit a conversion instruction: ``sitofp``, ``bitcast``, ..."""
         assert x.section is not None
         wide = max(1, x.width)
         new = of_width(in_register(dtype), wide)
-        return self.lane(x.section, f"{word} {x.kind} {x.name} to {new}", dtype, wide)
+        return self.lane(x.section, f"{instruction} {x.kind} {x.name} to {new}", dtype, wide)
 
     def bits(self, x: Lane) -> Lane:
-        """The bits of floating-point numbers as integers of the same size, with sign."""
+        """The bits of floating-point numbers, as signed integers of the same size."""
         return self.converted("bitcast", x, np.dtype(f"i{x.dtype.itemsize}"))
 
     def number(self, x: Lane) -> Lane:
-        """The floating-point numbers that have these bits."""
+        """The floating-point numbers with these bits."""
         return self.converted("bitcast", x, np.dtype(f"f{x.dtype.itemsize}"))
 
     def fma(self, x: Any, y: Any, z: Any) -> Lane:
@@ -230,16 +228,16 @@ class Language:
         return self.intrinsic("fma", dtype, x, y, z)
 
     def times_power(self, x: Lane, n: Lane) -> Lane | None:
-        """x * 2**n for a whole n, rounded once, where the processor has an instruction for it."""
+        """x * 2**n for integer-valued n, rounded once; None if no instruction does it."""
         size = x.dtype.itemsize
         (x, n), section, width = self.together(x, n)
         lanes = 64 // size
         if not execution_engine.has("avx512f") or width % lanes:
             return None
         kind = of_width(in_register(x.dtype), lanes)
-        letters = "pd" if size == 8 else "ps"
+        packed = "pd" if size == 8 else "ps"
         callee = self.module.declare(
-            f"llvm.x86.avx512.mask.scalef.{letters}.512", kind, [kind] * 3 + [f"i{lanes}", "i32"]
+            f"llvm.x86.avx512.mask.scalef.{packed}.512", kind, [kind] * 3 + [f"i{lanes}", "i32"]
         )
 
         def piece(v: Lane, k: int) -> str:
@@ -250,39 +248,40 @@ class Language:
                 f"shufflevector {v.kind} {v.name}, {v.kind} poison, <{lanes} x i32> <{picked}>"
             )
 
-        found = [
+        pieces = [
             section.value(
                 f"call {kind} {callee}({kind} {piece(x, k)}, {kind} {piece(n, k)}, "
                 f"{kind} zeroinitializer, i{lanes} -1, i32 4)"
             )
             for k in range(width // lanes)
         ]
-        held = lanes
-        while len(found) > 1:  # halves put together
-            every = ", ".join(f"i32 {j}" for j in range(2 * held))
-            old = of_width(in_register(x.dtype), held)
-            found = [
-                section.value(f"shufflevector {old} {a}, {old} {b}, <{2 * held} x i32> <{every}>")
-                for a, b in zip(found[::2], found[1::2], strict=True)
+        lanes_each = lanes
+        while len(pieces) > 1:  # concatenate pairs
+            order = ", ".join(f"i32 {j}" for j in range(2 * lanes_each))
+            old = of_width(in_register(x.dtype), lanes_each)
+            shuffle = f"<{2 * lanes_each} x i32> <{order}>"
+            pieces = [
+                section.value(f"shufflevector {old} {a}, {old} {b}, {shuffle}")
+                for a, b in zip(pieces[::2], pieces[1::2], strict=True)
             ]
-            held *= 2
-        return Lane(self, section, found[0], x.dtype, width)
+            lanes_each *= 2
+        return Lane(self, section, pieces[0], x.dtype, width)
 
-    def shifted(self, word: str, x: Lane, by: Lane) -> Lane:
-        """Bits moved: ``shl``, ``ashr`` or ``lshr``; the distance has to be below the size."""
-        return self.emit(word, x.dtype, x, self.cast(by, x.dtype))
+    def shifted(self, instruction: str, x: Lane, by: Lane) -> Lane:
+        """Shifted bits: ``shl``, ``ashr`` or ``lshr``; `by` is less than the number of bits."""
+        return self.emit(instruction, x.dtype, x, self.cast(by, x.dtype))
 
     def table(self, name: str, values: Any, index: Lane) -> Lane:
-        """Numbers of a constant table, by integers that have to be inside it.
+        """Load numbers from a constant table.
 
         Parameters
         ----------
         name : str
-            Of the table, one for all modules.
+            The name of the table, the same in all modules.
         values : numpy.ndarray
             float32 or float64.
         index : Lane
-            int32 or int64.
+            int32 or int64, within bounds.
         """
         kind = in_register(values.dtype)
         listed = ", ".join(f"{kind} {literal(v, values.dtype)}" for v in values)
@@ -305,7 +304,7 @@ class Language:
             return functools.partial(self.unary, _UFUNC.get(leaf, leaf))
         if leaf in BINARY_LEAVES:
             return functools.partial(self.binary, _UFUNC.get(leaf, leaf))
-        raise AttributeError(f"the scalar language has no leaf {leaf!r}")
+        raise AttributeError(f"the scalar language has no function {leaf!r}")
 
     def special(self, name: str, *operands: Any) -> Any:
         """A function of scipy.special."""
@@ -314,9 +313,9 @@ class Language:
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition holds, else y."""
         if type(condition) in _PYTHON or isinstance(condition, np.generic):
-            kept = x if condition else y
-            both = loop_of("maximum", tuple(map(_operand, (x, y))))[-1]
-            return self.cast(kept, both) if isinstance(kept, Lane | ComplexLane) else kept
+            chosen = x if condition else y
+            common = loop_of("maximum", tuple(map(_operand, (x, y))))[-1]
+            return self.cast(chosen, common) if isinstance(chosen, Lane | ComplexLane) else chosen
         dtype = _common(x, y)
         condition, x, y = self.cast(condition, BOOL), self.cast(x, dtype), self.cast(y, dtype)
         if type(x) is ComplexLane:
@@ -325,7 +324,7 @@ class Language:
         return self.select(condition, x, y)
 
     def select(self, condition: Lane, x: Lane, y: Lane) -> Lane:
-        """LLVM's choice between lanes of one dtype."""
+        """LLVM's select on lanes of one dtype."""
         (c, a, b), section, width = self.together(condition, x, y)
         kind = of_width(in_register(x.dtype), width)
         which = of_width("i1", width)
@@ -333,21 +332,21 @@ class Language:
         return self.lane(section, text, x.dtype, width)
 
     def unary(self, ufunc: str, x: Any) -> Any:
-        """A leaf of one operand."""
+        """A function of one operand."""
         if not isinstance(x, Lane | ComplexLane):
             return getattr(ARRAYS, {"absolute": "abs"}.get(ufunc, ufunc))(x)
         inner, *_, outer = loop_of(ufunc, (x.dtype,))
         return self.computed(ufunc, outer, self.cast(x, inner))
 
     def binary(self, ufunc: str, x: Any, y: Any) -> Any:
-        """A leaf of two operands."""
+        """A function of two operands."""
         if not isinstance(x, Lane | ComplexLane) and not isinstance(y, Lane | ComplexLane):
             return getattr(np, ufunc)(x, y)
         one, two, *_, outer = loop_of(ufunc, (_operand(x), _operand(y)))
         return self.computed(ufunc, outer, self.cast(x, one), self.cast(y, two))
 
     def computed(self, ufunc: str, outer: Dtype, *operands: Any) -> Any:
-        """A leaf of operands that have the dtypes of its loop."""
+        """A function of operands that have the dtypes of its ufunc loop."""
         if all(x.width == 0 for x in operands):
             return self.folded(ufunc, outer, operands)
         if any(type(x) is ComplexLane for x in operands):
@@ -364,19 +363,19 @@ class Language:
         return _RULES["integer"](self, ufunc, outer, operands)
 
     def folded(self, ufunc: str, outer: Dtype, operands: tuple[Any, ...]) -> Any:
-        """A leaf of constants."""
+        """A function of constants, evaluated by NumPy."""
         values = [np.asarray(constant_value(x)) for x in operands]
         with np.errstate(all="ignore"):
             return self.constant(getattr(np, ufunc)(*values)[()], outer)
 
     def rectangular(self, x: Any, y: Any) -> ComplexLane:
-        """A complex number of its parts."""
+        """A complex number from its parts."""
         part = part_of(np.result_type(_operand(x), _operand(y), np.complex64))
         dtype = np.result_type(part, np.complex64)
         return ComplexLane(self, self.cast(x, part), self.cast(y, part), dtype)
 
     def compare(self, ufunc: str, x: Lane, y: Lane) -> Lane:
-        """Booleans of pairs of one dtype."""
+        """Compare values of one dtype."""
         floating, signed, unsigned = _COMPARE[ufunc]
         if x.dtype != y.dtype and x.dtype.kind != y.dtype.kind:  # int64 beside uint64
             return cast("Lane", _RULES["mixed_sign"](self, ufunc, x, y))
@@ -410,15 +409,15 @@ class Language:
         return _RULES["float"](self, ufunc, outer, operands)
 
     def _extreme(self, ufunc: str, x: Lane, y: Lane) -> Lane:
-        """The larger or smaller; NaN if either is, and the first where they are equal."""
-        word = "oge" if ufunc == "maximum" else "ole"
-        wins = self.emit(f"fcmp {word}", BOOL, x, y)
+        """The maximum or minimum; NaN if either is NaN, and x if they are equal."""
+        relation = "oge" if ufunc == "maximum" else "ole"
+        wins = self.emit(f"fcmp {relation}", BOOL, x, y)
         first = self.emit("or", BOOL, wins, self.emit("fcmp uno", BOOL, x, x))
         return self.select(first, x, y)
 
 
 def constant_value(x: Any) -> Any:
-    """The number that a constant is."""
+    """The value of a constant."""
     if type(x) is ComplexLane:
         return x.dtype.type(complex(constant_value(x.real), constant_value(x.imag)))
     text = x.name
@@ -438,7 +437,7 @@ def _operand(x: Any) -> Any:
 
 
 def _common(x: Any, y: Any) -> Dtype:
-    """The dtype of a choice between two."""
+    """The dtype of a selection between two values."""
     if type(x) in _PYTHON and type(y) in _PYTHON:
         return np.result_type(x, y)
     return loop_of("maximum", (_operand(x), _operand(y)))[-1]

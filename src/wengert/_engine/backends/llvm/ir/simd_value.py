@@ -1,13 +1,13 @@
 """SIMD values: one value in a register, or several.
 
-A lane has the section of text it was computed in, its dtype and how many values it holds.  Python's
-operators emit instructions, by NumPy's rules: dtypes are promoted, integers wrap around, a Python
-number takes the dtype of the other operand (ir/scalar_language.py).
+A lane records the section in which it was computed, its dtype and the number of its values.
+Python's operators emit instructions, by NumPy's rules: dtypes are promoted, integers wrap around, a
+Python number takes the dtype of the other operand (ir/scalar_language.py).
 
     Lane           one real value, or `width` of them
-    ComplexLane    a complex one: its parts are lanes
+    ComplexLane    complex values: two lanes
 
-A constant is a lane of width 0, which combines with any width.
+A constant is a lane of width 0, which can be combined with any width.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class OperatorBuilder(Protocol):
     def binary(self, ufunc: str, x: Any, y: Any) -> Any:
         """An operation of two operands."""
 
-    def shifted(self, word: str, x: Any, by: Any) -> Any:
-        """Bits moved: ``shl``, ``ashr`` or ``lshr``."""
+    def shifted(self, instruction: str, x: Any, by: Any) -> Any:
+        """Shifted bits: ``shl``, ``ashr`` or ``lshr``."""
 
 
 class Operators:
-    """Python's operators, as the language writes them."""
+    """Python's operators, implemented by the language."""
 
     __slots__ = ()
     language: OperatorBuilder
@@ -97,12 +97,12 @@ class Lane(Operators):
     ----------
     language : OperatorBuilder
     section : Section or None
-        Where it was computed; None for a constant.
+        The section in which it was computed; None for a constant.
     name : str
-        As LLVM's text names it; of a constant its literal.
+        Its name in the LLVM IR; of a constant, the literal.
     dtype : numpy.dtype
     width : int
-        How many values; 0 for a constant.
+        The number of values; 0 for a constant.
     """
 
     __slots__ = ("dtype", "language", "name", "section", "width")
@@ -120,7 +120,7 @@ class Lane(Operators):
 
     @property
     def kind(self) -> str:
-        """LLVM's type."""
+        """The LLVM type."""
         return of_width(in_register(self.dtype), self.width)
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class Lane(Operators):
 
 
 class ComplexLane(Operators):
-    """A complex value: its real and its imaginary part.
+    """Complex values: their real and imaginary parts.
 
     Attributes
     ----------
@@ -145,14 +145,14 @@ class ComplexLane(Operators):
 
     @property
     def width(self) -> int:
-        """How many values; 0 for a constant."""
+        """The number of values; 0 for a constant."""
         return max(self.real.width, self.imag.width)
 
     @property
     def section(self) -> Section | None:
-        """Where the later of its parts was computed."""
-        ours = [p.section for p in (self.real, self.imag) if p.section is not None]
-        return max(ours, key=lambda s: s.rank) if ours else None
+        """The section in which the later of its parts was computed."""
+        sections = [p.section for p in (self.real, self.imag) if p.section is not None]
+        return max(sections, key=lambda s: s.rank) if sections else None
 
     def __repr__(self) -> str:
         return f"<pair {self.real} {self.imag}>"

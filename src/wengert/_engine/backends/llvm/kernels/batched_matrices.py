@@ -1,6 +1,6 @@
 """Batches of small matrices, one matrix per SIMD lane.
 
-    Block      the matrices of each operand and result that are computed together: elements as lanes
+    Block      the matrices of each operand and result that are computed at a time
     blocks     loops over the leading axes of a result, in blocks
 
 A lane holds the same element of another matrix, so formulas without branches compute many matrices
@@ -30,7 +30,7 @@ from ..tuning import thresholds
 from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import offset
 
-_UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
+_UNKNOWN_LENGTH = 1 << 40  # assumed for an unknown length
 
 
 class Block:
@@ -39,15 +39,15 @@ class Block:
     Parameters
     ----------
     section : Section
-        Where its elements are read and written.
+        The section in which elements are read and written.
     width : int
-        How many matrices.
+        The number of matrices.
     bases : list of (Section, Name)
-        For each array where its first matrix is, and where that is known.
+        The address of the first matrix of each array, and the section in which it is known.
     arrays : list of Array
-        The last axes of each: their strides.
+        The last axes of each array: their strides.
     steps : list of Length
-        For each the distance of two matrices; 0 where there is one for all.
+        The distance between matrices of each array; 0 if all use the same matrix.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Block:
         return self.element(k, self.section, index)
 
     def axes(self, k: int) -> int:
-        """How many axes a matrix of array k has."""
+        """The number of axes of a matrix of array k."""
         return len(self._arrays[k].shape)
 
     def element(self, k: int, section: Section, index: Sequence[int | Name]) -> Lane:
         """An element of the matrices of array k, read in a section.
 
-        An element at a constant index of what is one matrix for all is read before the loop.
+        Elements with constant indices of a matrix used by all are read before the loop.
         """
         if all(str(i).isdigit() for i in index) and self._is_common(k):
             section = self._bases[k][0]
@@ -109,12 +109,12 @@ class Block:
             section.write(f"store {in_memory(dtype)} {name}, ptr {place}")
 
     def fail_if(self, flag: Lane, section: Section | None = None) -> None:
-        """Fail if a flag holds in some lane."""
+        """Fail if a flag is true in any lane."""
         s = section or self.section
         self.call.fail_if(self.any_of(s, flag), 1, s)
 
     def any_of(self, s: Section, flag: Lane) -> Name:
-        """Whether a flag holds in some lane, an i1."""
+        """Whether a flag is true in any lane, an i1."""
         if flag.width <= 1:
             return flag.name
         kind = f"<{flag.width} x i1>"
@@ -122,7 +122,7 @@ class Block:
         return s.value(f"call i1 {callee}({kind} {flag.name})")
 
     def _is_common(self, k: int) -> bool:
-        """Whether array k is one matrix for all."""
+        """Whether all use the same matrix of array k."""
         step = self._steps[k]
         return type(step) is int and step == 0
 
@@ -150,12 +150,12 @@ def blocks(
     Parameters
     ----------
     given : sequence of (Array, int)
-        Operands and results, and how many axes a matrix of each has; the last one has all leading
-        axes, with which those of the others are broadcast.
+        Operands and results, and the number of axes of a matrix of each; the last one has all
+        leading axes, to which those of the others are broadcast.
     dtype : numpy.dtype
-        What is computed in: its size says how many matrices are taken at once.
+        The dtype of the computation, whose size determines the number of matrices at a time.
     write : callable
-        Writes the work of a `Block`.
+        Emits the work of a `Block`.
     """
     result, core = given[-1]
     axes = _axes(result.shape[: len(result.shape) - core], given)
@@ -210,7 +210,7 @@ def _axes(lead: Sequence[Length], given: Sequence[tuple[ArrayPointer, int]]) -> 
 
 
 def _grain(arrays: Sequence[ArrayPointer]) -> int:
-    """How many matrices a thread computes at least: some tens of microseconds of work."""
+    """The minimum number of matrices for a thread: some tens of microseconds of work."""
     elements = sum(prod(n for n in a.shape if type(n) is int) for a in arrays)
     return thresholds.parallel_batch_elements // elements
 
@@ -258,7 +258,7 @@ def _along(
     start, stop = span or ("0", call.number(length))
 
     def walk(t: Section, wide: int) -> None:
-        before = t.inside()  # where what all have in common is read
+        before = t.inside()  # elements used by all are read here
         here = [(before, base) for _, base in bases]
         with t.loop(start, stop, str(wide)) as (inner, i):
             if wide > 1:

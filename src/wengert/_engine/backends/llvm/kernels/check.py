@@ -2,7 +2,7 @@
 
     accepted    one pass over the condition, one over the value
 
-The interpreter then runs the graph, and the operation that refuses raises its error.
+The interpreter then runs the graph, and the operation that rejects the value raises its error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .loop_helpers import copy, nest, place
 
 @kernel("accepted", strided=True)
 def accepted(call: KernelCall) -> None:
-    """x, where all of `holds` is true."""
+    """x, if all of `holds` is true."""
     (x, holds), (y,) = call.operands, call.results
     s = call.section
     with nest(s, [call.number(n) for n in holds.shape]) as (t, at):

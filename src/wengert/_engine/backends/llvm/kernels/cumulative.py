@@ -6,7 +6,7 @@
     recurrence       y_i = b_i + a_i y_{i-1}
 
 Along the last axis, the previous element is in a register.  Along another axis, elements of other
-sequences are neighbors in memory: one step of all sequences is computed at a time, in vectors.
+sequences are neighbors in memory: each step is computed for all sequences, in vectors.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def scan(
     Parameters
     ----------
     begin, combine : callable
-        Of lanes; what they return is cast to the result's dtype.
+        Operates on lanes; its result is cast to the result's dtype.
     reverse : bool
         From the end to the beginning.
     """

@@ -1,6 +1,6 @@
 """Fourier transforms: NumPy's C++ implementation (pocketfft), called without Python.
 
-    fft, rfft, irfft    the loops of the ufuncs behind numpy.fft
+    fft, rfft, irfft    the inner loops of the ufuncs of numpy.fft
 
 NumPy's transforms are generalized ufuncs.  The loop of one is a C function of arrays,
 ``void loop(char **args, intp *dims, intp *steps, void *data)``, that needs neither Python nor the
@@ -35,7 +35,7 @@ SERVED = (F32, F64, C64, C128)
 
 @functools.cache
 def _loop(name: str, signature: str) -> tuple[int, int] | None:
-    """The address of the loop of a ufunc of NumPy's transforms, and that of its data, or 0."""
+    """The address of the inner loop of one of NumPy's FFT ufuncs, and of its data, or 0."""
     try:
         ufunc = getattr(importlib.import_module("numpy.fft._pocketfft_umath"), name)
         names = [t.replace("->", "") for t in ufunc.types]
@@ -100,9 +100,9 @@ class _Transform:
     Parameters
     ----------
     inner : dtype
-        Of the operand of the loop.
+        The dtype of the operand of the loop.
     taken, given : Length
-        How many numbers of a line the loop reads at most, and writes.
+        The maximum number of elements of a line that the loop reads, and the number it writes.
     """
 
     def __init__(

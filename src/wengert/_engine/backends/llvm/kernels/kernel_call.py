@@ -2,11 +2,11 @@
 
     ArrayPointer  the address, shape, strides and dtype of an operand or a result
     KernelCalls   the kernel calls of one program: `calls.write(...)` emits one
-    KernelCall    what a kernel is passed: arrays, lengths, scratch memory, external functions
+    KernelCall    the arguments of a kernel: arrays, lengths, scratch memory, external functions
     kernel        the decorator that registers one
     is_served     whether a node has a kernel
 
-Each call is a function of its own, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Calls
+Each call is a separate function, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Calls
 that are identical (operation, parameters, shapes and dtypes) share it, so a program that unrolls a
 loop a thousand times compiles it once.  If a kernel fails, the function branches to its one exit,
 where scratch memory is freed.
@@ -31,11 +31,11 @@ from .parallel_tasks import called_by_team, word
 
 
 class ArrayPointer(NamedTuple):
-    """Where an operand or a result lies.
+    """The memory of an operand or a result.
 
     pointer : the name of the address of its first element.
-    shape, strides : of numbers or sizes; strides count elements.
-    dtype : as NumPy's; laid out in memory as `in_memory` says.
+    shape, strides : numbers or symbolic sizes; strides count elements.
+    dtype : of NumPy; its memory layout is that of `in_memory`.
     """
 
     pointer: Name
@@ -60,15 +60,15 @@ class KernelCalls:
     Parameters
     ----------
     language : Language
-        Of the module that the functions are entered into.
+        Of the module to which the functions are added.
 
     threads : int, optional
-        How many a step may use; by default as many as are set for all.
+        The number of threads for a call; by default the global setting.
 
     Attributes
     ----------
     symbols : dict of str to int
-        Addresses of the functions from outside that they call; `pointers.address_of` finds them
+        Addresses of the external functions that they call; `pointers.address_of` finds them
         again by their names in another process.
     """
 
@@ -96,14 +96,13 @@ class KernelCalls:
         name : str
             Of the operation.
         params : mapping
-            Of the line.
+            Of the node.
         operands, results : sequence of Array
-            Results are C-contiguous and lie apart from the operands and from each other.
+            Results are C-contiguous and share no memory with the operands or each other.
         number : callable
-            Gives the i64 of a size that has a name, `Dim({((name, 1),): 1})`, where `section` can
-            see it.
+            Returns the i64 of a symbolic size, `Dim({((name, 1),): 1})`, known in `section`.
         **options
-            What a kernel knows beside the line's parameters (`Call.options`).
+            Passed to the kernel beside the node's parameters (`Call.options`).
 
         Returns
         -------
@@ -157,21 +156,21 @@ class KernelCalls:
 
 
 class KernelCall:
-    """What a kernel is passed; made by `KernelCalls`.
+    """The arguments of a kernel, and helpers to emit its code; made by `KernelCalls`.
 
     Attributes
     ----------
     section : Section
-        The function's text, scalar code; loops may be opened in it.
+        The function's scalar code; loops may be opened in it.
     operands, results : tuple of Array
     params : dict
-        Of the line.
+        The parameters of the node.
     options : mapping
-        What the planner knows beside them: ``alpha`` and ``beta`` of products, ``unused`` results.
+        Set by the schedule: ``alpha`` and ``beta`` of products, ``unused`` results.
     module, language
-        What the section belongs to.
+        To which the section belongs.
     fails : bool
-        Whether something of it can fail.
+        Whether the kernel can fail.
     """
 
     def __init__(
@@ -228,10 +227,10 @@ class KernelCall:
         return total
 
     def scratch(self, size: Length | Name) -> Name:
-        """Memory of so many bytes until the end of the step.
+        """A number of bytes of memory until the end of the call.
 
-        Of a length it is there from the beginning, little of it on the stack; of the i64 that was
-        computed it is asked for here, which must not be in a loop.
+        For a length it is allocated at the beginning, on the stack if it is small; for an i64 that
+        was computed it is allocated here, which must not be in a loop.
         """
         if isinstance(size, int) and size <= thresholds.kernel_stack_bytes:
             return self.function.slot(f"[{max(size, 1)} x i8]", 64)
@@ -248,7 +247,7 @@ class KernelCall:
         return pointer
 
     def fail_if(self, condition: Name, status: int = 1, section: Section | None = None) -> None:
-        """Leave the step with a status if an i1 holds; `section` where not the step's own."""
+        """Return with a status if a condition holds; `section` if it is not the call's own."""
         section = section or self.section
         n = self.function.number()
         section.write(f"br i1 {condition}, label %fail{n}, label %go{n}")
@@ -278,9 +277,9 @@ class KernelCall:
         Parameters
         ----------
         extent : Length
-            The range goes from 0 to it.
+            The end of the range, which starts at 0.
         grain : int
-            How much of it is worth a thread.
+            The minimum work for a thread.
         write : callable
             ``write(call, start, stop)`` writes the work of a part: into another call of the same
             arrays and sizes, but without scratch memory of this one.
@@ -340,7 +339,7 @@ class KernelCall:
         self.module.add(self.function)
 
     def threads(self, s: Section) -> Name:
-        """How many threads a step may use."""
+        """The number of threads that a call may use."""
         if self._steps.threads:
             return str(self._steps.threads)
         return s.value(f"call i64 {self._of_runtime('wengert_get_threads', 'i64', [])}()")
@@ -348,12 +347,12 @@ class KernelCall:
     def works(self, flops: Length) -> None:
         """Record the approximate operations of a call of BLAS or LAPACK.
 
-        By the most of them the step has more than one thread, or one only.
+        The maximum of them decides whether the call uses several threads.
         """
         self._flops = self._flops + flops
 
     def _limited(self) -> bool:
-        """Write how many threads BLAS may use, where that is not one anyway."""
+        """Emit the limit on BLAS threads; not needed if BLAS uses one thread anyway."""
         if isinstance(self._flops, int) and self._flops < thresholds.blas_single_thread_flops:
             return False
         asked = self._of_runtime("wengert_get_threads", "i64", [])
@@ -386,9 +385,9 @@ class KernelCall:
 class Kernel(NamedTuple):
     """A kernel of the registry.
 
-    write : ``write(call)`` writes the step.
-    strided : whether operands may come with any strides; if not, they have to be C-contiguous.
-    serves : ``serves(node)``: whether it can take this node.
+    write : ``write(call)`` emits the kernel.
+    strided : whether operands may have any strides; if not, they must be C-contiguous.
+    serves : ``serves(node)``: whether the kernel supports this node.
     spares : whether it is passed the option "unused": the results that need not be computed.
     """
 

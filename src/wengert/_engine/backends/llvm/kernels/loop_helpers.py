@@ -1,7 +1,7 @@
 """Helpers of kernels: loads and stores of elements, loops and copies.
 
     place, read, write    an element of an array
-    moved                 a lane, for what is computed from it in a nested section
+    moved                 a lane, for computations in a nested section
     nest                  loops over all indices of a shape
     copy, clear           whole arrays, with another layout and dtype
 
@@ -24,7 +24,7 @@ from ..ir.simd_value import ComplexLane, Lane
 from .kernel_call import ArrayPointer, KernelCall
 from .transpose import transposer
 
-_TILE = 8  # elements each way: a column of a square is in eight cache lines
+_TILE = 8  # elements in each direction: a column of a square is in eight cache lines
 
 
 # ---- elements ----------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def write(s: Section, pointer: Name, value: Any) -> None:
 
 
 def moved(s: Section, value: Any) -> Any:
-    """A lane as one of a nested section: what is computed from it is emitted there."""
+    """A lane of a nested section, so that computations with it are emitted there."""
     if type(value) is ComplexLane:
         real, imag = moved(s, value.real), moved(s, value.imag)
         return ComplexLane(value.language, real, imag, value.dtype)

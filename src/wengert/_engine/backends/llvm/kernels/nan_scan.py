@@ -1,8 +1,8 @@
 """NaN scan: whether an array has a NaN, in vectors.
 
-A product with strong zeros is computed as any other, and scanned once: if there is no NaN, it is
-right.  The scan takes some hundredths of the time of the product; element by element it took nearly
-as long as the product itself.
+A product with strong zeros is computed like any other, and scanned once: without NaN it is correct.
+The scan takes some hundredths of the time of the product; element by element it took nearly as long
+as the product itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AT_ONCE = 4  # vectors: a test of two needs one instruction
 
 
 def any_of(call: KernelCall, s: Section, array: ArrayPointer) -> Name:
-    """The i1 that says whether an array in C order has a NaN, in whatever part."""
+    """Whether an array in C order contains NaN in any part, an i1."""
     part = part_of(array.dtype)
     count = s.times(call.number(size_of(array)), "2" if array.dtype.kind == "c" else "1")
     function = _searcher(call.module, part)

@@ -1,6 +1,6 @@
-"""Parallel tasks: a part of a kernel, as the thread pool calls it.
+"""Parallel tasks: parts of a kernel, called by the thread pool.
 
-`KernelCall.in_parts` stores what its parts are passed, addresses and sizes, in a frame, and the
+`KernelCall.in_parts` stores the arguments of its parts, addresses and sizes, in a frame, and the
 thread pool passes the address of that frame to each part.
 
     called_by_team    the function that loads the arguments of a part from a frame, and calls it

@@ -5,8 +5,8 @@
     setitem          an array with elements replaced; of several writes to one element the last wins
     scatter_along    zeros, with t added at positions along one axis
 
-All are loops over what is written, in C order, as in NumPy.  A position is checked before it is
-written to; one that is out of range ends the kernel.  Contiguous elements behind the index arrays,
+All are loops over the written values, in C order, as in NumPy.  A position is checked before it is
+written to; the kernel fails if one is out of range.  Contiguous elements after the index arrays,
 such as rows of a table, are written in vectors.
 """
 
@@ -28,11 +28,11 @@ from ..ir.scalar_language import Language
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, nest, offset, read, size_of, write
 
-_BYTES = 64  # written at a time
+_BYTES = 64  # per store
 
 
 class ScatterLoop(NamedTuple):
-    """A loop over what is written: how far, and the steps in the array and in the value."""
+    """A loop over the written values: its length, and the strides of the array and the value."""
 
     length: Length
     step: Length
@@ -40,7 +40,7 @@ class ScatterLoop(NamedTuple):
 
 
 class Along(NamedTuple):
-    """An index array: its steps for each loop; length and stride of the axis it points into."""
+    """An index array: its stride in each loop; length and stride of the axis that it indexes."""
 
     array: ArrayPointer
     steps: tuple[Length, ...]
@@ -73,7 +73,7 @@ def scatter(call: KernelCall) -> None:
 
 @kernel("setitem", strided=True, serves=_is_whole)
 def setitem(call: KernelCall) -> None:
-    """A copy of x, with v written into it; in place if x is in the memory of the result."""
+    """A copy of x with v stored into it; in place if x has the memory of the result."""
     x, v, *arrays = call.operands
     (z,) = call.results
     apart = call.section.value(f"icmp ne ptr {x.pointer}, {z.pointer}")

@@ -69,7 +69,7 @@ class SimdMatrix:
         s.write(f"store {self._kind} {wide.name}, ptr {place}, align {self._align}")
 
     def put_where(self, s: Section, flag: Any, value: Any, i: Index = 0, j: Index = 0) -> None:
-        """Store an element in the lanes in which a flag holds."""
+        """Store an element in the lanes where a flag is true."""
         old = self.get(s, i, j)
         self.put(s, self.language.select(flag, self.language.cast(value, self.dtype), old), i, j)
 
@@ -92,9 +92,9 @@ def each(
 
 @contextmanager
 def until(s: Section, limit: int) -> Iterator[tuple[Section, Any]]:
-    """A loop of at most `limit` iterations, and the function that exits it if an i1 holds.
+    """A loop of at most `limit` iterations, and a function that exits it if a condition holds.
 
-    There may be one exit only; what is written to the section afterwards follows it.
+    There may be only one exit; code emitted into the section later comes after it.
     """
     n = s.function.number()
 

@@ -20,7 +20,7 @@ from .scatter import at_index
 
 @kernel("writes", strided=True)
 def writes(call: KernelCall) -> None:
-    """A copy of the first operand, or zeros, into which the others are written in their order."""
+    """A copy of the first operand, or zeros, into which the others are stored in order."""
     (z,) = call.results
     values = list(call.operands)
     if call.params["from_zero"]:

@@ -69,7 +69,7 @@ class Vectors:
         self._write(s, pointer, value, [k < count for k in range(self.width)])
 
     def _spaced(self, step: int, count: int) -> list[bool]:
-        """The lanes from the first to the last of so many elements that are `step` apart."""
+        """A number of lanes from elements that are `step` apart."""
         return [k <= (count - 1) * step for k in range(self.width * step)]
 
     def every(self, s: Section, pointer: Name, step: int, count: int) -> Name:
@@ -84,7 +84,7 @@ class Vectors:
         )
 
     def add_to_every(self, s: Section, pointer: Name, step: int, value: Name, count: int) -> None:
-        """Add the lanes of a vector to every so manyth element."""
+        """Add the lanes of a vector to elements that are `step` apart."""
         if step == 1:
             total = s.value(f"fadd {self.kind} {self.load(s, pointer, count)}, {value}")
             self.store(s, pointer, total, count)
@@ -168,7 +168,7 @@ class Vectors:
     ) -> None:
         """Write ``write(section, first, count)`` for each vector of a row.
 
-        `weight` says how much text that is: of much there is one copy, in a loop.
+        `weight` is the amount of text: if it is large, there is one copy, in a loop.
         """
         whole, rest = divmod(length, self.width)
         if whole <= 1 or (

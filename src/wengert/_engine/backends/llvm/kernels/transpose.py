@@ -14,7 +14,7 @@ from ..ir.llvm_types import of_width
 
 
 def transposer(module: ModuleBuilder, size: int) -> str:
-    """The function for elements of so many bytes: to[i, j] = of[j, i].
+    """The function for elements of a given size in bytes: to[i, j] = of[j, i].
 
     Its arguments are to, of, the lengths of i and j, and the distances of rows of to and of of.
     """
@@ -64,7 +64,7 @@ def _square(s: Section, kind: str, width: int, i: Name, j: Name) -> None:
 def _swapped(
     s: Section, vector: str, width: int, distance: int, x: Name, y: Name
 ) -> tuple[Name, Name]:
-    """Two rows, of which each has got half of the other's elements."""
+    """Exchange halves of two rows."""
     low = [width + k - distance if k & distance else k for k in range(width)]
     high = [width + k if k & distance else k + distance for k in range(width)]
     found = []

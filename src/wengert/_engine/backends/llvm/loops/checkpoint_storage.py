@@ -2,11 +2,11 @@
 
 The forward pass of a loop stores some of its states (`CheckpointWriter`), from which the backward
 pass starts (loops/checkpointed_reverse.py).  Which ones is decided at run time, by the functions of
-control_flow/checkpoint_schedule.py, which are traced to native code: row k of the storage has the
-state of the k-th step that they choose.
+control_flow/checkpoint_schedule.py, which are traced to native code: row k of the storage contains
+the state of the k-th step that they choose.
 
     schedule_call, scheduled    calls of the schedule
-    CheckpointLayout            where the parts of a state are
+    CheckpointLayout            the addresses of the parts of a state
     CheckpointWriter            the stores of a forward pass
 """
 
@@ -37,9 +37,9 @@ _ENDLESS = 1 << 62
 
 @functools.cache
 def _traced(name: str) -> str:
-    """A function of the schedule as LLVM text, with i64 arguments and result.
+    """A function of the schedule as LLVM IR, with i64 arguments and result.
 
-    Calls preserve registers, in which the loops around them carry values.
+    Its calling convention preserves registers, because loops keep carried values in them.
     """
     module = ModuleBuilder()
     inline = "alwaysinline" if name == "reverses_next" else "noinline"
@@ -74,7 +74,7 @@ def schedule_call(
     slots: str | int,
     block: str | int,
 ) -> str:
-    """The i64 result of a function of the schedule."""
+    """Call a function of the schedule; returns its i64 result."""
     module.include({f"schedule.{name}": _traced(name)})
     operands = f"i64 {length}, i64 {slots}, i64 {block}"
     return section.value(f"call preserve_allcc i64 @schedule.{name}({operands})")
@@ -83,7 +83,7 @@ def schedule_call(
 def scheduled(
     module: ModuleBuilder, section: Section, length: str, slots: str | int, block: str | int
 ) -> tuple[str, str]:
-    """How many steps to take in an interval, and an i1: whether a block is reversed then."""
+    """The number of steps to take in an interval, and whether to reverse a block then (an i1)."""
     numbers = (module, section, length, slots, block)
     steps = schedule_call("advance", *numbers)
     reverses = schedule_call("reverses_next", *numbers)
@@ -91,14 +91,14 @@ def scheduled(
 
 
 class CheckpointLayout:
-    """The layout of the parts of a state in rows of bytes.
+    """The layout of states in rows of bytes.
 
     Parameters
     ----------
     base : str
         The address of the first row.
     parts : sequence of Expr
-        What is carried.
+        The carried values.
     """
 
     def __init__(self, routine: FunctionCodegen, base: str, parts: Sequence[Expr]) -> None:
@@ -117,9 +117,9 @@ class CheckpointLayout:
             for offset in self._offsets
         ]
 
-    def copy(self, section: Section, to: Sequence[str], of: Sequence[str]) -> None:
+    def copy(self, section: Section, target: Sequence[str], source: Sequence[str]) -> None:
         """Copy a state."""
-        for a, b, n in zip(to, of, self._sizes, strict=True):
+        for a, b, n in zip(target, source, self._sizes, strict=True):
             section.copy_bytes(a, b, n)
 
 
@@ -129,15 +129,15 @@ class CheckpointWriter:
     Parameters
     ----------
     params : mapping
-        Of the loop: its slots and the length of a block.
+        The parameters of the loop: its slots and the length of a block.
     state : sequence of Expr
-        What the loop carries.
+        The carried values.
     section : Section
         Before the loop.
     base : str
         The address of the first row.
     count : str or None
-        The number of steps, if it is known.
+        The number of steps, if known.
     """
 
     def __init__(
@@ -151,31 +151,31 @@ class CheckpointWriter:
     ) -> None:
         self.slots, self.block, self.count = params["slots"], params["block"], count
         self.layout = CheckpointLayout(routine, base, state)
-        self._held, self._next, self._distance = (routine.function.slot("i64") for _ in range(3))
-        for slot, value in ((self._held, 0), (self._next, 0), (self._distance, self.block)):
+        self._stored, self._next, self._distance = (routine.function.slot("i64") for _ in range(3))
+        for slot, value in ((self._stored, 0), (self._next, 0), (self._distance, self.block)):
             section.write(f"store i64 {value}, ptr {slot}")
 
     def visit(self, section: Section, k: str, state: Sequence[str]) -> None:
-        """Before step number k: store the state if it is a checkpoint."""
+        """Before step k: store the state if it is a checkpoint."""
         is_due = section.value(f"icmp eq i64 {k}, {section.value(f'load i64, ptr {self._next}')}")
         with section.when(is_due) as due:
             if self.count is None:
                 self._visit_by_distance(due, k, state)
             else:
-                held = self._keep(due, state)
-                self._plan(due, k, held)
+                stored = self._keep(due, state)
+                self._plan(due, k, stored)
 
     def _keep(self, section: Section, state: Sequence[str]) -> str:
-        held = section.value(f"load i64, ptr {self._held}")
-        self.layout.copy(section, self.layout.row(section, held), state)
-        more = section.value(f"add i64 {held}, 1")
-        section.write(f"store i64 {more}, ptr {self._held}")
-        return more
+        stored = section.value(f"load i64, ptr {self._stored}")
+        self.layout.copy(section, self.layout.row(section, stored), state)
+        count = section.value(f"add i64 {stored}, 1")
+        section.write(f"store i64 {count}, ptr {self._stored}")
+        return count
 
-    def _plan(self, section: Section, k: str, held: str) -> None:
+    def _plan(self, section: Section, k: str, stored: str) -> None:
         """Set the step of the next checkpoint, in a loop of known length."""
         rest = section.value(f"sub i64 {self.count}, {k}")
-        left = section.value(f"sub i64 {self.slots + 1}, {held}")
+        left = section.value(f"sub i64 {self.slots + 1}, {stored}")
         module = self.layout.routine.module
         steps, is_last = scheduled(module, section, rest, left, self.block)
         following = section.value(f"add i64 {k}, {steps}")
@@ -184,22 +184,22 @@ class CheckpointWriter:
 
     def _visit_by_distance(self, section: Section, k: str, state: Sequence[str]) -> None:
         """For loops of unknown length: when the storage is full, drop every second checkpoint."""
-        held = section.value(f"load i64, ptr {self._held}")
-        is_full = section.value(f"icmp eq i64 {held}, {self.slots}")
+        stored = section.value(f"load i64, ptr {self._stored}")
+        is_full = section.value(f"icmp eq i64 {stored}, {self.slots}")
         with section.when(is_full) as full:
             half = (self.slots + 1) // 2
             with full.loop("1", str(half)) as (inner, j):
                 twice = inner.value(f"mul i64 {j}, 2")
-                to, of = self.layout.row(inner, j), self.layout.row(inner, twice)
-                self.layout.copy(inner, to, of)
+                target, source = self.layout.row(inner, j), self.layout.row(inner, twice)
+                self.layout.copy(inner, target, source)
             distance = full.value(f"load i64, ptr {self._distance}")
             distance = full.value(f"mul i64 {distance}, 2")
             full.write(f"store i64 {distance}, ptr {self._distance}")
-            full.write(f"store i64 {half}, ptr {self._held}")
+            full.write(f"store i64 {half}, ptr {self._stored}")
             full.write(f"store i64 {full.value(f'mul i64 {distance}, {half}')}, ptr {self._next}")
         following = section.value(f"load i64, ptr {self._next}")
-        still = section.value(f"icmp eq i64 {k}, {following}")
-        with section.when(still) as due:
+        is_due = section.value(f"icmp eq i64 {k}, {following}")
+        with section.when(is_due) as due:
             self._keep(due, state)
             distance = due.value(f"load i64, ptr {self._distance}")
             due.write(f"store i64 {due.value(f'add i64 {k}, {distance}')}, ptr {self._next}")

@@ -1,7 +1,7 @@
 """The backward pass of a loop that stores a few states and recomputes the others, in native code.
 
 It starts with the checkpoints of the forward pass (loops/checkpoint_storage.py), and replaces those
-that it no longer needs.  The schedule is computed at run time, by
+that it no longer needs.  The schedule is computed at run time by
 control_flow/checkpoint_schedule.py: a stack of intervals of steps, each with its first step and the
 step after its last.  The state before interval k is in row k.
 
@@ -32,7 +32,7 @@ class CheckpointedReverse:
     Parameters
     ----------
     step : Expr
-        Of the plan.
+        The opaque call in the schedule.
     """
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
@@ -48,9 +48,9 @@ class CheckpointedReverse:
         inputs = self.step.plan.inputs
         self.state = inputs[self.fixed : self.fixed + params["carried"]]
         self.sizes = [bytes_of(x) for x in self.state]
-        place = params["counted"] + len(self.step.plan.inputs)
-        self.snapshots = owner_of(step.operands[place])
-        self.line = step
+        index = params["counted"] + len(self.step.plan.inputs)
+        self.snapshots = owner_of(step.operands[index])
+        self.call = step
         self._offsets: dict[LoopBody, Length] = {}
 
     def place(self, total: Length) -> Length:
@@ -69,7 +69,7 @@ class CheckpointedReverse:
         self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
 
     def work(self, body: LoopBody) -> str:
-        """The memory of a body."""
+        """The workspace of a body."""
         return self._work.get(body, "null")
 
     def run(
@@ -77,11 +77,11 @@ class CheckpointedReverse:
     ) -> None:
         """Emit the backward pass."""
         _ReverseLoop(self, routine, section, operands, parts).write()
-        routine.long = routine.long + (1 << 30)
+        routine.work_bytes = routine.work_bytes + (1 << 30)
 
 
 class _ReverseLoop:
-    """The code of one backward pass."""
+    """Emits the code of one backward pass."""
 
     def __init__(
         self,
@@ -93,9 +93,9 @@ class _ReverseLoop:
     ) -> None:
         self.of, self.routine, self.section, params = of, routine, section, of.params
         self.slots, self.block = params["slots"], params["block"]
-        given = list(operands)
+        remaining = list(operands)
         if params["counted"]:
-            number = section.value(f"load i64, ptr {given.pop(0).pointer}")
+            number = section.value(f"load i64, ptr {remaining.pop(0).pointer}")
             self.count = section.larger(number, "0")
             routine.learn(params["length"], section, self.count)
             for part in parts[params["pulled"] :]:
@@ -103,29 +103,29 @@ class _ReverseLoop:
         else:
             self.count = routine.number(params["length"])
         carried = params["carried"]
-        found = []
+        groups = []
         for n in (of.fixed, carried, params["stacked"], 1, params["more"], params["pulled"]):
-            found.append(given[:n])
-            del given[:n]
-        consts, _, self.xs, [snapshots], more, starts = found
+            groups.append(remaining[:n])
+            del remaining[:n]
+        consts, _, self.xs, [snapshots], more, starts = groups
         self.consts = [x.pointer for x in consts]
         self.more = [x.pointer for x in more]
-        self.rows = given
+        self.rows = remaining
         results = [routine.result(p).pointer for p in parts]
         pulled = params["pulled"]
         self.carried = CarriedBuffers(
             *(of.back, routine, section, [x.pointer for x in starts], results[:pulled], "true")
         )
         self.gives = list(zip(results[pulled:], parts[pulled:], strict=True))
-        known = [n for n in of.sizes if type(n) is int]
+        known_sizes = [n for n in of.sizes if type(n) is int]
         self.registers: list[str] = []
         if (
             of.step.is_straight
             and of.keep.is_straight
-            and len(known) == len(of.sizes)
-            and sum(known) <= thresholds.loop_register_bytes
+            and len(known_sizes) == len(of.sizes)
+            and sum(known_sizes) <= thresholds.loop_register_bytes
         ):
-            self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in known]
+            self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in known_sizes]
         self._allocate(snapshots.pointer)
 
     # ---- states ----------------------------------------------------------------------------------
@@ -134,11 +134,11 @@ class _ReverseLoop:
         """Allocate the states, the intervals, and the residuals of a block."""
         routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
         self.states = CheckpointLayout(routine, base, state)
-        if not ends_with(routine.plan, self.of.line, self.of.snapshots):
+        if not ends_with(routine.plan, self.of.call, self.of.snapshots):
             size = section.value(f"mul i64 {self.states.size}, {slots}")
-            mine = routine.asked_now(section, size)
-            section.copy_bytes(mine, base, size)
-            self.states = CheckpointLayout(routine, mine, state)
+            own = routine.asked_now(section, size)
+            section.copy_bytes(own, base, size)
+            self.states = CheckpointLayout(routine, own, state)
         self.between: CheckpointLayout | None = None
         if not self.registers:
             size = section.value(f"mul i64 {self.states.size}, 2")
@@ -156,12 +156,12 @@ class _ReverseLoop:
             return self.registers
         return self.between.row(section, section.value(f"and i64 {number}, 1"))
 
-    # ---- the stretches ---------------------------------------------------------------------------
+    # ---- the stack of intervals ------------------------------------------------------------------
 
     def write(self) -> None:
-        """Emit all of it."""
+        """Emit the backward pass."""
         routine, section = self.routine, self.section
-        self.listening = InterruptChecks(routine.module, section, self.of.step.is_straight)
+        self.interrupts = InterruptChecks(routine.module, section, self.of.step.is_straight)
         top = routine.function.slot("i64")
         section.write(f"store i64 -1, ptr {top}")
         some = section.value(f"icmp sgt i64 {self.count}, 0")
@@ -206,7 +206,7 @@ class _ReverseLoop:
         self.carried.finish(section)
 
     def _stored_intervals(self, section: Section, top: str) -> None:
-        """The intervals between the states that the forward pass has stored: at least one."""
+        """Push the intervals between the states stored by the forward pass: at least one."""
         routine, slots = self.routine, self.slots
         numbers = (routine.module, section, self.count, slots, self.block)
         distance = schedule_call("distance", *numbers) if self.of.params["spread"] else ""
@@ -227,8 +227,8 @@ class _ReverseLoop:
         following = inner.value(f"add i64 {start}, {steps}")
         end = inner.value(f"select i1 {is_last}, i64 {self.count}, i64 {following}")
         for base, value in ((self.begins, start), (self.ends, end)):
-            place = inner.value(f"getelementptr i64, ptr {base}, i64 {k}")
-            inner.write(f"store i64 {value}, ptr {place}")
+            address = inner.value(f"getelementptr i64, ptr {base}, i64 {k}")
+            inner.write(f"store i64 {value}, ptr {address}")
         inner.write(f"store i64 {end}, ptr {begin}")
         inner.write(f"br i1 {is_last}, label %all{n}, label %stored{n}")
         section.label(f"all{n}")
@@ -239,23 +239,23 @@ class _ReverseLoop:
     def _advance(
         self, section: Section, start: Sequence[str], begin: str, steps: str
     ) -> Sequence[str]:
-        """Take a number of steps from a state; the addresses of the new state."""
+        """Take a number of steps from a state; returns the addresses of the new state."""
         if self.registers:
             self.states.copy(section, self.registers, start)
             with section.loop("0", steps) as (inner, i):
                 k = inner.value(f"add i64 {begin}, {i}")
                 self._step(inner, self.registers, self.registers, k)
             return self.registers
-        places = [self.routine.function.slot("ptr") for _ in start]
-        for place, pointer in zip(places, start, strict=True):
-            section.write(f"store ptr {pointer}, ptr {place}")
+        slots = [self.routine.function.slot("ptr") for _ in start]
+        for slot, pointer in zip(slots, start, strict=True):
+            section.write(f"store ptr {pointer}, ptr {slot}")
         with section.loop("0", steps) as (inner, i):
-            source = [inner.value(f"load ptr, ptr {place}") for place in places]
-            goal = self._between(inner, i)
-            self._step(inner, source, goal, inner.value(f"add i64 {begin}, {i}"))
-            for place, pointer in zip(places, goal, strict=True):
-                inner.write(f"store ptr {pointer}, ptr {place}")
-        return [section.value(f"load ptr, ptr {place}") for place in places]
+            source = [inner.value(f"load ptr, ptr {slot}") for slot in slots]
+            target = self._between(inner, i)
+            self._step(inner, source, target, inner.value(f"add i64 {begin}, {i}"))
+            for slot, pointer in zip(slots, target, strict=True):
+                inner.write(f"store ptr {pointer}, ptr {slot}")
+        return [section.value(f"load ptr, ptr {slot}") for slot in slots]
 
     def _reverse_block(
         self, section: Section, state: Sequence[str], taken: str, begin: str, length: str
@@ -264,7 +264,7 @@ class _ReverseLoop:
         with section.loop("0", length) as (inner, i):
             k = inner.value(f"add i64 {begin}, {i}")
             number = inner.value(f"add i64 {taken}, {i}")
-            goal = source = self._between(inner, number)
+            target = source = self._between(inner, number)
             if not self.registers:
                 is_first = inner.value(f"icmp eq i64 {i}, 0")
                 before = self._between(inner, inner.value(f"sub i64 {number}, 1"))
@@ -272,7 +272,7 @@ class _ReverseLoop:
                     inner.value(f"select i1 {is_first}, ptr {a}, ptr {b}")
                     for a, b in zip(state, before, strict=True)
                 ]
-            self._step(inner, source, goal, k, self.kept.row(inner, i))
+            self._step(inner, source, target, k, self.kept.row(inner, i))
         last = section.value(f"sub i64 {length}, 1")
         with section.loop("0", length) as (inner, i):
             number = inner.value(f"sub i64 {last}, {i}")
@@ -291,20 +291,20 @@ class _ReverseLoop:
         self,
         section: Section,
         source: Sequence[str],
-        goal: Sequence[str],
+        target: Sequence[str],
         k: str,
         kept: Sequence[str] | None = None,
     ) -> None:
-        """Take one step from a state to the next, with residuals if there is memory for them."""
+        """Take one step from a state to the next, and store residuals if `kept` is given."""
         body = self.of.step if kept is None else self.of.keep
         routine, at = self.routine, self._at(section, k)
         rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs]
         inputs = [*self.consts, *source, *rows]
-        body.call(routine, section, inputs, [*goal, *(kept or ())], self.of.work(body))
-        routine.leave_if_not_zero(section, self.listening.ask(section, k))
+        body.call(routine, section, inputs, [*target, *(kept or ())], self.of.work(body))
+        routine.leave_if_not_zero(section, self.interrupts.ask(section, k))
 
     def _backwards(self, section: Section, number: str, k: str) -> None:
-        """Reverse one step, whose residuals are in the row of that number."""
+        """Reverse one step, whose residuals are in the row with this number."""
         routine, params = self.routine, self.of.params
         at = self._at(section, k)
         xs = [self.xs[i] for i in params["read"]]
@@ -321,4 +321,4 @@ class _ReverseLoop:
             self.of.back.work(),
         )
         self.carried.turn(section, written)
-        routine.leave_if_not_zero(section, self.listening.ask(section, k))
+        routine.leave_if_not_zero(section, self.interrupts.ask(section, k))

@@ -1,8 +1,8 @@
-"""Loops and branches in native code.
+"""Loops and conditionals in native code.
 
 A loop calls the function of its body (loops/loop_body.py) with the addresses that the step reads
-and writes.  Carried values alternate between two buffers, without copies; where a step may
-overwrite what it reads, there is one buffer; a few numbers stay in registers.
+and writes.  Carried values alternate between two buffers, without copies; if a step may overwrite
+its inputs, there is one buffer; a few numbers stay in registers.
 
     ScanCodegen, WhileCodegen, BranchCodegen    the code of each
     checkpointed_forward                        a loop that stores checkpoints for the backward pass
@@ -40,7 +40,7 @@ class LoopCodegen:
     Parameters
     ----------
     params : mapping
-        Of the node: the body, and how many of its inputs are carried and stacked.
+        The parameters of the node: the body, and how many of its inputs are carried and stacked.
     """
 
     def __init__(self, context: ProgramContext, params: Mapping[str, Any]) -> None:
@@ -50,13 +50,13 @@ class LoopCodegen:
         self.stacked = self.params.get("stacked", 0)
         self.fixed = len(body.inputs) - self.carried - self.stacked
         self.body = context.body(body, self.fixed, self.carried)
-        given = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
-        total = sum(_known_bytes(x) for x in given)
+        state = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
+        total = sum(_known_bytes(x) for x in state)
         self.in_registers = self.body.is_straight and total <= thresholds.loop_register_bytes
         self.in_place = [self.in_registers or x for x in self.body.in_place]
-        self.sizes = [bytes_of(x) for x in given]
-        self.state = given
-        self._places: list[tuple[Any, Length]] = []
+        self.sizes = [bytes_of(x) for x in state]
+        self.state = state
+        self._workspace: list[tuple[Any, Length]] = []
 
     def place(self, total: Length) -> Length:
         """Reserve workspace for the body and for carried values."""
@@ -64,23 +64,23 @@ class LoopCodegen:
         wanted += [(k, n) for k, n in enumerate(self.sizes) if not self.in_place[k]]
         for key, size in wanted:
             if type(size) is not int or size > 0:
-                self._places.append((key, total))
+                self._workspace.append((key, total))
                 total = total + (-(-size // LINE) * LINE if type(size) is int else size + LINE)
         return total
 
     def settle(self, routine: FunctionCodegen, base: str) -> None:
         """Set the address of that workspace."""
-        self.memory = {key: routine.inside(base, offset) for key, offset in self._places}
+        self.memory = {key: routine.inside(base, offset) for key, offset in self._workspace}
 
     def work(self) -> str:
-        """The memory of the body."""
+        """The workspace of the body."""
         return self.memory.get("work", "null")
 
     def outputs(self, parts: Sequence[Expr]) -> Sequence[Expr]:
-        """The results of the loop, without the checkpoints, which are the last."""
+        """The results of the loop, without the checkpoints, which are last."""
         return parts[:-1] if "loop" in self.params else parts
 
-    def leaving(
+    def checkpoint_writer(
         self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str | None
     ) -> CheckpointWriter | None:
         """The writer of checkpoints, if the loop stores any."""
@@ -108,11 +108,11 @@ class CarriedBuffers:
         self.next: list[str] = []
         for k, (source, target) in enumerate(zip(init, out, strict=True)):
             if loop.in_place[k]:
-                place = target
+                buffer = target
                 if loop.in_registers:
-                    place = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
-                section.copy_bytes(place, source, self.sizes[k])
-                self.now.append(place)
+                    buffer = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
+                section.copy_bytes(buffer, source, self.sizes[k])
+                self.now.append(buffer)
                 self.next.append("")
                 continue
             now, following = routine.function.slot("ptr"), routine.function.slot("ptr")
@@ -124,14 +124,14 @@ class CarriedBuffers:
             self.next.append(following)
 
     def read(self, section: Section) -> list[str]:
-        """The addresses a step reads from."""
+        """The addresses that a step reads from."""
         return [
             now if not following else section.value(f"load ptr, ptr {now}")
             for now, following in zip(self.now, self.next, strict=True)
         ]
 
     def written(self, section: Section) -> list[str]:
-        """The addresses a step writes to."""
+        """The addresses that a step writes to."""
         return [
             now if not following else section.value(f"load ptr, ptr {following}")
             for now, following in zip(self.now, self.next, strict=True)
@@ -144,8 +144,8 @@ class CarriedBuffers:
                 other, out = self.loop.memory.get(k, self.out[k]), self.out[k]
                 section.write(f"store ptr {written[k]}, ptr {now}")
                 is_out = section.value(f"icmp eq ptr {written[k]}, {out}")
-                place = section.value(f"select i1 {is_out}, ptr {other}, ptr {out}")
-                section.write(f"store ptr {place}, ptr {following}")
+                unused = section.value(f"select i1 {is_out}, ptr {other}, ptr {out}")
+                section.write(f"store ptr {unused}, ptr {following}")
 
     def finish(self, section: Section) -> None:
         """Copy the carried values to the results."""
@@ -161,7 +161,7 @@ class CarriedBuffers:
 
 
 class ScanCodegen(LoopCodegen):
-    """A loop whose length is known before it begins."""
+    """A loop whose length is known when it begins."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
         super().__init__(context, step.node.params)
@@ -177,7 +177,7 @@ class ScanCodegen(LoopCodegen):
             self._allocate_results(routine, section, self.outputs(parts), count)
         else:
             count = routine.number(params["length"])
-        leaving = self.leaving(routine, section, parts, count)
+        checkpoints = self.checkpoint_writer(routine, section, parts, count)
         parts = self.outputs(parts)
         first, xs = operands[: self.fixed + self.carried], operands[self.fixed + self.carried :]
         results = [routine.result(p).pointer for p in parts]
@@ -193,29 +193,29 @@ class ScanCodegen(LoopCodegen):
             for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
         ]
         last = section.value(f"sub i64 {count}, 1")
-        listening = InterruptChecks(routine.module, section, self.body.is_straight)
+        interrupts = InterruptChecks(routine.module, section, self.body.is_straight)
         with section.loop("0", count) as (inner, i):
             k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
             x_here = [moved(inner, p, k, n) for p, n in rows]
             y_here = [moved(inner, p, k, n) for p, n in gives]
             read, written = carry.read(inner), carry.written(inner)
-            if leaving is not None:
-                leaving.visit(inner, i, read)
+            if checkpoints is not None:
+                checkpoints.visit(inner, i, read)
             self.body.call(
                 routine, inner, [*consts, *read, *x_here], [*written, *y_here], self.work()
             )
             carry.turn(inner, written)
-            routine.leave_if_not_zero(inner, listening.ask(inner, i))
+            routine.leave_if_not_zero(inner, interrupts.ask(inner, i))
         carry.finish(section)
         if isinstance(params["length"], int):
-            routine.long = routine.long + params["length"] * (self.body.long + 8)
+            routine.work_bytes = routine.work_bytes + params["length"] * (self.body.work_bytes + 8)
         else:
-            routine.long = routine.long + (1 << 30)
+            routine.work_bytes = routine.work_bytes + (1 << 30)
 
     def _allocate_results(
         self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str
     ) -> None:
-        """Memory for stacked results, once their size is known."""
+        """Allocate stacked results, now that their size is known."""
         ys = parts[self.carried :]
         if not ys:
             return
@@ -225,7 +225,7 @@ class ScanCodegen(LoopCodegen):
 
 
 class WhileCodegen(LoopCodegen):
-    """A loop that ends when its condition does not hold."""
+    """A loop that ends when its condition is false."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
         super().__init__(context, step.node.params)
@@ -236,7 +236,7 @@ class WhileCodegen(LoopCodegen):
         total = super().place(total)
         size = self.condition.needs
         if type(size) is not int or size > 0:
-            self._places.append(("condition", total))
+            self._workspace.append(("condition", total))
             total = total + size + LINE
         return total
 
@@ -244,7 +244,7 @@ class WhileCodegen(LoopCodegen):
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
         """Emit the loop."""
-        leaving = self.leaving(routine, section, parts, None)
+        checkpoints = self.checkpoint_writer(routine, section, parts, None)
         parts = self.outputs(parts)
         consts = [x.pointer for x in operands[: self.fixed]]
         results = [routine.result(p).pointer for p in parts[: self.carried + 1]]
@@ -255,7 +255,7 @@ class WhileCodegen(LoopCodegen):
         section.write(f"store i64 0, ptr {steps}")
         flag = routine.function.slot("i8")
         stacks = _GrowingStacks(routine, section, parts[self.carried + 1 :])
-        listening = InterruptChecks(routine.module, section, self.body.is_straight)
+        interrupts = InterruptChecks(routine.module, section, self.body.is_straight)
         n = routine.function.number()
         section.block(f"while{n}")
         head = section.inside()
@@ -272,11 +272,11 @@ class WhileCodegen(LoopCodegen):
             routine.leave_if_not_zero(inner, inner.value(f"zext i1 {over} to i64"))
         y_here = stacks.rows(inner, count)
         read, written = carry.read(inner), carry.written(inner)
-        if leaving is not None:
-            leaving.visit(inner, count, read)
+        if checkpoints is not None:
+            checkpoints.visit(inner, count, read)
         self.body.call(routine, inner, [*consts, *read], [*written, *y_here], self.work())
         carry.turn(inner, written)
-        routine.leave_if_not_zero(inner, listening.ask(inner, count))
+        routine.leave_if_not_zero(inner, interrupts.ask(inner, count))
         following = inner.value(f"add i64 {count}, 1")
         inner.write(f"store i64 {following}, ptr {steps}")
         inner.write(f"br label %while{n}")
@@ -287,11 +287,11 @@ class WhileCodegen(LoopCodegen):
         if stacks.parts:
             routine.learn(self.params["length"], section, total)
             stacks.settle(section)
-        routine.long = routine.long + (1 << 30)
+        routine.work_bytes = routine.work_bytes + (1 << 30)
 
 
 class _GrowingStacks:
-    """Memory that grows with the steps of a loop."""
+    """Memory that grows with the number of steps of a loop."""
 
     def __init__(self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr]) -> None:
         self.routine, self.parts = routine, parts
@@ -302,11 +302,11 @@ class _GrowingStacks:
         largest = "1"
         for size in self.sizes:
             largest = section.larger(largest, size)
-        few = section.value(f"sdiv i64 {thresholds.growing_stack_bytes}, {largest}")
-        self.first = section.larger(few, "1")
+        rows = section.value(f"sdiv i64 {thresholds.growing_stack_bytes}, {largest}")
+        self.first = section.larger(rows, "1")
 
     def rows(self, section: Section, count: str) -> list[str]:
-        """The addresses of the rows of this step; their memory has been allocated."""
+        """The addresses of the rows of this step, in memory allocated as needed."""
         if not self.parts:
             return []
         routine = self.routine
@@ -316,9 +316,9 @@ class _GrowingStacks:
         full = section.value(f"icmp sge i64 {count}, {capacity}")
         with section.when(full) as more:
             twice = more.value(f"mul i64 {capacity}, 2")
-            wanted = more.larger(twice, self.first)
+            new_capacity = more.larger(twice, self.first)
             for slot, size in zip(self.slots, self.sizes, strict=True):
-                total = more.value(f"mul i64 {wanted}, {size}")
+                total = more.value(f"mul i64 {new_capacity}, {size}")
                 pointer = more.value(f"call ptr {alloc}(i64 {more.value(f'or i64 {total}, 1')})")
                 routine.leave_without(more, pointer)
                 old = more.value(f"load ptr, ptr {slot}")
@@ -326,7 +326,7 @@ class _GrowingStacks:
                 more.copy_bytes(pointer, old, used)
                 more.write(f"call void {free}(ptr {old})")
                 more.write(f"store ptr {pointer}, ptr {slot}")
-            more.write(f"store i64 {wanted}, ptr {self.capacity}")
+            more.write(f"store i64 {new_capacity}, ptr {self.capacity}")
         found = []
         for slot, size in zip(self.slots, self.sizes, strict=True):
             found.append(moved(section, section.value(f"load ptr, ptr {slot}"), count, size))
@@ -344,12 +344,12 @@ def checkpointed_forward(context: ProgramContext, step: Expr) -> LoopCodegen:
 
 
 class BranchCodegen:
-    """One of several bodies."""
+    """A conditional: one of several bodies runs."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
         self.branches = [context.body(b) for b in step.node.params["branches"]]
         self.names: tuple[str, ...] = step.node.params.get("names", ())
-        self.is_truth = step.operands[0].dtype.kind == "b"
+        self.is_bool = step.operands[0].dtype.kind == "b"
         self.which = step.operands[0].dtype
         self._offset: Length = 0
 
@@ -390,8 +390,8 @@ class BranchCodegen:
             body.call(routine, inner, inputs, outputs, self._memory[k])
             inner.write(f"br label %chosen{n}")
         section.label(f"chosen{n}")
-        routine.long = routine.long + max(
-            [b.long for b in self.branches if type(b.long) is int], default=0
+        routine.work_bytes = routine.work_bytes + max(
+            [b.work_bytes for b in self.branches if type(b.work_bytes) is int], default=0
         )
 
     def _number(self, routine: FunctionCodegen, section: Section, which: ArrayPointer) -> str:
@@ -409,7 +409,7 @@ class BranchCodegen:
 
 
 class SizedCodegen(BranchCodegen):
-    """A body with lengths that the run computes."""
+    """A body with lengths that are computed by the run."""
 
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
@@ -424,7 +424,7 @@ class SizedCodegen(BranchCodegen):
         outputs = [routine.result(p).pointer for p in parts]
         (body,) = self.branches
         body.call(routine, section, inputs, outputs, self._memory[0], known)
-        routine.long = routine.long + (1 << 10)
+        routine.work_bytes = routine.work_bytes + (1 << 10)
 
 
 def _known_bytes(expr: Expr) -> int:
@@ -433,7 +433,7 @@ def _known_bytes(expr: Expr) -> int:
 
 
 def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: np.dtype[Any]) -> str:
-    """The bytes of one row."""
+    """The size of one row in bytes."""
     return routine.number(size_of(shape[1:]) * dtype.itemsize)
 
 

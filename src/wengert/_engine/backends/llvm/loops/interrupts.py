@@ -1,12 +1,12 @@
-"""Interrupts: long loops check for Ctrl-C.
+"""Interrupts: long loops check for KeyboardInterrupt.
 
-Ctrl-C sets a flag that Python checks between its instructions, and native code does not.  So a loop
-calls CPython's `PyErr_CheckSignals`; an exception that this raises ends the run.  The call needs
-the GIL, for which a loop that runs without it may have to wait: so it is made ten times a second,
-by a clock that is read after a number of steps.
+Ctrl-C sets a flag that Python checks between its instructions, but native code does not.  So a loop
+calls CPython's `PyErr_CheckSignals`; an exception raised there ends the run.  The call needs the
+GIL, for which a loop that runs without it may have to wait: so it is made ten times a second,
+according to a clock that is read after a number of steps.
 
     InterruptChecks    the checks of one loop
-    LISTENED           the external functions that they need; `address_of` has their addresses
+    LISTENED           the external functions that they need; `address_of` returns their addresses
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ..tuning import thresholds
 
 _CLOCK = "clock_gettime"
 # A calling convention that preserves all registers, so carried values stay in them.
-_KEEPING = "preserve_allcc"
+_CALLING_CONVENTION = "preserve_allcc"
 _LOCK, _SIGNALS, _UNLOCK = "PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release"
 LISTENED = frozenset({_CLOCK, _LOCK, _SIGNALS, _UNLOCK})
-_MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, which will do as well
+_MONOTONIC = 1  # of clock_gettime on Linux; elsewhere another clock, which is good enough
 
 
 class InterruptChecks:
-    """The checks of one loop.
+    """Emits the checks of one loop.
 
     Parameters
     ----------
     section : Section
         Before the loop.
     is_light : bool
-        Whether a step takes a few instructions only.
+        Whether a step takes only a few instructions.
     """
 
     def __init__(self, module: ModuleBuilder, section: Section, is_light: bool) -> None:
@@ -47,29 +47,31 @@ class InterruptChecks:
         section.write(f"store i64 0, ptr {self._last}")
 
     def ask(self, section: Section, step: str) -> str:
-        """Check for an interrupt if it is time; a status, not zero if there is an exception."""
+        """Check for an interrupt if it is time; a status, nonzero for an exception."""
         section.write(f"store i64 0, ptr {self._status}")
         rest = section.value(f"and i64 {step}, {self._every - 1}")
         now = section.value(f"icmp eq i64 {rest}, {self._every - 1}")
         with section.when(now) as inner:
-            found = inner.value(f"call {_KEEPING} i64 {_asking(self._module)}(ptr {self._last})")
+            found = inner.value(
+                f"call {_CALLING_CONVENTION} i64 {_check_function(self._module)}(ptr {self._last})"
+            )
             inner.write(f"store i64 {found}, ptr {self._status}")
         return section.value(f"load i64, ptr {self._status}")
 
 
-def _asking(module: ModuleBuilder) -> str:
-    """The function that checks, passed the time of the last check, as ``@name``."""
+def _check_function(module: ModuleBuilder) -> str:
+    """The function that checks, given the time of the last check; returns ``@name``."""
     if "listen" not in module:
         function = Function(
-            module, "listen", [("ptr", "last")], f"{_KEEPING} i64", "noinline nounwind"
+            module, "listen", [("ptr", "last")], f"{_CALLING_CONVENTION} i64", "noinline nounwind"
         )
         body = function.body
         clock = _clock(module)
         if clock is not None:
-            _leave_if_too_early(body, clock)
-        lock = body.value(f"call i32 {_outside(module, _LOCK, 'i32', [])}()")
-        raised = body.value(f"call i32 {_outside(module, _SIGNALS, 'i32', [])}()")
-        release = _outside(module, _UNLOCK, "void", ["i32"])
+            _return_if_early(body, clock)
+        lock = body.value(f"call i32 {_external(module, _LOCK, 'i32', [])}()")
+        raised = body.value(f"call i32 {_external(module, _SIGNALS, 'i32', [])}()")
+        release = _external(module, _UNLOCK, "void", ["i32"])
         body.write(f"call void {release}(i32 {lock})")
         has = body.value(f"icmp ne i32 {raised}, 0")
         body.write(f"ret i64 {body.value(f'select i1 {has}, i64 {RAISED}, i64 0')}")
@@ -77,7 +79,7 @@ def _asking(module: ModuleBuilder) -> str:
     return "@listen"
 
 
-def _leave_if_too_early(body: Section, clock: str) -> None:
+def _return_if_early(body: Section, clock: str) -> None:
     """Return unless enough time has passed since the last check."""
     time = body.function.slot("[2 x i64]", 8)
     body.write(f"call i32 {clock}(i32 {_MONOTONIC}, ptr {time})")
@@ -100,13 +102,13 @@ def _leave_if_too_early(body: Section, clock: str) -> None:
 
 
 def _clock(module: ModuleBuilder) -> str | None:
-    """The POSIX clock; None if there is none, and only steps are counted."""
+    """The POSIX clock; None if there is none: then only steps are counted."""
     if os.name != "posix":
         return None
-    return _outside(module, _CLOCK, "i32", ["i32", "ptr"])
+    return _external(module, _CLOCK, "i32", ["i32", "ptr"])
 
 
-def _outside(module: ModuleBuilder, name: str, result: str, arguments: list[str]) -> str:
+def _external(module: ModuleBuilder, name: str, result: str, arguments: list[str]) -> str:
     module.symbols[name] = address_of(name)
     return module.declare(name, result, arguments, "nounwind")
 

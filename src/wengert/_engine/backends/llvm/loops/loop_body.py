@@ -1,7 +1,7 @@
 """The body of a loop as a function, which the loop calls in each step.
 
     LoopBody    `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
-    in_place    whether a result may be written over an input
+    in_place    whether a result may overwrite an input
 
 A body with arithmetic on a few numbers only is straight-line code (codegen/straightline.py), and
 inlined: its inputs and results stay in registers.
@@ -42,18 +42,18 @@ class LoopBody(FunctionCodegen):
     Parameters
     ----------
     name : str
-        Of the function.
+        The name of the function.
     fixed, carried : int
-        The first of the inputs that come back as the first results, and how many these are.
+        The position of the first carried input, and the number of carried values.
 
     Attributes
     ----------
     in_place : list of bool
-        For each of them whether it may be given the same address as the result.
+        Whether each carried input may have the same address as its result.
     sizes : list of str
-        The named lengths that it is given.
+        The symbolic sizes that are passed to it.
     needs : Length
-        Bytes of memory that it is given.
+        The bytes of workspace that are passed to it.
     is_straight : bool
         Whether it reads all its inputs before it writes its results, and has no loops.
     """
@@ -77,8 +77,8 @@ class LoopBody(FunctionCodegen):
         self._groups = self._grouped()
         outputs = set(self.plan.outputs)
         self._last = outputs - self._read_from_memory()
-        alone = len(self._groups) == 1 and isinstance(self._groups[0], list)
-        self.is_straight = alone and self._last == outputs
+        is_single = len(self._groups) == 1 and isinstance(self._groups[0], list)
+        self.is_straight = is_single and self._last == outputs
         arguments = [("ptr", "frame")]
         arguments += [("ptr", f"in{k}") for k in range(len(self.plan.inputs))]
         arguments += [("ptr", f"out{k}") for k in range(len(self.plan.outputs))]
@@ -126,19 +126,19 @@ class LoopBody(FunctionCodegen):
         known: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Emit a call, and return early if it fails; `known` are lengths computed by the run."""
-        given = [f"ptr {caller.frame}", *[f"ptr {x}" for x in (*inputs, *outputs, work)]]
-        given += [f"i64 {known.get(name) or caller.size(name)}" for name in self.sizes]
-        status = section.value(f"call i64 @{self.name}({', '.join(given)})")
+        arguments = [f"ptr {caller.frame}", *[f"ptr {x}" for x in (*inputs, *outputs, work)]]
+        arguments += [f"i64 {known.get(name) or caller.size(name)}" for name in self.sizes]
+        status = section.value(f"call i64 @{self.name}({', '.join(arguments)})")
         caller.leave_if_not_zero(section, status)
 
-    # ---- straight stretches ----------------------------------------------------------------------
+    # ---- straight-line code ----------------------------------------------------------------------
 
     def _grouped(self) -> list[Any]:
-        """The stages; those without loops that follow each other as lists."""
+        """The stages; consecutive ones without loops are grouped in lists."""
         groups: list[Any] = []
         for stage in self.plan.stages:
             if self._is_straight(stage):
-                if groups and isinstance(groups[-1], list) and self._goes_on(groups[-1], stage):
+                if groups and isinstance(groups[-1], list) and self._can_join(groups[-1], stage):
                     groups[-1].append(stage)
                 else:
                     groups.append([stage])
@@ -156,21 +156,21 @@ class LoopBody(FunctionCodegen):
                 self._choices[stage] = branches
         return stage in self._choices
 
-    def _goes_on(self, group: list[Any], stage: FusedLoops | Expr) -> bool:
-        """Whether a stage may join straight-line code: it reads no memory after a branch."""
-        both = [*group, stage]
-        if not any(x in self._choices for x in both):
+    def _can_join(self, group: list[Any], stage: FusedLoops | Expr) -> bool:
+        """Whether a stage can join straight-line code: it reads no memory after a branch."""
+        stages = [*group, stage]
+        if not any(x in self._choices for x in stages):
             return True
-        fused = [x for x in both if isinstance(x, FusedLoops)]
+        fused = [x for x in stages if isinstance(x, FusedLoops)]
         found = [x for fused in fused for x in read_anywhere(self.plan, fused)]
         return all(isinstance(x.rule, Stored) for x in found)
 
     def is_written_out(self, stage: Expr) -> bool:
-        """Whether a branch is part of straight-line code."""
+        """Whether a conditional is part of straight-line code."""
         return stage in self._choices
 
     def _read_from_memory(self) -> set[Expr]:
-        """Expressions that are read at positions unknown when compiling."""
+        """Expressions that are read at positions unknown at compile time."""
         found: set[Expr] = set()
         for stage in self.plan.stages:
             for root in roots_of(stage):
@@ -179,7 +179,7 @@ class LoopBody(FunctionCodegen):
         return found
 
     def run_stages(self, body: Section) -> None:
-        """One stage after the other, those without loops together."""
+        """Emit the stages in order, consecutive ones without loops together."""
         for k, group in enumerate(self._groups):
             if isinstance(group, list):
                 self._run_straight(body, group, self._needed_outside(k))
@@ -210,7 +210,7 @@ class LoopBody(FunctionCodegen):
 
 
 def _learned(plan: Schedule) -> frozenset[str]:
-    """The lengths that loops of the plan determine at run time."""
+    """The lengths that loops of the schedule determine at run time."""
     lengths = []
     for stage in plan.stages:
         if isinstance(stage, Expr) and stage.node.op.kind == "control":
@@ -225,20 +225,20 @@ def _read_by(plan: Schedule, stage: FusedLoops | Expr) -> set[Expr]:
 
 
 def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
-    """The expression that may overwrite an input, so that a result is in its memory; or None.
+    """The expressions written over an input, so that a result is in its memory; None if not valid.
 
-    A result may be the last of several writes into an array.  All that is read of what is written
-    over has to be read before: in earlier stages, or, element by element, by the stage that writes.
+    A result may be the last of several writes into an array.  All reads of an overwritten array
+    must come before: in earlier stages, or, element by element, in the stage that writes.
 
     Returns
     -------
     list of Expr, or None
-        What is made between the input and the result.
+        The intermediate results between the input and the result.
     """
     found = [result]
     while True:
         stage = plan.stages[plan.position_of(found[-1])]
-        source = None if isinstance(stage, FusedLoops) else _written_over(stage)
+        source = None if isinstance(stage, FusedLoops) else _overwritten_operand(stage)
         if (
             source is None
             or source is given
@@ -255,7 +255,7 @@ def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
 
 
 def _is_read_before(plan: Schedule, source: Expr, result: Expr) -> bool:
-    """Whether all that is read of one expression is read before it is written over."""
+    """Whether all reads of an expression come before it is overwritten."""
     last = plan.position_of(result)
     for k, stage in enumerate(plan.stages):
         if source not in _read_by(plan, stage):
@@ -267,8 +267,8 @@ def _is_read_before(plan: Schedule, source: Expr, result: Expr) -> bool:
     return True
 
 
-def _written_over(stage: Expr) -> Expr | None:
-    """The operand that a step may write over."""
+def _overwritten_operand(stage: Expr) -> Expr | None:
+    """The operand that a call may overwrite."""
     rule: Any = stage.rule
     if stage.node.op.name == "setitem":
         return stage.operands[0]
@@ -288,15 +288,15 @@ def _reads_as_it_writes(
                     return False
         return not isinstance(result.rule, Gather)
     rule: Any = stage.rule
-    place = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
-    if stage.operands[place] is not given or result.operands != (stage,):
+    index = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
+    if stage.operands[index] is not given or result.operands != (stage,):
         return False
-    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != place):
+    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != index):
         return False
-    return place == 0 or bool(rule.options)
+    return index == 0 or bool(rule.options)
 
 
 def _owners(x: Expr) -> set[Expr]:
-    """Whose memory an operand of a step may be."""
+    """The expressions whose memory an operand of a call may be."""
     view = strided_view(x)
     return {owner_of(x)} if view is None else {owner_of(x), view[0]}

@@ -9,12 +9,12 @@ views                 reshape, transpose, slices, flips
 selection             concatenate, stack, roll: the operand depends on the index
 indexing              x[index] and x[index] = v
 gathers               elements at indices from other arrays
-one_hot               one element per row, selected or stored
+one_hot               one element per row, read or written
 scatter_chains        several stores into one array
 reductions            sums, extremes, norms, log-sum-exp
 softmax               softmax and its logarithm
 small_products        products that are loops: outer products, dot of vectors, small matrices
-determinant_2x2       determinants of two rows, in single precision of three
+determinant_2x2       determinants of 2x2 matrices, and of 3x3 in single precision
 shared_factorization  inverse and determinant of one matrix, with one factorization
 rounding              rounding to decimals; modf, frexp
 special_functions     families of special functions

@@ -2,9 +2,9 @@
 
     composed    the graph of these operations
 
-What LAPACK has no routine for is often one or two of its routines and arithmetic around them: the
-polar factor is a singular value decomposition and a product.  Such an operation defines itself by
-others (`Op.compose`), which are traced here for the shapes of the node.
+Operations without a LAPACK routine can often be computed by one or two routines and arithmetic: the
+polar factor is a singular value decomposition and a product.  Such an operation is defined by other
+operations (`Op.compose`), which are traced here for the shapes of the node.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _NotDecomposable(Exception):
 def composed(node: Node) -> BaseGraph | None:
     """The graph that defines a node; None if its operation has no definition for these operands.
 
-    None, too, where the list would give other shapes or dtypes than the operation.
+    None also if the graph would have other shapes or dtypes than the operation.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def composed(node: Node) -> BaseGraph | None:
 
     try:
         inside = closed(fun, [a.spec for a in node.inputs], node.op.name, hoist=False)
-    except (_NotDecomposable, TracedBranchError, DtypeError):  # or a size is a name, or float16
+    except (_NotDecomposable, TracedBranchError, DtypeError):  # or a symbolic size, or float16
         return None
     body = _with_constants(inside.body, inside.captured)
     specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)

@@ -3,7 +3,7 @@
     det               also of 3x3 matrices in single precision
     det_derivative    the cofactors of 2x2 matrices
 
-For small matrices reading memory takes all the time.  The results of a kernel call, and the
+For small matrices memory accesses take all the time.  The results of a kernel call, and the
 cofactors in a gradient, are stored and read again; expressions are computed where they are used.
 Larger determinants are kernels (kernels/linalg/determinants.py).
 """
@@ -32,24 +32,24 @@ def _has_two_rows(node: Node) -> bool:
 
 
 def _minor(s: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """a d - b c, to one and a half units in the last place (W. Kahan)."""
+    """a d - b c with an error of at most 1.5 ulp (W. Kahan)."""
     product = b * c
-    lost = s.fma(b, c, -product)
-    return s.fma(a, d, -product) - lost
+    rounding_error = s.fma(b, c, -product)
+    return s.fma(a, d, -product) - rounding_error
 
 
 def _determinant(s: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    if a.dtype == F32:  # in double precision nothing is lost, and nothing is too large
+    if a.dtype == F32:  # exact products, and no overflow, in double precision
         a, b, c, d = (s.cast(x, F64) for x in (a, b, c, d))
         return a * d - b * c
     value = _minor(s, a, b, c, d)
-    # both products may be infinite, and their difference not
+    # both products may overflow while their difference does not
     small = _minor(s, a * _DOWN, b * _DOWN, c * _DOWN, d * _DOWN)
     return s.where(s.isnan(value), small * _UP * _UP, value)
 
 
 def _of_three(s: Any, *xs: Any) -> Any:
-    a, b, c, d, e, f, g, h, i = (s.cast(x, F64) for x in xs)  # where nothing is too large
+    a, b, c, d, e, f, g, h, i = (s.cast(x, F64) for x in xs)  # no overflow in double precision
     return a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
 
 

@@ -2,8 +2,8 @@
 
 The loop that NumPy's ufunc would choose determines the dtype of the computation.  For
 floating-point numbers the body of the operation is compiled; for integers and complex numbers the
-language has NumPy's ufuncs themselves (vector_math/integer_ops.py, vector_math/complex/), because
-a body may take a detour through floating point.
+language implements NumPy's ufuncs themselves (vector_math/integer_ops.py, vector_math/complex/),
+because a body may use floating-point arithmetic.
 """
 
 from __future__ import annotations
@@ -53,9 +53,16 @@ def elementwise(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
     if lowering is None:
         rule = _rule(node, operands)
     else:
-        met = [(a.dtype, a.weak) for a in [x.spec for x in node.inputs]]
-        known = tuple([x.op is CONSTANT for x in node.inputs])
-        key = (node.op, spec.dtype, _may_exceed(node), known, *met, *[x.dtype for x in operands])
+        operand_types = [(a.dtype, a.weak) for a in [x.spec for x in node.inputs]]
+        are_constant = tuple([x.op is CONSTANT for x in node.inputs])
+        key = (
+            node.op,
+            spec.dtype,
+            _may_exceed(node),
+            are_constant,
+            *operand_types,
+            *[x.dtype for x in operands],
+        )
         rule = lowering.rules.get(key)
         if rule is None:
             rule = lowering.rules[key] = _rule(node, operands)
@@ -69,20 +76,20 @@ def _rule(node: Node, operands: Sequence[Expr]) -> Any:
     body = getattr(op, "body", None)
     ufunc = getattr(op, "ufunc", None)
     if not isinstance(ufunc, np.ufunc) or getattr(np, ufunc.__name__, None) is not ufunc:
-        ufunc = None  # of another library: the body is compiled
+        ufunc = None  # not a ufunc of NumPy: the body is compiled
     work = 0
     if body is None and ufunc is None:
         return NotImplemented
     if ufunc is None and _is_leaf(op) and node.spec.dtype.kind == "f" and not _is_complex(operands):
         combine = functools.partial(_by_leaf, op.name, node.spec.dtype)
     elif ufunc is None:
-        meeting = _meeting(node)
-        pairs = zip(operands, meeting, strict=True)
+        dtypes = _dtypes_of(node)
+        pairs = zip(operands, dtypes, strict=True)
         found = work_of(body, tuple(x.dtype if d is None else d for x, d in pairs))
         if found is None:
             return NotImplemented
         work = found
-        combine = functools.partial(_composed, body, meeting)
+        combine = functools.partial(_composed, body, dtypes)
     else:
         classes = tuple(map(_class_of, node.inputs))
         if all(a.spec.weak for a in node.inputs):  # NumPy compares Python integers as objects
@@ -106,24 +113,26 @@ def _rule(node: Node, operands: Sequence[Expr]) -> Any:
             combine = functools.partial(_in_loop, body, loop)
         limits = _limits(node, loop)
         if limits:
-            combine = functools.partial(_within, limits, combine)
+            combine = functools.partial(_checked, limits, combine)
     weight = 1 if op.cost is None else op.cost.weight
     return Map(op.name, combine, weight + work)
 
 
 def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
-    """Which operands may be integers that NumPy refuses, with the least and the largest allowed.
+    """The integer operands that NumPy would reject outside of a range, with that range.
 
-    Python integers that are fed, where the loop is of a narrower dtype, and exponents of whole
-    numbers. Constants have been checked when the node was made (core/integer_range.py).
+    These are Python integers passed at run time if the loop has a narrower dtype, and exponents of
+    integers.  Constants were checked when the node was made (core/integer_range.py).
     """
     found = []
     if any(d.kind not in "iub" for d in loop) or _may_exceed(node):
         return []
     for k, (a, dtype) in enumerate(zip(node.inputs, loop, strict=True)):
         exponent = k == 1 and node.op.name == "power" and dtype.kind == "i"
-        fed = a.spec.weak and a.op is not CONSTANT and a.spec.dtype == I64 and dtype.kind in "iu"
-        if fed and dtype != I64:
+        at_run_time = (
+            a.spec.weak and a.op is not CONSTANT and a.spec.dtype == I64 and dtype.kind in "iu"
+        )
+        if at_run_time and dtype != I64:
             info = np.iinfo(dtype)
             found.append((k, 0 if exponent else int(info.min), min(int(info.max), 2**63 - 1)))
         elif exponent and a.spec.dtype.kind == "i" and not (a.op is CONSTANT and a.spec.weak):
@@ -131,8 +140,8 @@ def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
     return found
 
 
-def _within(limits: Sequence[Any], combine: Any, language: Any, *lanes: Any) -> Any:
-    """The element; the run ends where integers are out of range, and the interpreter raises."""
+def _checked(limits: Sequence[Any], combine: Any, language: Any, *lanes: Any) -> Any:
+    """The element; the run fails if integers are out of range, and the interpreter raises."""
     if language.reader is not None:
         at, mask = language.reader
         for k, low, high in limits:
@@ -146,9 +155,9 @@ def _within(limits: Sequence[Any], combine: Any, language: Any, *lanes: Any) -> 
 
 
 def _may_exceed(node: Node) -> bool:
-    """Whether small integers are compared with a Python number that their dtype may not hold.
+    """Whether small integers are compared with a Python integer that their dtype may not hold.
 
-    NumPy compares by what the numbers are worth, in any other operation it refuses such a number.
+    NumPy compares the values; in other operations it rejects such an integer.
     """
     if node.spec.dtype.kind != "b" or len(node.inputs) != 2 or node.op.name not in _COMPARISONS:
         return False
@@ -163,7 +172,7 @@ def _may_exceed(node: Node) -> bool:
 
 
 def _is_leaf(op: Elementwise) -> bool:
-    """Whether an operation is a vector function of ours, and not only has the name of one."""
+    """Whether an operation is a vector function of wengert, and not only named like one."""
     return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
 
 
@@ -172,7 +181,7 @@ def _is_complex(operands: Sequence[Expr]) -> bool:
 
 
 def _by_leaf(name: str, dtype: np.dtype[Any], language: ScalarLanguage, *lanes: Any) -> Any:
-    """A leaf of our own for the whole operation."""
+    """A vector function for the whole operation."""
     wide = F32 if dtype == F16 else dtype
     return call_leaf(language, name, wide, [language.cast(x, wide) for x in lanes])
 
@@ -192,8 +201,8 @@ def _in_loop(body: Any, loop: Sequence[Any], language: Any, *lanes: Any) -> Any:
     return body(language, *[language.cast(x, F32) if x.dtype == F16 else x for x in lanes])
 
 
-def _meeting(node: Node) -> list[Any]:
-    """For each operand the dtype it is computed in, None where it keeps its own."""
+def _dtypes_of(node: Node) -> list[Any]:
+    """The dtype in which each operand is computed; None for its own."""
     specs = [a.spec for a in node.inputs]
     if node.op.name == "where":
         return [None, node.spec.dtype, node.spec.dtype]
@@ -205,7 +214,7 @@ def _meeting(node: Node) -> list[Any]:
 
 
 def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> Any:
-    """A body without a ufunc."""
+    """The body of an operation without a ufunc."""
     cast = [x if d is None else language.cast(x, d) for x, d in zip(lanes, dtypes, strict=True)]
     return body(language, *cast)
 

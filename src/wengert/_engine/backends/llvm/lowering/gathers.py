@@ -1,13 +1,13 @@
 """Gathers: elements whose position in an array is given by other arrays.
 
     RowGather    one axis of the array: its position is an element of an index array
-    Gather       an element, with some axes indexed by `RowGather` and the others known
-    known        an index array whose positions are an affine form known when compiling
+    Gather       an element, with some axes indexed by `RowGather` and the others affine
+    known        an index array whose positions are an affine expression at compile time
 
-The array has to be in memory, or be a view of an array in memory.  Positions are checked before
-anything is read: negative ones count from the end, and one out of range ends the run, after which
-the interpreter raises NumPy's error.  Where the position along the vectorized axis is known (rows
-of a table, say), neighboring elements are loaded together.
+The array must be in memory, or be a view of an array in memory.  Positions are checked before
+anything is read: negative ones count from the end; if one is out of range the run fails, and the
+interpreter raises NumPy's error.  If the position along the vectorized axis is affine (rows of a
+table, for example), neighboring elements are loaded together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RowGather(NamedTuple):
     """The position along an axis: an element of an index array.
 
     array : the index array.
-    where : its index, where it is read.
+    where : the index of that element.
     length : of the axis.
     """
 
@@ -39,12 +39,12 @@ Place = Affine | RowGather
 
 
 class Gather(ElementRule):
-    """The first operand's element at a place; the other operands are index arrays.
+    """The element of the first operand at a position; the other operands are index arrays.
 
     Parameters
     ----------
     places : callable
-        ``places(index)`` gives for each axis of the array its `Place`.
+        ``places(index)`` returns the `Place` of each axis of the array.
     """
 
     weight = 8
@@ -53,43 +53,43 @@ class Gather(ElementRule):
         self.name, self.places = name, places
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """The array, somewhere; the index arrays."""
-        base, form, alongs = self._where(expr, index)
+        """The array at an unknown position, and the index arrays."""
+        base, form, gathered = self._where(expr, index)
         return [
             Read(base, None, (), form),
-            *[Read(place.array, place.where) for place, _ in alongs],
+            *[Read(place.array, place.where) for place, _ in gathered],
         ]
 
     def _where(
         self, expr: Expr, index: Index
     ) -> tuple[Expr, Affine, list[tuple[RowGather, Length]]]:
-        """The array in memory, the known part of the offset, and the index arrays with strides."""
+        """The array in memory, the affine part of the offset, and index arrays with strides."""
         x = expr.operands[0]
         base, start, strides = strided_view(x) or (x, 0, strides_of(x.shape))
         form = Affine(start, ())
-        alongs: list[tuple[RowGather, Length]] = []
+        gathered: list[tuple[RowGather, Length]] = []
         for place, stride in zip(self.places(index), strides, strict=True):
             if isinstance(place, RowGather):
-                alongs.append((place, stride))
+                gathered.append((place, stride))
             else:
                 form = form.plus(place.times(stride))
-        return base, form, alongs
+        return base, form, gathered
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
-        """The element, once its place has been found to be inside."""
-        base, form, alongs = self._where(expr, index)
-        moved: Any = None
-        for place, stride in alongs:
+        """The element, after checking that its position is in range."""
+        base, form, gathered = self._where(expr, index)
+        offset: Any = None
+        for place, stride in gathered:
             lane = at.read(place.array, place.where, mask)
             lane = at.position(lane, place.length, mask)
             if not is_one(stride):
                 lane = lane * at.lane_of(Affine(stride, ()))
-            moved = lane if moved is None else moved + lane
-        return at.read_from(base, form, moved, mask)
+            offset = lane if offset is None else offset + lane
+        return at.read_from(base, form, offset, mask)
 
 
 def known(place: Place) -> Place:
-    """An affine form of positions that are in range and equally spaced; else as it is."""
+    """The affine index of positions that are in range and equally spaced; else unchanged."""
     if not isinstance(place, RowGather):
         return place
     expr, index = place.array, place.where
@@ -111,25 +111,25 @@ def known(place: Place) -> Place:
 
 
 def _steps(array: np.ndarray[Any, Any], index: tuple[Affine, ...]) -> Affine | None:
-    """A constant array of equal steps along one axis, as a form of its index."""
-    long = [k for k, n in enumerate(array.shape) if n != 1]
-    if len(long) != 1 or array.size > thresholds.examined_index_elements or array.size < 2:
+    """A constant array with equal steps along one axis, as an affine expression of its index."""
+    axes = [k for k, n in enumerate(array.shape) if n != 1]
+    if len(axes) != 1 or array.size > thresholds.examined_index_elements or array.size < 2:
         return None
     steps = np.diff(array.reshape(-1).astype(np.int64))
     if (steps != steps[0]).any():
         return None
-    return index[long[0]].times(int(steps[0])).plus(int(array.reshape(-1)[0]))
+    return index[axes[0]].times(int(steps[0])).plus(int(array.reshape(-1)[0]))
 
 
 def _is_inside(form: Affine, lengths: dict[int, Length], length: Length) -> bool:
-    """Whether all that a form can be is a position of an axis, if its counters are those of axes.
+    """Whether an affine index is always in range, if its counters run over the given lengths.
 
-    The counters of a view may run over less than what it shows; then this is never too lax.
+    The counters of a view may run over a part of an array only, so the result may be too strict.
     """
     if len(form.terms) == 1 and form.offset == 0 and is_one(form.terms[0][1]):
         own = lengths.get(form.terms[0][0])
         if own is not None and own == length:
-            return True  # it counts all of the axis, whatever its length
+            return True  # the counter of the whole axis, whatever its length
     if type(length) is not int or any(type(n) is not int for n in lengths.values()):
         return False
     low = high = form.offset

@@ -2,7 +2,7 @@
 
 Reading a slice is a view; writing one is a selection, by the index, between the old and the new
 elements.  Index arrays are gathers (gathers.py).  Writes through index arrays, or with steps other
-than 1, loop over the values that are written: those are kernels (kernels/scatter.py).
+than 1, loop over the written values: those are kernels (kernels/scatter.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .scatter_chains import ScatterChain, position_of, read_back
 
 
 def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:
-    """Whether the lengths are those that the shape rule found."""
+    """Whether the lengths are those of the shape rule."""
     if found is None or len(found.shape) != len(shape):
         return False
     return all(p.axis is None or p.length == shape[p.axis] for p in found.parts)
@@ -52,7 +52,7 @@ def _getitem(_: Lowering, node: Node, operands: Sequence[Any]) -> Any:
         return Expr(View("getitem", place), (x,), shape, x.dtype, node)
     inside = shape[found.place : found.place + found.depth]
     if _is_empty(shape) and not _is_empty(inside):
-        return NotImplemented  # NumPy looks at the positions even so
+        return NotImplemented  # NumPy checks the positions nevertheless
 
     def places(index: tuple[Affine, ...]) -> list[Place]:
         own = index[found.place : found.place + found.depth]
@@ -82,24 +82,24 @@ def _gather_along(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     if array.dtype.kind not in "iu" or len(x.shape) != len(array.shape) or _is_empty(shape):
         return NotImplemented
     axis = node.params["axis"] % len(shape)
-    around = tuple(shape[k] if k == axis else n for k, n in enumerate(x.shape))
+    own_shape = tuple(shape[k] if k == axis else n for k, n in enumerate(x.shape))
 
     def places(index: tuple[Affine, ...]) -> list[Place]:
-        found: list[Place] = list(aligned(index, around, shape))
+        found: list[Place] = list(aligned(index, own_shape, shape))
         found[axis] = known(RowGather(array, aligned(index, array.shape, shape), x.shape[axis]))
         return found
 
     return Expr(Gather("gather_along", places), operands, shape, x.dtype, node)
 
 
-# ---- writing -------------------------------------------------------------------------------------
+# ---- writes --------------------------------------------------------------------------------------
 
 
 ACCEPT_DEFERRED.update(("getitem", "setitem", "add"))
 
 
 def _read_back(node: Node, x: ScatterChain, *arrays: Any) -> Expr | None:
-    """The element at a position of a deferred array."""
+    """The element at a position of a deferred array, if that is known."""
     found = chosen(node.params["index"], node.inputs[0].spec.shape) if not arrays else None
     position = None if found is None else position_of(found)
     return None if position is None else read_back(x, position, node)
@@ -159,7 +159,7 @@ def _added(node: Node, t: ScatterChain, x: Expr | None, _: Expr) -> Expr:
 
 
 def _is_scatter(x: Any) -> bool:
-    """Whether it is one scatter that is still deferred."""
+    """Whether it is a single scatter that is still deferred."""
     return isinstance(x, ScatterChain) and x.before is None and x.expr is None
 
 
@@ -168,7 +168,7 @@ def _is_known(shape: Sequence[Length]) -> bool:
 
 
 def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[Expr]) -> Expr:
-    """x with v where the index points to; a step of the operands where that is not a selection."""
+    """x with v stored at an index; an opaque call if that is not a selection."""
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
         expr: Expr = opaque_call(node, operands)
         return expr
@@ -186,7 +186,7 @@ def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[
 def _inverse(
     found: IndexPlan, index: tuple[Affine, ...]
 ) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
-    """The position of an element in the selection, and the condition that it is selected."""
+    """The position of an element in the selection, and the conditions that it is selected."""
     place: list[Affine] = [ZERO] * len(found.shape)
     conditions = []
     for p, form in zip(found.parts, index, strict=True):

@@ -1,10 +1,10 @@
 """Leaves: inputs, constants, sizes, and arrays such as `full`, `arange` and `eye`.
 
-The layout of an input is given by a letter:
+The layout of an input is a letter:
 
     C    C order
     F    Fortran order: the transpose of an array in C order
-    S    strided: its strides are symbolic sizes of their own
+    S    strided: its strides are symbolic sizes
 """
 
 from __future__ import annotations
@@ -37,45 +37,47 @@ def _input(lowering: Lowering, node: Node) -> Expr:
     shape, dtype = node.spec.shape, node.spec.dtype
     layout = lowering.layouts.get(node, "C")
     if layout == "F":
-        held = Expr(Stored("input"), (), shape[::-1], dtype, node)
-        expr = Expr(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
+        stored = Expr(Stored("input"), (), shape[::-1], dtype, node)
+        expr = Expr(View("transpose", lambda index: index[::-1]), (stored,), shape, dtype, node)
     elif layout == "S":
-        number = list(lowering.layouts).index(node)  # as in Program, whatever is lowered first
+        number = list(lowering.layouts).index(node)  # as in Program
         names = stride_names(number, len(shape))
-        held = Expr(
+        stored = Expr(
             Stored("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)),
             (),
             shape,
             dtype,
             node,
         )
-        expr = Expr(View("strided", lambda index: index), (held,), shape, dtype, node)
+        expr = Expr(View("strided", lambda index: index), (stored,), shape, dtype, node)
     else:
-        expr = held = Expr(Stored("input"), (), shape, dtype, node)
-    lowering.held[node] = held
+        expr = stored = Expr(Stored("input"), (), shape, dtype, node)
+    lowering.held[node] = stored
     return expr
 
 
 def stride_names(number: int, ndim: int) -> list[str]:
-    """The names of the strides of an input, which no size of a user can have."""
+    """The names of the strides of an input, which are not valid names of sizes."""
     return [f"{STRIDE}{number}.{k}" for k in range(ndim)]
 
 
 def _array(value: np.ndarray[Any, Any], node: Node) -> Expr:
-    """A constant array; one copy of what is repeated along an axis."""
+    """A constant array; elements repeated along an axis are stored once."""
     repeated = [k for k, n in enumerate(value.shape) if n > 1 and _is_repeated(value, k)]
-    few = value[tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))]
-    if few.size == 1 and is_supported(value.dtype):
-        return Expr(ScalarConstant(few.reshape(())[()]), (), value.shape, value.dtype, node)
-    held = Expr(Stored("constant", few), (), few.shape, value.dtype, node)
+    distinct = value[
+        tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))
+    ]
+    if distinct.size == 1 and is_supported(value.dtype):
+        return Expr(ScalarConstant(distinct.reshape(())[()]), (), value.shape, value.dtype, node)
+    stored = Expr(Stored("constant", distinct), (), distinct.shape, value.dtype, node)
     if not repeated:
-        return held
-    place = lambda index: aligned(index, few.shape, value.shape)  # noqa: E731
-    return Expr(View("repeated", place), (held,), value.shape, value.dtype, node)
+        return stored
+    place = lambda index: aligned(index, distinct.shape, value.shape)  # noqa: E731
+    return Expr(View("repeated", place), (stored,), value.shape, value.dtype, node)
 
 
 def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
-    """Whether all elements along an axis are equal, to the last bit."""
+    """Whether the elements along an axis are equal bit by bit."""
     if value.strides[axis] == 0:
         return True
     if value.size == 0:

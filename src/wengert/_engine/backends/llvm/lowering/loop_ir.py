@@ -1,8 +1,8 @@
 """The loop IR: lazy arrays ("expressions"), each with a rule for its elements.
 
-An expression has a shape, a dtype, operands, and a rule that gives its element at an index.
-Lowering (lowering/) turns the nodes of a graph into expressions: some nodes into several (a
-variance is two sums), some into none (a view of a constant).
+An expression has a shape, a dtype, operands, and a rule for the element at an index.  Lowering
+(lowering/) turns graph nodes into expressions: some into several (a variance is two sums), some
+into none (a view of a constant).
 
     Map               a function of the operands' elements
     View              the operand's element at another index
@@ -11,10 +11,10 @@ variance is two sums), some into none (a view of a constant).
     Stored            in memory from the start: an input, a constant array
     ScalarConstant    a constant
     Reduce            elements along some axes combined into one
-    OpaqueCall        computed as a whole, by something other than a fused loop
+    OpaqueCall        computed as a whole, not in a fused loop
 
-Map, View, Select, IndexValue and ScalarConstant are *pointwise*: the plan inlines them where they
-are used, or stores them.  Stored, Reduce and OpaqueCall are always in memory.
+Map, View, SelectExpr, IndexValue and ScalarConstant are *pointwise*: the schedule either inlines
+them where they are used, or stores them.  Stored, Reduce and OpaqueCall are always in memory.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Condition(NamedTuple):
 
 
 class Read(NamedTuple):
-    """An operand, and where it is read; under conditions on the index.
+    """An operand and the index at which it is read, under conditions on the loop counters.
 
-    An index of None is not known when compiling: the operand has to be in memory. What is known of
-    the distance from its first element is `form`.
+    The index is None if it is not known at compile time: then the operand must be in memory, and
+    `form` is the known part of the offset from its first element.
     """
 
     operand: Expr
@@ -74,14 +74,14 @@ class Expr:
     shape : tuple of Length
     dtype : numpy.dtype
     node : Node or None
-        The node that it is, or is part of.
+        The node that it computes, or is a part of.
     is_root : bool
-        Whether it is computed for itself, and not where it is used.
+        Whether it is computed by a loop of its own and stored, instead of being inlined.
     is_flat : bool
-        Whether its elements are determined by their position in C order (found by the plan).
+        Whether its elements are determined by their position in C order (set by the schedule).
     weight : int
-        The work of one element, everything included that is computed where it is used; an addition
-        is 1 (found by the plan).
+        The work for one element, including inlined operands; an addition is 1 (set by the
+        schedule).
     """
 
     __slots__ = (
@@ -125,13 +125,13 @@ class ElementRule:
     Attributes
     ----------
     weight : int
-        The work of it alone, for one element.
+        The work for one element, without that of the operands.
     is_stored : bool
         Whether its elements are in memory before anything reads them.
     asks_index : bool
         Whether its element depends on the index itself.
     name : str
-        Of rules that are made for an operation.
+        Of rules made for an operation.
     """
 
     name = ""
@@ -140,11 +140,11 @@ class ElementRule:
     asks_index = False
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """The reads of the element at an index."""
+        """The reads for the element at an index."""
         return []
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
-        """The element, as a lane; `at` writes it (codegen/loop_nests.py)."""
+        """The element, as a lane; `at` emits the code (codegen/loop_nests.py)."""
         raise NotImplementedError(type(self).__name__)
 
     def takes_flat(self, expr: Expr) -> bool:
@@ -156,19 +156,19 @@ class ElementRule:
 
 
 class Map(ElementRule):
-    """An element of the operands' elements; operands are broadcast as NumPy does.
+    """A function of the operands' elements, which are broadcast as in NumPy.
 
     Parameters
     ----------
     combine : callable
-        ``combine(language, *lanes)`` gives a lane.
+        ``combine(language, *lanes)`` returns a lane.
     """
 
     def __init__(self, name: str, combine: Callable[..., Any], weight: int = 1) -> None:
         self.name, self.combine, self.weight = name, combine, weight
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """The operands' elements at the same place."""
+        """The operands' elements at the same index."""
         return [Read(x, aligned(index, x.shape, expr.shape)) for x in expr.operands]
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
@@ -178,7 +178,7 @@ class Map(ElementRule):
         return at.language.cast(self.combine(at.language, *lanes), expr.dtype)
 
     def takes_flat(self, expr: Expr) -> bool:
-        """Where nothing is broadcast, but single numbers."""
+        """True if only single numbers are broadcast."""
         return all(
             all(map(is_one, x.shape)) or (x.shape == expr.shape and x.is_flat)
             for x in expr.operands
@@ -191,7 +191,7 @@ class View(ElementRule):
     Parameters
     ----------
     place : callable
-        ``place(index)`` gives the operand's index.
+        ``place(index)`` returns the operand's index.
     keeps_order : bool
         Whether the operand has the same elements in the same order.
     """
@@ -201,7 +201,7 @@ class View(ElementRule):
         self.joins = False  # whether it reads the operand by its position in C order
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """The one element."""
+        """The operand's element."""
         return [Read(expr.operands[0], self.placed(expr, index))]
 
     def placed(self, expr: Expr, index: Index) -> Index:
@@ -216,17 +216,17 @@ class View(ElementRule):
         return at.read(expr.operands[0], self.placed(expr, index), mask)
 
     def takes_flat(self, expr: Expr) -> bool:
-        """Where the order stays, as the operand does."""
+        """True if the order is kept and the operand is flat."""
         return self.keeps_order and expr.operands[0].is_flat
 
 
 class SelectExpr(ElementRule):
-    """The first operand whose conditions the index satisfies; the last has none.
+    """The first operand whose conditions the index satisfies; the last has no conditions.
 
     Parameters
     ----------
     choices : callable
-        ``choices(index)`` gives for each operand its index and its conditions.
+        ``choices(index)`` returns the index and the conditions of each operand.
     """
 
     weight = 1
@@ -237,7 +237,7 @@ class SelectExpr(ElementRule):
         self.name, self.choices = name, choices
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """All that may be chosen."""
+        """All operands that may be selected."""
         pairs = zip(expr.operands, self.choices(index), strict=True)
         return [Read(x, place, conditions) for x, (place, conditions) in pairs]
 
@@ -248,8 +248,8 @@ class SelectExpr(ElementRule):
             condition = at.all_of(read.conditions)
             if condition is False:
                 continue
-            both = at.both(mask, condition)
-            value = at.language.cast(at.read(read.operand, read.index, both), expr.dtype)
+            operand_mask = at.both(mask, condition)
+            value = at.language.cast(at.read(read.operand, read.index, operand_mask), expr.dtype)
             if found is None or condition is None:
                 found = value
             else:
@@ -258,7 +258,7 @@ class SelectExpr(ElementRule):
 
 
 class IndexValue(ElementRule):
-    """A number computed from the index: ``make(index)`` is a form or a condition."""
+    """A number computed from the index: ``make(index)`` is affine or a condition."""
 
     asks_index = True
 
@@ -285,7 +285,7 @@ class ScalarConstant(ElementRule):
         return at.language.constant(self.number, expr.dtype)
 
     def takes_flat(self, expr: Expr) -> bool:
-        """It is the same everywhere."""
+        """True: it is the same at all indices."""
         return True
 
     def __repr__(self) -> str:
@@ -293,14 +293,14 @@ class ScalarConstant(ElementRule):
 
 
 class Stored(ElementRule):
-    """In memory from the start.
+    """An array that is in memory from the start.
 
     Parameters
     ----------
     what : str
-        ``input``, ``constant``.
+        ``input`` or ``constant``.
     array : numpy.ndarray, optional
-        Of a constant.
+        The value of a constant.
     strides : tuple of Length, optional
         In elements; by default those of C order.
     """
@@ -316,7 +316,7 @@ class Stored(ElementRule):
         self.what, self.array, self.strides = what, array, strides
 
     def takes_flat(self, expr: Expr) -> bool:
-        """Where it is in C order."""
+        """True if it is in C order."""
         return self.strides is None
 
     def __repr__(self) -> str:
@@ -331,7 +331,7 @@ class Reduce(ElementRule):
     monoid : str
         ``sum``, ``prod``, ``max``, ``min``, ``argmax``, ``argmin``.
     axes : tuple of int
-        Of the operand.
+        The reduced axes of the operand.
     """
 
     is_stored = True
@@ -341,7 +341,7 @@ class Reduce(ElementRule):
         self.monoid, self.axes = monoid, tuple(axes)
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """The operand at an index of *its* space."""
+        """The operand at an index of the operand's own space."""
         return [Read(expr.operands[0], index)]
 
     def __repr__(self) -> str:
@@ -349,14 +349,14 @@ class Reduce(ElementRule):
 
 
 class OpaqueCall(ElementRule):
-    """Computed as a whole.
+    """A node that is computed as a whole.
 
     Parameters
     ----------
     options : dict, optional
-        What its kernel is given beside the parameters (schedule/fma_fusion.py).
+        Passed to its kernel beside the parameters (schedule/fma_fusion.py).
 
-    An expression `CallResult` stands for each of the arrays that it gives.
+    Each of its results is an expression with the rule `CallResult`.
     """
 
     is_stored = True
@@ -389,10 +389,10 @@ def memory_strides(expr: Expr) -> tuple[Length, ...]:
 
 
 def strided_view(expr: Expr) -> tuple[Expr, Length, tuple[Length, ...]] | None:
-    """An expression as a strided view of one in memory: that, the offset, and the strides.
+    """An expression as a strided view of one in memory: that one, the offset, and the strides.
 
     Kernels and gathers read such a view in place.  None if it is not a view.  Offset and strides
-    count elements.
+    are in elements.
     """
     index: Index = counters(expr.shape)
     inner = expr
@@ -406,7 +406,7 @@ def strided_view(expr: Expr) -> tuple[Expr, Length, tuple[Length, ...]] | None:
 
 
 def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Index:
-    """The index of an operand, for an index of the broadcast shape."""
+    """The index of an operand, given an index of the broadcast shape."""
     if isinstance(index, FlatIndex):
         return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
     own = index[len(index) - len(shape) :]
@@ -416,6 +416,6 @@ def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) 
 
 
 def scalar_constant(value: int, dtype: Dtype | None = None) -> Expr:
-    """The expression of a constant."""
+    """A constant as an expression."""
     array = np.asarray(value, dtype)
     return Expr(ScalarConstant(array[()]), (), (), array.dtype)

@@ -1,8 +1,8 @@
-"""One element per row, read or written: the operations of a cross-entropy.
+"""One element per row, read or written, as in a cross-entropy.
 
-`z[np.arange(n), labels]` reads one element of each row; the elements need not be stored first if
-they are cheap to compute.  Its transpose, zeros with one element of each row written, compares the
-position with the label, and needs no array of zeros.
+`z[np.arange(n), labels]` reads one element of each row; elements that are cheap to compute need not
+be stored first.  Its transpose, zeros with one element of each row written, compares the position
+with the label, and needs no array of zeros.
 
     gathered    elements of an expression at given positions, recomputed from its operands
     one_hot     a scatter that writes one element of each row, as a selection by position
@@ -47,11 +47,9 @@ def gathered(
     arrays : sequence of Expr
         Index arrays.
     places : callable
-        ``places(index)`` gives the place of each axis of `x`.
+        ``places(index)`` returns the place of each axis of `x`.
     shape : tuple of Length
         Of the result.
-    node : Node
-        The node.
     """
     if isinstance(x.rule, Map) and _work(x, 4) <= thresholds.inline_work:
         parts = [
@@ -63,14 +61,14 @@ def gathered(
         return Expr(x.rule, (), shape if x.shape else (), x.dtype, node)
     where = places(counters(shape))
     forms = [place for place in where if isinstance(place, Affine)]
-    if len(forms) == len(where):  # known here, though perhaps not for the index of a part of it
+    if len(forms) == len(where):  # though perhaps not for the index of a part
         view = View(name, lambda index: tuple([_at(form, index) for form in forms]))
         return Expr(view, (x,), shape, x.dtype, node)
     return Expr(Gather(name, places), (x, *arrays), shape, x.dtype, node)
 
 
 def _at(form: Affine, index: tuple[Affine, ...]) -> Affine:
-    """A form of the counters of axes, for forms in their place."""
+    """An affine expression of the counters of axes, with an index substituted for them."""
     found = Affine(form.offset, ())
     for axis, factor in form.terms:
         found = found.plus(index[axis].times(factor))
@@ -78,7 +76,7 @@ def _at(form: Affine, index: tuple[Affine, ...]) -> Affine:
 
 
 def _work(x: Expr, depth: int) -> int:
-    """The work of one element down to stored operands; above the limit if that is deep."""
+    """The work of one element down to stored operands; above the limit if nested too deeply."""
     if isinstance(x.rule, Stored | Reduce | OpaqueCall | CallResult | ScalarConstant):
         return 0
     if not isinstance(x.rule, Map) or depth == 0:
@@ -93,7 +91,7 @@ def _axes(x: Expr) -> int:
 
 
 def _of_operand(places: Places, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Places:
-    """The positions of a broadcast operand."""
+    """The positions in a broadcast operand."""
 
     def own(index: tuple[Affine, ...]) -> Sequence[Place]:
         found = list(places(index))[len(whole) - len(shape) :]
@@ -103,17 +101,17 @@ def _of_operand(places: Places, shape: tuple[Length, ...], whole: tuple[Length, 
 
 
 class OneHotRule(ElementRule):
-    """An operand's element where the position is that of an index array; else zero.
+    """An operand's element if the position is that of an index array, else zero.
 
     Parameters
     ----------
     axis : int
-        Of the result, along which the position is compared.
+        The axis of the result along which the position is compared.
     length : Length
         Of that axis.
     value_at, position_at : callable
-        ``value_at(index)`` gives the index of the first operand, ``position_at(index)`` that of the
-        second, the index array.
+        ``value_at(index)`` returns the index of the first operand, ``position_at(index)`` that of
+        the second, the index array.
     """
 
     weight = 3
@@ -135,7 +133,7 @@ class OneHotRule(ElementRule):
         return [Read(t, self.value_at(index)), Read(labels, self.position_at(index))]
 
     def value(self, at: Any, expr: Expr, index: tuple[Affine, ...], mask: Any) -> Any:
-        """The choice."""
+        """The selection."""
         value, label = [at.read(r.operand, r.index, mask) for r in self.reads(expr, index)]
         position = at.position(label, self.length, mask)
         here = at.language.binary("equal", at.lane_of(index[self.axis]), position)
@@ -148,10 +146,10 @@ class OneHotRule(ElementRule):
 def one_hot(
     t: Expr, arrays: Sequence[Expr], found: IndexPlan, shape: tuple[Size, ...], node: Node
 ) -> Any:
-    """Zeros of a shape with `t` added at an index, if that is one place of each row.
+    """Zeros of a shape with `t` added at an index, if that is one element of each row.
 
-    All axes but one have to be slices of everything, or arrays that count from the start: then no
-    place is written twice. NotImplemented if it is otherwise.
+    All axes but one must be full slices, or arrays that count from the start: then no element is
+    written twice.  Otherwise NotImplemented.
     """
     if found.depth != 1:
         return NotImplemented

@@ -1,7 +1,7 @@
 """Reductions: NumPy's reductions in terms of sums, products and extremes.
 
 A mean is a sum and a division, a variance two sums, log-sum-exp a maximum, a sum and a logarithm.
-Each is an expression of its own, so that it can be fused with its neighbors.
+Each part is a separate expression, so that it can be fused with its neighbors.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _LAST = int(np.iinfo(np.int64).max)
 
 
 class Combined:
-    """Expressions of one reduction: its axes, and the same helpers for all."""
+    """Makes the expressions of one reduction."""
 
     def __init__(self, node: Node, x: Expr) -> None:
         self.node, self.x = node, x
         axes = axes_of(node.params.get("axis"), len(x.shape))
-        self.axes = tuple(a for a in axes if 0 <= a < len(x.shape))  # of a number there are none
+        self.axes = tuple(a for a in axes if 0 <= a < len(x.shape))  # a number has none
         self.kept = tuple(1 if k in self.axes else n for k, n in enumerate(x.shape))
         self.count = count_along(x.shape, node.params.get("axis"))
 
     def reduce(self, monoid: str, x: Expr, dtype: Dtype | None = None) -> Expr:
-        """Elements along the axes combined; the axes kept with length one."""
+        """Combine elements along the axes, which are kept with length one."""
         return Expr(Reduce(monoid, self.axes), (x,), self.kept, dtype or x.dtype, self.node)
 
     def map(
@@ -49,12 +49,12 @@ class Combined:
         weight: int = 1,
         dtype: Dtype | None = None,
     ) -> Expr:
-        """A new expression of elements."""
+        """An elementwise function of expressions."""
         shape = max((x.shape for x in xs), key=lambda s: sum(not is_one(n) for n in s))
         return Expr(Map(name, combine, weight), xs, shape, dtype or xs[0].dtype, self.node)
 
     def cast(self, x: Expr, dtype: Dtype) -> Expr:
-        """In another dtype."""
+        """An expression in another dtype."""
         if x.dtype == dtype:
             return x
         return self.map("cast", lambda s, v: s.cast(v, dtype), x, dtype=dtype)
@@ -66,7 +66,7 @@ class Combined:
         return Expr(IndexValue(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
 
     def done(self, x: Expr) -> Expr:
-        """A result in the shape and dtype of the node."""
+        """The result, in the shape and dtype of the node."""
         x = self.cast(x, self.node.spec.dtype)
         return (
             x if x.shape == self.node.spec.shape else reshaped(x, self.node.spec.shape, self.node)
@@ -86,7 +86,7 @@ Rule = Callable[[Combined], Any]
 
 
 def _reduction(*names: str) -> Callable[[Rule], Rule]:
-    def enter(rule: Rule) -> Rule:
+    def register(rule: Rule) -> Rule:
         @lowers(*names)
         def lower(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
             found = rule(Combined(node, operands[0]))
@@ -94,7 +94,7 @@ def _reduction(*names: str) -> Callable[[Rule], Rule]:
 
         return rule
 
-    return enter
+    return register
 
 
 @_reduction("sum")
@@ -142,8 +142,8 @@ def _is_light(x: Expr, work: int = 0, depth: int = 0) -> bool:
 
 
 @_reduction("argmax", "argmin")
-def _place(c: Combined) -> Any:
-    """The extreme first, then its first position: no step depends on a select."""
+def _arg_extreme(c: Combined) -> Any:
+    """The extreme first, then its first position: so no iteration depends on a select."""
     if c.x.dtype.kind == "c" or (len(c.axes) > 1 and len(c.axes) < len(c.x.shape)):
         return NotImplemented
     if not _is_light(c.x):
@@ -199,7 +199,7 @@ def _variance(c: Combined) -> Expr:
     deviations = Expr(Map("deviation", square, 3), (x, mean), x.shape, real, c.node)
     total = c.reduce("sum", deviations, real)
     ddof = c.node.params.get("ddof", 0)
-    if type(c.count) is int:  # as NumPy: nothing left gives infinity or NaN
+    if type(c.count) is int:  # with no degrees of freedom infinity or NaN, as in NumPy
         left = scalar_constant(max(c.count - ddof, 0), real)
     else:
         left = c.map(
@@ -227,15 +227,15 @@ def _logsumexp(c: Combined) -> Any:
     x = c.cast(c.x, dtype)
     top = c.reduce("max", x)
 
-    def rest(s: Any, v: Any, m: Any) -> Any:
+    def exponential(s: Any, v: Any, m: Any) -> Any:
         shift = s.where(s.isfinite(m), m, 0.0)
         return s.where(s.equal(v, m), 0.0, s.exp(v - shift))
 
-    def among(s: Any, v: Any, m: Any) -> Any:
+    def is_maximum(s: Any, v: Any, m: Any) -> Any:
         return s.where(s.equal(v, m), s.cast(1.0, dtype), 0.0)
 
-    others = Expr(Map("exp", rest, 22), (x, top), x.shape, dtype, c.node)
-    hits = Expr(Map("equal", among, 2), (x, top), x.shape, dtype, c.node)
+    others = Expr(Map("exp", exponential, 22), (x, top), x.shape, dtype, c.node)
+    hits = Expr(Map("equal", is_maximum, 2), (x, top), x.shape, dtype, c.node)
     total, count = c.reduce("sum", others), c.reduce("sum", hits)
 
     def finish(s: Any, m: Any, r: Any, k: Any) -> Any:
@@ -277,7 +277,7 @@ def _norm_p(c: Combined) -> Any:
 
 
 def _powered(s: ScalarLanguage, x: Scalar, p: float) -> Any:
-    """x**p, as NumPy computes it for special p."""
+    """x**p, computed as NumPy does for special p."""
     if p == 1:
         return x
     if p in (2, 3, 4):

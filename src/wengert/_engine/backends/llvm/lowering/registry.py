@@ -2,11 +2,11 @@
 
 A lowering is a function ``lower(lowering, node, operands) -> Expr`` (or a tuple of expressions, for
 an operation with several results), registered for an operation by name, or for a kind.  It may
-return NotImplemented.  An operation that nothing lowers is an opaque call: of a kernel, if there is
+return NotImplemented.  An operation without lowering is an opaque call: of a kernel, if there is
 one (kernels/); else of the operations that define it (decomposed_ops.py); else a host callback.
 
     lowers, lowers_kind    decorators
-    Deferred, settled      an expression that is made on demand (scatter_chains.py)
+    Deferred, settled      expressions that are made on demand (scatter_chains.py)
     Lowering               the lowering of one graph: the expressions of the nodes so far
     lowered                the expressions of all nodes
 """
@@ -33,7 +33,7 @@ ACCEPT_DEFERRED: set[str] = set()  # operations that accept deferred operands
 
 
 class Deferred:
-    """A deferred expression, which is made on demand."""
+    """An expression that is made on demand."""
 
     __slots__ = ()
 
@@ -43,28 +43,28 @@ class Deferred:
 
 
 def settled(x: Any) -> Any:
-    """A deferred expression, made now; anything else unchanged."""
+    """Make a deferred expression; anything else is returned unchanged."""
     return x.settled() if isinstance(x, Deferred) else x
 
 
 def lowers(*names: str) -> Callable[[Lower], Lower]:
-    """Enter the function below it for operations of these names (a decorator)."""
+    """Register a function for operations of these names (a decorator)."""
 
-    def enter(function: Lower) -> Lower:
+    def register(function: Lower) -> Lower:
         _BY_NAME.update(dict.fromkeys(names, function))
         return function
 
-    return enter
+    return register
 
 
 def lowers_kind(kind: str) -> Callable[[Lower], Lower]:
-    """Enter the function below it for all operations of a kind that have none of their own."""
+    """Register a function for the operations of a kind that have none of their own."""
 
-    def enter(function: Lower) -> Lower:
+    def register(function: Lower) -> Lower:
         _BY_KIND[kind] = function
         return function
 
-    return enter
+    return register
 
 
 class Lowering:
@@ -73,16 +73,16 @@ class Lowering:
     Parameters
     ----------
     layouts : str
-        For each input and variable how it lies in memory (leaves.py).
+        The memory layout of each input and variable (leaves.py).
 
     Attributes
     ----------
     exprs : dict from Node to Expr, or to a tuple of them
     layouts : dict from Node to str
     held : dict from Node to Expr
-        Of inputs and variables what is in memory.
+        The expressions in memory of inputs and variables.
     rules : dict
-        Of operations that have been met: lines of the same dtypes share a rule.
+        Cached rules: nodes of the same operation and dtypes share one.
     """
 
     def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
@@ -115,18 +115,18 @@ class Lowering:
         if node.op.composition is not None and not is_served(node):
             inside = composed(node)
             if inside is not None:
-                return self._made_of(inside, node, operands)
+                return self._inlined(inside, node, operands)
         return opaque_call(node, operands)
 
-    def _made_of(self, inside: BaseGraph, line: Node, operands: Sequence[Expr]) -> Any:
-        """The results of a graph whose inputs are these operands."""
+    def _inlined(self, inside: BaseGraph, defined: Node, operands: Sequence[Expr]) -> Any:
+        """The results of a graph, with its inputs replaced by operands."""
         self.exprs.update(zip(inside.inputs, operands, strict=True))
         for node in inside.nodes:
             if node not in self.exprs:
-                set_origin(node, line)
+                set_origin(node, defined)
                 self.exprs[node] = self._lowered(node)
         results = tuple([settled(self.exprs[n]) for n in inside.outputs])
-        return results if isinstance(line.spec, tuple) else results[0]
+        return results if isinstance(defined.spec, tuple) else results[0]
 
     def _has_lanes(self, node: Node) -> bool:
         known = self._supported
@@ -139,14 +139,14 @@ class Lowering:
         return True
 
 
-def set_origin(node: Node, line: Node) -> None:
-    """Record which node of the graph a derived node is part of."""
+def set_origin(node: Node, graph_node: Node) -> None:
+    """Record the graph node that a derived node is part of."""
     if not isinstance(node.op, LeafOp):
-        node.info = node.info_with(lowered_from=origin_of(line))
+        node.info = node.info_with(lowered_from=origin_of(graph_node))
 
 
 def origin_of(node: Node) -> Node:
-    """The node of the graph that a node is, or is part of."""
+    """The graph node that a node is, or is part of."""
     return node if node.info is None or node.info.lowered_from is None else node.info.lowered_from
 
 
@@ -158,14 +158,14 @@ def specs_of(node: Node) -> tuple[Any, ...]:
 
 def opaque_call(node: Node, operands: Sequence[Expr]) -> Any:
     """A node as an opaque call, which is computed as a whole."""
-    several = isinstance(node.spec, tuple)
+    has_parts = isinstance(node.spec, tuple)
     whole = Expr(
         OpaqueCall(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node
     )
     parts = tuple(
         Expr(CallResult(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
     )
-    return parts if several else parts[0]
+    return parts if has_parts else parts[0]
 
 
 def lowered(graph: BaseGraph, layouts: str = "") -> Lowering:

@@ -1,6 +1,6 @@
 """Rounding to decimals, and the parts of floating-point numbers.
 
-round           multiplied by a power of ten, rounded to an integer, divided: as NumPy does
+round           scales by a power of ten, rounds, and scales back, as NumPy does
 modf            the fractional and the integer part
 frexp           mantissa and exponent, from the bits
 """
@@ -31,7 +31,7 @@ def _round(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     if x.dtype.kind in "iu":
         if decimals >= 0:
             return x
-        if x.dtype.itemsize > 4:  # NumPy converts to float64, which may not hold them
+        if x.dtype.itemsize > 4:  # NumPy converts to float64, which may not be exact
             return NotImplemented
     power = 10.0 ** abs(decimals)
 
@@ -86,8 +86,8 @@ def _mantissa(s: ScalarLanguage, x: Any) -> tuple[Any, Any]:
     small = s.less(s.abs(x), float(limits.tiny))
     bits = s.bits(s.where(small, x * 2.0 ** (digits + 2), x))
     field = 2 * bias + 1
-    lifted = s.where(small, s.cast(digits + 2, whole), 0)
-    exponent = ((bits >> digits) & field) - (bias - 1) - lifted
+    scaling = s.where(small, s.cast(digits + 2, whole), 0)
+    exponent = ((bits >> digits) & field) - (bias - 1) - scaling
     mantissa = s.number((bits & ~(field << digits)) | ((bias - 1) << digits))
-    own = s.logical_or(s.equal(x, 0.0), s.logical_not(s.isfinite(x)))
-    return s.where(own, x, mantissa), s.where(own, s.cast(0, whole), exponent)
+    unchanged = s.logical_or(s.equal(x, 0.0), s.logical_not(s.isfinite(x)))
+    return s.where(unchanged, x, mantissa), s.where(unchanged, s.cast(0, whole), exponent)

@@ -1,14 +1,14 @@
-"""Scatter chains: the writes of an unrolled loop into one array.
+"""Scatter chains: the stores of an unrolled loop into one array.
 
-Each write is an array of its own in the graph: the one before, with something replaced, or with a
-scatter added (as gradients of x[0], x[1], ... are summed).  Materialized one by one, n writes would
-be n arrays of n elements.  So a write is deferred until its array is needed: one that is only
-written to again, or read at a single position, is never materialized.
+Each store is an array of its own in the graph: the previous one with something replaced, or with a
+scatter added (as gradients of x[0], x[1], ... are summed).  Materialized one by one, n stores would
+be n arrays of n elements.  So a store is deferred until its array is needed: an array that is only
+stored to again, or read at a single position, is never materialized.
 
-    ScatterChain    an array with something written into it, not materialized yet
-    read_back       the element at a position, found among the writes
+    ScatterChain    an array with something stored into it, not materialized yet
+    read_back       the element at a position, found among the stores
 
-A few writes are selections by the index (indexing.py), which are fused with their neighbors; many
+A few stores are selections by the index (indexing.py), which are fused with their neighbors; many
 are one kernel call, which copies the array once (kernels/scatter.py).
 """
 
@@ -30,7 +30,7 @@ Position = tuple[int, ...]
 
 
 class Operand:
-    """An operand of a node that is not in the graph: its spec."""
+    """The spec of an operand that is not in the graph."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -50,22 +50,22 @@ class FusedNode:
 
 
 class ScatterChain(Deferred):
-    """An array with something written into it, not materialized yet.
+    """An array with something stored into it, not materialized yet.
 
     Parameters
     ----------
     node : Node
-        The node that writes.
+        The node of the store.
     before : Expr, ScatterChain or None
-        The array it writes into; None for zeros.
+        The array before the store; None for zeros.
     index : object
-        Where, without index arrays.
+        The index of the store, without index arrays.
     found : IndexPlan
-        The same, taken apart.
+        The plan of that index.
     adds : bool
-        Whether the value is added, and does not replace what was there.
+        Whether the value is added to the old elements instead of replacing them.
     alone : callable
-        ``alone(before, value)`` makes the array of this write alone.
+        ``alone(before, value)`` makes the array of this store by itself.
     """
 
     __slots__ = ("adds", "alone", "before", "expr", "found", "index", "node", "position", "value")
@@ -97,55 +97,55 @@ class ScatterChain(Deferred):
                     before = None if one.before is None else settled(one.before)
                     one.expr = one.alone(before, one.value)
             else:
-                self.expr = _made(self.node, chain)
+                self.expr = _kernel_call(self.node, chain)
         assert self.expr is not None
         return self.expr
 
 
 def position_of(found: IndexPlan) -> Position | None:
-    """The one element that an index chooses; None if it is not one."""
+    """The element that an index selects; None if it selects several."""
     if found.shape or any(type(p.start) is not int for p in found.parts):
         return None
     return tuple(p.start for p in found.parts)
 
 
-def _made(node: Node, chain: Sequence[ScatterChain]) -> Expr:
-    """All writes as one kernel call."""
+def _kernel_call(node: Node, chain: Sequence[ScatterChain]) -> Expr:
+    """All stores as one kernel call."""
     first = chain[0].before
     base = None if first is None else settled(first)
     operands = [*([] if base is None else [base]), *[w.value for w in chain]]
     params = {"from_zero": base is None, "writes": tuple((w.index, w.adds) for w in chain)}
-    line: Any = FusedNode(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
-    expr: Expr = opaque_call(line, operands)
+    fused: Any = FusedNode(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
+    expr: Expr = opaque_call(fused, operands)
     expr.node = node
     return expr
 
 
 def read_back(x: ScatterChain, position: Position, node: Node) -> Expr | None:
-    """The element at a position; None where that is not known without the array."""
+    """The element at a position; None if that is not known without the array."""
     added: list[Expr] = []
-    here: Expr | ScatterChain | None = x
-    while isinstance(here, ScatterChain) and here.expr is None:
-        if here.position is None:
+    current: Expr | ScatterChain | None = x
+    while isinstance(current, ScatterChain) and current.expr is None:
+        if current.position is None:
             return None
-        if here.position != position:
-            here = here.before
-        elif here.adds:
-            added.append(here.value)
-            here = here.before
+        if current.position != position:
+            current = current.before
+        elif current.adds:
+            added.append(current.value)
+            current = current.before
         else:
-            return _sum(_one(here.value, node), added, node)
-    if here is None:
+            return _sum(_as_element(current.value, node), added, node)
+    if current is None:
         return _sum(None, added, node)
     place = tuple(Affine(n, ()) for n in position)
-    whole = settled(here)
+    whole = settled(current)
     return _sum(
         Expr(View("getitem", lambda _: place), (whole,), (), whole.dtype, node), added, node
     )
 
 
-def _one(value: Expr, node: Node) -> Expr:
-    """A written value as an element of the array."""
+def _as_element(value: Expr, node: Node) -> Expr:
+    """A stored value as an element of the array."""
     dtype = node.spec.dtype
     if value.dtype == dtype and not value.shape:
         return value
@@ -155,10 +155,10 @@ def _one(value: Expr, node: Node) -> Expr:
 
 
 def _sum(first: Expr | None, added: Sequence[Expr], node: Node) -> Expr:
-    """The old element, and the values added to it since, the latest first."""
+    """The old element, plus the values added to it since."""
     total = scalar_constant(0, node.spec.dtype) if first is None and not added else first
     for x in reversed(added):
-        one = _one(x, node)
+        one = _as_element(x, node)
         if total is None:
             total = one
         else:

@@ -36,15 +36,15 @@ def _concatenate(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
             place = (*index[:axis], form, *index[axis + 1 :])
             last = k == len(parts) - 1
             # The first bound above the index: earlier operands have been selected already.
-            wanted = () if last else (Condition(index[axis], 0, starts[k + 1]),)
-            found.append((place, wanted))
-        return _below(found, index[axis], starts)
+            conditions = () if last else (Condition(index[axis], 0, starts[k + 1]),)
+            found.append((place, conditions))
+        return _bounded(found, index[axis], starts)
 
     return Expr(SelectExpr("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
 
 
-def _below(found: list[Any], form: Affine, starts: Sequence[Length]) -> Any:
-    """Each place under its own conditions, so that nothing is read outside."""
+def _bounded(found: list[Any], form: Affine, starts: Sequence[Length]) -> Any:
+    """Each index with its own conditions, so that nothing is read out of bounds."""
     return [
         (place, (Condition(form, starts[k], starts[k + 1]),)) for k, (place, _) in enumerate(found)
     ]

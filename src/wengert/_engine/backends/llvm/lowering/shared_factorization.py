@@ -2,7 +2,7 @@
 
     slogdet and inv, det and det_derivative
 
-A determinant and its gradient need the same LU factorization.  Where a graph has both nodes for one
+A determinant and its gradient need the same LU factorization.  If a graph has both nodes for a
 matrix that is not small, the first of them is lowered to a call that computes both.
 """
 
@@ -21,11 +21,11 @@ from .registry import Lowering, lowers, opaque_call, set_origin
 
 
 def _never(*args: Any) -> Any:
-    raise AssertionError("it is a step of native code only")
+    raise AssertionError("this operation only exists in native code")
 
 
 # The results of the joint call: the matrix, then those of the determinant.
-_TOGETHER = {
+_JOINT = {
     frozenset(("inv", "slogdet")): Opaque(_never, name="inverse_slogdet", trusted=True),
     frozenset(("det_derivative", "det")): Opaque(_never, name="cofactors_det", trusted=True),
 }
@@ -33,7 +33,7 @@ _OTHER = {"inv": "slogdet", "slogdet": "inv", "det": "det_derivative", "det_deri
 
 
 def joined(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
-    """The result of a node with a partner; NotImplemented for others."""
+    """The result of a node that has a partner; NotImplemented for others."""
     if len(node.inputs) != 1:
         return NotImplemented
     partner = _partner(lowering, node)
@@ -46,12 +46,12 @@ def joined(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     parts = lowering.rules.get(key)
     if parts is None:
         several = number.spec if isinstance(number.spec, tuple) else (number.spec,)
-        op = _TOGETHER[frozenset((matrix.op.name, number.op.name))]
+        op = _JOINT[frozenset((matrix.op.name, number.op.name))]
         info = node.info_with(spec=(matrix.spec, *several))
-        both = Node(op, node.inputs, {}, None, info)
-        set_origin(both, node)
-        assert is_served(both)
-        parts = lowering.rules[key] = opaque_call(both, operands)
+        joint = Node(op, node.inputs, {}, None, info)
+        set_origin(joint, node)
+        assert is_served(joint)
+        parts = lowering.rules[key] = opaque_call(joint, operands)
     if node is matrix:
         return parts[0]
     return parts[1:] if isinstance(node.spec, tuple) else parts[1]
@@ -62,14 +62,14 @@ def _partner(lowering: Lowering, node: Node) -> Node | None:
     n = x.spec.shape[-1]
     if (type(n) is int and n <= MAX_ROWS) or 0 in x.spec.shape:
         return None
-    lines = lowering.rules.get("lines of matrices")
-    if lines is None:
-        lines = lowering.rules["lines of matrices"] = {
+    candidates = lowering.rules.get("factorizations")
+    if candidates is None:
+        candidates = lowering.rules["factorizations"] = {
             (line.op.name, line.inputs[0]): line
             for line in lowering.graph.nodes
             if line.op.name in _OTHER and len(line.inputs) == 1
         }
-    found: Node | None = lines.get((_OTHER[node.op.name], x))
+    found: Node | None = candidates.get((_OTHER[node.op.name], x))
     return found if found is not None and is_served(found) and is_served(node) else None
 
 

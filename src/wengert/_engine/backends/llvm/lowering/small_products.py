@@ -1,7 +1,7 @@
 """Products as expressions: outer products, products of vectors, and of small matrices.
 
-They are fused with their neighbors; larger products are calls of a kernel.  Which are which is
-decided in kernels/gemm/choose.py.
+They are fused with their neighbors; larger products are kernel calls.  kernels/gemm/choose.py
+decides between them.
 """
 
 from __future__ import annotations
@@ -31,25 +31,28 @@ else:
 @lowers("matmul", "dot", "einsum")
 def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     op: Any = node.op
-    *words, result = op.letters(*[len(x.shape) for x in operands], **node.params)
+    *operand_labels, result = op.letters(*[len(x.shape) for x in operands], **node.params)
     lengths: dict[str, Length] = {}
-    for word, x in zip(words, operands, strict=True):
-        for letter, n in zip(word, x.shape, strict=True):
-            if is_one(lengths.get(letter, 1)):
-                lengths[letter] = n
+    for labels, x in zip(operand_labels, operands, strict=True):
+        for label, n in zip(labels, x.shape, strict=True):
+            if is_one(lengths.get(label, 1)):
+                lengths[label] = n
     summed = [c for c in lengths if c not in result]
-    if summed and not choose.is_fused_loop(lengths, words):
+    if summed and not choose.is_fused_loop(lengths, operand_labels):
         return NotImplemented
-    letters = _ordered(result, summed, words, operands, lengths)
-    space = tuple(lengths[c] for c in letters)
+    subscripts = _ordered(result, summed, operand_labels, operands, lengths)
+    space = tuple(lengths[c] for c in subscripts)
     dtype = node.spec.dtype
     wide = F32 if dtype == F16 else dtype
-    spread = [_spread(x, word, letters, space) for x, word in zip(operands, words, strict=True)]
-    product = Expr(Map("product", _product(wide), len(words)), spread, space, wide, node)
+    spread = [
+        _spread(x, labels, subscripts, space)
+        for x, labels in zip(operands, operand_labels, strict=True)
+    ]
+    product = Expr(Map("product", _product(wide), len(operand_labels)), spread, space, wide, node)
     if not summed:
         return product if wide == dtype else _cast(product, dtype, node)
-    axes = [k for k, c in enumerate(letters) if c in summed]
-    kept = [1 if c in summed else n for c, n in zip(letters, space, strict=True)]
+    axes = [k for k, c in enumerate(subscripts) if c in summed]
+    kept = [1 if c in summed else n for c, n in zip(subscripts, space, strict=True)]
     out = Expr(Reduce("sum", axes), (product,), kept, wide, node)
     out = reshaped(out, node.spec.shape, node)
     return out if wide == dtype else _cast(out, dtype, node)
@@ -112,9 +115,9 @@ def _product(dtype: Dtype) -> Any:
     return combine
 
 
-def _spread(x: Expr, word: str, letters: str, space: tuple[Length, ...]) -> Expr:
-    """An operand broadcast over all subscripts."""
-    places = [letters.index(c) for c in word]
+def _spread(x: Expr, labels: str, subscripts: str, space: tuple[Length, ...]) -> Expr:
+    """An operand broadcast over all axes of the product."""
+    places = [subscripts.index(c) for c in labels]
     ones = [is_one(n) for n in x.shape]
 
     def place(index: tuple[Affine, ...]) -> Any:

@@ -19,7 +19,7 @@ from .registry import Lowering, lowers
 
 
 class _LogSoftmax(Map):
-    """A logarithm of the softmax, which remembers what the softmax itself is made of."""
+    """The logarithm of a softmax, with the exponentials of which it was computed."""
 
     def __init__(self, exponentials: Expr, total: Expr) -> None:
         super().__init__("log_softmax", lambda s, v, r: v - r)
@@ -31,7 +31,7 @@ def _exp(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     rule = operands[0].rule
     if not isinstance(rule, _LogSoftmax):
         return elementwise(lowering, node, operands)
-    # Its exponentials are there already; their total is at least one, as the largest is exp(0).
+    # The exponentials are computed already; their sum is at least one, as the largest is exp(0).
     shape, dtype, total = node.spec.shape, node.spec.dtype, rule.total
     inverse = Expr(Map("inverse", lambda s, t: 1.0 / t, 8), (total,), total.shape, dtype, node)
     product = Map("softmax", lambda s, v, r: v * r)
@@ -41,9 +41,9 @@ def _exp(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
 def _shifted(
     node: Node, operands: Sequence[Expr], finite: bool = False
 ) -> tuple[Combined, Expr] | None:
-    """The row less its largest element, in the precision that is computed in.
+    """The row minus its maximum, in the dtype of the computation.
 
-    With `finite`, an infinite one is not taken off: others that are finite keep their values.
+    With `finite`, an infinite maximum is not subtracted: finite elements keep their values.
     """
     dtype = node.spec.dtype
     if dtype.kind != "f":

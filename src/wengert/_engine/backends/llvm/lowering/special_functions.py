@@ -20,7 +20,7 @@ from .registry import Lowering, lowers_kind
 
 @lowers_kind("opaque")
 def family(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
-    """A member of a family that can be read; other opaque operations are steps."""
+    """A special function that can be compiled; other opaque operations are opaque calls."""
     op: Any = node.op
     if not getattr(op, "native", False):
         return NotImplemented

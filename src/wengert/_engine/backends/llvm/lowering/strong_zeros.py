@@ -1,8 +1,8 @@
-"""Strong zeros, which backward passes use where 0 * inf has to be 0.
+"""Strong zeros, which backward passes use where 0 * inf must be 0.
 
-`strong_zero(t, g)` is g, and 0 where t is exactly 0 and g is not finite.  Where the graph shows
-that g is a multiple of t, g is 0 or not finite wherever t is 0, so one comparison of t decides,
-and does not wait for g: that matters inside loops with a dependence from step to step.
+`strong_zero(t, g)` is g, and 0 where t is exactly 0 and g is not finite.  If the graph shows that g
+is a multiple of t, g is 0 or not finite wherever t is 0, so one comparison of t decides, and does
+not wait for g: this matters inside loops with loop-carried dependences.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Views: the same elements at other indices, without a copy.
 
 reshape, transpose, expand_dims, squeeze, flip, broadcast_to, diagonal, slices.  A reshape that
-splits axes is an affine form of the loop counters; one that joins axes reads by the position in C
-order.
+splits axes is an affine expression of the loop counters; one that joins axes reads by the position
+in C order.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def _flip(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     ndim = len(x.shape)
     axis = node.params.get("axis")
     chosen = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    turned = {a % ndim for a in chosen}
+    flipped = {a % ndim for a in chosen}
     return _view(
         node,
         x,
         lambda index: tuple(
-            form.times(-1).plus(x.shape[k] - 1) if k in turned and not is_one(x.shape[k]) else form
+            form.times(-1).plus(x.shape[k] - 1) if k in flipped and not is_one(x.shape[k]) else form
             for k, form in enumerate(index)
         ),
     )
@@ -105,9 +105,9 @@ def reshaped(x: Expr, shape: Sequence[Length], node: Node | None = None) -> Expr
 
 
 def _groups(old: tuple[Length, ...], new: tuple[Length, ...]) -> list[Any] | None:
-    """For each axis of the old shape the axes of the new one that it is split into.
+    """The axes of the new shape into which each axis of the old shape is split.
 
-    None if that is not so: if axes are joined.
+    None if axes are joined.
     """
     found: list[Any] = []
     k = 0
@@ -115,19 +115,19 @@ def _groups(old: tuple[Length, ...], new: tuple[Length, ...]) -> list[Any] | Non
         if is_one(n):
             found.append([])
             continue
-        mine: list[int] = []
+        parts: list[int] = []
         product: Length = 1
-        while product != n or not mine:
+        while product != n or not parts:
             while k < len(new) and is_one(new[k]):
                 k += 1
             if k == len(new):
                 return None
             product = product * new[k]
-            mine.append(k)
+            parts.append(k)
             k += 1
             if type(product) is int and type(n) is int and (product > n or n == 0) and product != n:
                 return None
-        found.append(mine)
+        found.append(parts)
     if any(not is_one(n) for n in new[k:]):
         return None
     lengths = new

@@ -5,5 +5,5 @@ timers               LLVM code that reads the clock and adds up times
 profile_runner       runs an instrumented program
 profile_aggregate    times of stages, summed over runs
 profile_attribution  the nodes and user lines of a stage
-program_summary      a program as text: loop nests, calls, callbacks, buffers
+program_summary      a program as text: loop nests, kernel calls, host callbacks, buffers
 """

@@ -1,13 +1,13 @@
 """Programs with a timer around each step, for profiles.
 
-They are the programs that calls run, with more instructions between steps; other programs have none
-of these instructions, and no checks for them.
+They are the programs that calls run, with more instructions between the steps; other programs have
+none of these instructions, and no checks for them.
 
-    InstrumentedProgram    the program, with timers around its own steps, or those of loops too
-    TimedStep              a step: the cell that its time is added to, and what runs inside
+    InstrumentedProgram    the program, with timers around its own steps, or also those of loops
+    TimedStep              a step: the timer cell, and the stages that run in it
 
 The body of a loop whose steps share registers is one step.  Equal bodies are emitted once for each
-loop here, because their times are separate.
+loop, because their times are separate.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from .timers import COUNTED, Clock, counted
 class TimedStep(NamedTuple):
     """A step.
 
-    cell : where its time is added up; None where it is all of its body.
-    stages : what runs there; several if they share registers.
-    function : the name of a nest's function.
-    bodies : of a loop or a choice.
+    cell : the cell of its timer; None if it is all of its body.
+    stages : its stages; several if they share registers.
+    function : the name of the function of a loop nest.
+    bodies : of a loop or conditional.
     """
 
     cell: int | None
@@ -43,13 +43,13 @@ class TimedStep(NamedTuple):
 
 
 class InstrumentedBody(LoopBody):
-    """The body of a loop or a branch, with a clock around its steps.
+    """The body of a loop or a branch, with timers around its steps.
 
     Attributes
     ----------
     times : int
         The cell that counts how often it runs.
-    places : list of TimedStep
+    timed_steps : list of TimedStep
     """
 
     context: InstrumentedProgram
@@ -57,55 +57,55 @@ class InstrumentedBody(LoopBody):
     def __init__(
         self, context: InstrumentedProgram, body: Body, name: str, fixed: int, carried: int
     ) -> None:
-        self.places: list[TimedStep] = []
+        self.timed_steps: list[TimedStep] = []
         self.times = context.clock.cell()
         self.label = body.name
         super().__init__(context, body, name, fixed, carried)
 
     @property
     def choices(self) -> Mapping[Expr, BranchBlocks]:
-        """Those that are written out, with their branches."""
+        """Conditionals that are compiled inline, with their branches."""
         return self._choices
 
     def run_stages(self, body: Section) -> None:
-        """One stage after the other, each with a clock around it."""
+        """Run all stages, each with a timer around it."""
         self.context.clock.count(body, self.times)
         super().run_stages(body)
 
     def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
-        """One stage, with a clock around it."""
+        """Run a stage with a timer around it."""
         begun = self.context.clock.read(body)
         super().run_stage(body, stage)
-        self.places.append(self.context.stopped(self, body, stage, begun))
+        self.timed_steps.append(self.context.stopped(self, body, stage, begun))
 
     def _run_straight(self, body: Section, stages: list[Any], needed: set[Expr]) -> None:
-        """Stages without loops; with a clock around them if they are not all."""
+        """Run stages without loops, with a timer around them if the body has others."""
         if len(self._groups) == 1:
             super()._run_straight(body, stages, needed)
-            self.places.append(TimedStep(None, list(stages)))
+            self.timed_steps.append(TimedStep(None, list(stages)))
             return
         begun, cell = self.context.clock.read(body), self.context.clock.cell()
         super()._run_straight(body, stages, needed)
         self.context.clock.stop(body, cell, begun)
-        self.places.append(TimedStep(cell, list(stages)))
+        self.timed_steps.append(TimedStep(cell, list(stages)))
 
 
 class InstrumentedProgram(Program):
-    """The program of a graph, with a clock around its steps.
+    """The program of a graph, with timers around its steps.
 
     Parameters
     ----------
     graph, threads, layouts, overwrites
         As for `Program`.
     inside : bool
-        Whether there is a clock around the steps of loops and branches, too.
+        Whether the steps of loops and branches have timers too.
 
     Attributes
     ----------
     clock : Clock
-    places : list of TimedStep
+    timed_steps : list of TimedStep
     has_bodies : bool
-        Whether there are loops or branches that `inside` could look into.
+        Whether there are loops or branches whose bodies can have timers.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class InstrumentedProgram(Program):
         inside: bool = True,
     ) -> None:
         self._inside = inside
-        self.places: list[TimedStep] = []
+        self.timed_steps: list[TimedStep] = []
         self.has_bodies = False
         self._bodies_of: dict[Expr, list[InstrumentedBody]] = {}
         self._met: list[list[InstrumentedBody]] = []
@@ -126,17 +126,17 @@ class InstrumentedProgram(Program):
 
     @property
     def clock(self) -> Clock:
-        """The cells, which are there before anything is written."""
+        """The timer cells, made before anything is emitted."""
         found: Clock | None = self.__dict__.get("_clock")
         if found is None:
             found = self.__dict__["_clock"] = Clock(self.module)
         return found
 
     def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
-        """One stage, with a clock around it."""
+        """Run a stage with a timer around it."""
         begun = self.clock.read(body)
         super().run_stage(body, stage)
-        self.places.append(self.stopped(self, body, stage, begun))
+        self.timed_steps.append(self.stopped(self, body, stage, begun))
 
     def stopped(
         self, routine: Any, body: Section, stage: FusedLoops | Expr, begun: str
@@ -149,7 +149,7 @@ class InstrumentedProgram(Program):
         return TimedStep(cell, [stage], function, bodies)
 
     def nested(self, step: Expr) -> Any:
-        """A loop or a branch, with instrumented bodies."""
+        """A loop or a conditional, with instrumented bodies."""
         self.has_bodies = True
         self._met.append([])
         made = super().nested(step)
@@ -157,7 +157,7 @@ class InstrumentedProgram(Program):
         return made
 
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
-        """The function of a body, not shared if it has timers."""
+        """The function of a body; not shared if it has timers."""
         if not self._inside:
             return super().body(body, fixed, carried)
         self._count += 1
@@ -167,7 +167,7 @@ class InstrumentedProgram(Program):
         return made
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
-        """A function of the runtime; those of the allocator are replaced by counting ones."""
+        """Declare a function of the runtime; the allocator's are replaced by counting ones."""
         found = super().runtime(name, result, arguments)
         if name not in COUNTED:
             return found

@@ -1,10 +1,10 @@
-"""The readings of the timers in a program, summed for each of its steps.
+"""The timer readings of a program, summed for each of its steps.
 
     TimerReading        the timers after several runs
     ProfileAggregate    the times of the steps of a program, and of the bodies of its loops
 
-The time of a loop is measured without timers in its body; the steps of the body share it in the
-proportions that timers in the body measure.  A body in registers has what the others leave.
+The time of a loop is measured without timers in its body, and divided among the steps of the body
+in the proportions that timers in the body measure.  Steps in registers share the remaining time.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from .profile_attribution import StepCost, number_of, step_cost_of
 class TimerReading(NamedTuple):
     """The timers of a program over several runs, combined by `lower_quartile`.
 
-    around : seconds of a run that are in no cell.
-    cells : for each cell seconds, and how often; what the clock itself took is in them.
-    peak : the most bytes allocated at a time.
-    inner, outer : what a cell costs, in what it measures, and in what is around it.
+    around : seconds of a run outside of all cells.
+    cells : seconds and count of each cell, including the time of the timers.
+    peak : the maximum of allocated bytes.
+    inner, outer : the cost of a timer, within its own reading, and for the code around it.
     """
 
     around: float
@@ -45,16 +45,16 @@ class TimerReading(NamedTuple):
 
 
 class ProfileAggregate:
-    """The times of steps, from readings.
+    """Computes the times of steps from timer readings.
 
     Parameters
     ----------
     flat : TimerReading
-        Of the program with clocks around its own steps.
+        Of the program with timers around its own steps.
     deep : TimerReading or None
-        Of the one with clocks in the bodies of loops too.
+        Of the program that also has timers in the bodies of loops.
     overwritten : collection of int
-        The results that lie where variables did.
+        The results that are written into the memory of variables.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class ProfileAggregate:
     def of_kernel(
         self, flat: InstrumentedProgram, deep: InstrumentedProgram
     ) -> tuple[StepRecord, ...]:
-        """The steps of a program, whose times are those of the flat reading."""
+        """The steps of a program, with the times of the flat reading."""
         found = []
-        for own, place in zip(flat.places, deep.places, strict=True):
+        for own, place in zip(flat.timed_steps, deep.timed_steps, strict=True):
             assert own.cell is not None
             seconds, calls = self._flat.cells[own.cell]
             seconds = max(0.0, seconds - calls * self._flat.inner)
@@ -98,7 +98,7 @@ class ProfileAggregate:
             results = {plan.outputs[k] for k in old}
             own = [x for x in plan.stored if plan.stages[plan.position_of(x)] is stage]
             made.keep([x for x in own if x not in results])
-        kind, title = _words(place, self._steps(place) / calls if calls else 0.0)
+        kind, title = _kind_and_title(place, self._steps(place) / calls if calls else 0.0)
         inside = self._inside(place, seconds, held)
         return StepRecord(
             kind=kind,
@@ -117,21 +117,21 @@ class ProfileAggregate:
         )
 
     def _inside(self, place: TimedStep, seconds: float, base: int) -> tuple[StepRecord, ...]:
-        """The steps of the bodies of a loop that took so long.
+        """The steps in the bodies of a loop that took `seconds`.
 
-        What no clock was put around - bodies in registers - has what the others leave.
+        Steps without timers (bodies in registers) share the time that the others leave.
         """
-        known = self._spent(place)
-        scale = seconds / known if known > 0.0 else 0.0
+        measured = self._spent(place)
+        scale = seconds / measured if measured > 0.0 else 0.0
         found = [
             (body, p, self._deep.cells[body.times if p.cell is None else p.cell][1])
             for body in place.bodies
-            for p in body.places
+            for p in body.timed_steps
         ]
         spent = [self._spent(p) * scale for _, p, _ in found]
-        most = sum(spent)
-        if most > seconds:
-            spent = [s * seconds / most for s in spent]
+        total = sum(spent)
+        if total > seconds:
+            spent = [s * seconds / total for s in spent]
         weights = [0.0 if p.cell else calls * self._work(b, p) for b, p, calls in found]
         rest = max(0.0, seconds - sum(spent)) / (sum(weights) or 1.0)
         return tuple(
@@ -141,10 +141,10 @@ class ProfileAggregate:
         )
 
     def _steps(self, place: TimedStep) -> float:
-        """How often a loop has gone round."""
+        """The number of iterations of a loop."""
         if not place.bodies:
             return 0.0
-        # The second body of a while loop is the condition, the last of a replay the backward pass
+        # The second body of a while loop is the condition, the last of a replay the backward body
         loop: Any = place.stages[0]
         is_replay = loop.node.op.name == "replay"
         return float(self._deep.cells[place.bodies[-1 if is_replay else 0].times][1])
@@ -155,15 +155,16 @@ class ProfileAggregate:
         )
 
     def _spent(self, place: TimedStep) -> float:
-        """The seconds of a place in the deep reading, without those of clocks."""
+        """The seconds of a step in the deep reading, without the time of timers."""
         if place.cell is None:
             return 0.0
         seconds, calls = self._deep.cells[place.cell]
-        clocks = calls * self._deep.inner + self._deep.outer * _read_inside(place, self._deep.cells)
-        return max(0.0, float(seconds - clocks))
+        read = _read_inside(place, self._deep.cells)
+        overhead = calls * self._deep.inner + self._deep.outer * read
+        return max(0.0, float(seconds - overhead))
 
     def _held(self, plan: Schedule, stages: Sequence[FusedLoops | Expr]) -> int:
-        """The bytes between stages that are needed while some of them run."""
+        """The maximum of bytes stored between stages while some of them run."""
         found = self._of_plans.get(plan)
         if found is None:
             last = last_uses(plan)
@@ -181,12 +182,12 @@ class ProfileAggregate:
 
 
 def _read_inside(place: TimedStep, cells: Any) -> float:
-    """How often clocks were read in the bodies of a place."""
-    inner = [p for body in place.bodies for p in body.places]
+    """How often timers were read in the bodies of a step."""
+    inner = [p for body in place.bodies for p in body.timed_steps]
     return sum((cells[p.cell][1] if p.cell else 0.0) + _read_inside(p, cells) for p in inner)
 
 
-def _words(place: TimedStep, steps: float) -> tuple[str, str]:
+def _kind_and_title(place: TimedStep, steps: float) -> tuple[str, str]:
     """The kind and title of a step."""
     if len(place.stages) > 1 or place.cell is None:
         return "straight", "in registers"
@@ -209,7 +210,7 @@ def _words(place: TimedStep, steps: float) -> tuple[str, str]:
 
 
 def _flops(made: StepCost, calls: float, inside: Sequence[StepRecord]) -> float | None:
-    """Of all runs; of a loop those of its steps."""
+    """The operations of all runs; those of the inner steps for a loop."""
     if inside:
         known = [step.flops for step in inside]
         return None if None in known else float(sum(n for n in known if n is not None))

@@ -1,11 +1,12 @@
-"""Attribution: the time of a step to the user's lines.
+"""Attribution of the time of a step to lines of the user's code.
 
 A loop nest computes several of the user's lines together, element by element, so timers cannot
-separate them.  Its time is divided by work: the cost of each operation relative to an addition, as
-measured once, and of each element that is read or written, by the level of the memory hierarchy.
+separate them.  Its time is divided by estimated work: the measured cost of each operation relative
+to an addition, and the cost of each element that is read or written, by the level of the memory
+hierarchy.
 
-    StepCost         the cost of a step: operations, work by line, bytes, arrays that it leaves
-    step_cost_of     of the stages of a plan that are one step
+    StepCost         the cost of a step: operations, work by line, bytes, arrays left in memory
+    step_cost_of     the cost of stages that form one step
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from ..schedule.scheduling import Schedule, owner_of
 
 Sizes = Mapping[str, int]
 
-# The time for reading or writing an element beside that of an addition (`Op.cost.work`), by the
-# number of bytes in all, which decides in which cache they are.
+# The time to read or write an element, relative to an addition (`Op.cost.work`), for data of up to
+# so many bytes, which decide in which cache it is.
 _MEMORY = ((1 << 15, 1.0), (1 << 20, 3.0), (1 << 25, 8.0))
 _MAIN_MEMORY_COST = 25.0
 
 
 def number_of(length: Any, sizes: Sizes) -> int:
-    """A length as a number; sizes that only the run knows count as 1."""
+    """A length as a number; sizes known only at run time count as 1."""
     unknown = dict.fromkeys(names_in((length,)) - set(sizes), 1)
     return int(valued(length, {**sizes, **unknown}))
 
@@ -46,11 +47,11 @@ class StepCost:
     Attributes
     ----------
     work : dict
-        For each of the user's lines, with its level and scope.
+        The work of each line of the user's code, with its level and scope.
     flops : float or None
     read, written : int
         Bytes.
-    kept : list of Kept
+    kept : list of LiveArray
     """
 
     def __init__(self, plan: Schedule, sizes: Sizes) -> None:
@@ -66,11 +67,11 @@ class StepCost:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """In the order of the program, each once."""
+        """The operations, each once, in the order of the program."""
         return tuple(sorted(self._serials, key=self._serials.__getitem__))
 
     def parts(self) -> tuple[LineShare, ...]:
-        """The user's lines, the largest share first; they make 1 together."""
+        """The shares of the user's lines, which add up to 1, the largest first."""
         whole = sum(self.work.values())
         if not whole:
             return tuple(LineShare(*key, 1.0 / len(self.work)) for key in self.work)
@@ -78,14 +79,14 @@ class StepCost:
         return tuple(LineShare(*key, work / whole) for key, work in found if work)
 
     def add(self, stage: FusedLoops | Expr) -> None:
-        """A stage of the plan."""
+        """Add a stage of the schedule."""
         if isinstance(stage, FusedLoops):
             self._add_fused_loops(self.plan, stage)
         else:
             self._add_step(stage)
 
     def add_branches(self, branches: BranchBlocks) -> None:
-        """A choice that is written out: all of its branches, as if each ran as often."""
+        """Add a conditional that is compiled inline; its branches count as equally frequent."""
         for plan in branches.plans:
             for stage in plan.stages:
                 if isinstance(stage, FusedLoops):
@@ -94,29 +95,29 @@ class StepCost:
                     self.add_branches(branches.inner[stage])
 
     def keep(self, exprs: Sequence[Expr]) -> None:
-        """Arrays that are left in memory."""
+        """Add arrays that are left in memory."""
         for x in exprs:
-            node = None if x.node is None else _line(x.node)
+            node = None if x.node is None else _graph_node(x.node)
             size = self._bytes(x)
             name = str(x.rule) if node is None else node.op.name
-            what = f"{name} {shown(Spec(x.shape, x.dtype))}"
-            self.kept.append(LiveArray(what, size, _where(node), x in self._results))
+            title = f"{name} {shown(Spec(x.shape, x.dtype))}"
+            self.kept.append(LiveArray(title, size, _where(node), x in self._results))
 
-    # ---- nests -----------------------------------------------------------------------------------
+    # ---- loop nests ----------------------------------------------------------------------------
 
-    def _add_fused_loops(self, plan: Schedule, fused: FusedLoops, often: float = 1.0) -> None:
-        mine = set(roots_of(fused))
+    def _add_fused_loops(self, plan: Schedule, fused: FusedLoops, frequency: float = 1.0) -> None:
+        own = set(roots_of(fused))
         accessed = [a.expr for root in roots_of(fused) for a in plan.accesses(root)]
-        read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in mine)
-        written = sum(self._bytes(x) for x in mine if x in self._stored and x not in fused.local)
+        read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in own)
+        written = sum(self._bytes(x) for x in own if x in self._stored and x not in fused.local)
         self.read, self.written = self.read + read, self.written + written
         self._each = next((w for most, w in _MEMORY if read + written <= most), _MAIN_MEMORY_COST)
         for group in fused.groups:
             seen: set[Expr] = set()
             for root in group.roots:
-                self._add_root(root, mine, seen, often)
+                self._add_root(root, own, seen, frequency)
 
-    def _add_root(self, root: Expr, mine: set[Expr], seen: set[Expr], often: float) -> None:
+    def _add_root(self, root: Expr, own: set[Expr], seen: set[Expr], frequency: float) -> None:
         count = number_of(size_of(space_of(root)), self._sizes)
         pending = [(root, root)]
         while pending:
@@ -125,27 +126,27 @@ class StepCost:
                 continue
             seen.add(x)
             here = count if x is root else min(count, number_of(size_of(x.shape), self._sizes))
-            new = [y for y in x.operands if y.is_root and y not in mine and y not in seen]
+            new = [y for y in x.operands if y.is_root and y not in own and y not in seen]
             seen.update(new)
             moved = sum(min(here, number_of(size_of(y.shape), self._sizes)) for y in new)
             if x is root and x in self._stored:
                 moved += number_of(size_of(x.shape), self._sizes)
-            user = x if x.node is not None and _line(x.node).where else user
-            self._note(user, (_work_of(x) * here + self._each * moved) * often)
+            user = x if x.node is not None and _graph_node(x.node).where else user
+            self._add_expr(user, (_work_of(x) * here + self._each * moved) * frequency)
             if isinstance(x.rule, Map | Reduce) and self.flops is not None:
-                self.flops += here * often
+                self.flops += here * frequency
             pending += [(y, user) for y in x.operands if not y.is_root]
 
-    def _note(self, x: Expr, work: float) -> None:
+    def _add_expr(self, x: Expr, work: float) -> None:
         if x.node is None:
             return
-        node = _line(x.node)
+        node = _graph_node(x.node)
         if not isinstance(x.rule, View | Stored) and not node.is_leaf:
-            self._name(node)
+            self._add_operation(node)
         if work or not isinstance(x.rule, View):
             self._charge(node, work)
 
-    def _name(self, node: Any) -> None:
+    def _add_operation(self, node: Any) -> None:
         name = node.op.name
         self._serials[name] = min(node.serial, self._serials.get(name, node.serial))
 
@@ -160,8 +161,8 @@ class StepCost:
 
     def _add_step(self, step: Expr) -> None:
         node = step.node
-        line = _line(node)
-        self._name(line)
+        line = _graph_node(node)
+        self._add_operation(line)
         self._charge(line, 1.0)
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
         if found is not None and not isinstance(found, float):
@@ -177,8 +178,8 @@ def _work_of(x: Expr) -> float:
     return x.rule.weight if op is None or op.cost is None else op.cost.work
 
 
-def _line(node: Any) -> Any:
-    """The node of the graph that a node is, or is part of; of many that write the last."""
+def _graph_node(node: Any) -> Any:
+    """The graph node that a node belongs to; for fused writes, the last of them."""
     return origin_of(getattr(node, "last", node))
 
 
@@ -192,14 +193,14 @@ def step_cost_of(
     sizes: Sizes,
     choices: Mapping[Expr, BranchBlocks] | None = None,
 ) -> StepCost:
-    """The cost of stages of a plan that are one step.
+    """The cost of stages of a schedule that form one step.
 
     Parameters
     ----------
     sizes : mapping
-        For each named size its number.
+        The values of the symbolic sizes.
     choices : mapping, optional
-        The branches of choices that are written out.
+        The branches of conditionals that are compiled inline.
     """
     made = StepCost(plan, sizes)
     for stage in stages:

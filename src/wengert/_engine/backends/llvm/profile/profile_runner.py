@@ -1,10 +1,10 @@
-"""Run a graph with timers (instrumented.py), and return a `Timing`.
+"""Runs a graph with timers (instrumented.py), and returns a `Timing`.
 
 Three programs run: the one that calls run, for the time of a call; one with timers around its
 steps; and, if there are loops, one with timers in their bodies too.  Timers in a body slow its loop
-down, so they only give the proportions in which its steps share the time without them.
+down, so they are only used for the proportions of its steps.
 
-    timed    all of it; profile_aggregate.py sums the readings
+    timed    does all of this; profile_aggregate.py sums the readings
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .profile_aggregate import ProfileAggregate, TimerReading
 from .profile_attribution import number_of
 from .timers import COST, FIRST, PEAK, READ, TABLE, is_available
 
-_MAX_RUNS, _MAX_WORDS = 1000, 4_000_000  # runs, and words recorded of them, by default
-_CLOCK_SECONDS = 0.005  # seconds in which the speed of the clock is found
-_BATCHES, _TRIES = 20, 500  # readings by which its cost is
+_MAX_RUNS, _MAX_WORDS = 1000, 4_000_000  # defaults: runs, and words recorded in all of them
+_CLOCK_SECONDS = 0.005  # duration of the calibration of the clock
+_BATCHES, _TRIES = 20, 500  # timer readings that measure the cost of a timer
 _MISSED = object()
 _REAL = np.dtype(np.float64)
 
@@ -44,7 +44,7 @@ class _RunFailed(Exception):
 
 
 class TimedRunner:
-    """A program with clocks, in memory; it measures one run at a time."""
+    """An instrumented program in memory; it measures one run at a time."""
 
     def __init__(self, program: InstrumentedProgram) -> None:
         self.program = program
@@ -65,24 +65,24 @@ class TimedRunner:
         begin: Callable[[], object],
         others: Sequence[Callable[[], object]] = (),
     ) -> tuple[TimerReading, list[list[float]]]:
-        """Run it in turn with others: the readings of the timers, and the seconds of the others."""
+        """Run it alternately with others: the timer readings, and the seconds of the others."""
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
             runs = [_runner(self.compiled, values, sizes), *others]
-            most = min(_MAX_RUNS, _MAX_WORDS // self.table.size + 1)
+            max_runs = min(_MAX_RUNS, _MAX_WORDS // self.table.size + 1)
             seconds, counted = [], []
 
             def clear() -> None:
                 begin()
                 self._clear()
 
-            for one in timed_rounds(runs, repeats, clear, most):
+            for one in timed_rounds(runs, repeats, clear, max_runs):
                 seconds.append(one)
                 counted.append(self.table.astype(_REAL))
             if time.perf_counter() - began < _CLOCK_SECONDS:
                 time.sleep(_CLOCK_SECONDS)
             ticks = self._tick() - ticks
-            second = (time.perf_counter() - began) / max(ticks, 1)  # of a tick
+            second = (time.perf_counter() - began) / max(ticks, 1)  # per tick
             outer, inner = (ticks * second for ticks in self._cost_of_cell())
         found = lower_quartile(counted)
         cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
@@ -95,7 +95,7 @@ class TimedRunner:
         self.table[:] = 0
 
     def _cost_of_cell(self) -> tuple[float, float]:
-        """The ticks that a timer takes, and that it adds to its own reading."""
+        """The ticks of a timer for the code around it, and within its own reading."""
         around, within = [], []
         for _ in range(_BATCHES):
             self._clear()
@@ -109,8 +109,8 @@ _known: weakref.WeakKeyDictionary[BaseGraph, dict[Any, TimedRunner]] = weakref.W
 _lock = lock()
 
 
-def _measured(graph: BaseGraph, *options: Any) -> TimedRunner:
-    """The program with clocks for the options of `InstrumentedProgram`, made once."""
+def _runner_of(graph: BaseGraph, *options: Any) -> TimedRunner:
+    """The instrumented program for given options, made once."""
     with _lock:
         found = _known.setdefault(graph, {})
         if options not in found:
@@ -119,16 +119,16 @@ def _measured(graph: BaseGraph, *options: Any) -> TimedRunner:
 
 
 def check_timers() -> None:
-    """Refuse to measure where native code has no clock.
+    """Raise if native code cannot read a clock.
 
     Raises
     ------
     BackendError
-        There is no clock that native code could read.
+        There is no clock that native code can read.
     """
     if not is_available():
         raise BackendError(
-            "there is no clock here that native code could read. Profile with "
+            "native code cannot read a clock on this machine. Profile with "
             f"backend='interpret'{at(user_line())}."
         )
 
@@ -143,41 +143,41 @@ def timed(
     threads: int | None,
     layouts: str,
 ) -> Timing | None:
-    """Where the time of a run goes; see `Backend.timed`.
+    """The time of a run by step; see `Backend.timed`.
 
     Parameters
     ----------
     own : LoadedProgram
-        What every call runs.
+        The program that calls run.
     threads, layouts
-        As for `Program`: what it was compiled for.
+        The options with which it was compiled.
     """
     try:
-        given, taken = values, own.program.overwritten.values()
-        values = [np.array(v) if k in taken else v for k, v in enumerate(given)]
+        initial, overwritten = values, own.program.overwritten.values()
+        values = [np.array(v) if k in overwritten else v for k, v in enumerate(initial)]
 
         def begin() -> None:
-            for k in taken:
-                values[k][...] = given[k]
+            for k in overwritten:
+                values[k][...] = initial[k]
 
         options = threads, layouts, bool(own.program.overwritten)
-        flat = _measured(graph, *options, False)
+        flat = _runner_of(graph, *options, False)
         others = [_runner(own, values, sizes), *([] if call is None else [call])]
         reading, rounds = flat.read(values, sizes, repeats, begin, others)
-        within = deep = None
+        nested = deep = None
         if flat.program.has_bodies:
-            within = _measured(graph, *options, True)
-            deep, _ = within.read(values, sizes, repeats, begin)
+            nested = _runner_of(graph, *options, True)
+            deep, _ = nested.read(values, sizes, repeats, begin)
     except _RunFailed:
         return None
-    tally = ProfileAggregate(sizes, reading, deep, own.program.overwritten)
-    steps = tally.of_kernel(flat.program, (within or flat).program)
+    aggregate = ProfileAggregate(sizes, reading, deep, own.program.overwritten)
+    steps = aggregate.of_kernel(flat.program, (nested or flat).program)
     new = [p for k, p in enumerate(own.program.outputs) if k not in own.program.overwritten]
     outputs = sum(number_of(bytes_of(port.spec), sizes) for port in new)
     stack = number_of(flat.program.workspace, sizes)
     on_stack = type(flat.program.workspace) is int and stack <= thresholds.workspace_stack_bytes
     held = int(reading.peak) + (stack if on_stack else 0)
-    around = reading.around - (reading.outer - reading.inner) * len(flat.program.places)
+    around = reading.around - (reading.outer - reading.inner) * len(flat.program.timed_steps)
     return Timing(
         backend="llvm",
         seconds=call_seconds(steps, around, rounds),
@@ -206,13 +206,13 @@ def _runner(
 
     entry = entry_of(compiled, missed, missed) if has_entry(compiled.program) else None
 
-    def slowly() -> object:
+    def run_slow_path() -> object:
         found = compiled.run(values, sizes)
         if found is None:
             raise _RunFailed
         return found
 
     if entry is None or entry(*values) is _MISSED:
-        slowly()
-        return slowly
+        run_slow_path()
+        return run_slow_path
     return functools.partial(entry, *values)

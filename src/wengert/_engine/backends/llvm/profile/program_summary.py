@@ -1,6 +1,6 @@
 """A summary of a program: its loop nests, kernel calls, host callbacks and buffers.
 
-Stage      one of them: its iteration space, what it reads and writes, and its cost
+Stage      one of them: its iteration space, the arrays it reads and writes, its cost
 Summary    all of them; printed as a table
 """
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stage:
-    """One nest, call or host callback.
+    """One loop nest, kernel call or host callback.
 
     Attributes
     ----------
     kind : str
         ``nest``, ``call``, ``host callback``, ``loop`` or ``branch``.
     title : str
-        Of a nest what it iterates over, of a call or a host callback the operation.
+        The iteration space of a nest, or the operation.
     passes : tuple of str
-        Of a nest what is done to each row, one pass after the other.
+        The passes of a nest over each row.
     reads, gives : tuple of str
         Arrays in memory.
     flops, bytes : Length or None
-        Floating-point operations, and bytes read and written; None if that cannot be known.
+        Floating-point operations, and bytes read and written; None if unknown.
     function : str
-        Its name in the module: equal nests are one function.
+        Its name in the module: equal nests share a function.
     where : str
-        The user's line, of a call or a host callback.
+        The user's line, for calls and host callbacks.
     """
 
     kind: str
@@ -76,11 +76,11 @@ class Summary:
     ----------
     stages : tuple of Stage
     buffers : tuple of str
-        What is kept in memory between stages, results apart.
+        Arrays stored between stages, other than results.
     workspace : Length
-        The bytes of that memory; a place is used again when it is free.
+        The bytes of that memory; free memory is reused.
     functions : int
-        How many different nests there are.
+        The number of different loop nests.
     """
 
     stages: tuple[Stage, ...]
@@ -90,27 +90,27 @@ class Summary:
 
     @property
     def nests(self) -> tuple[Stage, ...]:
-        """Loops of our own."""
+        """The loop nests."""
         return tuple(s for s in self.stages if s.kind == "nest")
 
     @property
     def calls(self) -> tuple[Stage, ...]:
-        """Steps of libraries and of native kernels."""
+        """The calls of libraries and of native kernels."""
         return tuple(s for s in self.stages if s.kind == "call")
 
     @property
     def loops(self) -> tuple[Stage, ...]:
-        """Loops and branches of the graph."""
+        """The loops and conditionals of the graph."""
         return tuple(s for s in self.stages if s.kind in ("loop", "branch"))
 
     @property
     def host_callbacks(self) -> tuple[Stage, ...]:
-        """Steps in Python."""
+        """The calls back into Python."""
         return tuple(s for s in self.stages if s.kind == "host callback")
 
     @property
     def flops(self) -> Any:
-        """Floating-point operations, as far as they are known."""
+        """Floating-point operations, where known."""
         return sum(s.flops for s in self.stages if s.flops is not None)
 
     @property
@@ -120,8 +120,8 @@ class Summary:
 
     def __str__(self) -> str:
         counts = ", ".join(
-            f"{n} {word if n == 1 else word + 's'}"
-            for n, word in (
+            f"{n} {noun if n == 1 else noun + 's'}"
+            for n, noun in (
                 (len(self.nests), "nest"),
                 (len(self.calls), "call"),
                 (len(self.host_callbacks), "host callback"),
@@ -150,14 +150,14 @@ def summary_of(program: Program) -> Summary:
 
 
 def _names(plan: Schedule) -> dict[Expr, str]:
-    """The names of expressions: those of inputs, and of the nodes of others."""
+    """The names of expressions: those of inputs, and of graph nodes."""
     names: dict[Expr, str] = {}
-    lines = {node: k for k, node in enumerate(plan.graph.nodes)}
+    positions = {node: k for k, node in enumerate(plan.graph.nodes)}
     for expr in plan.reachable:
         node = None if expr.node is None else origin_of(expr.node)
-        if node is not None and node in lines:
-            line = f"%{lines[node]}"
-            names[expr] = f"{node.name} {line}" if node.name else line
+        if node is not None and node in positions:
+            name = f"%{positions[node]}"
+            names[expr] = f"{node.name} {name}" if node.name else name
     return names
 
 
@@ -167,14 +167,14 @@ def _shown(expr: Expr, names: dict[Expr, str]) -> str:
 
 
 def _nest(plan: Schedule, fused: FusedLoops, names: dict[Expr, str], function: str) -> Stage:
-    mine = set(roots_of(fused))
+    own_roots = set(roots_of(fused))
     read: dict[Expr, None] = {}
-    for root in mine:
+    for root in own_roots:
         for access in plan.accesses(root):
-            if access.expr not in mine:
+            if access.expr not in own_roots:
                 read[access.expr] = None
     stored = set(plan.stored)
-    given = [r for r in roots_of(fused) if r in stored]
+    written = [r for r in roots_of(fused) if r in stored]
     first = fused.groups[0].space
     title = f"over [{','.join(map(str, first))}]"
     if fused.rows:
@@ -188,13 +188,13 @@ def _nest(plan: Schedule, fused: FusedLoops, names: dict[Expr, str], function: s
     flops: Any = sum(
         _weight(r) * size_of(space_of(r)) for group in fused.groups for r in group.roots
     )
-    moved = sum(size_of(x.shape) * x.dtype.itemsize for x in (*read, *given))
+    moved = sum(size_of(x.shape) * x.dtype.itemsize for x in (*read, *written))
     return Stage(
         "nest",
         f"{title} ({function})",
         passes,
         tuple(_shown(x, names) for x in sorted(read, key=lambda x: x.number)),
-        tuple(_shown(x, names) for x in given),
+        tuple(_shown(x, names) for x in written),
         flops,
         moved,
         function,
@@ -209,7 +209,7 @@ def _combined(fused: FusedLoops, group: LoopGroup) -> str:
 
 
 def _weight(root: Expr) -> int:
-    """The operations of one element, each function counted as one."""
+    """The operations for one element, counting each function as one."""
     total = 1 if isinstance(root.rule, Map | Reduce) else 0
     pending = [x for x in root.operands if not x.is_root]
     while pending:

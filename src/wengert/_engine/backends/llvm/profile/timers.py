@@ -5,11 +5,11 @@ is the time-stamp counter, which takes some 25 cycles to read and runs at a cons
 it is that of the system.  A program measures the cost of reading it (`COST`), which is subtracted.
 
     Clock                the cells of one program
-    is_available         whether native code has a clock here
-    READ, COST, TABLE    functions of the module, to read the cells (profile/profile_runner.py)
+    is_available         whether native code can read a clock
+    READ, COST, TABLE    functions of the module that read the cells (profile/profile_runner.py)
 
-Cells are in one array of the module: bytes allocated now, their maximum, and for each cell ticks
-and a count.  They are for one run at a time.
+The cells are one array of the module: bytes allocated now, their maximum, and ticks and a count for
+each cell.  They record one run at a time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
 LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow
 _COUNTER = "llvm.readcyclecounter"
 _HEADER = 64  # bytes before each block, with its size
-COUNTED = {"wengert_alloc": "clock_alloc", "wengert_free": "clock_free"}  # of timers.ll
+COUNTED = {"wengert_alloc": "clock_alloc", "wengert_free": "clock_free"}  # in timers.ll
 
 
 def counted(name: str) -> tuple[str, str]:
-    """The function that counts what one of the allocator takes or gives back: its name and text."""
+    """The counting replacement of an allocator function: its name and text."""
     counting = COUNTED[name]
     return counting, llvm_files.functions(__file__, header=_HEADER, peak=PEAK)[counting]
 
@@ -50,7 +50,7 @@ class Clock:
     Attributes
     ----------
     cells : int
-        How many there are; the first is for measuring what a cell costs.
+        The number of cells; the first is for measuring the cost of a timer.
     """
 
     def __init__(self, module: ModuleBuilder) -> None:
@@ -68,23 +68,23 @@ class Clock:
         return self.cells - 1
 
     def read(self, section: Section) -> Name:
-        """The clock, an i64."""
+        """Read the clock, an i64."""
         if _has_counter():
             return section.value(f"call i64 {self._module.declare(_COUNTER, 'i64', [])}()")
         return section.value(f"call i64 {self._of_system()}()")
 
     def count(self, section: Section, cell: int) -> None:
-        """Count one more for a cell."""
+        """Increment the count of a cell."""
         _add(section, FIRST + 2 * cell + 1, "1")
 
     def stop(self, section: Section, cell: int, begun: Name) -> None:
-        """Add the time since a reading to a cell, and count one more."""
+        """Add the time since a reading to a cell, and increment its count."""
         now = self.read(section)
         _add(section, FIRST + 2 * cell, section.value(f"sub i64 {now}, {begun}"))
         self.count(section, cell)
 
     def finish(self) -> None:
-        """Enter the array and the functions around it, when all cells are known."""
+        """Add the array and the functions that read it, once all cells are known."""
         module = self._module
         module.parts["clock"] = (
             f"@clock = internal global [{self.words} x i64] zeroinitializer, align 64"
@@ -104,18 +104,18 @@ class Clock:
         module.add(function)
 
     def _of_system(self) -> str:
-        """A function that asks the clock of POSIX for nanoseconds."""
+        """A function that reads the POSIX clock in nanoseconds."""
         module = self._module
         if "clock_now" not in module:
-            found = ctypes.CDLL(None).clock_gettime
-            address = ctypes.cast(found, ctypes.c_void_p).value
+            system_call = ctypes.CDLL(None).clock_gettime
+            address = ctypes.cast(system_call, ctypes.c_void_p).value
             assert address is not None
             module.symbols["clock_gettime"] = address
-            ask = module.declare("clock_gettime", "i32", ["i32", "ptr"], "nounwind")
+            call = module.declare("clock_gettime", "i32", ["i32", "ptr"], "nounwind")
             function = Function(module, "clock_now", [], "i64", "nounwind")
             body = function.body
             place = function.slot("[2 x i64]", 8)
-            body.write(f"call i32 {ask}(i32 {time.CLOCK_MONOTONIC}, ptr {place})")
+            body.write(f"call i32 {call}(i32 {time.CLOCK_MONOTONIC}, ptr {place})")
             seconds = body.value(f"load i64, ptr {place}")
             rest = body.value(
                 f"load i64, ptr {body.value(f'getelementptr i64, ptr {place}, i64 1')}"

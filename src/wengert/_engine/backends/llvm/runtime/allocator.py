@@ -1,28 +1,29 @@
-"""The allocator: blocks of memory that are recycled, as LLVM text.
+"""The recycling allocator, as LLVM IR.
 
-    wengert_alloc(i64 bytes) -> ptr    aligned to 64 bytes; null where there is no memory
+    wengert_alloc(i64 bytes) -> ptr    aligned to 64 bytes; null if there is no memory
     wengert_free(ptr)                  null is allowed
-    wengert_realloc(ptr, i64) -> ptr   as C's; null leaves the old block as it was
-    wengert_memory_limit(i64)          how many bytes may be kept; what is more goes back
-    wengert_memory_trim(i64) -> i64    give back until so many bytes are kept; how many went
+    wengert_realloc(ptr, i64) -> ptr   like C's; if it returns null, the old block is unchanged
+    wengert_memory_limit(i64)          the maximum of bytes kept; excess blocks are returned
+    wengert_memory_trim(i64) -> i64    returns blocks until so many bytes are kept; bytes returned
     wengert_memory_read(ptr)           the counters, in the order of COUNTERS
-    wengert_memory_start()             before all others
-    wengert_memory_child()             in the child of a fork
+    wengert_memory_start()             called before all others
+    wengert_memory_child()             called in the child of a fork
 
-Blocks of up to `pooled_block_bytes` (tuning.py) are the C library's.  A larger one is mapped for
-itself and, once freed, kept in the list of its size class: eight classes to a doubling, whole huge
-pages from 4 MiB on.
-Within a class the block freed last is handed out first, as it may still be in a cache.  All kept
-blocks are also in one list by age, from whose end blocks go back to the system beyond the limit.
+Blocks of up to `pooled_block_bytes` (tuning.py) are allocated by malloc.  A larger one is mapped
+from the system and, once freed, kept in the list of its size class: eight classes for each factor
+of two, multiples of huge pages from 4 MiB on.
+Within a class the block freed last is reused first, as it may still be in a cache.  All kept
+blocks are also in one list by age; beyond the limit the oldest are returned to the system.
 
-Filling 80 MB took 37 ms fresh and 24 ms recycled on a busy machine, 5.3 and 2.9 ms on a quiet one,
-where the C library's memory took 24 ms.  Taking and freeing a kept block takes some 25 ns.
+Filling 80 MB took 37 ms in a new block and 24 ms in a recycled one on a busy machine, 5.3 and
+2.9 ms on an idle one, where memory from malloc took 24 ms.  Allocating and freeing a kept block
+takes some 25 ns.
 
-Before the first byte of a large block lie eight words: its neighbors in both lists, what was
-mapped and how long, its size and its class.  A small block has the last three of them.  Large
-blocks begin at sixteen different distances from a page: if all began at the same, the streams
-that a loop reads and writes side by side would fall into the same few lines of the first cache
-(thirteen of them ran a tenth faster).
+A large block has a header of eight words: its neighbors in both lists, the address and length of
+its mapping, its size and its class.  A small block has only the last three.  The start of large
+blocks is shifted from the page by one of sixteen offsets: if all had the same, the streams that a
+loop reads and writes in parallel would compete for the same few lines of the L1 cache (with
+thirteen of them it ran 10 % faster).
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from .os_calls import HUGE_PAGE, emit_locks, emit_page_functions, field, load, s
 
 COUNTERS = ("used", "kept", "limit", "hits", "misses", "returned", "peak")
 
-_MAX_BYTES = 1 << 46  # more bytes than any machine has
-_C_LIBRARY = -1  # the class of blocks of the C library
+_MAX_BYTES = 1 << 46  # larger requests fail
+_C_LIBRARY = -1  # class of blocks from malloc
 _HEADER = 64
-_COLORS, _APART = 16, 256  # distances from a page
-# Words before a block, counted from the beginning of the header.
+_COLORS, _SHIFT = 16, 256  # number of offsets, and bytes between them
+# Indices of the words of the header.
 _BY_CLASS, _BY_AGE, _BASE, _LENGTH, _SIZE, _CLASS = 0, 2, 4, 5, 6, 7
 _CLASSES = (46 - 17 + 1) * 8
-# The state: the lock, the counters, a color, the list by age, the lists of the classes.
+# The state: the lock, the counters, the next color, the list by age, the lists of the classes.
 _COUNTED = {name: 8 + index for index, name in enumerate(COUNTERS)}
 _COLOR, _AGES, _LISTS = 15, 16, 24
 _WORDS = _LISTS + 2 * _CLASSES
 
 
 def emit_allocator(module: ModuleBuilder, maps: bool | None = None) -> None:
-    """Emit the functions of this file, and what they need, into a module."""
+    """Emit the functions of this file, and those that they need."""
     emit_locks(module)
     emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
     module.parts["memory"] = f"@memory = internal global [{_WORDS} x i64] zeroinitializer, align 64"
@@ -73,9 +74,9 @@ def _release(s: Section) -> None:
     s.write("call void @release(ptr @memory)")
 
 
-def _count(s: Section, name: str, by: Name, how: str = "add") -> Name:
-    """Change a counter; its new value."""
-    new = s.value(f"{how} i64 {load(s, '@memory', _COUNTED[name])}, {by}")
+def _count(s: Section, name: str, by: Name, operation: str = "add") -> Name:
+    """Change a counter; returns its new value."""
+    new = s.value(f"{operation} i64 {load(s, '@memory', _COUNTED[name])}, {by}")
     store(s, new, "@memory", _COUNTED[name])
     return new
 
@@ -85,7 +86,7 @@ def _header(s: Section, block: Name) -> Name:
 
 
 def _start(module: ModuleBuilder) -> None:
-    """Initialize the lists: rings with a head, so that removal has no special cases."""
+    """Initialize the lists: circular with a head, so that removal has no special cases."""
     f = _public(module, "wengert_memory_start", [])
     with f.body.loop(str(_LISTS), str(_WORDS), "2") as (s, index):
         head = field(s, "@memory", index)
@@ -111,7 +112,7 @@ def _link(module: ModuleBuilder) -> None:
 
 
 def _unlink(module: ModuleBuilder) -> None:
-    """Take a block out of both lists; the lock is held."""
+    """Remove a block from both lists; the caller holds the lock."""
     f = Function(module, "unlink", [("ptr", "header")])
     s = f.body
     for word in (_BY_CLASS, _BY_AGE):
@@ -125,8 +126,8 @@ def _unlink(module: ModuleBuilder) -> None:
 
 
 def _size_of(module: ModuleBuilder) -> None:
-    """The size of the class of a number of bytes; the class is stored at `%place`."""
-    f = Function(module, "size_of", [("i64", "bytes"), ("ptr", "place")], "i64")
+    """The size of the blocks of a size class; the class is stored at `%class`."""
+    f = Function(module, "size_of", [("i64", "bytes"), ("ptr", "class")], "i64")
     s = f.body
     zeros = module.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
     last = s.value("sub i64 %bytes, 1")
@@ -134,32 +135,32 @@ def _size_of(module: ModuleBuilder) -> None:
     eighth = s.value(f"sub i64 {log}, 3")
     large = s.value(f"icmp uge i64 %bytes, {2 * HUGE_PAGE}")
     fine = s.value(f"icmp ult i64 {eighth}, {HUGE_PAGE.bit_length() - 1}")
-    whole = s.value(f"and i1 {large}, {fine}")
-    shift = s.value(f"select i1 {whole}, i64 {HUGE_PAGE.bit_length() - 1}, i64 {eighth}")
+    pages = s.value(f"and i1 {large}, {fine}")
+    shift = s.value(f"select i1 {pages}, i64 {HUGE_PAGE.bit_length() - 1}, i64 {eighth}")
     steps = s.value(f"add i64 {s.value(f'lshr i64 {last}, {shift}')}, 1")
     size = s.value(f"shl i64 {steps}, {shift}")
     top = s.value(f"sub i64 {size}, 1")
     part = s.value(f"and i64 {s.value(f'lshr i64 {top}, {eighth}')}, 7")
     doubling = s.value(f"shl i64 {s.value(f'sub i64 {log}, 17')}, 3")
-    s.write(f"store i64 {s.value(f'add i64 {doubling}, {part}')}, ptr %place")
+    s.write(f"store i64 {s.value(f'add i64 {doubling}, {part}')}, ptr %class")
     s.write(f"ret i64 {size}")
     module.add(f)
 
 
 def _fresh(module: ModuleBuilder) -> None:
-    """A block from the system; if there is none, free blocks are returned, then once more."""
+    """A block from the system; if there is none, free blocks are returned and it tries again."""
     f = Function(module, "fresh", [("i64", "size"), ("i64", "class"), ("i64", "color")], "ptr")
     s = f.body
     mapped, start = f.slot("[2 x i64]"), f.slot("ptr")
     s.write(f"store ptr {s.value(f'call ptr @take_pages(i64 %size, ptr {mapped})')}, ptr {start}")
-    with s.when(s.value(f"icmp eq ptr {s.value(f'load ptr, ptr {start}')}, null")) as poor:
-        poor.value("call i64 @wengert_memory_trim(i64 0)")
-        again = poor.value(f"call ptr @take_pages(i64 %size, ptr {mapped})")
-        poor.write(f"store ptr {again}, ptr {start}")
-    found = s.value(f"load ptr, ptr {start}")
-    with s.when(s.value(f"icmp ne ptr {found}, null")) as got:
-        shift = got.value(f"mul i64 {got.value(f'and i64 %color, {_COLORS - 1}')}, {_APART}")
-        header = got.value(f"getelementptr i8, ptr {found}, i64 {shift}")
+    with s.when(s.value(f"icmp eq ptr {s.value(f'load ptr, ptr {start}')}, null")) as failed:
+        failed.value("call i64 @wengert_memory_trim(i64 0)")
+        again = failed.value(f"call ptr @take_pages(i64 %size, ptr {mapped})")
+        failed.write(f"store ptr {again}, ptr {start}")
+    start_address = s.value(f"load ptr, ptr {start}")
+    with s.when(s.value(f"icmp ne ptr {start_address}, null")) as got:
+        shift = got.value(f"mul i64 {got.value(f'and i64 %color, {_COLORS - 1}')}, {_SHIFT}")
+        header = got.value(f"getelementptr i8, ptr {start_address}, i64 {shift}")
         store(got, load(got, mapped, 0), header, _BASE)
         store(got, load(got, mapped, 1), header, _LENGTH)
         store(got, "%size", header, _SIZE)
@@ -173,8 +174,8 @@ def _fresh(module: ModuleBuilder) -> None:
 def _alloc(module: ModuleBuilder) -> None:
     f = _public(module, "wengert_alloc", [("i64", "bytes")], "ptr")
     s = f.body
-    answer, place = f.slot("ptr"), f.slot("i64")
-    s.write(f"store ptr null, ptr {answer}")
+    result, place = f.slot("ptr"), f.slot("i64")
+    s.write(f"store ptr null, ptr {result}")
     with s.when(s.value(f"icmp ult i64 %bytes, {thresholds.pooled_block_bytes + 1}")) as small:
         small.write(f"ret ptr {small.value('call ptr @small_block(i64 %bytes)')}")
         small.label(f"after{f.number()}")
@@ -190,7 +191,7 @@ def _alloc(module: ModuleBuilder) -> None:
             kept.write(f"call void @unlink(ptr {first})")
             _count(kept, "hits", "1")
             block = kept.value(f"getelementptr i8, ptr {first}, i64 {_HEADER}")
-            kept.write(f"store ptr {block}, ptr {answer}")
+            kept.write(f"store ptr {block}, ptr {result}")
         now = _count(large, "used", size)
         higher = module.declare("llvm.umax.i64", "i64", ["i64", "i64"])
         peak = load(large, "@memory", _COUNTED["peak"])
@@ -200,23 +201,23 @@ def _alloc(module: ModuleBuilder) -> None:
         _release(large)
         with large.unless(hit) as miss:
             made = miss.value(f"call ptr @fresh(i64 {size}, i64 {index}, i64 {color})")
-            miss.write(f"store ptr {made}, ptr {answer}")
+            miss.write(f"store ptr {made}, ptr {result}")
             none = miss.value(f"icmp eq ptr {made}, null")
             _acquire(miss)
             _count(miss, "misses", "1")
             store(miss, miss.value(f"add i64 {color}, 1"), "@memory", _COLOR)
             _count(miss, "used", miss.value(f"select i1 {none}, i64 {size}, i64 0"), "sub")
             _release(miss)
-    s.write(f"ret ptr {s.value(f'load ptr, ptr {answer}')}")
+    s.write(f"ret ptr {s.value(f'load ptr, ptr {result}')}")
     module.add(f)
 
 
 def _small(module: ModuleBuilder) -> None:
-    """A block of the C library, moved up to a multiple of 64 with three words before it."""
+    """A block from malloc, aligned to 64 bytes, with three words of header before it."""
     f = Function(module, "small_block", [("i64", "bytes")], "ptr")
     s = f.body
-    answer = f.slot("ptr")
-    s.write(f"store ptr null, ptr {answer}")
+    result = f.slot("ptr")
+    s.write(f"store ptr null, ptr {result}")
     malloc = module.declare("malloc", "ptr", ["i64"])
     total = s.value(f"add i64 %bytes, {24 + 63}")
     base = s.value(f"call ptr {malloc}(i64 {total})")
@@ -225,11 +226,11 @@ def _small(module: ModuleBuilder) -> None:
         aligned = got.value(f"and i64 {got.value(f'add i64 {number}, {24 + 63}')}, -64")
         block = got.value(f"inttoptr i64 {aligned} to ptr")
         header = _header(got, block)
-        store(got, base, header, _LENGTH, "ptr")  # the base would be before the block
+        store(got, base, header, _LENGTH, "ptr")  # the word for the base is not part of this header
         store(got, "%bytes", header, _SIZE)
         store(got, str(_C_LIBRARY), header, _CLASS)
-        got.write(f"store ptr {block}, ptr {answer}")
-    s.write(f"ret ptr {s.value(f'load ptr, ptr {answer}')}")
+        got.write(f"store ptr {block}, ptr {result}")
+    s.write(f"ret ptr {s.value(f'load ptr, ptr {result}')}")
     module.add(f)
 
 
@@ -251,18 +252,21 @@ def _free(module: ModuleBuilder) -> None:
             _acquire(large)
             _count(large, "used", size, "sub")
             limit = load(large, "@memory", _COUNTED["limit"])
-            lost = large.value(f"icmp ugt i64 {size}, {limit}")
-            kept = large.value(f"xor i1 {lost}, true")
+            excess = large.value(f"icmp ugt i64 {size}, {limit}")
+            kept = large.value(f"xor i1 {excess}, true")
             with large.when(kept) as keep:
                 keep.write(f"call void @link(ptr {head}, ptr {header})")
                 keep.write(f"call void @link(ptr {field(keep, '@memory', _AGES)}, ptr {age})")
                 _count(keep, "kept", size)
-            _count(large, "returned", large.value(f"select i1 {lost}, i64 {size}, i64 0"))
+            _count(large, "returned", large.value(f"select i1 {excess}, i64 {size}, i64 0"))
             total = load(large, "@memory", _COUNTED["kept"])
             _release(large)
-            with large.when(lost) as lose:
-                base, length = load(lose, header, _BASE, "ptr"), load(lose, header, _LENGTH)
-                lose.write(f"call void @give_pages(ptr {base}, i64 {length})")
+            with large.when(excess) as unkept:
+                base, length = (
+                    load(unkept, header, _BASE, "ptr"),
+                    load(unkept, header, _LENGTH),
+                )
+                unkept.write(f"call void @give_pages(ptr {base}, i64 {length})")
             with large.when(large.value(f"icmp ugt i64 {total}, {limit}")) as beyond:
                 beyond.value(f"call i64 @wengert_memory_trim(i64 {limit})")
     s.write("ret void")
@@ -270,11 +274,11 @@ def _free(module: ModuleBuilder) -> None:
 
 
 def _shrink(module: ModuleBuilder) -> None:
-    """Return the oldest block if more than a bound is kept: its size, or 0."""
+    """Return the oldest block if more than a bound is kept; its size, or 0."""
     f = Function(module, "shrink", [("i64", "bound")], "i64")
     s = f.body
-    went = f.slot("i64")
-    s.write(f"store i64 0, ptr {went}")
+    returned = f.slot("i64")
+    s.write(f"store i64 0, ptr {returned}")
     _acquire(s)
     more = s.value(f"icmp ugt i64 {load(s, '@memory', _COUNTED['kept'])}, %bound")
     age = load(s, field(s, "@memory", _AGES), 1, "ptr")
@@ -283,20 +287,20 @@ def _shrink(module: ModuleBuilder) -> None:
         one.write(f"call void @unlink(ptr {header})")
         size = load(one, header, _SIZE)
         _count(one, "returned", size)
-        one.write(f"store i64 {size}, ptr {went}")
+        one.write(f"store i64 {size}, ptr {returned}")
     _release(s)
     with s.when(more) as one:
         base, length = load(one, header, _BASE, "ptr"), load(one, header, _LENGTH)
         one.write(f"call void @give_pages(ptr {base}, i64 {length})")
-    s.write(f"ret i64 {s.value(f'load i64, ptr {went}')}")
+    s.write(f"ret i64 {s.value(f'load i64, ptr {returned}')}")
     module.add(f)
 
 
 def _realloc(module: ModuleBuilder) -> None:
-    """In place if the block is large enough and not twice too large."""
+    """Stays in place if the block is large enough and at most twice too large."""
     f = _public(module, "wengert_realloc", [("ptr", "block"), ("i64", "bytes")], "ptr")
     s = f.body
-    answer = f.slot("ptr")
+    result = f.slot("ptr")
     fresh = s.value("icmp eq ptr %block, null")
     with s.when(fresh) as none:
         none.write(f"ret ptr {none.value('call ptr @wengert_alloc(i64 %bytes)')}")
@@ -305,15 +309,15 @@ def _realloc(module: ModuleBuilder) -> None:
     fits = s.value(f"icmp ule i64 %bytes, {size}")
     near = s.value(f"icmp uge i64 %bytes, {s.value(f'lshr i64 {size}, 1')}")
     stays = s.value(f"and i1 {fits}, {near}")
-    s.write(f"store ptr %block, ptr {answer}")
+    s.write(f"store ptr %block, ptr {result}")
     with s.unless(stays) as moves:
         new = moves.value("call ptr @wengert_alloc(i64 %bytes)")
-        moves.write(f"store ptr {new}, ptr {answer}")
+        moves.write(f"store ptr {new}, ptr {result}")
         with moves.when(moves.value(f"icmp ne ptr {new}, null")) as got:
             length = got.value(f"select i1 {fits}, i64 %bytes, i64 {size}")
             got.copy_bytes(new, "%block", length)
             got.write("call void @wengert_free(ptr %block)")
-    s.write(f"ret ptr {s.value(f'load ptr, ptr {answer}')}")
+    s.write(f"ret ptr {s.value(f'load ptr, ptr {result}')}")
     module.add(f)
 
 
@@ -340,8 +344,8 @@ def _read(module: ModuleBuilder) -> None:
 def _in_child(module: ModuleBuilder) -> None:
     """A child of a fork has one thread; a lock that another one held would never be released.
 
-    If it was held, that thread was changing the lists: they begin anew, and what they kept is lost
-    to the child.
+    If it was held, that thread was changing the lists: they are initialized again, and the blocks
+    in them are leaked in the child.
     """
     f = _public(module, "wengert_memory_child", [])
     held = f.body.value(f"icmp ne i64 {load(f.body, '@memory', 0)}, 0")

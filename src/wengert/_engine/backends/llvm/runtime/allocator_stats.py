@@ -1,11 +1,11 @@
 """The public settings and counters of the recycling allocator.
 
-    info     how many bytes are used and kept, and how often blocks were recycled
-    limit    how many bytes may be kept
-    trim     return kept blocks to the system
-    attach   the functions of the native module, once it is loaded
+    info     bytes used and kept, and how often blocks were recycled
+    limit    sets how many bytes may be kept
+    trim     returns kept blocks to the system
+    attach   registers the functions of the native module, once it is loaded
 
-The allocator is native code (allocator.py).  Nothing here loads it, or LLVM.
+The allocator is native code (allocator.py).  This module does not load it, or LLVM.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _MAX_POOL_BYTES = 2 << 30
 
 @dataclass(frozen=True)
 class AllocatorInfo:
-    """Counters of the memory that is recycled.
+    """Counters of the recycling allocator.
 
     Attributes
     ----------
     used : int
-        Bytes of large blocks (more than 128 KiB) in arrays that live, and in workspaces.
+        Bytes of large blocks (more than 128 KiB) in live arrays and workspaces.
     peak : int
-        The most that `used` has been.
+        The maximum of `used`.
     kept : int
-        Bytes of free blocks that wait for the next array of their size.
+        Bytes of free blocks, kept for later arrays.
     limit : int
-        The most that may be kept.
+        The maximum of `kept`.
     hits, misses : int
-        How many large blocks were recycled, and how many came from the system.
+        The numbers of large blocks that were recycled, and that came from the system.
     returned : int
-        Bytes that went back to the system.
+        Bytes that were returned to the system.
     """
 
     __module__ = "wengert.memory"
@@ -54,7 +54,7 @@ class AllocatorInfo:
 
 
 class _AllocatorState:
-    """The native functions, once there are any, and the limit until then."""
+    """The native functions, once they are loaded, and the limit until then."""
 
     functions: Mapping[str, Any] | None = None
     limit = min(memory() // 4, _MAX_POOL_BYTES)
@@ -86,9 +86,9 @@ def limit(bytes: SupportsIndex) -> None:
     Parameters
     ----------
     bytes : int
-        0 keeps nothing: each large array then has fresh pages, which the system fills with zeros
-        first.  At the beginning it is a quarter of the memory that this process may use, and at
-        most 2 GiB.
+        With 0 nothing is kept: each large array then has new pages, which the system fills with
+        zeros.  The default is a quarter of the memory that this process may use, and at most
+        2 GiB.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def limit(bytes: SupportsIndex) -> None:
 
     Notes
     -----
-    What is kept beyond the new limit goes back at once, the oldest first.
+    If more is kept, the excess is returned at once, the oldest blocks first.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def limit(bytes: SupportsIndex) -> None:
 
 
 def trim(bytes: SupportsIndex = 0) -> int:
-    """Give free blocks back to the system, the oldest first.
+    """Return free blocks to the system, the oldest first.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def trim(bytes: SupportsIndex = 0) -> int:
     Returns
     -------
     int
-        How many bytes went back.
+        How many bytes were returned.
 
     Raises
     ------
@@ -138,13 +138,13 @@ def trim(bytes: SupportsIndex = 0) -> int:
     >>> wg.memory.info().kept
     0
     """
-    number = byte_count(bytes, "trim", "; trim() gives all back")
+    number = byte_count(bytes, "trim", "; trim() returns all")
     return (
         0 if _AllocatorState.functions is None else int(_AllocatorState.functions["trim"](number))
     )
 
 
 def attach(functions: Mapping[str, Any]) -> None:
-    """Take the native functions "read", "limit" and "trim", and pass them the limit."""
+    """Register the native functions "read", "limit" and "trim", and pass them the limit."""
     _AllocatorState.functions = functions
     functions["limit"](_AllocatorState.limit)

@@ -1,19 +1,18 @@
-"""BLAS threads: how many threads SciPy's BLAS uses for one call.
+"""How many threads SciPy's BLAS uses for one call.
 
-    limited      write around the text of a call what limits its threads
+    limited      emits calls around a call of BLAS that limit its threads
     symbols      wengert_blas_enter(i64 flops, i64 threads) before it, wengert_blas_leave() after
-    functions    the addresses of BLAS's own two functions, where it has such
+    functions    the addresses of BLAS's functions for this, if it has them
 
-A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two that have nothing else to
-do, and on a busy machine some milliseconds, because two threads wait for each other at each step
-and one of them has no processor (256 x 256: 34 ms, and 1.5 on one thread).  So a second thread is
-asked for from `blas_parallel_flops` operations on (tuning.py), and never more threads than are set
-for BLAS already.
+A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two idle cores, and some
+milliseconds on a busy machine, because the two threads wait for each other at each step and one of
+them is not scheduled (256 x 256: 34 ms, and 1.5 ms on one thread).  So several threads are used
+from `blas_parallel_flops` operations on (tuning.py), and never more than are set for BLAS already.
 
-The number of threads is one setting of the whole library.  Of calls that overlap, from several
-Python threads, the first sets it and the last restores it.  SciPy's wheels have OpenBLAS, whose
-functions are found through the library that SciPy links with; of a BLAS without them (MKL,
-Accelerate) nothing is changed.  A module of its own, as most programs call no BLAS.
+The number of threads is a setting of the whole library.  If calls from several Python threads
+overlap, the first sets it and the last restores it.  SciPy's wheels contain OpenBLAS, whose
+functions are found through the library that SciPy links to; with another BLAS (MKL, Accelerate)
+nothing is changed.  This is a separate native module because most programs call no BLAS.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _LOCK = lock()
 
 
 def symbols() -> dict[str, int]:
-    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+    """Addresses by name, to be passed to `execution_engine.Code` with programs that declare them.
 
     Examples
     --------
@@ -58,7 +57,7 @@ def symbols() -> dict[str, int]:
 def _started() -> dict[str, int]:
     module = ModuleBuilder()
     emit_blas_threads(module, bool(functions()))
-    text = module.text(execution_engine.heading())  # negligible beside a call of BLAS
+    text = module.text(execution_engine.heading())  # negligible compared to a BLAS call
     addresses = runtime_library.loaded("", functions(), _NAMES, cold=text)
     runtime_library.call_in_child(addresses["wengert_blas_start"])
     return addresses
@@ -66,30 +65,30 @@ def _started() -> dict[str, int]:
 
 @functools.cache
 def functions() -> dict[str, int]:
-    """The addresses of "blas_set" and "blas_get"; empty where BLAS cannot be asked."""
-    blas = extension("scipy.linalg.cython_blas")
+    """The addresses of "blas_set" and "blas_get"; empty if BLAS has no such functions."""
+    module = extension("scipy.linalg.cython_blas")
     try:
-        found = ctypes.CDLL(str(blas.__file__))  # with the libraries that it links
+        library = ctypes.CDLL(str(module.__file__))  # and the libraries that it links to
     except OSError:
         return {}
     for setter in _SETTERS:
         getter = setter.replace("_set_", "_get_")
-        if hasattr(found, setter) and hasattr(found, getter):
+        if hasattr(library, setter) and hasattr(library, getter):
             pair = {"blas_set": setter, "blas_get": getter}
             return {
-                name: ctypes.cast(found[symbol], ctypes.c_void_p).value or 0
+                name: ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
                 for name, symbol in pair.items()
             }
     return {}
 
 
-def emit_blas_threads(module: ModuleBuilder, known: bool) -> None:
-    """Write the functions into a module; where BLAS is not known, they do nothing."""
+def emit_blas_threads(module: ModuleBuilder, available: bool) -> None:
+    """Emit the functions; they do nothing if BLAS cannot set its number of threads."""
     arguments = [("i64", "flops"), ("i64", "threads")]
     enter = Function(module, "wengert_blas_enter", arguments, linkage="")
     leave = Function(module, "wengert_blas_leave", [], linkage="")
     reset = Function(module, "wengert_blas_start", [], linkage="")
-    if known:
+    if available:
         emit_locks(module)
         module.declare("blas_set", "void", ["i32"])
         module.declare("blas_get", "i32", [])
@@ -111,7 +110,7 @@ def _enter(s: Section) -> None:
     with s.when(s.value(f"icmp eq i64 {users}, 0")) as first:
         before = first.value("call i32 @blas_get()")
         store(first, first.value(f"zext i32 {before} to i64"), "@blas", _BEFORE)
-        # Never more than are set for BLAS itself.
+        # Never more than are set for BLAS already.
         chosen = first.value(f"call i32 {smaller}(i32 {wanted}, i32 {before})")
         with first.when(first.value(f"icmp ne i32 {before}, {chosen}")) as other:
             other.write(f"call void @blas_set(i32 {chosen})")
@@ -132,7 +131,7 @@ def _leave(s: Section) -> None:
 
 
 def _reset(s: Section) -> None:
-    """In the child of a fork no call of BLAS is active; restore the number of threads."""
+    """In the child of a fork no BLAS call is active: restore the number of threads."""
     users = load(s, "@blas", _USERS)
     with s.when(s.value(f"icmp ne i64 {users}, 0")) as some:
         before = some.value(f"trunc i64 {load(some, '@blas', _BEFORE)} to i32")
@@ -153,13 +152,13 @@ def limited(
     Parameters
     ----------
     external : callable
-        ``external(name, address, result, arguments)`` declares a function and gives its name in
-        the text, as a kernel's `call.external` does.
+        ``external(name, address, result, arguments)`` declares a function and returns its name in
+        the LLVM IR, as a kernel's `call.external` does.
     flops : str
-        Name of an i64: how many floating-point operations the call does.
+        Name of an i64: the number of floating-point operations of the call.
     threads : str, optional
-        Name of an i64: how many threads it may use; by default what `wengert.set_threads` says at
-        the time of the call.
+        Name of an i64: the maximum number of threads; by default the value of `wengert.set_threads`
+        at the time of the call.
 
     Examples
     --------

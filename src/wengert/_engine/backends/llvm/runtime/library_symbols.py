@@ -1,11 +1,11 @@
 """Addresses of BLAS, LAPACK, special functions, and NumPy's sorting and random numbers.
 
 SciPy's Cython modules export their functions in a table `__pyx_capi__` of capsules, whose names are
-the C declarations.  NumPy's C API has a table for each dtype, with its functions for sorting; its
-random distributions are C functions of a library.  They need neither Python nor the GIL.
+C declarations.  NumPy's C API has a table for each dtype, with its sorting functions; its random
+distributions are functions of a C library.  None of them needs Python or the GIL.
 
-    special       a special function by SciPy's name and the types of its operands: "jv", "dd"
-    loop          the loop of a ufunc of SciPy's
+    special       a special function by SciPy's name and its operand types: "jv", "dd"
+    loop          the inner loop of a SciPy ufunc
     address_of    any of them by its symbol in an LLVM module: "blas.dgemm", "lapack.dgesv",
                   "special.gammaln", "argsort.stable.f8", "random.random_standard_normal_fill"
 """
@@ -27,7 +27,7 @@ _MODULES = {
     "lapack": "scipy.linalg.cython_lapack",
     "special": "scipy.special.cython_special",
 }
-_LETTERS = {
+_TYPE_CODES = {
     "double": "d",
     "float": "f",
     "long": "l",
@@ -40,7 +40,7 @@ _LETTERS = {
 
 @functools.cache
 def _table(library: str) -> dict[str, Any]:
-    """The capsules of a library; it is loaded at the first use."""
+    """The capsules of a library, which is loaded at the first use."""
     module = _MODULES[library]
     load = extension if "linalg" in module else importlib.import_module
     return dict(load(module).__pyx_capi__)
@@ -59,54 +59,54 @@ def _opened(capsule: Any) -> tuple[int, str]:
 
 @functools.cache
 def _specials() -> dict[tuple[str, str], tuple[str, int]]:
-    """For a name and the types of operands: the name in the table, and the address."""
+    """The name in the table and the address, for each name and operand types."""
     found: dict[tuple[str, str], tuple[str, int]] = {}
     for key, capsule in _table("special").items():
         address, declaration = _opened(capsule)
         result, _, rest = declaration.partition("(")
         types = [t.strip() for t in rest.rstrip(")").split(",") if "__pyx_skip" not in t]
-        if result.strip() not in _LETTERS or not all(t in _LETTERS for t in types):
-            continue  # results by pointers
+        if result.strip() not in _TYPE_CODES or not all(t in _TYPE_CODES for t in types):
+            continue  # results are returned by pointer
         name = key
         if key.startswith("__pyx_fuse_"):
             name = key.removeprefix("__pyx_fuse_").lstrip("0123456789_")
-        letters = "".join(_LETTERS[t] for t in types)
-        found.setdefault((name, letters), (key, address))
+        codes = "".join(_TYPE_CODES[t] for t in types)
+        found.setdefault((name, codes), (key, address))
     return found
 
 
-def special(name: str, letters: str) -> tuple[str, int] | None:
+def special(name: str, types: str) -> tuple[str, int] | None:
     """The symbol and the address of a special function; None if there is none.
 
     Parameters
     ----------
     name : str
         As in scipy.special: "gammaln", "jv".
-    letters : str
-        The types of its operands: d, f, D, F for double, float and complex ones; l for whole ones.
+    types : str
+        The type codes of its operands: d, f, D, F for double, float, and complex; l for integers.
 
     Notes
     -----
-    In C each takes one more argument, an int that has to be 0, and returns its value; the result
-    has the precision of the operands.
+    The C functions take one more argument, an int that must be 0; the result has the precision of
+    the operands.
     """
-    found = _specials().get((name, letters))
+    found = _specials().get((name, types))
     return None if found is None else (f"special.{found[0]}", found[1])
 
 
 def loop(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[str, int, int] | None:
-    """The loop of a ufunc of SciPy's for dtypes of operands and results; None if there is none.
+    """The inner loop of a SciPy ufunc for given dtypes; None if there is none.
 
     Returns
     -------
     symbol : str
     function, data : int
         The address of ``void loop(char **args, npy_intp *dims, npy_intp *steps, void *data)``, and
-        what it takes as data.
+        its `data`.
 
     Notes
     -----
-    They stand in the ufunc as numpy/ufuncobject.h has it, behind the numbers of its arguments.
+    They are read from the ufunc object (numpy/ufuncobject.h), after its argument counts.
     """
     signature = "".join(d.char for d in dtypes)
     names = [t.replace("->", "") for t in ufunc.types]
@@ -123,26 +123,26 @@ def loop(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[str, int, int] | Non
 
 @functools.cache
 def of_flags() -> dict[str, int]:
-    """C's function that clears the flags of floating-point exceptions, where it is exported."""
+    """C's function that clears the floating-point exception flags, if it is exported."""
     if os.name != "posix":
         return {}
     function = getattr(ctypes.CDLL(None), "feclearexcept", None)
-    return {} if function is None else {"feclearexcept": _start_of(function)}
+    return {} if function is None else {"feclearexcept": _address_of(function)}
 
 
-def _start_of(function: Any) -> int:
+def _address_of(function: Any) -> int:
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
-# Where NumPy's C interface has the function that gives the table of a dtype, and where that table
-# has its functions for sorting positions; both are part of the binary interface of NumPy 2.
+# The index in NumPy's C API of the function that returns the table of a dtype, and the index of the
+# argsort functions in that table; both are part of the ABI of NumPy 2.
 _TABLE_OF_DTYPE, _FIRST_ARGSORT = 365, 36
 SORTS = ("quicksort", "heapsort", "stable")
 
 
 @functools.cache
 def _argsort(kind: str, dtype: str) -> int:
-    """``int argsort(values, positions, count, NULL)``, all in order in memory."""
+    """``int argsort(values, positions, count, NULL)``, for contiguous arrays."""
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
@@ -155,21 +155,21 @@ def _argsort(kind: str, dtype: str) -> int:
 
 @functools.cache
 def _distribution(name: str) -> int:
-    """A function of numpy/random/distributions.h, as far as this build of NumPy exports it."""
+    """A function of numpy/random/distributions.h, if this build of NumPy exports it."""
     library = ctypes.CDLL(importlib.import_module("numpy.random._generator").__file__)
     try:
-        return _start_of(getattr(library, name))
+        return _address_of(getattr(library, name))
     except AttributeError as error:
         raise KeyError(name) from error
 
 
 def address_of(symbol: str) -> int:
-    """Where the function begins that a module of LLVM's calls ``blas.dgemm``.
+    """The address of an external function, by its symbol in an LLVM module: ``blas.dgemm``.
 
     Raises
     ------
     KeyError
-        There is none of that name.
+        There is no such function.
     """
     library, _, name = symbol.partition(".")
     if library == "argsort":

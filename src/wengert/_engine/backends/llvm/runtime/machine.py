@@ -1,10 +1,10 @@
-"""What this process may use of the machine.
+"""The processors and memory that this process may use.
 
-    cores     the number of processors: by affinity, and by the quota of a container
-    memory    bytes of memory: of the machine, or of the container
+    cores     the number of processors, limited by affinity and by the quota of a container
+    memory    bytes of memory of the machine, or of the container
 
-A container with two of sixty-four cores reports sixty-four; sixty-two threads too many would wait
-for each other.
+In a container with two of sixty-four cores the system reports sixty-four; sixty-two threads too
+many would wait for each other.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import os
 from pathlib import Path
 
 _GROUP = Path("/sys/fs/cgroup")
-_UNKNOWN = 4 << 30  # bytes taken for the memory of a machine that does not say
+_UNKNOWN = 4 << 30  # bytes assumed if the system does not tell
 
 
 def cores() -> int:
-    """How many processors this process may run on; at least 1."""
+    """The number of processors that this process may run on; at least 1."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
@@ -30,7 +30,7 @@ def cores() -> int:
 
 
 def memory() -> int:
-    """How many bytes of memory this process may use at most."""
+    """The bytes of memory that this process may use."""
     try:
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on Windows

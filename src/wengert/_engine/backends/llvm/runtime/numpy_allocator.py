@@ -1,10 +1,10 @@
-"""The allocator as the memory handler of NumPy's arrays (NEP 49), as LLVM text.
+"""The allocator as memory handler of NumPy's arrays (NEP 49), as LLVM IR.
 
-    wengert_array_handler() -> ptr    a PyDataMem_Handler whose four functions use allocator.py
+    wengert_array_handler() -> ptr    a PyDataMem_Handler with four functions of allocator.py
 
-An array that is made with it owns its data like any other: `arr.flags.owndata` holds, `resize`
-works, and its memory is recycled for the next array of its size.  The handler is a constant of the
-native module, which is never unloaded, so no array outlives it.
+Arrays made with it own their data as usual: `arr.flags.owndata` is True, `resize` works, and the
+memory is recycled for the next array of this size.  The handler is a constant of the native module,
+which is never unloaded, so it outlives all arrays.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ..ir.ir_builder import Function, ModuleBuilder
 
 NAME = "wengert"
 
-_LENGTH = 127  # of the name, as numpy/ndarraytypes.h has it, followed by the version: 1
+_LENGTH = 127  # of the name in numpy/ndarraytypes.h, which is followed by the version, 1
 _RECORD = f"{{[{_LENGTH} x i8], i8, ptr, ptr, ptr, ptr, ptr}}"
 
 
 def emit_numpy_handler(module: ModuleBuilder) -> None:
-    """Write the handler into a module that has the blocks."""
+    """Add the handler to a module that contains the allocator."""
     functions = (_malloc(module), _calloc(module), _realloc(module), _free(module))
     name = NAME + r"\00" * (_LENGTH - len(NAME))
     fields = [f'[{_LENGTH} x i8] c"{name}"', "i8 1", "ptr null", *(f"ptr @{n}" for n in functions)]
@@ -43,10 +43,11 @@ def _calloc(module: ModuleBuilder) -> str:
     s = f.body
     product = module.declare("llvm.umul.with.overflow.i64", "{i64, i1}", ["i64", "i64"])
     fill = module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
-    both = s.value(f"call {{i64, i1}} {product}(i64 %count, i64 %size)")
-    over = s.value(f"extractvalue {{i64, i1}} {both}, 1")
-    number = s.value(f"extractvalue {{i64, i1}} {both}, 0")
-    bytes_ = s.value(f"select i1 {over}, i64 -1, i64 {number}")  # of which there is no block
+    result = s.value(f"call {{i64, i1}} {product}(i64 %count, i64 %size)")
+    overflowed = s.value(f"extractvalue {{i64, i1}} {result}, 1")
+    number = s.value(f"extractvalue {{i64, i1}} {result}, 0")
+    # An allocation of -1 bytes always fails.
+    bytes_ = s.value(f"select i1 {overflowed}, i64 -1, i64 {number}")
     block = s.value(f"call ptr @wengert_alloc(i64 {bytes_})")
     with s.when(s.value(f"icmp ne ptr {block}, null")) as got:
         got.write(f"call void {fill}(ptr {block}, i8 0, i64 {bytes_}, i1 false)")
@@ -64,7 +65,7 @@ def _realloc(module: ModuleBuilder) -> str:
 
 
 def _free(module: ModuleBuilder) -> str:
-    """The size that NumPy passes is not used: the block has its own."""
+    """Ignores the size that NumPy passes: it is in the header of the block."""
     arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
     f = Function(module, "array_free", arguments)
     f.body.write("call void @wengert_free(ptr %block)")

@@ -1,16 +1,16 @@
-"""Locks, and whole pages of memory from the operating system, as LLVM text.
+"""Locks, and pages of memory from the operating system, as LLVM IR.
 
-    acquire, release       a lock that spins, and after a while yields to other threads
+    acquire, release       a spin lock that yields to other threads after a while
     pause                  waits for a few nanoseconds
-    take_pages, give_pages pages of memory: huge ones for large blocks
+    take_pages, give_pages allocate and return pages of memory: huge ones for large blocks
     load, store, field     words of a record: 8 bytes each, by index
 
-A spin lock is one word on any system, needs no initialization, and is held for some ten
+A spin lock is one word on every system, needs no initialization, and is held for some ten
 instructions.  Constants of the system (`MAP_ANONYMOUS`) come from Python's modules.
 
-Fresh pages are what memory costs: filling 8 MB took 2.0 ms with pages of 4 KiB, 1.2 ms with
-MAP_POPULATE, 0.8 ms with huge pages, and 0.28 ms with recycled memory.  So blocks below 2 MiB are
-mapped with MAP_POPULATE, and larger ones are aligned to huge pages and request them.
+Most of the cost of new memory is its page faults: filling 8 MB took 2.0 ms with pages of 4 KiB,
+1.2 ms with MAP_POPULATE, 0.8 ms with huge pages, and 0.28 ms with recycled memory.  So blocks below
+2 MiB are mapped with MAP_POPULATE, and larger ones are aligned to huge pages and request them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 
 HUGE_PAGE = 2 << 20
-SLACK = 4096  # beside the requested bytes: the header, and the shift of the start
+SLACK = 4096  # extra bytes for the header and the offset of the start
 
 
 def field(section: Section, base: Name, index: int | Name) -> Name:
@@ -35,17 +35,17 @@ def field(section: Section, base: Name, index: int | Name) -> Name:
 
 
 def load(section: Section, base: Name, index: int | Name, kind: str = "i64") -> Name:
-    """A word of a record."""
+    """Load a word of a record."""
     return section.value(f"load {kind}, ptr {field(section, base, index)}")
 
 
 def store(section: Section, value: Name, base: Name, index: int | Name, kind: str = "i64") -> None:
-    """Write a word of a record."""
+    """Store a word of a record."""
     section.write(f"store {kind} {value}, ptr {field(section, base, index)}")
 
 
 def emit_locks(module: ModuleBuilder) -> None:
-    """Write `acquire`, `release`, `pause` and `give_way` into a module."""
+    """Emit `acquire`, `release`, `pause` and `give_way` (which yields to other threads)."""
     module.parts["give_way"] = _give_way(module)
     module.parts["pause"] = _pause(module)
     module.include(llvm_files.functions(__file__, spin_count=thresholds.spin_count))
@@ -74,11 +74,11 @@ def _pause(module: ModuleBuilder) -> str:
 
 
 def emit_page_functions(module: ModuleBuilder, maps: bool = hasattr(mmap, "MAP_ANONYMOUS")) -> None:
-    """Write `take_pages(size, ptr mapped)` and `give_pages(base, length)` into a module.
+    """Emit `take_pages(size, ptr mapped)` and `give_pages(base, length)`.
 
-    What is taken begins at a page, at a huge one if it is that large; SLACK more bytes than asked
-    for may be used.  `mapped` gets the address and the length that `give_pages` wants back.
-    Without maps it is the heap that gives them.
+    The memory begins at a page boundary, or at a huge page if it is that large; SLACK more bytes
+    than requested may be used.  The address and the length for `give_pages` are stored in `mapped`.
+    Without `maps` the memory comes from malloc.
     """
     arguments = [("i64", "size"), ("ptr", "mapped")]
     take = Function(module, "take_pages", arguments, "ptr")
@@ -87,7 +87,7 @@ def emit_page_functions(module: ModuleBuilder, maps: bool = hasattr(mmap, "MAP_A
         _map(module, take)
         unmap = module.declare("munmap", "i32", ["ptr", "i64"])
         give.body.value(f"call i32 {unmap}(ptr %base, i64 %length)")
-    else:  # on Windows, whose heap returns large blocks to the system
+    else:  # Windows, whose heap returns large blocks to the system
         _allocate(module, take)
         release = module.declare("free", "void", ["ptr"])
         give.body.write(f"call void {release}(ptr %base)")
@@ -109,21 +109,23 @@ def _map(module: ModuleBuilder, function: Function) -> None:
     flags = s.value(f"select i1 {huge}, i32 {plain}, i32 {at_once}")
     pages = f"ptr null, i64 {length}, i32 {access}, i32 {flags}, i32 -1, i64 0"
     base = s.value(f"call ptr {call}({pages})")
-    got_it = s.value(f"icmp ne ptr {base}, inttoptr (i64 -1 to ptr)")
+    succeeded = s.value(f"icmp ne ptr {base}, inttoptr (i64 -1 to ptr)")
     start = function.slot("ptr")
-    s.write(f"store ptr {s.value(f'select i1 {got_it}, ptr {base}, ptr null')}, ptr {start}")
-    with s.when(got_it) as got:
+    s.write(f"store ptr {s.value(f'select i1 {succeeded}, ptr {base}, ptr null')}, ptr {start}")
+    with s.when(succeeded) as got:
         store(got, base, "%mapped", 0, "ptr")
         store(got, length, "%mapped", 1)
         with got.when(huge) as large:
             number = large.value(f"ptrtoint ptr {base} to i64")
             raised = large.value(f"add i64 {number}, {HUGE_PAGE - 1}")
             aligned = large.value(f"and i64 {raised}, -{HUGE_PAGE}")
-            whole = large.value(f"inttoptr i64 {aligned} to ptr")
-            large.write(f"store ptr {whole}, ptr {start}")
+            start_aligned = large.value(f"inttoptr i64 {aligned} to ptr")
+            large.write(f"store ptr {start_aligned}, ptr {start}")
             if hasattr(mmap, "MADV_HUGEPAGE"):
                 advise = module.declare("madvise", "i32", ["ptr", "i64", "i32"])
-                large.value(f"call i32 {advise}(ptr {whole}, i64 %size, i32 {mmap.MADV_HUGEPAGE})")
+                large.value(
+                    f"call i32 {advise}(ptr {start_aligned}, i64 %size, i32 {mmap.MADV_HUGEPAGE})"
+                )
     s.write(f"ret ptr {s.value(f'load ptr, ptr {start}')}")
 
 

@@ -1,9 +1,9 @@
 """NumPy arrays that own recycled memory.
 
-    handler    the capsule of the memory handler for NumPy
+    handler    the capsule of NumPy's memory handler
 
-allocator.py recycles the memory, numpy_allocator.py is its interface to NumPy, allocator_stats.py
-has its settings and counters.
+The allocator is allocator.py, its interface to NumPy numpy_allocator.py, its settings and counters
+are in allocator_stats.py.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 from .runtime_library import function
 
-_NAME = ctypes.create_string_buffer(b"mem_handler")  # a capsule keeps the address of its name
+_NAME = ctypes.create_string_buffer(b"mem_handler")  # a capsule stores the address of its name
 
 
 @functools.cache
 def handler() -> Any:
     """The capsule "mem_handler" for arrays whose memory is recycled (NEP 49).
 
-    It is for `PyDataMem_SetHandler`, or for the field `mem_handler` of an array that was made
-    around a block of `wengert_alloc`, and owns it.
+    It is passed to `PyDataMem_SetHandler`, or stored in the field `mem_handler` of an array that
+    was made from a block of `wengert_alloc` and owns it.
 
     Examples
     --------

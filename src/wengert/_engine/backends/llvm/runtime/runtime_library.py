@@ -1,13 +1,13 @@
 """The native module of the runtime, compiled once per process and never unloaded.
 
-    symbols    the names of its functions, to addresses: what programs may declare
+    symbols    addresses of the functions that programs may declare, by name
     function   one of them, to be called from Python
-    loaded     loads a module for the life of the process: the addresses of its functions
+    loaded     loads a module that is never unloaded: the addresses of its functions
 
-Arrays are freed by its code until the end of the process, after Python has finalized its modules,
-and its sleeping threads return into it: so the code is made immortal when it is loaded.
+Arrays are freed by its code until the process ends, after Python has finalized its modules, and its
+sleeping threads return into it: so the code is made immortal when it is loaded.
 
-The child of a fork has one thread, so it starts with a new thread pool, and with all locks free.
+The child of a fork has one thread, so it starts with a new thread pool, and all locks are released.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ else:  # most programs need no runtime
     )
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
-# Name to the types of its result and its arguments.
+# The types of result and arguments.
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "wengert_alloc": (_ADDRESS, _COUNT),
     "wengert_free": (None, _ADDRESS),
@@ -61,7 +61,7 @@ _THREADS = (
     *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
     *("cond_init", "cond_wait", "cond_signal"),
 )
-# Hot functions, which are optimized; the rest is compiled in an eighth of the time.
+# Functions that are optimized; the others are compiled in an eighth of the time.
 _HOT = (
     *("acquire", "size_of", "link", "unlink", "wengert_alloc", "small_block", "wengert_free"),
     *("array_malloc", "array_free", "wengert_parts", "begin", "run_all", "wengert_get_threads"),
@@ -70,7 +70,7 @@ _LOCK = lock()
 
 
 def text() -> str:
-    """The module, for this system."""
+    """The module for this system."""
     return _module().text(execution_engine.heading())
 
 
@@ -83,7 +83,7 @@ def _module() -> ModuleBuilder:
 
 
 def symbols() -> dict[str, int]:
-    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+    """Addresses by name, to be passed to `execution_engine.Code` with programs that declare them.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def symbols() -> dict[str, int]:
 
 @functools.cache
 def function(name: str) -> Any:
-    """A function of the module, as ctypes calls it.
+    """A function of the module, to be called through ctypes.
 
     Examples
     --------
@@ -110,16 +110,16 @@ def function(name: str) -> Any:
 def loaded(
     text: str, needed: Mapping[str, int], names: Iterable[str], cold: str = ""
 ) -> dict[str, int]:
-    """The addresses of functions of a module, which is then in memory until the process ends.
+    """The addresses of functions of a module, which stays in memory until the process ends.
 
     Parameters
     ----------
     needed : mapping from str to int
-        Addresses of what the module declares; the C library's need none.
+        Addresses of external functions; those of the C library need not be given.
     names : iterable of str
-        Its functions.
+        The functions whose addresses are returned.
     cold : str
-        A second module, of cold functions, that belongs to it.
+        A second module, linked to the first, that is compiled without optimization.
     """
     images = [cached_object(text)] if text else []
     images += [cached_object(cold, quick=True)] if cold else []
@@ -129,8 +129,8 @@ def loaded(
 
 
 def call_in_child(*addresses: int) -> None:
-    """Call native functions without arguments in the child of every fork."""
-    # With the GIL held: in a child there is no other thread to release it to.
+    """Register native functions without arguments, to be called in the child of every fork."""
+    # Called with the GIL held: there is no other thread in the child that could need it.
     calls = [ctypes.PYFUNCTYPE(None)(address) for address in addresses]
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: [call() for call in calls])

@@ -1,10 +1,10 @@
 """The number of threads of native functions that do not set one.
 
     get_threads    the number
-    set_threads    sets it; in a `with` statement, until its end
+    set_threads    sets it, for the duration of a `with` statement if used as one
     attach         registers the thread pool, once native code is loaded
 
-Only the number is kept here, so setting it does not load LLVM.  thread_pool.py uses it.
+Only the number is stored here, so setting it does not load LLVM.  thread_pool.py uses it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VARIABLES = ("WENGERT_THREADS", "OMP_NUM_THREADS")
 
 
 class _Setting:
-    """The number, and its listener."""
+    """The number, and the functions to be called when it changes."""
 
     def __init__(self) -> None:
         self.number = 0  # not determined yet
@@ -31,18 +31,18 @@ class _Setting:
 
     def change(self, number: int) -> None:
         self.number = number
-        for tell in self.listeners:
-            tell(number)
+        for listener in self.listeners:
+            listener(number)
 
 
 _SETTING = _Setting()
 
 
 class set_threads:
-    """Set how many threads native functions use; as a context manager, until its end.
+    """Set how many threads native functions use; in a `with` statement, until its end.
 
-    Large loops are split over that many threads, and BLAS and LAPACK called from native code use
-    as many.  Small work stays on the calling thread whatever the number.
+    Large loops are split over so many threads, and BLAS and LAPACK calls from native code use as
+    many.  Small work stays on the calling thread.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def get_threads() -> int:
 
 
 def checked(threads: SupportsIndex) -> int:
-    """A valid number of threads, or an error."""
+    """Check and return a number of threads."""
     try:
         number = 0 if isinstance(threads, bool) else operator.index(threads)
     except TypeError:
@@ -123,10 +123,10 @@ def checked(threads: SupportsIndex) -> int:
     return number
 
 
-def attach(tell: Callable[[int], object]) -> None:
+def attach(listener: Callable[[int], object]) -> None:
     """Call a function with the number, now and whenever it changes."""
-    _SETTING.listeners.append(tell)
-    tell(get_threads())
+    _SETTING.listeners.append(listener)
+    listener(get_threads())
 
 
 def _default() -> int:

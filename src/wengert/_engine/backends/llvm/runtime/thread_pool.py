@@ -1,29 +1,29 @@
-"""The thread pool: a native function over a range, in parts on several threads, as LLVM text.
+"""The thread pool, as LLVM IR: it runs a function over a range, in parts on several threads.
 
     wengert_parallel(ptr function, ptr frame, i64 start, i64 stop, i64 grain, i64 threads)
         calls `void function(ptr frame, i64 lo, i64 hi, i64 part)` once for each part
-    wengert_parts(i64 start, i64 stop, i64 grain, i64 threads) -> i64    how many parts that makes
+    wengert_parts(i64 start, i64 stop, i64 grain, i64 threads) -> i64    the number of parts
     wengert_get_threads() -> i64, wengert_set_threads(i64)               the global setting
-    wengert_team_start()                          at the beginning, and in the child of a fork
+    wengert_team_start()                          initializes, also in the child of a fork
     wengert_team_size() -> i64                    how many workers have been started
 
-The parts follow from (start, stop, grain, threads) alone, and so do results that are summed part
-by part.  The assignment to threads is dynamic: part 0 is the caller's, each other part is taken by
-the first thread that is free, which may be the caller.  So on a busy machine, where the workers are
-not scheduled, the caller computes all parts and never waits for a part that nobody has started.
+The parts depend on (start, stop, grain, threads) only, and so do results that are summed part by
+part.  The assignment to threads is dynamic: the caller computes part 0, each other part is taken by
+the first free thread, which may be the caller.  So on a busy machine, where the workers are not
+scheduled, the caller computes all parts and never waits for a part that has not been started.
 
-Workers are reused: starting and joining a thread took 19 us; a part on a worker takes 1 us to start
-while that still spins, 3 to 4 us when it sleeps, 20 us after 2 ms, when the core sleeps too.  A
+Workers are reused: starting and joining a thread took 19 us; a part starts on a worker within 1 us
+while it spins, 3 to 4 us if it sleeps, 20 us if it has slept for 2 ms and the core sleeps too.  A
 worker spins for some 20 us after its last part, then sleeps.  Spinning threads yield now and then:
-on a busy machine a worker may be on the caller's own core, where spinning without a pause made each
-call 28 us long.
+on a busy machine a worker may be on the caller's core, and spinning without yielding made each call
+take 28 us.
 
-There is one pool.  A caller that finds it busy - a second Python thread, or a part with a range of
-its own - computes all its parts itself, in order.
+There is one pool.  If it is busy (a call from a second Python thread, or from within a part), the
+caller computes all its parts itself, in order.
 
-An offer of parts is one word, the ticket: the number of the offer, of its parts, and of the next
-part.  Parts are taken by compare-and-swap of that word, so a late worker takes nothing by mistake.
-Workers never run Python, and block all signals, which belong to Python's own threads.
+An offer of parts is one word, the ticket: the number of the offer, the number of its parts, and the
+next part.  Parts are taken by compare-and-swap of that word, so a late worker cannot take a part of
+another offer.  Workers never run Python, and block all signals: Python's own threads handle them.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 from .os_calls import emit_locks
 
-MAX_THREADS = 256  # threads
+MAX_THREADS = 256
 
-# Words of the state, each hot one in a cache line of its own.
+# Indices of the words of the state; frequently written ones are in cache lines of their own.
 _BUSY, _MADE, _ASLEEP, _TICKET, _PENDING, _WAITING = 0, 1, 2, 8, 16, 17
 _FUNCTION, _FRAME, _START, _STOP, _GRAIN, _THREADS = 24, 25, 26, 27, 28, 32
-_MUTEX, _WAKE, _DONE = 40, 56, 72  # opaque to us, and at most 128 bytes on every system
+_MUTEX, _WAKE, _DONE = 40, 56, 72  # of pthread types, at most 128 bytes on every system
 _WORDS = 88
-_NEXT, _PARTS = 0xFFFF, 16  # of a ticket: the part that is next; how far their number is shifted
+_NEXT, _PARTS = 0xFFFF, 16  # in a ticket: mask of the next part, shift of the number of parts
 
 
 def emit_thread_pool(module: ModuleBuilder, threaded: bool) -> None:
-    """Write the functions of this file into a module; where there are no threads, without them."""
+    """Emit the functions of this file; if not `threaded`, all parts run on the caller."""
     emit_locks(module)
     module.parts["team"] = f"@team = internal global [{_WORDS} x i64] zeroinitializer, align 128"
     _parts(module)
@@ -69,7 +69,7 @@ def _word(index: int) -> str:
 
 
 def _get(s: Section, index: int, kind: str = "i64") -> Name:
-    """A word of the state, in the one order that all threads see."""
+    """Load a word of the state, sequentially consistent."""
     return s.value(f"load atomic {kind}, ptr {_word(index)} seq_cst, align 8")
 
 
@@ -78,27 +78,27 @@ def _set(s: Section, index: int, value: Name, kind: str = "i64") -> None:
 
 
 def _add(s: Section, index: int, by: Name) -> Name:
-    """Add to a word of the state atomically; the old value."""
+    """Add to a word of the state atomically; returns the old value."""
     return s.value(f"atomicrmw add ptr {_word(index)}, i64 {by} seq_cst, align 8")
 
 
-def _system(s: Section, name: str, *arguments: str) -> Name:
-    """Call a function of pthread's."""
+def _pthread(s: Section, name: str, *arguments: str) -> Name:
+    """Call a function of pthreads."""
     kinds = [argument.split(" ", 1)[0] for argument in arguments]
     called = s.function.module.declare(name, "i32", kinds)
     return s.value(f"call i32 {called}({', '.join(arguments)})")
 
 
 def _locked(s: Section, lock: bool) -> None:
-    _system(s, f"pthread_mutex_{'lock' if lock else 'unlock'}", f"ptr {_word(_MUTEX)}")
+    _pthread(s, f"pthread_mutex_{'lock' if lock else 'unlock'}", f"ptr {_word(_MUTEX)}")
 
 
 def _units(s: Section) -> tuple[Name, Name]:
     """The length of a grain, at least 1, and the number of grains from start to stop."""
     grain = s.larger("%grain", "1")
     length = s.value("sub i64 %stop, %start")
-    over = s.value(f"srem i64 {length}, {grain}")
-    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
+    remainder = s.value(f"srem i64 {length}, {grain}")
+    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {remainder}, 0')} to i64")
     return grain, s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
 
 
@@ -114,7 +114,7 @@ def _parts(module: ModuleBuilder) -> None:
 
 
 def _bounds(module: ModuleBuilder) -> None:
-    """The start of a part: whole grains, divided evenly; part `parts` is the end."""
+    """The start of a part: whole grains, divided evenly; the start of part `parts` is the end."""
     names = ("start", "stop", "grain", "parts", "part")
     f = Function(module, "begin", [("i64", n) for n in names], "i64")
     s = f.body
@@ -123,17 +123,17 @@ def _bounds(module: ModuleBuilder) -> None:
     more = s.value(f"srem i64 {units}, %parts")  # the number of parts with one more grain
     before = s.value(f"add i64 {s.value(f'mul i64 {each}, %part')}, {s.smaller(more, '%part')}")
     last = s.value("icmp eq i64 %part, %parts")
-    place = s.value(f"add i64 %start, {s.value(f'mul i64 {before}, {grain}')}")
-    s.write(f"ret i64 {s.value(f'select i1 {last}, i64 %stop, i64 {place}')}")
+    begin = s.value(f"add i64 %start, {s.value(f'mul i64 {before}, {grain}')}")
+    s.write(f"ret i64 {s.value(f'select i1 {last}, i64 %stop, i64 {begin}')}")
     module.add(f)
 
 
 _RANGE = [("ptr", "function"), ("ptr", "frame"), *(("i64", n) for n in ("start", "stop", "grain"))]
 
 
-def _call(s: Section, parts: Name, part: Name, given: dict[str, Name] | None = None) -> None:
+def _call(s: Section, parts: Name, part: Name, values: dict[str, Name] | None = None) -> None:
     """Compute one part."""
-    of = given or {name: f"%{name}" for _, name in _RANGE}
+    of = values or {name: f"%{name}" for _, name in _RANGE}
     span = f"i64 {of['start']}, i64 {of['stop']}, i64 {of['grain']}, i64 {parts}"
     following = s.value(f"add i64 {part}, 1")
     low = s.value(f"call i64 @begin({span}, i64 {part})")
@@ -151,7 +151,7 @@ def _run_all(module: ModuleBuilder) -> None:
 
 
 def _take(module: ModuleBuilder) -> None:
-    """Take the next part of the offer: its number, with how many there are; -1 if all are taken."""
+    """Take the next part of the offer: its number and the number of parts; -1 if all are taken."""
     values = {"ticket": _word(_TICKET), "next": _NEXT, "parts": _PARTS}
     module.include(llvm_files.functions(__file__, **values))
 
@@ -166,17 +166,17 @@ def _finish(module: ModuleBuilder) -> None:
     parts = s.value(f"extractvalue {{i64, i64}} {pair}, 1")
     s.write(f"br i1 {s.value(f'icmp eq i64 {part}, -1')}, label %none, label %one")
     s.label("one")
-    places = {"start": _START, "stop": _STOP, "grain": _GRAIN}
-    given = {name: _get(s, index) for name, index in places.items()}
-    given["function"] = _get(s, _FUNCTION, "ptr")
-    given["frame"] = _get(s, _FRAME, "ptr")
-    _call(s, parts, part, given)
+    indices = {"start": _START, "stop": _STOP, "grain": _GRAIN}
+    values = {name: _get(s, index) for name, index in indices.items()}
+    values["function"] = _get(s, _FUNCTION, "ptr")
+    values["frame"] = _get(s, _FRAME, "ptr")
+    _call(s, parts, part, values)
     left = _add(s, _PENDING, "-1")
     waited = s.value(f"icmp ne i64 {_get(s, _WAITING)}, 0")
     last = s.value(f"icmp eq i64 {left}, 1")
     with s.when(s.value(f"and i1 {waited}, {last}")) as call:
         _locked(call, True)
-        _system(call, "pthread_cond_signal", f"ptr {_word(_DONE)}")
+        _pthread(call, "pthread_cond_signal", f"ptr {_word(_DONE)}")
         _locked(call, False)
     s.write("br label %again")
     s.label("none")
@@ -185,42 +185,42 @@ def _finish(module: ModuleBuilder) -> None:
 
 
 def _open(s: Section) -> Name:
-    """Whether a part of the offer is left."""
+    """Whether the offer has parts left."""
     ticket = _get(s, _TICKET)
     following = s.value(f"and i64 {ticket}, {_NEXT}")
     parts = s.value(f"and i64 {s.value(f'lshr i64 {ticket}, {_PARTS}')}, {_NEXT}")
     return s.value(f"icmp ult i64 {following}, {parts}")
 
 
-def _spin(s: Section, ready: str, seen: str) -> None:
-    """Spin for some microseconds until something holds; then branch to `seen`.
+def _spin(s: Section, ready: str, done: str) -> None:
+    """Call the function `ready` for some microseconds until it returns true; then go to `done`.
 
-    It yields now and then: on a busy machine, what it waits for may need this processor.
+    It yields now and then: on a busy machine, the thread it waits for may need this processor.
     """
     count = s.function.slot("i64")
     s.write(f"store i64 0, ptr {count}")
     s.block("look")
-    answer = s.value(f"call i1 @{ready}()")
-    s.write(f"br i1 {answer}, label %{seen}, label %idle")
+    is_ready = s.value(f"call i1 @{ready}()")
+    s.write(f"br i1 {is_ready}, label %{done}, label %idle")
     s.label("idle")
     s.write("call void @pause()")
     n = s.value(f"add i64 {s.value(f'load i64, ptr {count}')}, 1")
     s.write(f"store i64 {n}, ptr {count}")
     turn = s.value(f"urem i64 {n}, {thresholds.thread_yield_spins}")
-    with s.when(s.value(f"icmp eq i64 {turn}, 0")) as polite:
-        polite.write("call void @give_way()")
+    with s.when(s.value(f"icmp eq i64 {turn}, 0")) as yielding:
+        yielding.write("call void @give_way()")
     again = s.value(f"icmp ult i64 {n}, {thresholds.thread_spins}")
-    s.write(f"br i1 {again}, label %look, label %tired")
-    s.label("tired")
+    s.write(f"br i1 {again}, label %look, label %timeout")
+    s.label("timeout")
 
 
 def _sleep(s: Section, ready: str, condition: int, awake: str) -> None:
-    """Wait for a condition until something holds; the lock is held, before and after."""
+    """Wait for a condition variable until `ready` returns true; the mutex is held throughout."""
     s.block("check")
-    answer = s.value(f"call i1 @{ready}()")
-    s.write(f"br i1 {answer}, label %{awake}, label %sleep")
+    is_ready = s.value(f"call i1 @{ready}()")
+    s.write(f"br i1 {is_ready}, label %{awake}, label %sleep")
     s.label("sleep")
-    _system(s, "pthread_cond_wait", f"ptr {_word(condition)}", f"ptr {_word(_MUTEX)}")
+    _pthread(s, "pthread_cond_wait", f"ptr {_word(condition)}", f"ptr {_word(_MUTEX)}")
     s.write("br label %check")
     s.label(awake)
 
@@ -233,7 +233,7 @@ def _worker(module: ModuleBuilder) -> None:
     s = f.body
     s.block("begin")
     _spin(s, "is_open", "work")
-    # An offer made after this line finds us counted; one made before it is seen by `_sleep`.
+    # An offer made after this line counts this worker; `_sleep` sees one made before it.
     _locked(s, True)
     _add(s, _ASLEEP, "1")
     _sleep(s, "is_open", _WAKE, "awake")
@@ -246,29 +246,29 @@ def _worker(module: ModuleBuilder) -> None:
 
 
 def _grow(module: ModuleBuilder) -> None:
-    """Start workers, all signals blocked, up to a number or until the system refuses."""
+    """Start workers, with all signals blocked, up to a number or until the system refuses."""
     f = Function(module, "grow", [("i64", "wanted")])
     s = f.body
-    every, before, thread = f.slot("[16 x i64]"), f.slot("[16 x i64]"), f.slot("i64")
+    all_signals, before, thread = f.slot("[16 x i64]"), f.slot("[16 x i64]"), f.slot("i64")
     made = _get(s, _MADE)
     with s.when(s.value(f"icmp slt i64 {made}, %wanted")) as some:
-        _system(some, "sigfillset", f"ptr {every}")
+        _pthread(some, "sigfillset", f"ptr {all_signals}")
         mask = int(signal.SIG_SETMASK)
-        _system(some, "pthread_sigmask", f"i32 {mask}", f"ptr {every}", f"ptr {before}")
+        _pthread(some, "pthread_sigmask", f"i32 {mask}", f"ptr {all_signals}", f"ptr {before}")
         with some.loop(made, "%wanted") as (one, _):
             worker = (f"ptr {thread}", "ptr null", "ptr @worker", "ptr null")
-            failed = _system(one, "pthread_create", *worker)
+            failed = _pthread(one, "pthread_create", *worker)
             with one.when(one.value(f"icmp eq i32 {failed}, 0")) as got:
                 handle = got.value(f"load i64, ptr {thread}")
-                _system(got, "pthread_detach", f"i64 {handle}")
+                _pthread(got, "pthread_detach", f"i64 {handle}")
                 _add(got, _MADE, "1")
-        _system(some, "pthread_sigmask", f"i32 {mask}", f"ptr {before}", "ptr null")
+        _pthread(some, "pthread_sigmask", f"i32 {mask}", f"ptr {before}", "ptr null")
     s.write("ret void")
     module.add(f)
 
 
 def _wait(module: ModuleBuilder) -> None:
-    """Wait until every part that was taken is computed."""
+    """Wait until all parts that were taken are computed."""
     f = Function(module, "is_done", [], "i1")
     f.body.write(f"ret i1 {f.body.value(f'icmp eq i64 {_get(f.body, _PENDING)}, 0')}")
     module.add(f)
@@ -286,13 +286,13 @@ def _wait(module: ModuleBuilder) -> None:
 
 
 def _offer(module: ModuleBuilder) -> None:
-    """Offer parts 1, 2, ... to the workers, compute part 0, help with the others, wait."""
+    """Offer parts 1, 2, ... to the workers, compute part 0, help with the others, and wait."""
     f = Function(module, "offer", [*_RANGE, ("i64", "parts")])
     s = f.body
     workers = s.value("sub i64 %parts, 1")
     s.write(f"call void @grow(i64 {workers})")
-    places = (_FUNCTION, _FRAME, _START, _STOP, _GRAIN)
-    for index, (kind, name) in zip(places, _RANGE, strict=True):
+    indices = (_FUNCTION, _FRAME, _START, _STOP, _GRAIN)
+    for index, (kind, name) in zip(indices, _RANGE, strict=True):
         _set(s, index, f"%{name}", kind)
     _set(s, _PENDING, workers)
     number = s.value(f"add i64 {s.value(f'lshr i64 {_get(s, _TICKET)}, 32')}, 1")
@@ -303,7 +303,7 @@ def _offer(module: ModuleBuilder) -> None:
     with s.when(s.value(f"icmp sgt i64 {asleep}, 0")) as some:
         _locked(some, True)
         with some.loop("0", some.smaller(asleep, workers)) as (one, _):
-            _system(one, "pthread_cond_signal", f"ptr {_word(_WAKE)}")
+            _pthread(one, "pthread_cond_signal", f"ptr {_word(_WAKE)}")
         _locked(some, False)
     _call(s, "%parts", "0")
     s.write("call void @finish()")
@@ -318,20 +318,20 @@ def _parallel(module: ModuleBuilder, threaded: bool) -> None:
     s = f.body
     span = "i64 %start, i64 %stop, i64 %grain, i64 %threads"
     parts = s.value(f"call i64 @wengert_parts({span})")
-    given = ", ".join(f"{kind} %{name}" for kind, name in _RANGE) + f", i64 {parts}"
-    alone = f.slot("i1")
-    s.write(f"store i1 true, ptr {alone}")
+    arguments_of_parts = ", ".join(f"{kind} %{name}" for kind, name in _RANGE) + f", i64 {parts}"
+    is_serial = f.slot("i1")
+    s.write(f"store i1 true, ptr {is_serial}")
     if threaded:
         with s.when(s.value(f"icmp sgt i64 {parts}, 1")) as several:
             pair = several.value(
                 f"cmpxchg ptr {_word(_BUSY)}, i64 0, i64 1 seq_cst seq_cst, align 8"
             )
             with several.when(several.value(f"extractvalue {{i64, i1}} {pair}, 1")) as mine:
-                mine.write(f"call void @offer({given})")
+                mine.write(f"call void @offer({arguments_of_parts})")
                 _set(mine, _BUSY, "0")
-                mine.write(f"store i1 false, ptr {alone}")
-    with s.when(s.value(f"load i1, ptr {alone}")) as serial:
-        serial.write(f"call void @run_all({given})")
+                mine.write(f"store i1 false, ptr {is_serial}")
+    with s.when(s.value(f"load i1, ptr {is_serial}")) as serial:
+        serial.write(f"call void @run_all({arguments_of_parts})")
     s.write("ret void")
     module.add(f)
 
@@ -350,7 +350,7 @@ def _setting(module: ModuleBuilder) -> None:
 
 
 def _start(module: ModuleBuilder, threaded: bool) -> None:
-    """No workers and no offer: the initial state, also in the child of a fork."""
+    """Reset to no workers and no offer, initially and in the child of a fork."""
     f = Function(module, "wengert_team_start", [], linkage="")
     s = f.body
     for index in (_BUSY, _MADE, _ASLEEP, _TICKET, _PENDING, _WAITING):
@@ -359,8 +359,8 @@ def _start(module: ModuleBuilder, threaded: bool) -> None:
         fill = module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         length = 8 * (_WORDS - _MUTEX)
         s.write(f"call void {fill}(ptr {_word(_MUTEX)}, i8 0, i64 {length}, i1 false)")
-        _system(s, "pthread_mutex_init", f"ptr {_word(_MUTEX)}", "ptr null")
+        _pthread(s, "pthread_mutex_init", f"ptr {_word(_MUTEX)}", "ptr null")
         for condition in (_WAKE, _DONE):
-            _system(s, "pthread_cond_init", f"ptr {_word(condition)}", "ptr null")
+            _pthread(s, "pthread_cond_init", f"ptr {_word(condition)}", "ptr null")
     s.write("ret void")
     module.add(f)

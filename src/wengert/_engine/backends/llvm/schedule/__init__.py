@@ -1,6 +1,6 @@
 """Scheduling: which nodes share a loop, in which order, and in which buffers.
 
-scheduling       which expressions share a loop, which are stored, and their order
+scheduling       which expressions share a loop, which are stored, and the order of the stages
 fusion           loop groups over the same rows, fused along the outer loop
 loop_fission     loop groups split into independent parts
 row_blocks       blocks of rows that loop groups take in turn

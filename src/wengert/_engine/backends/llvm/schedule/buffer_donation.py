@@ -1,14 +1,14 @@
 """Buffer donation: updates of variables are written into the memory of the variables.
 
 A training step reads a parameter, its gradient and the state of the optimizer, and writes all but
-the gradient.  Written to memory of its own, each array passes the caches three times (a line is
-read before it is written); in place, twice.
+the gradient.  Written to new memory, each array passes through the caches three times (a cache line
+is read before it is written); in place, twice.
 
-That is valid where it cannot be observed: every reader of the old value has run, and nothing that
-comes later in the run can fail, for then variables keep their values.  That nobody else holds the
-array is checked by the caller (backends/variable_updates.py).
+This is valid if it cannot be observed: every reader of the old value has run, and no later stage
+can fail, because variables keep their values then.  The caller checks that there is no other
+reference to the array (backends/variable_updates.py).
 
-    overwritten    which results of a plan may use the memory of which inputs
+    overwritten    which results of a schedule may use the memory of which inputs
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .scheduling import Schedule
 
 
 class _OperandUse(NamedTuple):
-    """A read of an expression: its stage, its root there, and whether at the same index."""
+    """A read of an expression: its stage, the position of its root, whether at the same index."""
 
     stage: int
     order: int
@@ -37,12 +37,12 @@ class _OperandUse(NamedTuple):
 
 
 def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
-    """For results, by position, the input that each may overwrite.
+    """The input that each result may overwrite, by position.
 
     Parameters
     ----------
     graph : Graph
-        The one it was made for. Inputs are its inputs and variables, results its outputs and
+        The graph of the schedule.  Inputs are its inputs and variables, results its outputs and
         updates.
     """
     steps = [k for k, stage in enumerate(plan.stages) if not isinstance(stage, FusedLoops)]
@@ -52,25 +52,25 @@ def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
         return {}
     last = max(steps, default=-1)
     first = sum(len(specs_of(n)) for n in graph.outputs)
-    places = {v: len(graph.inputs) + k for k, v in enumerate(graph.variables)}
-    pairs = {first + k: places[v] for k, v in enumerate(graph.updates)}
+    positions = {v: len(graph.inputs) + k for k, v in enumerate(graph.variables)}
+    pairs = {first + k: positions[v] for k, v in enumerate(graph.updates)}
     pairs = {k: i for k, i in pairs.items() if _fits(plan.outputs[k], plan.inputs[i])}
     seen = _readers(plan, {plan.inputs[i] for i in pairs.values()})
     found = {}
     for k, i in pairs.items():
-        at = _place(plan, plan.outputs[k])
+        at = _write_of(plan, plan.outputs[k])
         if at.stage > last and all(_is_before(x, at) for x in seen[plan.inputs[i]]):
             found[k] = i
     return found
 
 
 def first_stage(plan: Schedule, results: dict[int, int]) -> int:
-    """The first stage that overwrites anything."""
+    """The first stage that overwrites an input."""
     return min(plan.position_of(plan.outputs[k]) for k in results)
 
 
 def _is_native(step: FusedLoops | Expr) -> bool:
-    """Whether a call runs without Python; the program checks bodies of loops."""
+    """Whether a call runs without Python; the bodies of loops are checked by the program."""
     assert isinstance(step, Expr)
     return step.node.op.kind == "control" or is_served(step.node)
 
@@ -89,7 +89,7 @@ def _fits(x: Expr, variable: Expr) -> bool:
     )
 
 
-def _place(plan: Schedule, x: Expr) -> _OperandUse:
+def _write_of(plan: Schedule, x: Expr) -> _OperandUse:
     stage = plan.position_of(x)
     fused = plan.stages[stage]
     assert isinstance(fused, FusedLoops)
@@ -98,7 +98,7 @@ def _place(plan: Schedule, x: Expr) -> _OperandUse:
 
 
 def _is_before(read: _OperandUse, written: _OperandUse) -> bool:
-    """Whether reads precede writes: each element is written after it is read."""
+    """Whether a read comes before the write, element by element in the same stage."""
     if read.stage != written.stage:
         return read.stage < written.stage
     return read.is_here and read.order <= written.order
@@ -108,7 +108,7 @@ def _readers(plan: Schedule, exprs: set[Expr]) -> dict[Expr, list[_OperandUse]]:
     found: dict[Expr, list[_OperandUse]] = {x: [] for x in exprs}
     for k, stage in enumerate(plan.stages):
         if not isinstance(stage, FusedLoops):
-            for x in _behind(stage):
+            for x in _operands_read(stage):
                 if x in found:
                     found[x].append(_OperandUse(k, 0, False))
             continue
@@ -123,8 +123,8 @@ def _readers(plan: Schedule, exprs: set[Expr]) -> dict[Expr, list[_OperandUse]]:
     return found
 
 
-def _behind(step: Expr) -> Iterator[Expr]:
-    """All that a step reads from memory, through views that are not materialized."""
+def _operands_read(step: Expr) -> Iterator[Expr]:
+    """All expressions that a call reads from memory, through views that are not materialized."""
     pending = list(step.operands)
     while pending:
         x = pending.pop()

@@ -1,10 +1,10 @@
-"""FMA fusion: a product that is scaled and added to something is one kernel call.
+"""FMA fusion: a product that is scaled and added to something becomes one kernel call.
 
     p - rate * (a @ b)    a step of gradient descent
     a @ b + c @ d         gradients of a value that is used twice
 
-The product is then neither written nor read by itself: the kernel accumulates in registers
-(kernels/gemm/gemm_microkernel.py), and adds the other term as it writes the result.
+The product is then not written to memory and read again: the kernel accumulates in registers
+(kernels/gemm/gemm_microkernel.py), and adds the other term when it writes the result.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _PRODUCTS = frozenset("matmul dot einsum strong_einsum".split())
 
 
 def fold(exprs: Sequence[Expr], uses: Mapping[Expr, int]) -> bool:
-    """Fuse what can be fused; returns whether anything was.
+    """Fuse sums into products; returns whether anything was fused.
 
     Parameters
     ----------
     exprs : sequence of Expr
-        Of a whole graph, operands first. Sums become parts of the steps.
+        The expressions of a graph, operands first.  Fused sums become results of calls.
     uses : mapping
-        How many expressions, and results, use each.
+        How many expressions and results use each expression.
     """
     found = False
     for expr in exprs:
@@ -42,7 +42,7 @@ def fold(exprs: Sequence[Expr], uses: Mapping[Expr, int]) -> bool:
 def _folded(
     expr: Expr, term: Expr, other: Expr, alpha: float, beta: float, uses: Mapping[Expr, int]
 ) -> bool:
-    """Make an expression of the form alpha * term + beta * other a part of the term's step."""
+    """Replace alpha * term + beta * other by the call that computes `term`, if possible."""
     same = (expr.shape, expr.dtype)
     if expr.dtype not in (F32, F64) or (term.shape, term.dtype) != same or uses[term] != 1:
         return False

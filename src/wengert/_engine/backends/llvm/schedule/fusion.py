@@ -1,7 +1,7 @@
 """Fusion: loop groups that share their outer loops.
 
-A sum along rows and its uses, softmax, a variance, are several loop groups over the same rows, each
-of which depends on the one before.  Fused along the rows, each finds its row in the nearest cache
+A sum along rows and its uses, a softmax, a variance, are several loop groups over the same rows,
+each of which depends on the previous one.  Fused along the rows, each finds its row in the L1 cache
 or in registers, and intermediate results have the size of one row.
 
     LoopGroup         expressions computed together, in one pass over one iteration space
@@ -18,11 +18,9 @@ from ..ir.affine import FlatIndex, Index, Length, counters, is_one
 from ..lowering.loop_ir import Expr, Reduce, Stored
 from ..tuning import thresholds
 
-# Code size of all roots of a loop group; beyond it a group is split, with memory between the parts.
-
 
 class Access(NamedTuple):
-    """A stored expression, and where a loop group reads it."""
+    """A stored expression, and the index at which a loop group reads it."""
 
     expr: Expr
     index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
@@ -35,11 +33,11 @@ class LoopGroup:
     ----------
     space : tuple of Length
     reduced : tuple of int, or None
-        The axes that its reductions combine; None if it has none.
+        The axes that its reductions reduce; None if it has none.
     roots : list of Expr
     weight : int
     code : int
-        The estimated code size, which LLVM's time depends on.
+        The estimated code size, which determines the compile time.
     """
 
     def __init__(self, space: tuple[Length, ...]) -> None:
@@ -50,7 +48,7 @@ class LoopGroup:
         self._known: set[Expr] = set()
 
     def add(self, root: Expr, accesses: Sequence[Access]) -> None:
-        """Add an expression with its accesses."""
+        """Add a root with its accesses."""
         self.roots.append(root)
         before = len(self._known)
         self._known.update(access.expr for access in accesses)
@@ -62,7 +60,7 @@ class LoopGroup:
             self.reduced = root.rule.axes
 
     def takes(self, root: Expr) -> bool:
-        """Whether an expression over its space can join."""
+        """Whether a root over the same space can join."""
         if self.code + root.weight > thresholds.loop_group_code:
             return False
         if not isinstance(root.rule, Reduce) or self.reduced is None:
@@ -80,11 +78,11 @@ class FusedLoops:
     ----------
     groups : list of LoopGroup
     rows : int
-        How many leading axes they share; 0 for a loop group alone.
+        The number of leading axes that they share; 0 for a single loop group.
     block : int
-        The number of rows that each group takes before the next (schedule/row_blocks.py).
+        The number of rows that each group computes before the next (schedule/row_blocks.py).
     local : dict from Expr to None
-        What is kept for the rows of a block only.
+        Results that are stored for the rows of a block only.
     """
 
     def __init__(self, groups: list[LoopGroup], rows: int = 0) -> None:
@@ -128,14 +126,14 @@ def fused_loops_of(
     Parameters
     ----------
     accesses : callable
-        What a root reads.
+        Returns the reads of a root.
     position : dict
-        For each root the number of its stage.
+        The number of the stage of each root.
     """
     found: list[FusedLoops | Expr] = []
-    gone: set[int] = set()
+    fused_already: set[int] = set()
     for k, stage in enumerate(stages):
-        if k in gone:
+        if k in fused_already:
             continue
         if not isinstance(stage, LoopGroup):
             found.append(stage)
@@ -146,14 +144,14 @@ def fused_loops_of(
         if rows:
             for n in range(k + 1, min(k + 1 + thresholds.fusion_lookahead, len(stages))):
                 other = stages[n]
-                if n in gone or not isinstance(other, LoopGroup):
+                if n in fused_already or not isinstance(other, LoopGroup):
                     continue
-                if _fits(other, stage.space[:rows]) and _waits_for_rows_only(
+                if _fits(other, stage.space[:rows]) and _operands_ready(
                     other, accesses, position, members, k, rows
                 ):
                     fused.groups.append(other)
                     members.add(n)
-                    gone.add(n)
+                    fused_already.add(n)
         if len(members) == 1:
             fused.rows = 0
         found.append(fused)
@@ -161,7 +159,7 @@ def fused_loops_of(
 
 
 def _rows_of(group: LoopGroup) -> int:
-    """The number of leading axes of its rows, if it reduces whole rows; else 0."""
+    """The number of leading axes if it reduces all other axes; else 0."""
     reduced = group.reduced
     if not reduced or is_one(group.space[0]):
         return 0
@@ -197,7 +195,7 @@ def _fits(group: LoopGroup, rows: tuple[Length, ...]) -> bool:
 def role_of(group: LoopGroup, rows: int) -> str:
     """The role of a loop group in a fused loop; "" if it cannot be part of it.
 
-    ``each`` computes each row by itself; ``all`` reduces all axes; ``columns`` reduces over the
+    ``each`` computes each row separately; ``all`` reduces all axes; ``columns`` reduces over the
     rows, elementwise.
     """
     reduced = set(group.reduced or ())
@@ -212,7 +210,7 @@ def role_of(group: LoopGroup, rows: int) -> str:
     return ""
 
 
-def _waits_for_rows_only(
+def _operands_ready(
     group: LoopGroup,
     accesses: Callable[[Expr], list[Access]],
     position: dict[Expr, int],

@@ -1,7 +1,7 @@
 """Iteration spaces: which axes of a loop group are collapsed, the inner loop, the vector width.
 
-Axes that are contiguous with each other in every array that is read or written are collapsed into
-one.  The axis along which most arrays are contiguous becomes the inner loop, which is vectorized.
+Axes that can be traversed as one in every array that is read or written are collapsed.  The axis
+along which most arrays are contiguous becomes the inner loop, which is vectorized.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .fusion import LoopGroup, role_of, space_of
 
 
 class Axis(NamedTuple):
-    """A loop: its counter, how far it goes, and whether its elements are combined."""
+    """A loop: its counter, its length, and whether its elements are reduced."""
 
     counter: int
     length: Length
@@ -40,12 +40,12 @@ class Axis(NamedTuple):
 class Space:
     """The loops of a loop group.
 
-    axes : from the outermost to the innermost, the vector axis among them.
-    index : for each axis of the loop group's space its form.
-    vector : the position in `axes` of the axis taken several at a time; None if there is no axis.
-    width : how many at a time.
-    strips : whether the vector axis is walked along a little at a time, all other axes inside:
-        something is read across it, and lines of memory are met again before they are forgotten.
+    axes : from the outermost to the innermost, including the vectorized axis.
+    index : the index expression of each axis of the loop group's space.
+    vector : the position in `axes` of the vectorized axis; None if there is no axis.
+    width : the number of vector lanes.
+    strips : whether the vectorized axis is strip-mined, with the strips as the outermost loop: an
+        array is read across it, and its cache lines are reused before they are evicted.
     """
 
     axes: tuple[Axis, ...]
@@ -84,7 +84,7 @@ class _SpaceFacts:
         pending: list[tuple[Expr, Index]] = [(first, here)]
         while pending:
             expr, index = pending.pop()
-            if not isinstance(expr.rule, ScalarConstant):  # of the dtype of its operand
+            if not isinstance(expr.rule, ScalarConstant):  # which has the dtype of its operand
                 self._count(expr, index)
             if expr.rule.asks_index and not isinstance(index, FlatIndex):
                 for form in index:
@@ -126,12 +126,12 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     Parameters
     ----------
     register_bytes : int
-        Of the machine's vectors.
+        The size of the processor's vector registers.
     rows : int
         The number of leading axes that the fused loop iterates over.
     """
     facts = _SpaceFacts(group, rows)
-    places = any(
+    has_positions = any(
         isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in group.roots
     )
     axes, index = _collapsed(group, facts, rows)
@@ -139,7 +139,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
         return Space((), index, None, 1)
     inner = _inner(axes, facts.offsets)
     width = _width(axes[inner].length, max(facts.itemsizes), group.weight, register_bytes)
-    if places:
+    if has_positions:
         width = min(width, 8)
     vector = axes[inner]
     kept = [a for a in axes if not a.is_reduced and a is not vector]
@@ -159,10 +159,10 @@ def _crosses(axes: Sequence[Axis], vector: Axis, facts: _SpaceFacts) -> bool:
 
 
 def column_rows(group: LoopGroup) -> int:
-    """How many leading axes a loop group is better iterated over row by row, if it combines rows.
+    """The number of leading axes of a loop group that is better run row by row; else 0.
 
-    Rows that are long and lie one behind the other are added to a row in the nearest cache; going
-    down columns would touch a new line of memory at each step. 0 if neither is so.
+    That is a reduction over rows which are long: they are added to a row in the L1 cache, while
+    each step down a column would touch another cache line.
     """
     rows = len(group.reduced or ())
     if not rows or rows == len(group.space) or role_of(group, rows) != "columns":
@@ -188,7 +188,7 @@ def _collapsed(
             forms[k] = counter(k)
             continue
         axis = Axis(k, n, k in reduced)
-        if axes and _may_join(axes[-1], axis, facts):
+        if axes and _can_collapse(axes[-1], axis, facts):
             before = axes.pop()
             forms[before.counter] = ZERO
             axis = Axis(k, before.length * n, axis.is_reduced)
@@ -197,7 +197,7 @@ def _collapsed(
     return axes, tuple(forms)
 
 
-def _may_join(before: Axis, axis: Axis, facts: _SpaceFacts) -> bool:
+def _can_collapse(before: Axis, axis: Axis, facts: _SpaceFacts) -> bool:
     if before.is_reduced != axis.is_reduced or {before.counter, axis.counter} & facts.pinned:
         return False
     return all(
@@ -218,8 +218,8 @@ def _inner(axes: Sequence[Axis], offsets: Sequence[Affine]) -> int:
                 unit += 1
             elif not (type(factor) is int and factor == 0):
                 scattered += 1
-        long = 1 if type(axis.length) is not int or axis.length >= 4 else 0
-        return long, unit - scattered, k
+        is_long = 1 if type(axis.length) is not int or axis.length >= 4 else 0
+        return is_long, unit - scattered, k
 
     return max(range(len(axes)), key=score)
 

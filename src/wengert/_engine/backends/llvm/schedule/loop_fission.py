@@ -1,8 +1,8 @@
 """Loop fission: loop groups whose parts share no operands are split.
 
 All roots over one space join one loop group.  So an optimizer's updates of all parameters of one
-size would be one long loop, though they read no array together.  As loop groups of their own they
-are identical, and LLVM compiles one of them.
+size would be one long loop, although they share no arrays.  As separate loop groups they are
+identical, and only one of them is compiled.
 
     split_loops    the stages, with such loop groups split
 """
@@ -26,7 +26,7 @@ def split_loops(
     Parameters
     ----------
     accesses : callable
-        What a root reads.
+        Returns the reads of a root.
     """
     found: list[LoopGroup | Expr] = []
     for stage in stages:
@@ -67,13 +67,13 @@ def _loop_group(
 
 
 def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> list[list[Expr]]:
-    """Connected components of roots: those that depend on, or read an array with, each other."""
-    head: dict[Expr, Expr] = {}
+    """Connected components of roots: they depend on each other, or read a common array."""
+    parent: dict[Expr, Expr] = {}
 
     def first(expr: Expr) -> Expr:
-        while head.setdefault(expr, expr) is not expr:
-            head[expr] = head[head[expr]]
-            expr = head[expr]
+        while parent.setdefault(expr, expr) is not expr:
+            parent[expr] = parent[parent[expr]]
+            expr = parent[expr]
         return expr
 
     for root in group.roots:
@@ -81,7 +81,7 @@ def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> l
             x = access.expr
             size = size_of(x.shape)
             if type(size) is not int or size > 1:
-                head[first(x)] = first(root)
+                parent[first(x)] = first(root)
     found: dict[Expr, list[Expr]] = {}
     for root in group.roots:
         found.setdefault(first(root), []).append(root)

@@ -1,10 +1,10 @@
-"""Row blocks: the number of rows that the loop groups of a fused loop take in turn.
+"""Row blocks: the number of rows that each loop group of a fused loop computes at a time.
 
 A sum over rows, `np.sum(x, axis=0)` or a vector times a matrix, adds each row to a buffer of one
 row.  Row by row, the buffer is read and written once for each row.  Taken in blocks, the elements
 of a column are added in registers first, and several rows are read from memory at a time.
 
-    block_of    the rows of a block; 1 if each row is done before the next begins
+    block_of    the rows of a block; 1 if the groups are run row by row
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .fusion import FusedLoops, role_of
 def block_of(fused: FusedLoops) -> int:
     """The number of rows of a block.
 
-    Only loops that have a sum over rows are blocked.  All rows of a block, and what is kept of
-    them between groups, have to stay in the cache, since the groups follow one another.
+    Only loops with a sum over rows are blocked.  All rows of a block, and the results passed
+    between groups, must stay in the cache, since the groups run one after the other.
     """
     rows = fused.rows
     if not rows or all(role_of(group, rows) != "columns" for group in fused.groups):
@@ -41,6 +41,6 @@ def block_of(fused: FusedLoops) -> int:
 
 
 def _row_bytes(x: Expr, rows: int) -> int:
-    """The size of a row; more than fits anywhere where it is not known."""
+    """The size of a row in bytes; above the limit if unknown."""
     size = size_of(x.shape[rows:])
     return size * x.dtype.itemsize if type(size) is int else thresholds.row_stack_bytes + 1

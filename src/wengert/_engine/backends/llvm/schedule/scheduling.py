@@ -1,14 +1,14 @@
-"""Scheduling: which expressions share a loop, which are stored, and in which order all of it runs.
+"""Scheduling: which expressions share a loop, which are stored, and the order of the stages.
 
     LoopGroup     expressions computed together, in one pass over one iteration space
     FusedLoops    loop groups that share their outer loops (schedule/fusion.py)
     Stage         an opaque call, or a fused loop
-    Schedule      the stages of a graph in order, and what is stored
+    Schedule      the stages of a graph in order, and the stored expressions
 
 A pointwise expression is inlined, unless it is worth storing: it is used twice and expensive, or
 something needs it in memory.  Then it is a *root*, as reductions are.  Roots over the same space
-join one loop group if each needs the elements of the others at its own index only; what is used
-within its loop group only is never written to memory.
+join one loop group if each needs the elements of the others at its own index only; an expression
+used only within its loop group is never written to memory.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ class Schedule:
     Attributes
     ----------
     inputs : list of Expr
-        Of the graph's inputs and variables, in order.
+        The graph's inputs and variables, in order.
     outputs : list of Expr
-        For each output and update the expression whose memory is that of the result.
+        The expression that is stored as each output and update.
     stages : list of FusedLoops or Expr
-        An expression is a step.
+        An expression is an opaque call.
     stored : list of Expr
-        What is stored between stages, including outputs, in the order of the stages.
+        The expressions stored between stages, including outputs, in the order of the stages.
     exprs : dict from Node to Expr or tuple of Expr
     """
 
     def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
-        self._graph = weakref.ref(graph)  # programs live as long as their graphs
+        self._graph = weakref.ref(graph)  # a program does not outlive its graph
         lowering = lowered(graph, layouts)
         self.exprs = lowering.exprs
         self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
@@ -100,7 +100,7 @@ class Schedule:
     def graph(self) -> BaseGraph:
         """The graph."""
         found = self._graph()
-        assert found is not None, "the graph of this plan is gone"
+        assert found is not None, "the graph of this schedule no longer exists"
         return found
 
     # ---- roots ---------------------------------------------------------------------------------
@@ -127,15 +127,15 @@ class Schedule:
                 if not x.is_root:
                     weight += x.weight
             expr.weight = weight
-            many = self._consumers.get(expr, 0) > 1
+            is_shared = self._consumers.get(expr, 0) > 1
             if (
                 expr in outputs
-                or (many and weight > thresholds.inline_work)
+                or (is_shared and weight > thresholds.inline_work)
                 or weight > thresholds.expression_work
             ):
                 self._make_root(expr)
             expr.is_flat = expr.is_root or rule.takes_flat(expr)
-            for read in _places(expr):
+            for read in _unbounded_reads(expr):
                 x = read.operand
                 if read.index is None or (isinstance(read.index, FlatIndex) and not x.is_flat):
                     self._make_root(x)
@@ -148,7 +148,7 @@ class Schedule:
     # ---- stages --------------------------------------------------------------------------------
 
     def _place(self, root: Expr) -> None:
-        """Add a root to an existing loop group, or a new stage at the end."""
+        """Add a root to an existing loop group, or as a new stage at the end."""
         if isinstance(root.rule, CallResult):
             self._position[root] = self._position[root.operands[0]]
             return
@@ -198,7 +198,7 @@ class Schedule:
                 self._position[expr] = self._position[expr.operands[0]]
 
     def accesses(self, root: Expr) -> list[Access]:
-        """What a root reads from memory, or from other roots."""
+        """The reads of a root from memory, or from other roots."""
         found = self._accesses.get(root)
         if found is None:
             found = self._accesses[root] = accesses_of(root)
@@ -216,7 +216,7 @@ class Schedule:
         )
         for stage in self.stages:
             if isinstance(stage, FusedLoops):
-                self._note_needs(stage, needed)
+                self._add_needed(stage, needed)
                 continue
             strided = is_strided(stage)
             for x in stage.operands:
@@ -230,12 +230,12 @@ class Schedule:
             key=lambda x: (self._position[x], x.number),
         )
 
-    def _note_needs(self, fused: FusedLoops, needed: dict[Expr, None]) -> None:
-        """Record what a fused loop reads from memory; values between its groups stay local."""
+    def _add_needed(self, fused: FusedLoops, needed: dict[Expr, None]) -> None:
+        """Add the expressions that a fused loop reads from memory; others stay local."""
         made: set[Expr] = set()
         numbers: dict[Expr, None] = {}
         for group in fused.groups:
-            mine = {r for r in group.roots if not isinstance(r.rule, Reduce)}
+            own = {r for r in group.roots if not isinstance(r.rule, Reduce)}
             here = counters(group.space)
             for root in group.roots:
                 for access in self.accesses(root):
@@ -243,7 +243,7 @@ class Schedule:
                     if x in made:
                         one = isinstance(x.rule, Reduce) and is_one_place(access.index, fused.rows)
                         (numbers if one else fused.local)[x] = None
-                    elif x not in mine or access.index != here:
+                    elif x not in own or access.index != here:
                         needed[x] = None
             made.update(group.roots)
         fused.block = block_of(fused)
@@ -252,7 +252,7 @@ class Schedule:
 
 
 def is_one_place(index: Index | None, rows: int) -> bool:
-    """Whether an index is one position of each row: such a number stays in a register."""
+    """Whether an index is one position in each row: such a value stays in a register."""
     return (
         isinstance(index, tuple)
         and not isinstance(index, FlatIndex)
@@ -261,7 +261,7 @@ def is_one_place(index: Index | None, rows: int) -> bool:
 
 
 def is_in_memory(expr: Expr) -> bool:
-    """Whether an expression is in memory in C order, as calls need it."""
+    """Whether an expression is in memory in C order, as calls require."""
     if isinstance(expr.rule, View) and expr.rule.keeps_order:
         return is_in_memory(expr.operands[0])
     return expr.is_root
@@ -300,8 +300,8 @@ def accesses_of(root: Expr) -> list[Access]:
     return list(found)
 
 
-def _places(expr: Expr) -> Sequence[Read]:
-    if isinstance(expr.rule, Reduce) or type(expr.rule) is Map:  # their accesses are known
+def _unbounded_reads(expr: Expr) -> Sequence[Read]:
+    if isinstance(expr.rule, Reduce) or type(expr.rule) is Map:  # accesses are known
         return ()
     return expr.reads(counters(expr.shape))
 
@@ -312,7 +312,7 @@ def _repeats(x: Expr, expr: Expr) -> bool:
 
 
 def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
-    """The expression that a result is stored by."""
+    """The expression that is stored as a result."""
     same = x
     while (
         isinstance(same.rule, View)
@@ -347,7 +347,7 @@ def _flat_items(exprs: Sequence[Any]) -> list[Expr]:
 
 
 def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
-    """All expressions that some depend on, in topological order."""
+    """The given expressions and all that they depend on, in topological order."""
     seen = set(outputs)
     pending = list(outputs)
     while pending:
@@ -359,7 +359,7 @@ def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
 
 
 def _consumers(exprs: Sequence[Expr], results: Sequence[Expr] = ()) -> dict[Expr, int]:
-    """The number of uses of each expression, results included."""
+    """The number of uses of each expression, including results."""
     count: dict[Expr, int] = dict.fromkeys(results, 1)
     for expr in exprs:
         for x in dict.fromkeys(expr.operands):

@@ -1,7 +1,7 @@
 """Workspace: intermediate arrays in one block of memory, by lifetime.
 
-A place is reused once the array in it is no longer needed, by an array of about the same size;
-places begin at cache lines.
+Memory is reused when the array in it is no longer needed, by an array of about the same size.
+Arrays begin at cache lines.
 """
 
 from __future__ import annotations
@@ -20,47 +20,47 @@ _LINE = 64  # bytes of a cache line
 def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
     """The offset of each expression in the workspace, and the size of the workspace."""
     last = last_uses(plan)
-    free: list[tuple[Length, Length]] = []  # size and offset of free places
-    dying: list[tuple[int, int, Length, Length]] = []
+    free: list[tuple[Length, Length]] = []  # size and offset of free blocks
+    live: list[tuple[int, int, Length, Length]] = []
     offsets: dict[Expr, Length] = {}
     total: Length = 0
     for expr in sorted(exprs, key=plan.position_of):
         now = plan.position_of(expr)
         size = _rounded(size_of(expr.shape) * expr.dtype.itemsize)
-        while dying and dying[0][0] < now:
-            free.append(heapq.heappop(dying)[2:])
-        place = next((f for f in free if _serves(f[0], size)), None)
-        if place is None:
-            place = size, total
+        while live and live[0][0] < now:
+            free.append(heapq.heappop(live)[2:])
+        block = next((f for f in free if _is_suitable(f[0], size)), None)
+        if block is None:
+            block = size, total
             total = total + size
         else:
-            free.remove(place)
-        offsets[expr] = place[1]
-        heapq.heappush(dying, (last.get(expr, now), expr.number, *place))
+            free.remove(block)
+        offsets[expr] = block[1]
+        heapq.heappush(live, (last.get(expr, now), expr.number, *block))
     return [offsets[x] for x in exprs], total
 
 
 def ends_with(plan: Schedule, step: Expr, expr: Expr) -> bool:
-    """Whether the results of a stage are dead after another stage has read them."""
+    """Whether a call is the only and last reader of an expression, a result of another call."""
     if not isinstance(expr.rule, CallResult) or expr in plan.outputs:
         return False
     readers = [x for x in step.operands if owner_of(x) is expr]
     return len(readers) == 1 and last_uses(plan).get(expr) == plan.position_of(step)
 
 
-def _serves(place: Length, size: Length) -> bool:
-    if type(place) is int and type(size) is int:
-        return size <= place <= 2 * size
-    return bool(place == size)
+def _is_suitable(block: Length, size: Length) -> bool:
+    if type(block) is int and type(size) is int:
+        return size <= block <= 2 * size
+    return bool(block == size)
 
 
 def _rounded(size: Length) -> Length:
-    """A size padded so that what follows begins at a cache line."""
+    """A size rounded up so that the next array begins at a cache line."""
     return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
 
 
 def last_uses(plan: Schedule) -> dict[Expr, int]:
-    """The stage after which an expression is no longer needed."""
+    """The last stage that uses each expression."""
     last: dict[Expr, int] = {}
     for k, stage in enumerate(plan.stages):
         if isinstance(stage, FusedLoops):

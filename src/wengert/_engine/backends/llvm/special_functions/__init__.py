@@ -6,9 +6,9 @@ traced_scalar     a native scalar that NumPy's functions accept as an array
 scalar_builder    ufuncs, selections, loops and quadrature of traced scalars
 branch_scopes     insertion points of instructions among branches and loops
 
-The values of a family (scipy/special/derivative_families.py) are a NumPy function.  It is traced
-with scalars, once for each member and kind of operands, and becomes a function of one number that
-is called for each lane.  Inside, the points of a quadrature are lanes.
+The functions of a family (scipy/special/derivative_families.py) are NumPy code.  It is traced with
+scalars, once for each member and combination of operand types, and becomes a function of one number
+that is called for each lane.  Inside it, the points of a quadrature are lanes.
 """
 
 from .compile_function import called, is_served

@@ -1,15 +1,15 @@
-"""Scopes: where the instructions of a value go, in a function with branches and loops.
+"""Scopes: where the instructions of a value are emitted, in a function with branches and loops.
 
 Straight-line text is a *stage*.  A branch or a loop separates two stages of its scope, and has a
 scope of its own inside:
 
     stage 0    branch (scope: stage 0, loop (scope ...), stage 1)    stage 1    loop    stage 2 ...
 
-A value is emitted into the last stage of its operands.  So what depends on stage 0 only is computed
-before the branch, whenever it is requested, and all later code may use it; a load from memory that
-a branch has written belongs to the stage after it.
+A value is emitted into the last stage of its operands.  So a value that depends on stage 0 only is
+computed before the branch, whenever it is requested, and all later code may use it; a load from
+memory that a branch has written belongs to the stage after it.
 
-    Scope     its stages; `branch` and `loop` open others in it
+    Scope     its stages; `branch` and `loop` open nested scopes
     deepest   the innermost of several scopes
     sees      whether a value of one scope can be used in another
 """
@@ -27,11 +27,11 @@ class Scope:
     Parameters
     ----------
     container : Section
-        Its place.
+        Its text.
     homes : dict
-        Of every stage its scope and number; all scopes of a function share it.
+        The scope and number of every stage; all scopes of a function share it.
     condition : str
-        The i1 under which it is reached, beside what its parent is reached under.
+        The i1 under which it is reached, in addition to the conditions of its parent.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Scope:
             scope = scope.parent
 
     def branch(self, condition: Name, stage: int) -> Scope:
-        """The scope of code that runs only if an i1 holds; it sees stages up to `stage`."""
+        """The scope of code that runs only if a condition holds; it sees stages up to `stage`."""
         for known in self._branches:
             if known.condition == condition and known.opened >= stage:
                 return known
@@ -106,9 +106,9 @@ class LoopScope:
     Attributes
     ----------
     ahead : Section
-        What happens before it.
+        The section before it.
     body : Scope
-    counter : str
+    Its i64 counter, in the body.
         The i64 that counts, in the body.
     """
 
@@ -126,7 +126,7 @@ class LoopScope:
         self.body = Scope(scope.container.inside(), scope.homes, scope, f"body{self._n}")
 
     def leave_unless(self, condition: Name) -> None:
-        """End the loop here if an i1 of the body does not hold."""
+        """Leave the loop here if a condition of the body is false."""
         n, body = self.scope.function.number(), self.body
         text = body.container.inside()
         text.write(f"br i1 {condition}, label %go{n}, label %done{self._n}")
@@ -151,7 +151,7 @@ def deepest(scopes: Iterable[Scope]) -> Scope:
 
 
 def sees(scope: Scope, other: Scope, stage: int) -> bool:
-    """Whether what is computed in a stage of another scope can be used in the end of this one."""
+    """Whether a value of a stage of another scope can be used at the end of this one."""
     if scope is other:
         return True
     return any(s.parent is other and s.opened >= stage for s in scope.chain())

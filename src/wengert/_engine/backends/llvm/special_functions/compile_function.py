@@ -27,17 +27,17 @@ from .traced_scalar import TracedScalar
 if TYPE_CHECKING:
     from wengert._engine.kinds.opaque import Opaque
 
-_LINE, _LOOP = 1, 400  # the work of a line of text, and of what a loop repeats
-# The bits of the NaN that says that there is no native result.
+_LINE, _LOOP = 1, 400  # the work of a line of text, and the factor of a loop
+# The bits of the NaN that marks a missing native result.
 _REFUSED = 0x7FF8_5745_4E47_4552
 
 
 class CompiledFunction(NamedTuple):
     """A member of a family, for operands of some dtypes.
 
-    parts : the parts of a module that it needs.
-    target : how it is called.
-    work : beside that of an addition.
+    parts : the definitions that it needs in a module.
+    target : the name of the function to call.
+    work : relative to that of an addition.
     refuses : whether its result may be `_REFUSED`.
     """
 
@@ -48,7 +48,7 @@ class CompiledFunction(NamedTuple):
 
 
 def is_served(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> int | None:
-    """The work of a member for operands of these dtypes; None if it cannot be native."""
+    """The work of a member for operands of these dtypes; None if it cannot be compiled."""
     found = _member(op, params, dtypes)
     return None if found is None else found.work
 
@@ -136,7 +136,7 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Compile
 
 
 def _or_refused(s: Language, writer: ScalarBuilder, scope: Scope, value: Any) -> Any:
-    """The result, or the NaN that stands for none."""
+    """The result, or the NaN that marks a missing one."""
     if not writer.flag:
         return value
     flag = s.lane(scope.now, f"load i1, ptr {writer.flag}", BOOL, 1)

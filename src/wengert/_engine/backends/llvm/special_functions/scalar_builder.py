@@ -1,15 +1,15 @@
-"""The builder that traced scalars emit instructions with.
+"""The builder with which traced scalars emit instructions.
 
     fused        a product and a sum, rounded once
-    called       a ufunc of NumPy's or SciPy's
-    chosen       one of two values by a condition
+    called       a ufunc of NumPy or SciPy
+    chosen       one of two values, by a condition
     branch       code that runs only if a condition holds
     repeat       a loop that carries values
-    quadrature   Gauss' rule over panels, whose points are the lanes of vectors
+    quadrature   Gauss' rule over panels, whose points are vector lanes
 
-The loops are those that scipy/special/traced_loops.py and quadrature.py request.  Loops
-cannot be interrupted while they run, so each is bounded: an integral of more than `_MAX_PANELS`
-panels is left to the interpreter.
+The loops are those requested by scipy/special/traced_loops.py and quadrature.py.  Loops cannot be
+interrupted while they run, so each is bounded: an integral of more than `_MAX_PANELS` panels is
+left to the interpreter.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .branch_scopes import Scope, deepest
 from .scipy_symbols import UnsupportedFunction
 from .traced_scalar import TracedScalar
 
-_POINTS = 8  # of an integral per vector
-_MAX_PANELS = 1 << 18  # panels
+_POINTS = 8  # points of an integral per vector
+_MAX_PANELS = 1 << 18
 _WHOLE = 64  # exponents up to which a power is a product
 
 
@@ -40,13 +40,13 @@ class ScalarBuilder:
     Parameters
     ----------
     scope : Scope
-        The function's.
+        The scope of the function.
     """
 
     def __init__(self, language: Language, scope: Scope) -> None:
         self.language, self.scope = language, scope
-        self.loops = 0  # how many there are
-        self.flag = ""  # where is said that there is no result
+        self.loops = 0  # number of loops
+        self.flag = ""  # stack slot of the flag for a missing result
 
     # ---- elements ------------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ class ScalarBuilder:
         return TracedScalar(self, value, scope if home is None else home[0])
 
     def constant(self, x: Any, scope: Scope) -> TracedScalar:
-        """A number of Python or NumPy."""
+        """A number of Python or NumPy as a traced scalar."""
         dtype = np.asarray(x).dtype
         return TracedScalar(self, self.language.constant(x, dtype), scope)
 
@@ -85,7 +85,7 @@ class ScalarBuilder:
         return self.wrapped(found, scope)
 
     def _power(self, x: Any, y: Any) -> Any:
-        """x**y; products where y is a small integer."""
+        """x**y; products if y is a small integer."""
         s = self.language
         whole = isinstance(y, int | float) and y == int(y) and abs(y) <= _WHOLE
         if not whole or not isinstance(x, Lane) or x.dtype.kind != "f":
@@ -109,7 +109,7 @@ class ScalarBuilder:
     def chosen(
         self, condition: TracedScalar, x: float | TracedScalar, y: float | TracedScalar
     ) -> TracedScalar:
-        """x where the condition holds, else y."""
+        """x if the condition holds, else y."""
         given = condition, x, y
         scope = deepest(v.scope for v in given if isinstance(v, TracedScalar))
         found = self.language.where(*[_seen(v, scope) for v in given])
@@ -118,7 +118,7 @@ class ScalarBuilder:
         return self.wrapped(found, scope)
 
     def branch(self, mask: TracedScalar, others: Sequence[TracedScalar]) -> Scope:
-        """The scope of what happens only if the mask holds, from which all of these are seen."""
+        """The scope of code that runs only if the mask holds, from which all of these are seen."""
         seen = [mask, *others]
         scope = deepest(x.scope for x in seen)
         stage = max(x.stage for x in seen if x.scope is scope)
@@ -128,7 +128,7 @@ class ScalarBuilder:
         return scope.branch(condition.name, stage)
 
     def refuse(self, condition: TracedScalar) -> None:
-        """Flag that there is no native result if a condition holds; the interpreter has one."""
+        """Flag that there is no native result if a condition holds."""
         if not self.flag:
             self.flag = self.scope.function.slot("i1", 8)
             self.scope.stages[0].write(f"store i1 false, ptr {self.flag}")
@@ -149,7 +149,7 @@ class ScalarBuilder:
         times: int,
         going: Callable[..., Any] | None,
     ) -> tuple[TracedScalar, ...]:
-        """The values after a number of steps, or while `going` of them holds."""
+        """The values after a number of steps, or until `going` is false."""
         self.loops += 1
         s, scope = self.language, self._inner(state)
         loop = scope.loop(str(times))
@@ -190,7 +190,7 @@ class ScalarBuilder:
     ) -> TracedScalar:
         """The integral of f between bounds, by a rule of points and weights on panels.
 
-        f takes points, and what picks the numbers that belong to them.
+        f is called with the points, and a function that selects the numbers that belong to them.
         """
         self.loops += 24
         s, dtype = self.language, np.dtype(dtype)

@@ -1,17 +1,17 @@
 """SciPy's special functions in native code: ``s.special("jv", order, x)`` in a body.
 
-    leaves          functions that this package implements are called as vector functions
+    leaves          functions implemented in wengert are called as vector functions
     cython_special  C functions, called for one lane after the other
-    ufuncs          for dtypes that cython_special lacks, or several results: the loop of the ufunc,
-                    a C function of arrays, which are here lanes in memory
+    ufuncs          for dtypes missing in cython_special, or several results: the inner loop of the
+                    ufunc, a C function of arrays, which are here lanes in memory
 
-None of them needs Python or the GIL.  If SciPy was asked for warnings or exceptions
-(`scipy.special.seterr`), the loop of a ufunc takes the GIL for that, and the caller of the native
-function checks for an exception.  So only lanes that exist are computed: others must not raise.
+None of them needs Python or the GIL.  If SciPy is set to warn or raise (`scipy.special.seterr`),
+the inner loop of a ufunc acquires the GIL for that, and the caller of the native function checks
+for an exception.  So only lanes that exist are computed: others must not raise.
 
 The ufunc itself determines which loop is used, and so the dtype of the result.
 
-    call       what `s.special` is
+    call       implements `s.special`
     of_target  the results of a native function for lanes
     work_of    the work of the special functions in a body, or None if one is not available
 """
@@ -36,12 +36,12 @@ from ..ir.simd_value import ComplexLane, Lane
 from ..runtime import library_symbols
 from ..vector_math import call_leaf, has_leaf
 
-_WORK = 100  # of one function, beside that of an addition
-_FLAGS, _ALL_FLAGS = "feclearexcept", 63  # of C: it forgets what earlier computations raised
+_WORK = 100  # of one function, relative to an addition
+_FLAGS, _ALL_FLAGS = "feclearexcept", 63  # clears exception flags
 _PYTHON = (bool, int, float, complex)
 _WIDER = {"f": F64, "F": C128}
-# What is not a ufunc but Python: for its name and the number of operands the ufunc behind it, and
-# the operands it adds; of which operand it makes an integer.
+# Python functions: for each name and number of operands, the ufunc that they call, the operands
+# that they add, and the operand that they convert to an integer.
 _BEHIND: dict[tuple[str, int], tuple[str, tuple[Any, ...], int]] = {
     ("zeta", 1): ("_riemann_zeta", (), -1),
     ("zeta", 2): ("_zeta", (), -1),
@@ -58,12 +58,12 @@ class UnsupportedFunction(Exception):
 class NativeFunction(NamedTuple):
     """A native function.
 
-    symbol : its name in a module; of a leaf the leaf's name.
-    addresses : by name what the module needs from outside; empty for a leaf.
-    data : the name of what the loop of a ufunc is given beside arrays; empty if it is no loop.
-    inner : the dtypes it takes.
-    outer : the dtypes it gives.
-    results : the dtypes that SciPy gives.
+    symbol : its name in a module, or the name of a vector function.
+    addresses : external functions that the module needs, by name; empty for a vector function.
+    data : the name of the data argument of a ufunc loop; empty for other functions.
+    inner : the dtypes of its operands.
+    outer : the dtypes of its results.
+    results : the dtypes of SciPy's results.
     """
 
     symbol: str
@@ -80,12 +80,12 @@ def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
 
     Raises
     ------
-    Unserved
+    UnsupportedFunction
         There is no native function of that name for these dtypes.
     """
     if not any(isinstance(x, Lane | ComplexLane) for x in operands):
         return ARRAYS.special(name, *operands)
-    target = target_of(name, tuple(map(_asked, operands)))
+    target = target_of(name, tuple(map(_operand, operands)))
     more = _BEHIND.get((name, len(operands)), ("", (), -1))[1]
     lanes = [s.cast(x, d) for x, d in zip((*operands, *more), target.inner, strict=True)]
     if all(x.width == 0 for x in lanes):
@@ -101,12 +101,12 @@ def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
     return cast[0] if len(cast) == 1 else tuple(cast)
 
 
-def _asked(x: Any) -> Any:
+def _operand(x: Any) -> Any:
     """The argument for `resolve_dtypes`: a dtype, or the class of a Python number."""
     return type(x) if type(x) in _PYTHON else x.dtype
 
 
-# ---- which function ----------------------------------------------------------------------------
+# ---- selection of the function -----------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=1024)
@@ -115,14 +115,14 @@ def target_of(name: str, operands: tuple[Any, ...]) -> NativeFunction:
 
     Raises
     ------
-    Unserved
+    UnsupportedFunction
         There is none.
     """
     ufunc, asked = _ufunc(name, operands)
     try:
         dtypes = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
     except TypeError as error:
-        # Integers of Python's, which took the dtype of what they stand beside.
+        # Python integers, which take the dtype of the other operands.
         whole = [all(t[k] in "lq" for t in ufunc.types) for k in range(ufunc.nin)]
         again = tuple(I64 if w else d for w, d in zip(whole, asked, strict=True))
         if again == tuple(asked):
@@ -155,7 +155,7 @@ def _ufunc(name: str, operands: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 def _of_cython(
     ufunc: np.ufunc, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
 ) -> NativeFunction | None:
-    """The C function of cython_special, in double precision where it has no other."""
+    """The C function of cython_special, in double precision if there is no other."""
     if len(results) != 1:
         return None
     for widen in (False, True):
@@ -163,7 +163,7 @@ def _of_cython(
             tuple(_WIDER.get(d.char, d) if widen else d for d in x) for x in (inner, results)
         ]
         if os.name != "posix" and any(d.kind == "c" for d in (*own, *outer)):
-            continue  # where a complex number is not two numbers for a caller
+            continue  # platforms that do not pass a complex number as two numbers
         letters = "".join("l" if d == I64 else d.char for d in own)
         found = library_symbols.special(ufunc.__name__, letters)
         if found is not None:
@@ -184,7 +184,7 @@ def _of_ufunc(
     return NativeFunction(symbol, addresses, f"{symbol}.data", inner, results, results)
 
 
-# ---- its call ----------------------------------------------------------------------------------
+# ---- the call ----------------------------------------------------------------------------------
 
 
 def of_target(s: Language, target: NativeFunction, lanes: Sequence[Any]) -> list[Any]:
@@ -273,7 +273,7 @@ def _places(s: Section, target: NativeFunction, slots: Sequence[Name], k: Name) 
 
 
 def _each(s: Section, width: int, bits: Name, write: Callable[[Section, Name], None]) -> None:
-    """What `write` writes, for each lane whose bit is set in an i64."""
+    """Emit code by `write` for each lane whose bit is set in an i64."""
     function = s.function
     n, cell = function.number(), function.slot("i64")
     s.write(f"store i64 {bits}, ptr {cell}")
@@ -308,7 +308,7 @@ def _by_lanes(
     width: int,
     masked: bool,
 ) -> None:
-    """Calls of a C function of numbers; a complex one is passed, and returned, as two."""
+    """Call a C function of numbers for each lane; complex numbers are two arguments."""
     (outer,) = target.outer
     types = [in_register(p) for d in target.inner for p in _dtypes(d)]
     given = in_register(outer)
@@ -334,7 +334,7 @@ def _by_lanes(
 def _by_loop(
     s: Section, target: NativeFunction, slots: Sequence[Name], width: int, masked: bool
 ) -> None:
-    """Calls of a ufunc's loop: ``void loop(char **args, intp *dims, intp *steps, void *data)``."""
+    """Call a ufunc loop: ``void loop(char **args, intp *dims, intp *steps, void *data)``."""
     function, module = s.function, s.function.module
     callee = module.declare(target.symbol, "void", ["ptr"] * 4, "nounwind")
     module.parts.setdefault(target.data, f"@{target.data} = external global i8")
@@ -350,7 +350,7 @@ def _by_loop(
                 f"store ptr {place}, ptr {t.value(f'getelementptr ptr, ptr {places}, i64 {j}')}"
             )
         t.write(f"store i64 {number}, ptr {count}")
-        if _FLAGS in target.addresses:  # SciPy looks at them behind the loop
+        if _FLAGS in target.addresses:  # SciPy reads them after the loop
             clear = module.declare(_FLAGS, "i32", ["i32"], "nounwind")
             t.value(f"call i32 {clear}(i32 {_ALL_FLAGS})")
         listed = ", ".join(f"ptr {x}" for x in (places, count, steps, f"@{target.data}"))
@@ -372,9 +372,9 @@ def _by_loop(
 
 @functools.lru_cache(maxsize=1024)
 def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
-    """The work of the special functions in a body of operands of these dtypes.
+    """The work of the special functions in a body with operands of these dtypes.
 
-    None if one of them cannot be served.  The body is read once, into a module that nobody needs.
+    None if one of them is not supported.  The body is traced once, into a module that is discarded.
     """
     module = ModuleBuilder()
     s = CountingLanguage(module)

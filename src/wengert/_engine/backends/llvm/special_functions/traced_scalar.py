@@ -2,7 +2,7 @@
 
 The functions of a family (scipy/special/derivative_families.py) are written with NumPy, for arrays.
 They are traced once with these scalars in place of arrays: NumPy's protocols dispatch their calls
-here, where they are emitted as instructions.  So there is one formula for both.
+here, where instructions are emitted.  So there is one formula for both.
 
     x[mask]         the number, if the mask holds: a branch
     x[mask] = y     stored in that branch; x is in memory from then on
@@ -33,10 +33,10 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
 
     Parameters
     ----------
-    writer : Writer
-        What knows the language, and writes loops.
+    writer : ScalarBuilder
+        Emits operations and loops.
     scope : Scope
-        Where it belongs.
+        The scope in which it is computed.
     """
 
     shape, ndim, size = (1,), 1, 1
@@ -44,13 +44,13 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, writer: Any, value: Any, scope: Scope) -> None:
         self.writer, self._value, self.scope = writer, value, scope
         self._slot = ""
-        self._written = 0  # the rank of the last place in its scope that wrote it
+        self._written = 0  # the rank of the last section in its scope that wrote it
 
-    # ---- what it is ----------------------------------------------------------------------------
+    # ---- value and scope -----------------------------------------------------------------------
 
     @property
     def value(self) -> Any:
-        """The lane, or the pair of a complex number; read anew where it is in memory."""
+        """The lane, or the pair of a complex number; loaded if it is in memory."""
         if not self._slot:
             return self._value
         width = max(1, self._value.width)
@@ -67,7 +67,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
     def seen_in(self, scope: Scope) -> Any:
         """The lane or pair, for use in a scope.
 
-        Of a branch that lies beside, under the same condition, it is brought there in memory.
+        A value from a sibling branch under the same condition is passed in memory.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> Any:
-        """NumPy's."""
+        """The NumPy dtype."""
         return self._value.dtype
 
     @property
@@ -128,15 +128,15 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         raise TypeError("a traced scalar has no boolean value while code is generated")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise UnsupportedFunction("an array of what is computed natively")
+        raise UnsupportedFunction("an array of a traced scalar")
 
     def __repr__(self) -> str:
         return f"<element {self._value}>"
 
-    # ---- as arrays do --------------------------------------------------------------------------
+    # ---- array interface -----------------------------------------------------------------------
 
     def any(self, *_: Any) -> bool:
-        """True: it may be."""
+        """True: the code that depends on it is emitted, and skipped at run time."""
         return True
 
     def astype(self, dtype: np.dtype[Any]) -> TracedScalar:
@@ -151,10 +151,10 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: tuple[slice | None, ...] | TracedScalar) -> Any:
         mask = index[0] if isinstance(index, tuple) else index
         if not isinstance(mask, TracedScalar) or mask.dtype.kind != "b":
-            return self.copy()  # a column, a row, the points of some elements
+            return self.copy()  # a column, a row, or the points of some elements
         if mask.value.width == 0:
             return self.copy()
-        kept = self.copy()  # read ahead of the branch
+        kept = self.copy()  # loaded before the branch
         scope = self.writer.branch(mask, [kept])
         return self.writer.wrapped(_moved(kept.seen_in(scope), scope), scope)
 
@@ -167,13 +167,13 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         section = scope.now
         place = next((s.container for s in scope.chain() if s.parent is self.scope), section)
         if place.rank < self._written:
-            raise AssertionError("two branches write an element in another order than they stand")
+            raise AssertionError("two branches write an element out of order")
         self._written = place.rank
         value = _moved(language.cast(x.seen_in(scope), dtype), scope)
         store(language, section, self._slot, value, max(1, self._value.width), None)
 
     def in_memory(self) -> None:
-        """Move it to a stack slot, which branches may write."""
+        """Move it to a stack slot, to which branches can write."""
         if self._slot:
             return
         value, language = self._value, self.writer.language
@@ -201,9 +201,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
             raise UnsupportedFunction(f"{ufunc.__name__}.{method}")
         arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
         if any(x.dtype != object for x in arrays):
-            raise UnsupportedFunction(
-                f"{ufunc.__name__} of an array beside what is computed natively"
-            )
+            raise UnsupportedFunction(f"{ufunc.__name__} of an array and a traced scalar")
         if arrays:
             return over_objects(ufunc, *inputs)
         return self.writer.called(ufunc, inputs)
@@ -248,7 +246,7 @@ def _boxed(x: TracedScalar) -> Any:
     return box
 
 
-# ---- functions of NumPy that are no ufuncs -------------------------------------------------------
+# ---- functions of NumPy that are not ufuncs-------------------------------------------------------
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:

@@ -3,9 +3,9 @@
     to_half       float64 to float16
     to_integer    floating point to integers
 
-Rounding float64 to float32 and that to float16 is not rounding to float16: 1 + 2**-11 + 2**-40
-would become a tie on the way, and 1.  Rounded to odd on the way - an inexact result ends in a 1 -
-it is, as float32 has more than two bits beyond those of float16.
+Rounding float64 to float32 and then to float16 differs from rounding it to float16 directly:
+1 + 2**-11 + 2**-40 would become a tie, and then 1.  Rounding to odd in the first step (an inexact
+result has its last bit set) avoids this, because float32 has more than two extra bits.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def to_half(s: Language, x: Lane) -> Lane:
 
 @rule("to_integer")
 def to_integer(s: Language, x: Lane, dtype: Dtype) -> Any:
-    """Floating-point numbers as integers, towards zero; what is outside as x86 does.
+    """Floating-point numbers as integers, rounded towards zero; out of range as on x86.
 
-    LLVM's plain conversion is undefined outside; NumPy's there is what the machine gives: the
-    smallest int32 or int64, of which smaller dtypes keep the low bits.
+    LLVM's plain conversion is undefined out of range; NumPy's result there is that of the machine:
+    the smallest int32 or int64, of which smaller dtypes keep the low bits.
     """
     wide: Dtype
     if dtype.itemsize == 8 or dtype.str[1:] == "u4":

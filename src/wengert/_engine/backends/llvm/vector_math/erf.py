@@ -4,13 +4,14 @@
             beyond       1 - exp(-x*x) T(|x|) with the sign of x, T of degree 21
     erfc    |x| < 1/2    1 - x P(x*x)
             beyond       exp(-x*x) F(t) / (|x| + c), t = (|x| - c) / (|x| + c)
-    gelu    x erfc(-x / sqrt(2)) / 2, of the same, with exp(-x*x / 2) of x itself
+    gelu    x erfc(-x / sqrt(2)) / 2, by the same polynomials, with exp(-x*x / 2) of x itself
 
-1 - erf has to be right absolutely, so T = exp(x*x) erfc(x) is fitted with the weight exp(-x*x), and
-a polynomial without a division does.  erfc has to be right relatively down to where it underflows,
-which the bounded t makes possible (M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 1981).
-What rounding takes off x*x and the quotient is put back there.  Where exp(-x*x) is wanted as well,
-for a derivative, erf and it use one (`bell`).  Coefficients: docs/generate/special_coefficients.py.
+1 - erf must have a small absolute error, so T = exp(x*x) erfc(x) is approximated with the weight
+exp(-x*x), and a polynomial without a division suffices.  erfc must have a small relative error down
+to its underflow, which the bounded t makes possible (M. M. Shepherd and J. G. Laframboise, Math.
+Comp. 36, 1981).  The rounding errors of x*x and of the quotient are added back.  If exp(-x*x) is
+needed as well, for a derivative, erf and it share one (`bell`).  Coefficients:
+docs/generate/special_coefficients.py.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def erf(s: ScalarLanguage, x: Any) -> Any:
     tail = polynomial(s, s.fma(end, 1.0 / half, -middle / half), _TAIL)
     bell = s.exp(-square)
     far = s.copysign(s.fma(-bell, tail, 1.0), x)
-    # What rounding took off x*x.
+    # The rounding error of x*x.
     lost = s.where(s.isfinite(square), s.fma(x, x, -square), 0.0)
     return s.where(s.less(a, 1.0), near, far), s.fma(-lost, bell, bell)
 
@@ -122,7 +123,7 @@ def erfc(s: ScalarLanguage, x: Any) -> Any:
 
 @leaf("gelu")
 def gelu(s: Any, x: Any) -> Any:
-    """x Phi(x), Phi the distribution function of Gauss, with all digits of its lower tail."""
+    """x Phi(x), with the normal distribution function Phi, accurate in its lower tail."""
     size, root = x.dtype.itemsize, sqrt(0.5)
     limit, centre = _END[size] / root, _CENTRE[size]
     inner = x * root
@@ -134,7 +135,7 @@ def gelu(s: Any, x: Any) -> Any:
     inverse = 1.0 / s.fma(a, root, centre)
     scaled = horner(s, s.fma(inverse, -2.0 * centre, 1.0), _RATIO) * inverse
     scaled = scaled * (0.5 * a)
-    # What rounding took off x*x.  The exponential comes last: it may underflow before the product.
+    # The rounding error of x*x.  The exponential comes last: it may underflow before the product.
     scaled = s.fma(s.fma(a, a, -square) * -0.5, scaled, scaled)
     tail = s.exp(square * -0.5) * scaled
     far = s.where(s.less(x, 0.0), -tail, x - tail)

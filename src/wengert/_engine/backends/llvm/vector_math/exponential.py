@@ -3,12 +3,12 @@
     x = n ln 2 + r,  |r| <= ln 2 / 2,     e**x = 2**n e**r
 
 W. J. Cody and W. Waite, Software Manual for the Elementary Functions (1980), ch. 6: ln 2 is
-subtracted in two parts, of which the first times n is exact.  e**r is a polynomial (its
-coefficients: docs/generate/leaf_coefficients.py).  A number is rounded by adding 1.5 * 2**52: what
-is left of it stands in the low bits of the sum, where integers can be had for nothing.  2**n
-is multiplied on in two factors, so that results below the normal numbers are rounded once.
+subtracted in two parts, of which the first times n is exact.  e**r is a polynomial (coefficients:
+docs/generate/leaf_coefficients.py).  A number is rounded to an integer by adding 1.5 * 2**52: the
+integer is then in the low bits of the sum, at no cost.  2**n is multiplied in as two factors, so
+that subnormal results are rounded once.
 
-Measured errors: exp 0.88, exp2 1.0, expm1 1.4 units in the last place.
+Measured errors: exp 0.88, exp2 1.0, expm1 1.4 ulp.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXP2 = {
     ),
     4: (0.6931472, 0.24022645, 0.055503592, 0.009618841, 0.0013391137, 0.00015238005),
 }  # fmt: skip
-# ln 2: its first bits (so few that n times them is exact), and the rest.
+# ln 2: its leading bits (few enough that n times them is exact), and the rest.
 _LN2 = {
     8: (0.6931471803691238, 1.9082149292705877e-10),
     4: (0.693145751953125, 1.4286068203094172e-06),
@@ -49,7 +49,7 @@ _BIAS = {8: 1023, 4: 127}
 
 
 def rounded(s: ScalarLanguage, x: Any, factor: float) -> tuple[Any, Any]:
-    """x * factor to the nearest integer: itself, and bits that end with it, doubly biased."""
+    """x * factor rounded to an integer: its value, and bits that end with it."""
     size = x.dtype.itemsize
     shift = 1.5 * 2.0 ** _MANTISSA[size] + 2 * _BIAS[size]
     shifted = s.fma(x, factor, shift)
@@ -57,16 +57,16 @@ def rounded(s: ScalarLanguage, x: Any, factor: float) -> tuple[Any, Any]:
 
 
 def clipped(s: ScalarLanguage, x: Scalar, low: float, high: float) -> Any:
-    """x clamped between two numbers; NaN stays."""
+    """x clamped between two numbers; NaN is kept."""
     x = s.where(s.less(high, x), high, x)
     return s.where(s.less(x, low), low, x)
 
 
 def without_lost(s: ScalarLanguage, x: Scalar, low: float, high: float) -> tuple[Any, Any]:
-    """x at most `high`, with 0 for what is below `low`; and which was.
+    """x clamped to at most `high`, and 0 if below `low`; and a mask of the latter.
 
-    The exponential of those is zero, and is chosen to be: arithmetic that underflows takes a
-    processor hundreds of cycles, and masks of -1e9 or -inf are common.
+    The exponential of those is set to zero: arithmetic that underflows takes a processor hundreds
+    of cycles, and masks of -1e9 or -inf are common.
     """
     lost = s.less(x, low)
     x = s.where(s.less(high, x), high, x)
@@ -85,7 +85,7 @@ def times_power(s: ScalarLanguage, y: Any, n: Scalar, bits: Scalar) -> Any:
 
 
 def _less_multiples(s: ScalarLanguage, x: Any, n: Scalar) -> tuple[Any, Any]:
-    """x - n ln 2 in two parts, the second what rounding takes from the first."""
+    """x - n ln 2 as a sum of two parts, the second being the rounding error of the first."""
     high, low = _LN2[x.dtype.itemsize]
     first = s.fma(n, -high, x)
     r = s.fma(n, -low, first)
@@ -122,7 +122,7 @@ def expm1(s: ScalarLanguage, x: Any) -> Any:
     """e**x - 1, to full relative precision near zero.
 
     It is 2 ((2**(n-1) - 1/2) + 2**(n-1) (e**r - 1)), so that n = 1024 does not overflow; r is
-    carried in two parts, and e**r - 1 = r + (a term that is small beside it).
+    a sum of two parts, and e**r - 1 = r + (a small correction).
     """
     size = x.dtype.itemsize
     mantissa, bias = _MANTISSA[size], _BIAS[size]

@@ -2,11 +2,11 @@
 
     sign, heaviside              steps
     nextafter, spacing, ldexp    the format itself
-    fmod                         the exact remainder; remainder and floor_divide use it
+    fmod                         the exact remainder, used by remainder and floor_divide
     hypot                        the length of a pair
 
-All are exact, or rounded once (hypot: within 1 unit in the last place), and agree with NumPy for
-zeros, infinities and NaN.
+All are exact, or rounded once (hypot: within 1 ulp), and agree with NumPy for zeros, infinities and
+NaN.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from .registry import leaf
 
 
 def _format(x: Any) -> tuple[int, int]:
-    """How many digits are kept, and the bias of the exponent."""
+    """The number of stored mantissa bits, and the exponent bias."""
     limits = np.finfo(x.dtype)
     return limits.nmant, limits.maxexp - 1
 
 
 @leaf("sign")
 def sign(s: Any, x: Any) -> Any:
-    """-1, 0 or 1; NaN of NaN."""
+    """-1, 0 or 1; NaN for NaN."""
     size = s.where(s.less(x, 0.0), -1.0, s.cast(1.0, x.dtype))
     return s.where(s.equal(x, 0.0), 0.0, s.where(s.isnan(x), x, size))
 
 
 @leaf("heaviside")
 def heaviside(s: Any, x: Any, y: Scalar) -> Any:
-    """0 below zero, y at zero, 1 above; NaN where x is."""
+    """0 below zero, y at zero, 1 above; NaN if x is NaN."""
     side = s.where(s.less(x, 0.0), 0.0, s.cast(1.0, x.dtype))
     return s.where(s.equal(x, 0.0), y, s.where(s.isnan(x), x, side))
 
 
 @leaf("nextafter")
 def nextafter(s: Any, x: Any, y: Any) -> Any:
-    """The next number after x on the way to y: of numbers with one sign the bits are in order."""
+    """The next number after x towards y: for numbers of one sign, the bits are ordered."""
     bits = s.bits(x)
     away = s.logical_not(s.logical_xor(s.less(x, y), s.less(0.0, x)))
     moved = s.number(bits + s.where(away, s.cast(1, bits.dtype), -1))
     first = s.copysign(s.cast(np.finfo(x.dtype).smallest_subnormal, x.dtype), y)
     moved = s.where(s.equal(x, 0.0), first, moved)
-    here = x if x.dtype.itemsize == 2 else y  # of two zeros, as NumPy and C have it
+    here = x if x.dtype.itemsize == 2 else y  # for two zeros, as in NumPy and C
     return s.where(s.equal(x, y), here, s.where(s.isnan(x), x, s.where(s.isnan(y), y, moved)))
 
 
@@ -58,7 +58,7 @@ def nextafter(s: Any, x: Any, y: Any) -> Any:
 def spacing(s: Any, x: Any) -> Any:
     """The distance to the next number away from zero, with the sign of x.
 
-    Of float16 to the next larger number, as NumPy has it.
+    For float16 it is the distance to the next larger number, as in NumPy.
     """
     endless = s.cast(inf, x.dtype)
     toward = endless if x.dtype.itemsize == 2 else s.copysign(endless, x)
@@ -68,9 +68,9 @@ def spacing(s: Any, x: Any) -> Any:
 
 @leaf("ldexp")
 def ldexp(s: Any, x: Any, n: Any) -> Any:
-    """x * 2**n for whole n, rounded once, where it is subnormal.
+    """x * 2**n for integer n, with a single rounding if the result is subnormal.
 
-    The exponent is taken out of x, so that all but the last multiplication is exact.
+    The exponent is removed from x, so that all but the last multiplication are exact.
     """
     digits, bias = _format(x)
     whole = s.bits(x).dtype
@@ -94,10 +94,10 @@ def ldexp(s: Any, x: Any, n: Any) -> Any:
 def fmod(s: Any, x: Any, y: Scalar) -> Any:
     """The exact remainder of x / y, with the sign of x.
 
-    If q is an integer near r / y, then r - q y, written as one fused operation, is exact: it
-    has no more digits than r and y have.  One turn takes 53 binary digits off the quotient (24 in
-    float32), so nearly always the first is the last.  A quotient that overflows is taken from y
-    times a power of two.
+    If q is an integer close to r / y, then r - q y, computed as one fused operation, is exact: it
+    has no more digits than r and y.  One iteration removes 53 binary digits of the quotient (24 in
+    float32), so one is nearly always enough.  If the quotient overflows, y is scaled by a power of
+    two.
     """
     a, b = s.abs(x), s.abs(y)
     b = s.where(s.equal(b, 0.0), nan, b)
@@ -117,7 +117,7 @@ def fmod(s: Any, x: Any, y: Scalar) -> Any:
 
 
 def _python(s: ScalarLanguage, x: Scalar, y: Scalar) -> tuple[Any, Any]:
-    """The exact remainder with the sign of x, and whether y has to be added to it."""
+    """The exact remainder with the sign of x, and whether y must be added to it."""
     rest = s.fmod(x, y)
     other = s.logical_xor(s.less(y, 0.0), s.less(rest, 0.0))
     return rest, s.logical_and(s.not_equal(rest, 0.0), other)
@@ -133,7 +133,7 @@ def remainder(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 @leaf("floor_divide")
 def floor_divide(s: Any, x: Any, y: Scalar) -> Any:
-    """The largest integer not above x / y, as NumPy rounds it."""
+    """The largest integer not above x / y, rounded as in NumPy."""
     rest, wraps = _python(s, x, y)
     ratio = x / y
     quotient = (x - rest) / y
@@ -146,9 +146,9 @@ def floor_divide(s: Any, x: Any, y: Scalar) -> Any:
 
 @leaf("hypot")
 def hypot(s: Any, x: Any, y: Scalar) -> Any:
-    """sqrt(x*x + y*y), scaled by a power of two where a square would overflow or underflow.
+    """sqrt(x*x + y*y), scaled by a power of two if a square would overflow or underflow.
 
-    What rounding took off the sum of squares is put back after the root.
+    The rounding error of the sum of squares is corrected after the square root.
     """
     digits, bias = _format(x)
     a, b = s.abs(x), s.abs(y)

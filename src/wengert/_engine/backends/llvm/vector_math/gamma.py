@@ -1,14 +1,14 @@
-"""The gamma function and the logarithm of its size (DLMF 5).
+"""The gamma function and the logarithm of its absolute value (DLMF 5).
 
     gamma      gamma(x)
     gammaln    log |gamma(x)|
 
-With n the nearest integer to x and t = x - n, gamma(2 + t) is a polynomial; from there up to
-|x| < 8.5 the recurrence gamma(x + 1) = x gamma(x) leads.  Beyond is Stirling's formula, for gamma
-as a power of two whose exponent is carried in two parts, because an error of it is multiplied by
-up to 1024.  Negative numbers: gamma(x) gamma(-x) = -pi / (x sin(pi x)).  log gamma has zeros at 1
-and 2: t and 1 + t are factors of what is near them, so all digits are right there.  At its zeros
-between the poles on the negative side it is right absolutely.
+With n the nearest integer to x and t = x - n, gamma(2 + t) is a polynomial; the recurrence
+gamma(x + 1) = x gamma(x) extends it to |x| < 8.5.  Beyond that, Stirling's formula is used, for
+gamma as a power of two whose exponent is a sum of two parts, because its error is multiplied by up
+to 1024.  Negative numbers: gamma(x) gamma(-x) = -pi / (x sin(pi x)).  log gamma has zeros at 1 and
+2: near them t and 1 + t are factors, so the relative error is small there.  At its zeros between
+the poles on the negative side only the absolute error is small.
 
 float32 is computed in float64 and rounded once.  Coefficients:
 docs/generate/special_coefficients.py.
@@ -55,7 +55,7 @@ _LOG2_ROOT = (1.3257480647361595, -7.153413670427599e-17)  # log2(sqrt(2 pi))
 
 
 def _rising(s: Any, x: Any, n: Scalar) -> tuple[Any, Any]:
-    """(x - 1) (x - 2) ... (x - n) in two parts, for n up to 7; factors from 1.5 up are exact."""
+    """(x - 1) (x - 2) ... (x - n) as a sum of two parts, n up to 7; factors from 1.5 are exact."""
     high, low = s.cast(1.0, x.dtype), s.cast(0.0, x.dtype)
     for k in range(1, 8):
         factor = s.where(s.less(n, float(k)), 1.0, x - float(k))
@@ -66,7 +66,7 @@ def _rising(s: Any, x: Any, n: Scalar) -> tuple[Any, Any]:
 
 
 def _parts(s: ScalarLanguage, x: Scalar, early: Scalar = False) -> tuple[Any, Any, Any]:
-    """n with x - 2 near it, t = x - 2 - n, and the product between 2 + t and a smaller x."""
+    """n such that x - 2 is near n, t = x - 2 - n, and the product between 2 + t and a smaller x."""
     near = s.where(s.less(s.abs(x), _STIRLING_FROM), x, 2.0)
     whole = s.where(early, 2.0, s.rint(near))
     t = near - whole
@@ -84,7 +84,7 @@ def _sine(s: ScalarLanguage, x: Scalar) -> Any:
 
 
 def _exponent(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any]:
-    """log2 gamma(x) for x >= 8.5, in two parts."""
+    """log2 gamma(x) for x >= 8.5, as a sum of two parts."""
     high, low = log2_in_two_parts(s, x)
     factor = x - 0.5
     one = factor * high
@@ -117,7 +117,7 @@ def gamma(s: Any, x: Any) -> Any:
 
     usual = s.where(s.less(size, _STIRLING_FROM), 10.0, clipped(s, size, 0.0, 1e4))
     e, rest = _exponent(s, usual)
-    # Of tiny results 2**-64 is multiplied on last, or they would be rounded twice.
+    # Tiny results are multiplied by 2**-64 last; otherwise they would be rounded twice.
     e, rest = s.where(mirrored, -e, e), s.where(mirrored, -rest, rest)
     e = clipped(s, e, -1140.0, 1030.0)
     whole, bits = rounded(s, e, 1.0)
@@ -140,7 +140,7 @@ def gammaln(s: Any, x: Any) -> Any:
     size = s.abs(x)
     mirrored = s.less(x, -0.5)
     y = s.where(mirrored, size, x)
-    # Beside 3/2 the recurrence would cancel: what is from 5/4 up counts to 2.
+    # Near 3/2 the recurrence would cancel: numbers from 5/4 up are expanded at 2.
     early = s.logical_and(s.less_equal(1.25, y), s.less(y, 1.5))
     near, n, (t, below) = _parts(s, y, early)
     start = t * ((1.0 + t) * horner(s, t, _LOG_GAMMA))

@@ -1,15 +1,15 @@
 """Hyperbolic functions.
 
-    tanh         to 0.55, where it is about 1/2, a polynomial; beyond, 1 - 2 u / (1 + u), where u
+    tanh         up to 0.55, where it is about 1/2, a polynomial; beyond, 1 - 2 u / (1 + u), where u
                  is exp(-2 |x|)
     sech_squared its derivative, 4 u / (1 + u)**2
-    sinh         to 1 a polynomial; beyond, (exp(|x|) - exp(-|x|)) / 2
+    sinh         up to 1 a polynomial; beyond, (exp(|x|) - exp(-|x|)) / 2
     cosh         (exp(|x|) + exp(-|x|)) / 2
 
-The exponential here is of its own, so that what follows it can be folded into it: it is left as
-2**n times a number near one, or a power of two less, so that results just below infinity are right.
+The exponential is implemented here, so that scaling can be folded into it: it is left as 2**n times
+a number near one, or divided by a power of two, so that results just below infinity are correct.
 Reduction: Cody and Waite.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
-Measured errors: tanh 1.6, sinh 1.6, cosh 1.3 units in the last place.
+Measured errors: tanh 1.6, sinh 1.6, cosh 1.3 ulp.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _EXPONENTIAL = {
     ),
     4: (0.5, 0.1666651964187622, 0.041666191071271896, 0.008368825539946556, 0.0013951425207778811),
 }  # fmt: skip
-# log(2) and what it lacks; its inverse.
+# log(2), its rounding error, and its inverse.
 _LOG_2 = {
     8: (0.6931471805599453, 2.3190468138462996e-17),
     4: (0.6931471824645996, -1.9046542121259336e-09),
 }
 _OVER_LOG_2 = {8: 1.4426950408889634, 4: 1.4426950216293335}
-# From here on tanh is 1; and here sinh and cosh are infinite.
+# From the first on tanh rounds to 1; from the second on sinh and cosh are infinite.
 _ONE = {8: 20.0, 4: 10.0}
 # From here on exp(-2 x) is zero.
 _ZERO = {8: 373.0, 4: 52.5}
@@ -84,9 +84,9 @@ def tanh(s: Language, x: Lane) -> Any:
 
 
 def _decaying(s: Language, a: Lane) -> Any:
-    """exp(-2 a) for a >= 0, gradually to zero; NaN stays."""
+    """exp(-2 a) for a >= 0, with gradual underflow to zero; NaN is kept."""
     size = a.dtype.itemsize
-    lost = s.less(_ZERO[size], a)  # chosen to be zero: what underflows takes hundreds of cycles
+    lost = s.less(_ZERO[size], a)  # set to zero: underflow takes hundreds of cycles
     a = s.where(lost, 0.0, a)
     n, bits = rounded(s, a, -2.0 * _OVER_LOG_2[size])
     first, second = _LOG_2[size]
@@ -126,7 +126,7 @@ def _exponential(
     n, bits = nearest_whole(s, s.fma(a, factor * _OVER_LOG_2[size], rounding(a)))
     first, second = _LOG_2[size]
     r = s.fma(n, -second / factor, s.fma(n, -first / factor, a))
-    # Powers of the factor, two, are exact in the coefficients.
+    # The factor is a power of two, so scaling the coefficients is exact.
     whole = (1.0, 1.0, *_EXPONENTIAL[size])
     near = horner(s, r, [c * factor**k for k, c in enumerate(whole)])
     return power_of_two(s, bits, less), near

@@ -1,7 +1,7 @@
 """Integer and boolean operations, as NumPy's ufuncs.
 
 They wrap around; division by zero gives zero; a shift by the number of bits or more gives what
-repeated shifts would.  LLVM leaves these cases undefined, so they are selected away first.
+repeated shifts would give.  LLVM leaves these cases undefined, so operands are replaced first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OF_TRUTH = {
 
 @rule("integer")
 def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) -> Any:
-    """A leaf of integers or booleans, in the dtype of NumPy's loop."""
+    """A ufunc of integers or booleans, in the dtype of NumPy's loop."""
     x = operands[0]
     if ufunc.startswith("logical") and x.dtype != BOOL:
         return computed(s, ufunc, BOOL, [s.cast(v, BOOL) for v in operands])
@@ -64,7 +64,7 @@ def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) ->
 
 
 def has_rule(ufunc: str) -> bool:
-    """Whether a ufunc is known here for integers."""
+    """Whether a ufunc of integers can be computed."""
     return ufunc in _RULES or ufunc in _PLAIN or ufunc in _OF_TRUTH or ufunc == "logical_not"
 
 
@@ -94,7 +94,7 @@ def _absolute(s: Language, x: Lane) -> Any:
 
 
 def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
-    """A divisor that LLVM defines; where it was zero, and where the quotient wraps around."""
+    """A divisor valid in LLVM; where it was zero, and where the quotient wraps around."""
     zero, one = s.constant(0, y.dtype), s.constant(1, y.dtype)
     empty = s.compare("equal", y, zero)
     if y.dtype.kind == "u":
@@ -106,11 +106,11 @@ def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
 
 
 def _quotient(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane]:
-    """x / y towards zero, and the rest, for y != 0.
+    """x / y rounded towards zero, and the remainder, for y != 0.
 
     Processors divide integers one lane at a time, so those of up to 32 bits are divided as
-    floating-point numbers.  That is exact: x / y is at least 1 / y away from an integer which
-    it is not, more than the rounding of a quotient of numbers with so few digits.
+    floating-point numbers.  The result is exact: unless x / y is an integer, its distance from the
+    nearest integer is at least 1 / y, which is more than the rounding error of the quotient.
     """
     unsigned = x.dtype.kind == "u"
     if x.dtype.itemsize == 8:
@@ -136,7 +136,7 @@ def _floor_divide(s: Language, x: Lane, y: Lane) -> Any:
 
 
 def _rest_is_against(s: Language, rest: Lane, divisor: Lane) -> Lane:
-    """Whether a remainder is not zero and its sign differs from the divisor's."""
+    """Whether a remainder is nonzero and its sign differs from the divisor's."""
     zero = s.constant(0, rest.dtype)
     other = s.compare("less", s.emit("xor", rest.dtype, rest, divisor), zero)
     found: Lane = s.emit("and", BOOL, s.compare("not_equal", rest, zero), other)
@@ -175,13 +175,13 @@ def _right_shift(s: Language, x: Lane, y: Lane) -> Any:
 
 
 def _fits(s: Language, x: Lane, y: Lane) -> Lane:
-    """Whether the distance is from zero to below the size."""
+    """Whether the distance is at least zero and less than the number of bits."""
     found: Lane = s.emit("icmp ult", BOOL, y, s.constant(8 * x.dtype.itemsize, y.dtype))
     return found
 
 
 def _power(s: Language, x: Lane, y: Lane) -> Any:
-    """By squaring; a negative exponent, which NumPy refuses, gives zero here (see lowering)."""
+    """By squaring; a negative exponent, which NumPy rejects, gives zero (see lowering)."""
     zero = s.constant(0, y.dtype)
     if y.width == 0:
         return _constant_power(s, x, int(y.name))
@@ -205,7 +205,7 @@ def _constant_power(s: Language, x: Lane, n: int) -> Lane:
 
 
 def _unsigned(s: Language, x: Lane) -> Lane:
-    """The absolute value, unsigned, since that of the least number does not fit otherwise."""
+    """The absolute value, unsigned, because that of the least number does not fit otherwise."""
     found: Lane = s.cast(_absolute(s, x), np.dtype(f"u{x.dtype.itemsize}"))
     return found
 

@@ -23,7 +23,7 @@ def gcd(s: Any, x: Any, y: Any) -> Any:
     most = 8 * x.dtype.itemsize - 1
 
     def halvings(v: Any) -> Any:
-        # Of 0 the machine counts one digit more than there are, and shifting by that is undefined.
+        # For 0 the count of trailing zeros is the number of bits; a shift by that is undefined.
         return s.intrinsic("cttz", v.dtype, v, more="i1 false") & s.constant(most, v.dtype)
 
     zero = s.constant(0, x.dtype)

@@ -1,13 +1,13 @@
 """Inverse hyperbolic functions.
 
-    arcsinh      to 0.52 a polynomial; beyond, log(|x| + sqrt(x**2 + 1))
-    arccosh      to 1.1276 the root of 2 (x - 1) times a polynomial; beyond, log(x + sqrt(x**2 - 1))
-    arctanh      to 1/2 a polynomial; beyond, log((1 + |x|) / (1 - |x|)) / 2
+    arcsinh      up to 0.52 a polynomial; beyond, log(|x| + sqrt(x**2 + 1))
+    arccosh      up to 1.1276 sqrt(2 (x - 1)) times a polynomial; beyond, log(x + sqrt(x**2 - 1))
+    arctanh      up to 1/2 a polynomial; beyond, log((1 + |x|) / (1 - |x|)) / 2
 
-The logarithms are of numbers from 1.6 up, so they can be taken as k log(2) + 2 arctanh(q) with
-k >= 1, q = (m - 1) / (m + 1) of what remains near 1: rounding errors of q are small
-against the sum.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
-Measured errors: arcsinh 1.7, arccosh 1.7, arctanh 1.2 units in the last place.
+The arguments of the logarithms are at least 1.6, so they are computed as k log(2) + 2 arctanh(q)
+with k >= 1 and q = (m - 1) / (m + 1) for the remaining factor m near 1: rounding errors of q are
+small compared to the sum.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
+Measured errors: arcsinh 1.7, arccosh 1.7, arctanh 1.2 ulp.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ _LOGARITHM = {
     ),
     4: (0.6666696667671204, 0.399558961391449, 0.30401769280433655),
 }  # fmt: skip
-# log(2) and what it lacks.
+# log(2) and its rounding error.
 _LOG_2 = {
     8: (0.6931471805599453, 2.3190468138462996e-17),
     4: (0.6931471824645996, -1.9046542121259336e-09),
 }
-# From here on the root of x**2 +- 1 is |x|.
+# From here on sqrt(x**2 +- 1) rounds to |x|.
 _LARGE_ARGUMENT = {8: 2.0**28, 4: 2.0**13}
 
 
 @leaf("arcsinh")
 def arcsinh(s: Language, x: Lane) -> Any:
-    """The inverse of the hyperbolic sine."""
+    """The inverse hyperbolic sine."""
     a = s.abs(x)
     square = a * a
     small = s.fma(a * square, polynomial(s, square, _SINE), a)
@@ -91,7 +91,7 @@ def arcsinh(s: Language, x: Lane) -> Any:
 
 @leaf("arccosh")
 def arccosh(s: Language, x: Lane) -> Any:
-    """The inverse of the hyperbolic cosine; NaN below 1."""
+    """The inverse hyperbolic cosine; NaN below 1."""
     near = s.less(x, 1.1276)
     beyond = x - 1.0
     root = s.sqrt(s.where(near, 2.0 * beyond, s.fma(x, x, -1.0)))
@@ -104,7 +104,7 @@ def arccosh(s: Language, x: Lane) -> Any:
 
 @leaf("arctanh")
 def arctanh(s: Language, x: Lane) -> Any:
-    """The inverse of the hyperbolic tangent; infinite at 1, NaN beyond."""
+    """The inverse hyperbolic tangent; infinite at 1, NaN beyond."""
     a = s.abs(x)
     square = a * a
     small = s.fma(a * square, polynomial(s, square, _TANGENT), a)
@@ -119,8 +119,8 @@ def arctanh(s: Language, x: Lane) -> Any:
 
 
 def _log_of_sum(s: Language, larger: Scalar, smaller: Scalar) -> Any:
-    """log(larger + smaller), where the sum is at least 1.6."""
-    # Halves, whose sum is finite; Dekker's fast sum says what their sum lacks.
+    """log(larger + smaller), for a sum of at least 1.6."""
+    # The sum of halves is finite; Dekker's fast sum gives its rounding error.
     larger, smaller = 0.5 * larger, 0.5 * smaller
     total = larger + smaller
     lacks = smaller - (total - larger)

@@ -1,12 +1,12 @@
 """Inverse circular functions: arcsine, arccosine, arctangent, and the angle of a point.
 
-    arcsin, arccos    to 1/2 a polynomial; beyond, by arcsin(x) = pi/2 - 2 arcsin(sqrt((1 - x) / 2))
-    arctan            to 1 a polynomial; beyond, by arctan(x) = pi/2 - arctan(1/x)
-    arctan2           the arctangent of the smaller by the larger part, then turned to its octant
+    arcsin, arccos  up to 1/2 a polynomial; beyond, arcsin(x) = pi/2 - 2 arcsin(sqrt((1 - x) / 2))
+    arctan          up to 1 a polynomial; beyond, arctan(x) = pi/2 - arctan(1/x)
+    arctan2         the arctangent of the smaller by the larger part, moved to its octant
 
-They are computed of |x|, and the sign is put back, so that -0 gives -0.  Outside of their domain
-the root is NaN.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
-Measured errors: arcsin 1.6, arccos 1.2, arctan 1.3, arctan2 1.4 units in the last place.
+They are computed for |x|, and the sign is restored, so that -0 gives -0.  Outside of their domain
+the square root is NaN.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
+Measured errors: arcsin 1.6, arccos 1.2, arctan 1.3, arctan2 1.4 ulp.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
 
 # (arctan(t) - t) / t**3 in t**2, t to 1.  Errors 2**-56.9 and 2**-28.0.
-# The sixth for float32 is moved by one unit, so that arctan(1) is pi/4 rounded.
+# The sixth for float32 is changed by one ulp, so that arctan(1) is pi/4 rounded.
 _ARCTANGENT = {
     8: (
         -0.3333333333333307, 0.19999999999951765, -0.14285714282589437, 0.11111111007391233,
@@ -49,7 +49,7 @@ _ARCSINE = {
         0.04215071350336075,
     ),
 }  # fmt: skip
-# pi / 2, and what it lacks.
+# pi / 2, and its rounding error.
 _HALF_PI = {
     8: (1.5707963267948966, 6.123233995736766e-17),
     4: (1.5707963705062866, -4.371138828673793e-08),
@@ -70,7 +70,7 @@ def arcsin(s: Language, x: Lane) -> Any:
 
 @leaf("arccos")
 def arccos(s: Language, x: Lane) -> Any:
-    """The angle whose cosine is x: small angles relatively right, too."""
+    """The angle whose cosine is x; small angles have a small relative error."""
     a = s.abs(x)
     large = s.less(0.5, a)
     t, rest = _half_angle(s, a, large)
@@ -83,7 +83,7 @@ def arccos(s: Language, x: Lane) -> Any:
 
 
 def _half_angle(s: Language, a: Lane, large: Lane) -> tuple[Lane, Lane]:
-    """An argument up to 1/2, a or sqrt((1 - a) / 2), and what its arcsine has more."""
+    """An argument up to 1/2 (a or sqrt((1 - a) / 2)), and the other term of the arcsine."""
     square = s.where(large, s.fma(a, -0.5, 0.5), a * a)
     t = s.where(large, s.sqrt(square), a)
     return t, t * square * polynomial(s, square, _ARCSINE)
@@ -107,12 +107,12 @@ def arctan2(s: Language, y: Lane, x: Lane) -> Any:
     a, b = s.abs(y), s.abs(x)
     steep = s.less(b, a)
     short, long = s.where(steep, b, a), s.where(steep, a, b)
-    # Of two infinities the quotient is taken as 1, of two zeros as 0.
+    # The quotient of two infinities is taken as 1, that of two zeros as 0.
     t = s.where(s.equal(short, long), 1.0, short / long)
     t = s.where(s.equal(long, 0.0), short, t)
     half, lacks = _HALF_PI[x.dtype.itemsize]
     left = s.signbit(x)
-    # The octants: t, pi/2 - t, pi/2 + t, pi - t; the second summand is what those lack.
+    # The octants: t, pi/2 - t, pi/2 + t, pi - t; the second summand is the rounding error of pi.
     start = s.where(steep, half, s.where(left, 2.0 * half, 0.0))
     flat_lacks = s.where(left, -2.0 * lacks, 0.0)
     total = _arctangent(s, t, s.where(steep, s.where(left, lacks, -lacks), flat_lacks))
@@ -121,9 +121,9 @@ def arctan2(s: Language, y: Lane, x: Lane) -> Any:
 
 
 def _arctangent(s: Language, t: Lane, more: Lane) -> Any:
-    """The arctangent of t from 0 to 1, and a little more.
+    """The arctangent of t between 0 and 1, plus a small correction.
 
-    Horner's rule: the coefficients alternate, and their even and odd sums would cancel.
+    By Horner's rule: the coefficients alternate, so the even and odd sums would cancel.
     """
     square = t * t
     return t + s.fma(t * square, horner(s, square, _ARCTANGENT), more)

@@ -1,8 +1,8 @@
 """Loops in vector functions, which run until no lane needs another iteration.
 
 Some functions have no fixed number of steps: the remainder of a huge quotient, the greatest common
-divisor.  All lanes take the same steps; further steps must not change a lane that has finished.
-The values are in stack slots, as in all loops (ir/ir_builder.py).
+divisor.  All lanes take the same steps; further steps must not change a lane that is finished.  The
+values are in stack slots, as in all loops (ir/ir_builder.py).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ def repeat(
     unfinished: Callable[..., Lane],
     step: Callable[..., Sequence[Lane]],
 ) -> list[Lane]:
-    """Repeat a step while a lane is unfinished: the values after it.
+    """Repeat a step while any lane is unfinished; returns the values after it.
 
     Parameters
     ----------
     values : sequence of Lane
-        What changes.
+        The initial values.
     unfinished : callable
-        Of the values: booleans.
+        Maps the values to booleans.
     step : callable
-        Of the values: the next ones, with the same dtypes.  Of what is finished, and of NaN, it
-        has to make what is finished.
+        Maps the values to the next ones, with the same dtypes.  Finished values, and NaN, must stay
+        finished.
     """
     lanes, section, width = s.together(*values)
     kinds = [of_width(in_register(x.dtype), width) for x in lanes]
@@ -62,7 +62,7 @@ def repeat(
 
 
 def _any(s: Any, flags: Lane, width: int) -> str:
-    """Whether one of the booleans holds."""
+    """Whether any lane of a boolean is true."""
     if width == 1:
         return flags.name
     assert flags.section is not None

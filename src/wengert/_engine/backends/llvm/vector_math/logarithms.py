@@ -2,15 +2,16 @@
 
     x = 2**k (1 + f),  sqrt(1/2) <= 1 + f < sqrt(2),     log x = k log 2 + log(1 + f)
 
-log(1 + f) = f - f**2 / 2 + f**3 P(f), with one long polynomial P, whose coefficients
-docs/generate/leaf_coefficients.py makes: for lanes side by side it costs less than the usual
-quotient f / (2 + f), or a table.  k log 2 + f is kept in two parts (T. J. Dekker, 1971), so that
-only the last addition rounds much.  To another base f is multiplied by a factor in two parts.
+log(1 + f) = f - f**2 / 2 + f**3 P(f), with one long polynomial P, whose coefficients are computed
+by docs/generate/leaf_coefficients.py: for SIMD lanes it costs less than the usual quotient
+f / (2 + f), or a table.  k log 2 + f is a sum of two parts (T. J. Dekker, 1971), so that only the
+last addition has a significant rounding error.  For another base f is multiplied by a factor in two
+parts.
 
-The exponent is taken from the bits; numbers below the normal ones are multiplied by a power of two
-before.  log1p has f = 2**-k x + (2**-k - 1), which is x itself for k = 0.
+The exponent is taken from the bits; subnormal numbers are scaled by a power of two first.  log1p
+has f = 2**-k x + (2**-k - 1), which is x itself for k = 0.
 
-Measured errors: log 0.78, log2 1.0, log10 0.84, log1p 1.4 units in the last place.
+Measured errors: log 0.78, log2 1.0, log10 0.84, log1p 1.4 ulp.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _LOG = {
 
 
 class LogBase(NamedTuple):
-    """The base of a logarithm: numbers in two parts, of which k times the first is exact."""
+    """The base of a logarithm: numbers as sums of two parts, k times the first being exact."""
 
     two: tuple[float, float]  # the logarithm of 2
     factor: tuple[float, float]  # the logarithm of e
@@ -82,13 +83,13 @@ _TEN = {
 
 
 def split(s: ScalarLanguage, bits: Any) -> tuple[Any, Any, Any]:
-    """The bits of x = 2**k m as k, m, and bits whose exponent is that of 2**k."""
+    """k, m, and bits whose exponent is that of 2**k, from the bits of x = 2**k m."""
     form = FORMATS[bits.dtype.itemsize]
     moved = bits + ((form.bias << form.mantissa) - form.root)
     low = (1 << form.mantissa) - 1
     m = s.number((moved & low) + form.root)
     exponent = s.shifted("lshr", moved, form.mantissa)
-    carrier = 2.0**form.mantissa  # an integer put into its low bits is added to it
+    carrier = 2.0**form.mantissa  # an integer stored in its low bits is added to it
     k = s.number(exponent | ((form.mantissa + form.bias) << form.mantissa))
     return k - (carrier + form.bias), m, moved
 
@@ -136,13 +137,13 @@ def log(s: ScalarLanguage, x: Scalar) -> Any:
 
 @leaf("log2")
 def log2(s: ScalarLanguage, x: Scalar) -> Any:
-    """The logarithm to base 2; of a power of two exact."""
+    """The logarithm to base 2; exact for powers of two."""
     return _logarithm(s, x, _TWO)
 
 
 @leaf("log10")
 def log10(s: ScalarLanguage, x: Scalar) -> Any:
-    """The logarithm to base 10; of a power of ten exact."""
+    """The logarithm to base 10; exact for powers of ten."""
     return _logarithm(s, x, _TEN)
 
 

@@ -1,14 +1,14 @@
-"""Payne and Hanek's reduction: a number of any size, less a multiple of pi/2.
+"""Payne and Hanek's reduction: a number of any size, minus a multiple of pi/2.
 
-    exact_quarters    of lanes: a call of a function that goes through them one by one
+    exact_quarters    for lanes: calls a function that handles them one by one
     _product          x * 2/pi modulo four, in integers
     _fraction         an integer of 126 bits as two floats
 
 M. Payne and R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18 (1983):
-with x = m * 2**e, m an integer, only some bits of 2/pi count for x * 2/pi: those further up
-give multiples of four quarters, those further down less than the distance that floating-point
-numbers keep from multiples of pi/2 (2**-62; Muller, "Elementary Functions", 3rd edition, 11.3).
-Here 53 bits of m meet 192 of 2/pi, and 126 bits behind the point are kept.
+with x = m * 2**e, m an integer, only some bits of 2/pi matter for x * 2/pi: higher ones give
+multiples of four quarters, lower ones less than the distance of floating-point numbers from
+multiples of pi/2 (2**-62; Muller, "Elementary Functions", 3rd edition, 11.3).  Here the 53 bits of
+m are multiplied by 192 bits of 2/pi, and 126 bits after the binary point are kept.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _TWO_OVER_PI = int(
     16,
 )
 _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
-# Rarely called, so it shall not take long to compile: without `optnone` its loop would be unrolled.
+# Rarely called, so it must compile fast: without `optnone` its loop would be unrolled.
 _COLD = "noinline optnone cold nounwind willreturn memory(none)"
 
 
 def exact_quarters(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
-    """a less a multiple k of pi/2, as the sum of two lanes, and k modulo four.
+    """a minus a multiple k of pi/2, as the sum of two lanes, and k modulo four.
 
     Parameters
     ----------
     a : Lane
-        Where it is below 1 the result means nothing; where it is not finite it is NaN.
+        The result is undefined where it is below 1, and NaN where it is not finite.
     """
     section = a.section
     assert section is not None
@@ -67,7 +67,7 @@ def exact_quarters(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 def _one_by_one(
     s: Language, function: Function, a: Lane, dtypes: Sequence[Dtype], result: str
 ) -> None:
-    """A loop over the lanes, which are in memory meanwhile."""
+    """A loop over the lanes, which are stored in memory."""
     body = function.body
     given = function.slot(a.kind)
     body.write(f"store {a.kind} %x, ptr {given}")
@@ -89,7 +89,7 @@ def _one_by_one(
 
 
 def _one(s: Language, body: Section, x: Lane, dtype: Dtype) -> list[Lane]:
-    """What is left of one float64, as two numbers of a dtype, and the quarters taken off."""
+    """The remainder of one float64, as two numbers of a dtype, and the number of quarters."""
     v = body.value
     first, second = _product(s, body, x)
     quarters = Lane(s, body, v(f"lshr i64 {v(f'add i64 {first}, {1 << 61}')}, 62"), I64, 1)
@@ -99,7 +99,7 @@ def _one(s: Language, body: Section, x: Lane, dtype: Dtype) -> list[Lane]:
     r = s.where(s.less(x, np.inf), s.fma(high, _HALF_PI, lacks), np.nan)
     if dtype == F64:
         return [r, s.fma(high, _HALF_PI, -r) + lacks, quarters]
-    short = s.cast(r, dtype)  # one float64 has more digits than two float32
+    short = s.cast(r, dtype)  # a float64 has more digits than two float32
     rest = s.cast(r - s.cast(short, F64), dtype)
     return [short, rest, s.converted("trunc", quarters, I32)]
 
@@ -107,8 +107,8 @@ def _one(s: Language, body: Section, x: Lane, dtype: Dtype) -> list[Lane]:
 def _product(s: Language, body: Section, x: Lane) -> tuple[str, str]:
     """x * 2/pi modulo four: two i64, in units of 2**-62 and of 2**-126.
 
-    With T the table's number it is m * T * 2**(e - 1168), so T from its bit 978 - e up counts, 192
-    bits, of which the product's lowest 64 serve only what they carry.
+    With the integer T of the table it is m * T * 2**(e - 1168), so the 192 bits of T from bit
+    978 - e up matter; the lowest 64 bits of the product are only used for their carry.
     """
     v = body.value
     size = _BITS // 8 + 24
@@ -142,7 +142,7 @@ def _product(s: Language, body: Section, x: Lane) -> tuple[str, str]:
 
 
 def _fraction(s: Language, body: Section, signed: str, second: str) -> tuple[Lane, Lane]:
-    """The number whose words these are, with 62 and 126 bits behind the point, as two float64."""
+    """The number with these words, with 62 and 126 bits after the binary point, as two float64."""
     v = body.value
     parts = []
     for word, up, point in ((signed, "ashr", 62), (second, "lshr", 126)):

@@ -1,13 +1,13 @@
 """Evaluation of polynomials with fused multiply-adds.
 
     polynomial    even and odd powers in two chains
-    horner        one chain: an instruction less, and no sums that cancel
+    horner        one chain: one instruction less, and no sums that cancel
     Coefficients  a tuple of numbers for each of the two dtypes
 
 Horner's rule in x**2, in two parallel chains, has half the latency of one chain, and costs one more
 multiplication, which most functions need anyway.  More chains (G. Estrin, 1960) need more powers,
-and vectors are bound by the number of instructions.  J.-M. Muller, Elementary Functions, 3rd ed.,
-sect. 5.2.
+and vector code is limited by the number of instructions.  J.-M. Muller, Elementary Functions, 3rd
+ed., sect. 5.2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from wengert._engine.core.types import ScalarLanguage
 
-Coefficients = Mapping[int, Sequence[float]]  # for the size of the dtype in bytes
+Coefficients = Mapping[int, Sequence[float]]  # by the size of the dtype in bytes
 
 
 def polynomial(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
@@ -26,7 +26,7 @@ def polynomial(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[
     Parameters
     ----------
     coefficients : sequence of float, or a mapping to such from the size of the dtype in bytes
-        Constant first, at least two.
+        Constant term first, at least two.
     """
     if isinstance(coefficients, Mapping):
         coefficients = coefficients[x.dtype.itemsize]
@@ -36,10 +36,10 @@ def polynomial(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[
 
 
 def horner(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
-    """The same, one power after the other.
+    """The same by Horner's rule.
 
-    For signs that alternate where x is near 1, whose even and odd sums would cancel; and where
-    other work fills the time that the chain takes.
+    For coefficients of alternating signs and x near 1, whose even and odd sums would cancel, and
+    if the latency of the chain is hidden by other instructions.
     """
     if isinstance(coefficients, Mapping):
         coefficients = coefficients[x.dtype.itemsize]

@@ -2,17 +2,17 @@
 
     |x|**y = 2**(y log2 |x|)
 
-The logarithm of float64 is carried in two numbers, about 64 bits (T. J. Dekker, 1971), because an
-error of it is multiplied by up to 1075: with 2**k m = |x| and s = (m - 1) / (m + 1),
+The logarithm of float64 is a sum of two numbers, about 64 bits (T. J. Dekker, 1971), because its
+error is multiplied by up to 1075: with 2**k m = |x| and s = (m - 1) / (m + 1),
 log m = 2 artanh s = 2 (s + s**3 / 3 + ...), of which s and the first two terms are in two parts.
-float32 computes in float64, where one number is enough.  What C99 (F.9.4.4) and NumPy say of zeros,
-infinities, NaN and negative bases is chosen at the end.
+float32 computes in float64, where one number is enough.  The special cases of C99 (F.9.4.4) and
+NumPy for zeros, infinities, NaN and negative bases are selected at the end.
 
-The cube root begins with a polynomial for m**(-1/3), which one step of the third order and one
-correction of the root itself make exact but for rounding (J.-M. Muller, Handbook of Floating-Point
+The cube root starts from a polynomial for m**(-1/3), which one step of third order and one
+correction of the root itself make exact up to rounding (J.-M. Muller, Handbook of Floating-Point
 Arithmetic, 2nd ed., sect. 4.7, for roots without division).
 
-Measured errors: power 1.0 (float64) and 0.52 (float32), cbrt 0.501 units in the last place.
+Measured errors: power 1.0 (float64) and 0.52 (float32), cbrt 0.501 ulp.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ARTANH = (
     0.20000000000001186, 0.14285714285026294, 0.11111111263609398, 0.09090891899671552,
     0.07693390483257592, 0.06628157194293076, 0.06600320853637867,
 )  # fmt: skip
-# log2(1 + f) / f for sqrt(1/2) <= 1 + f <= sqrt(2), within 2**-35.1 of itself.
+# log2(1 + f) / f for sqrt(1/2) <= 1 + f <= sqrt(2), with relative error 2**-35.1.
 _LOG2 = (
     1.4426950408710308, -0.7213475209708866, 0.4808983600910101, -0.36067365374333077,
     0.28853740137584344, -0.24045442979801288, 0.20617266270560014, -0.18026871911504982,
@@ -46,7 +46,7 @@ _EXP2 = (
     0.6931471807889915, 0.24022651071983492, 0.055504101578422727, 0.009618037519616835,
     0.0013334079946025292, 0.00015466918342518156, 1.5165811481909739e-05,
 )  # fmt: skip
-# m**(-1/3) for 1 <= m <= 2, within 2**-14.5 of itself.
+# m**(-1/3) for 1 <= m <= 2, with relative error 2**-14.5.
 _CBRT = (
     1.6670206036806783, -1.1644779330871307, 0.6867964505362203, -0.2173245294264283,
     0.027941972984810565,
@@ -56,7 +56,7 @@ _SCALE = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / log(2) in two parts
 
 
 def _normal(s: Any, x: Any) -> tuple[Any, Any]:
-    """x = 2**k m for a positive x, with m from sqrt(1/2) to sqrt(2)."""
+    """x = 2**k m for positive x, with m between sqrt(1/2) and sqrt(2)."""
     form = FORMATS[x.dtype.itemsize]
     below = s.less(x, form.tiny)
     scaled = s.where(below, x * 2.0 ** (form.mantissa + 2), x)
@@ -65,13 +65,13 @@ def _normal(s: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _product(s: ScalarLanguage, a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> tuple[Any, Any]:
-    """(a + a') (b + b') in two parts."""
+    """(a + a') (b + b') as a sum of two parts."""
     high = a[0] * b[0]
     return high, s.fma(a[0], b[1], s.fma(a[1], b[0], s.fma(a[0], b[0], -high)))
 
 
 def log2_in_two_parts(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any]:
-    """The logarithm to base 2 of a positive float64, in two parts."""
+    """The logarithm to base 2 of a positive float64, as a sum of two parts."""
     k, m = _normal(s, x)
     f, d = m - 1.0, m + 1.0
     inverse = 1.0 / d
@@ -92,7 +92,7 @@ def log2_in_two_parts(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any]:
 
 def _magnitude(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x**y for positive finite x and any y, in float64."""
-    y = clipped(s, y, -(2.0**66), 2.0**66)  # beyond it everything but 1 overflows or vanishes
+    y = clipped(s, y, -(2.0**66), 2.0**66)  # beyond that they overflow or underflow
     high, low = log2_in_two_parts(s, x)
     e = y * high
     rest = s.fma(y, low, s.fma(y, high, -e))
@@ -102,7 +102,7 @@ def _magnitude(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 def _short_magnitude(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The same for what were float32: float64 is long enough without second parts."""
+    """The same for float32 operands: float64 is precise enough without second parts."""
     x, y = s.cast(x, F64), s.cast(clipped(s, y, -(2.0**40), 2.0**40), F64)
     k, m, _ = split(s, s.bits(x))
     f = m - 1.0
@@ -139,7 +139,7 @@ def power(s: Any, x: Any, y: Any) -> Any:
 def cbrt(s: Any, x: Any) -> Any:
     """The cube root.
 
-    x = 2**(3 q + j) m with 1 <= m < 2; the power of two goes in by bits, 2**(j / 3) by choice.
+    x = 2**(3 q + j) m with 1 <= m < 2; 2**q is added to the exponent, 2**(j / 3) is selected.
     """
     size = x.dtype.itemsize
     mantissa, bias, _, tiny = FORMATS[size]

@@ -1,17 +1,17 @@
-"""Reduction: an argument of sine, cosine or tangent, less a multiple of pi or of pi/2.
+"""Range reduction: an argument of sine, cosine or tangent, minus a multiple of pi or of pi/2.
 
     less_pi        r from -pi/2 to pi/2 with sin(r) = sin(a), or = cos(a); for sine and cosine
     less_quarter   r + low from -pi/4 to pi/4 and the number of quarters; for the tangent
 
 Ordinary arguments: Cody and Waite, "Software Manual for the Elementary Functions" (1980), in the
-form that fused multiplications allow (Muller, "Elementary Functions", 3rd edition, 11.2): pi in
-three parts of full length.  The first product is subtracted exactly, because what is left has no
-more bits than a number; so near multiples of pi no accuracy is lost.
+form for fused multiply-add (Muller, "Elementary Functions", 3rd edition, 11.2): pi in three parts
+of full length.  The subtraction of the first product is exact, because the remainder has no more
+bits than a floating-point number; so near multiples of pi no accuracy is lost.
 
 Huge arguments: backends/llvm/vector_math/payne_hanek.py, one lane after the other, and only if some
-lane of the vector is huge or not finite.  So a lane of ordinary size pays one comparison and a
-branch, and its result does not depend on its neighbors: what the slow path gives is chosen lane by
-lane.
+lane of the vector is huge or not finite.  So a lane of ordinary size costs one comparison and a
+branch, and its result does not depend on its neighbors: results of the slow path are selected lane
+by lane.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ..ir.simd_value import Lane
 from .float_parts import any_of, flipped, nearest_whole, rounding, sign_of, to_top
 from .payne_hanek import exact_quarters
 
-# From here on the quick way would lose accuracy.
+# From here on the fast path would lose accuracy.
 _PAYNE_HANEK_FROM = {8: 2.0**30, 4: 2.0**17}
-# pi, each part what the parts before leave, rounded; half of them are the parts of pi/2.
+# pi in parts, each the rounded remainder of the previous ones; halved, those of pi/2.
 _PI = {
     8: (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33),
     4: (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15),
@@ -46,7 +46,7 @@ def less_pi(s: Language, a: Lane, cosine: bool) -> Lane:
     over = _OVER_PI[size]
     turns = s.fma(a, over, -0.5) + rounding(a) if cosine else s.fma(a, over, rounding(a))
     n, bits = nearest_whole(s, turns)
-    if cosine:  # cos(a) = sin(a + pi/2): the zeros lie at odd halves
+    if cosine:  # cos(a) = sin(a + pi/2): the zeros are at odd multiples of pi/2
         n, bits = n + 0.5, ~bits
     r = a
     for part in _PI[size]:
@@ -68,7 +68,7 @@ def less_pi(s: Language, a: Lane, cosine: bool) -> Lane:
 
 
 def less_quarter(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
-    """a less a multiple k of pi/2, as the sum of two lanes, and k in the low bits of a third.
+    """a minus a multiple k of pi/2, as the sum of two lanes, and k in the low bits of a third.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def less_quarter(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 def _unless_huge(
     s: Language, a: Lane, quick: list[Lane], slow: Callable[[Lane], list[Lane]]
 ) -> list[Lane]:
-    """The fast lanes, replaced by the slow path where a is huge."""
+    """The lanes of the fast path, replaced by the slow path where `a` is huge."""
     section = a.section
     assert section is not None
     huge = s.emit("fcmp uge", BOOL, a, s.constant(_PAYNE_HANEK_FROM[a.dtype.itemsize], a.dtype))

@@ -44,26 +44,26 @@ _HOMES: dict[str, str] = {
     }.items()
     for name in names.split()
 }
-# For a name the function, the names it serves together, and which of them this is; -1 if alone.
+# The function of a name, all names whose results it computes, and the index of the name; else -1.
 _LEAVES: dict[str, tuple[Callable[..., Any], tuple[str, ...], int]] = {}
-# For a function's name, and the processor's features, the parts of a module that it needs.
+# The definitions that a function needs, by its name and the features of the processor.
 _TEXTS: dict[tuple[str, str], dict[str, str]] = {}
 
-# How a leaf's function is marked; the program says what `leaf` means (see Module.attributes).
+# The attribute group of vector functions (see `ModuleBuilder.text`).
 ATTRIBUTES = "#0"
 
 
 def leaf(*names: str, together: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter the function below it as a leaf under NumPy's names (a decorator).
+    """Register a function as a vector function under NumPy's names (a decorator).
 
     Parameters
     ----------
     *names : str
         The function is called as ``function(s, *lanes)``, all lanes of the same dtype, float32 or
-        float64 (an operand that NumPy wants as an integer excepted), and returns a lane.
+        float64 (except for operands that are integers in NumPy), and returns a lane.
     together : bool
-        It returns a tuple, with a lane for each name: functions that have most of the work in
-        common. Who needs several of them at one place pays once.
+        It returns a tuple, with a lane for each name: for functions that share most of the work,
+        which is done once if several of them are needed.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,12 +75,12 @@ def leaf(*names: str, together: bool = False) -> Callable[[Callable[..., Any]], 
 
 
 def has_leaf(name: str) -> bool:
-    """Whether there is a leaf of that name."""
+    """Whether there is a vector function of that name."""
     return name in _LEAVES or name in _HOMES
 
 
 def _entry(name: str) -> tuple[Callable[..., Any], tuple[str, ...], int]:
-    """The entry of a leaf."""
+    """The registry entry of a vector function."""
     if name not in _LEAVES and name in _HOMES:
         import_module(f".{_HOMES[name]}", __package__)
     return _LEAVES[name]
@@ -88,12 +88,12 @@ def _entry(name: str) -> tuple[Callable[..., Any], tuple[str, ...], int]:
 
 @rule("float")
 def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) -> Lane:
-    """A call of a leaf's function, which is added to the module if necessary.
+    """Call a vector function, which is added to the module if necessary.
 
     Raises
     ------
     KeyError
-        There is no such leaf.
+        There is no such function.
     """
     lanes, section, width = s.together(*operands)
     _, names, position = _entry(name)
@@ -116,7 +116,7 @@ def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) ->
 
 
 def _several(result: str, names: Sequence[str]) -> str:
-    """LLVM's type of several results."""
+    """The LLVM type of several results."""
     return "{" + ", ".join([result] * len(names)) + "}"
 
 
@@ -126,7 +126,7 @@ def _parts_of(
     key = (
         full,
         execution_engine.features(),
-    )  # leaves may use instructions that not all processors have
+    )  # functions may use instructions that not all processors have
     if key not in _TEXTS:
         make, names, position = _entry(name)
         module = ModuleBuilder()

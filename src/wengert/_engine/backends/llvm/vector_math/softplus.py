@@ -1,7 +1,7 @@
 """softplus and log_sigmoid.
 
-With e = exp(-|x|) <= 1, softplus(x) = max(x, 0) + log1p(e).  The general logarithm divides; from 0
-to 1 a polynomial of log1p(e) / e does, and takes half the time.  Coefficients:
+With e = exp(-|x|) <= 1, softplus(x) = max(x, 0) + log1p(e).  The general logarithm has a division;
+between 0 and 1 a polynomial for log1p(e) / e takes half the time.  Coefficients:
 docs/generate/special_coefficients.py.
 """
 

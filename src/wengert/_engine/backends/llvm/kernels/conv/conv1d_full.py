@@ -20,7 +20,7 @@ from ...ir.memory_access import load, store
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import held, offset, place, read, write
 
-_VECTORS = 4  # sums side by side, so that one is added to while others are on their way
+_VECTORS = 4  # independent sums, to hide the latency of additions
 
 
 def _is_of_numbers(node: Node) -> bool:

@@ -7,7 +7,7 @@
 One sample is computed at a time, in blocks of positions that fit into a cache; so writing the
 columns takes a twentieth of the time of the products.  Samples are divided among threads; for the
 gradient of the weights, blocks of channels are, so no partial results have to be combined.
-Depthwise convolutions have loops of their own (conv/depthwise_conv.py).
+Depthwise convolutions have separate loops (conv/depthwise_conv.py).
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
         )
 
 
-# ---- what they share ---------------------------------------------------------------------------
+# ---- shared by all passes ----------------------------------------------------------------------
 
 
 def _columns(call: KernelCall, form: Form, passes: list[PlaceGroup]) -> Name:

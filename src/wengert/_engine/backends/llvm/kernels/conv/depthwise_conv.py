@@ -1,4 +1,4 @@
-"""Depthwise convolution: each input channel has kernels of its own.
+"""Depthwise convolution: each input channel has its own kernels.
 
     serves       whether each input channel has a few kernels, shared with no other channel
     value        y from x and w
@@ -24,7 +24,7 @@ from .im2col import Image, PlaceGroup, entry, table
 
 
 def serves(form: Any) -> bool:
-    """Whether these loops serve a node."""
+    """Whether these loops support a node."""
     return bool(
         form.inputs == 1
         and form.outputs <= thresholds.depthwise_filters
@@ -47,7 +47,7 @@ def _vectors(call: KernelCall, form: Any) -> Vectors:
 def _each_piece(
     call: KernelCall, s: Section, form: Any, write: Callable[[Section, Name, Name, int], None]
 ) -> None:
-    """Write ``write(section, source, target, count)`` for each vector of places of a channel."""
+    """Write ``write(section, source, target, count)`` for each vector of positions of a channel."""
     geometry = form.geometry
     part: PlaceGroup = geometry.pieces(0, geometry.counts[-1])
     sources, targets = table(call, part.sources), table(call, part.targets)

@@ -5,7 +5,7 @@ matrix product: a row for each channel and tap, a column for each position.  Onl
 at a time as fit into a cache (`Geometry.passes`).  An image that needs padding is first copied into
 a padded buffer, so no loop has a condition.
 
-    Geometry    lengths and windows, and what follows from them
+    Geometry    lengths and windows, and values derived from them
     Image       some channels of a sample: loaded, written as columns, accumulated, stored
 """
 
@@ -29,10 +29,10 @@ from ..strided_vectors import STRIDES, Vectors
 class PlaceGroup(NamedTuple):
     """Positions with the same treatment.
 
-    length : places that lie behind each other along the last axis.
-    rows : how many of such pieces are taken at a time.
-    times : how often.
-    sources, targets : where each piece begins, in the image and among the places.
+    length : contiguous positions along the last axis.
+    rows : the number of such pieces at a time.
+    times : the number of repetitions.
+    sources, targets : where each piece begins, in the image and among the positions.
     """
 
     length: int
@@ -43,7 +43,7 @@ class PlaceGroup(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Places at a time."""
+        """The number of positions at a time."""
         return self.length * self.rows
 
 
@@ -63,7 +63,7 @@ class Geometry(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many places there are."""
+        """The number of positions."""
         return tuple(
             [
                 (n - d * (k - 1) - 1) // s + 1
@@ -168,7 +168,7 @@ class Image:
     Parameters
     ----------
     channels : int
-        How many there are at a time.
+        The number of channels at a time.
     """
 
     def __init__(self, call: KernelCall, geometry: Geometry, channels: int, dtype: Dtype) -> None:
@@ -182,7 +182,7 @@ class Image:
             self.memory = call.scratch(self.size * dtype.itemsize)
 
     def prepare(self, s: Section, value: float = 0.0) -> None:
-        """Fill the padded copy with a number; the padding keeps it."""
+        """Fill the padded copy with a number, which the padding keeps."""
         if not self.memory:
             return
         if value == 0.0:
@@ -228,7 +228,7 @@ class Image:
         """Copy the accumulated channels to an address, without padding."""
         if not self.memory:
             return
-        if any(n < 0 for pair in self.geometry.padding for n in pair):  # what was cut off
+        if any(n < 0 for pair in self.geometry.padding for n in pair):  # the cropped part
             clear(self.call, s, target, self.channels * self.own, self.dtype)
         self._move(s, target, inwards=False)
 

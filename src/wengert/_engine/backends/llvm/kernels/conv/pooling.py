@@ -54,7 +54,7 @@ class _Pooling:
         self.taps = geometry.taps()
         self.step = geometry.stride[-1]
         self.width = geometry.window[-1]
-        # Windows that do not overlap along the last axis are read, and written, a row at a time.
+        # Windows that do not overlap along the last axis are read and written row by row.
         self.by_rows = (
             self.width <= self.step
             and geometry.dilation[-1] == 1

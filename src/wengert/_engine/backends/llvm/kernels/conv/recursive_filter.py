@@ -2,7 +2,7 @@
 
     y_n = (sum_k b_k x_{n-k} - sum_{k>0} a_k y_{n-k}) / a_0
 
-In transposed direct form II, as in SciPy: the state holds what earlier samples still contribute, so
+In transposed direct form II, as in SciPy: the state is the contribution of earlier samples, so
 each sample reads one number and writes one, and the state is updated in between.  Coefficients are
 divided by a_0 first, and padded with zeros to one length.
 """

@@ -1,7 +1,7 @@
 """Batches of products of small matrices, one product per SIMD lane.
 
 result = alpha * product + beta * addend.  The product of small matrices is unrolled; the other
-subscripts, all of them of the result, are the batch, of which as many products are computed at once
+subscripts, all of them of the result, are the batch, and so many products are computed at once
 as a vector has lanes (batched_matrices.py).
 """
 

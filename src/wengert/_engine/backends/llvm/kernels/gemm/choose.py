@@ -1,6 +1,6 @@
-"""Which routine computes a matrix product: all decisions, with their reasons.
+"""The choice of the routine for a matrix product: all decisions, with their reasons.
 
-In the order in which they are taken for a matmul, dot or einsum of two operands:
+In the order of the decisions for a matmul, dot or einsum of two operands:
 
 is_fused_loop     a small or memory-bound product is a loop, fused with its neighbors
                   (lowering/small_products.py)
@@ -15,10 +15,10 @@ choose            the routine of one product of two matrices (write_product.py):
     "microkernel or gemm"  such a product, large, or whose size is known only when it runs
     "gemm"                 other matrices: BLAS
 
-parallel_grain    how many products of a batch each thread computes
+parallel_grain    the number of products of a batch for each thread
 
 The thresholds are those of tuning.py.  The microkernel decides how to block and pack a product
-(gemm_microkernel.py), and runtime/blas_threads.py how many threads BLAS uses.
+(gemm_microkernel.py), and runtime/blas_threads.py the number of threads of BLAS.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def is_fused_loop(lengths: Mapping[str, Length], words: Sequence[str]) -> bool:
         total = total * n
     if type(total) is int and total <= thresholds.inlined_product_multiplications:
         return True
-    # Each element of the largest operand is used once: memory is the limit, and not arithmetic.
+    # Each element of the largest operand is used once: memory bandwidth is the limit.
     return any(set(word) >= set(lengths) for word in words)
 
 
@@ -67,8 +67,8 @@ def is_small_batch(
 ) -> bool:
     """Whether a contraction multiplies many pairs of small matrices, or one matrix by many.
 
-    Many by one matrix are one product of a long matrix, which is faster.  A result that is added to
-    must not be written twice, as some matrices of a batch are (batched_matrices.py).
+    A batch times one matrix is one product of a long matrix, which is faster.  A result that is
+    accumulated must not be written twice, as some matrices of a batch are (batched_matrices.py).
     """
     if accumulates or len(operands) != 2:
         return False
@@ -119,7 +119,7 @@ def _known(lengths: Sequence[Length]) -> int:
 
 
 def parallel_grain(batch: Sequence[Length], each: Length) -> int:
-    """How many products along the first axis of a batch a thread computes; 0 if one does all.
+    """The number of products along the first axis of a batch for each thread; 0 for one thread.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def choose(product: Product) -> ProductChoice:
 def _is_small_gemv(product: Product) -> bool:
     """Whether a matrix is real, of static shape, and small.
 
-    A call of BLAS takes as long as some fifty multiplications.
+    A call of BLAS costs some fifty multiplications.
     """
     m, _, k = product.sizes
     return product.dtype.kind == "f" and 0 < _known([m, k]) <= thresholds.unrolled_gemv_elements
@@ -195,7 +195,7 @@ def _is_small_gemv(product: Product) -> bool:
 def suits_microkernel(product: Product) -> bool:
     """Whether the microkernel is faster than BLAS on one thread; c is row-major.
 
-    One factor has to fit into a cache: OpenBLAS packs both operands first, and computes tiles of a
+    One factor must fit into a cache: OpenBLAS packs both operands first, and computes tiles of a
     fixed size, which pays off for large matrices only.
     """
     a, b, c, dtype = product[:4]

@@ -97,7 +97,7 @@ def _roles(a: Subscripts, b: Subscripts, c: Subscripts) -> Roles:
 
 
 def _announce(call: KernelCall, words: Sequence[Subscripts], roles: Roles, dtype: Dtype) -> None:
-    """Record how much work BLAS does, and check that its integers hold the lengths."""
+    """Record the work of BLAS, and check that the lengths fit into its integers."""
     rows, columns, shared = _lengths(words, roles)
     fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, shared)])
     call.works((2 if dtype.kind == "f" else 8) * rows * columns * shared)
@@ -122,7 +122,7 @@ def contract_pair(
 ) -> None:
     """Write the product of two operands: c = alpha * (a times b) + beta * c.
 
-    Given an addend it takes the place of c on the right side.
+    An addend replaces c on the right side.
     """
     dtype = c.array.dtype
     a = _without(call, s, a, b.labels + c.labels)

@@ -1,16 +1,16 @@
-"""Register-blocked products of matrices of which one fits into a cache.
+"""Register-blocked products of matrices one of which fits into a cache.
 
     packed    a matrix in row-major order
     run       c = alpha * a @ b + beta * c
 
 A tile of the result, some rows by two vectors, is accumulated in registers: in each step of the sum
-two vectors of b are loaded, and each row's element of a is broadcast.  The rows of b have to be
+two vectors of b are loaded, and each row's element of a is broadcast.  The rows of b must be
 contiguous (else b is copied); a may have any strides.  If a is long, panels of b's columns are
 packed first: rows whose length is a power of two would evict each other from the cache.
 
 OpenBLAS packs both operands first, and computes tiles of a fixed size; products of 1,000 by 10 and
 10 by 10 elements take it twice as long, those of a layer of 256 units for 64 samples 1.2 to 1.5
-times, and large ones as long.
+times, and large ones the same time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..loop_helpers import copy, kind_of, offset
 from .operands import Matrix, Product
 
 _VECTORS = 2  # side by side in a tile
-_PANEL = 256  # steps of a sum of which b is packed: 32 KiB
+_PANEL = 256  # steps of the sum for which b is packed: 32 KiB
 _LINE = 64  # bytes of a line of the cache
 _REACH = 3  # rows that processors address from one register and a distance: 0, 1, 2 times it
 _ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by bytes and number of vectors
@@ -37,9 +37,9 @@ _ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by bytes and numbe
 class _Tile(NamedTuple):
     """The parameters of a tile; strides count elements.
 
-    Products of other sizes have the same tiles, so a function is given its strides: dozens of them
-    for the products of one network would take LLVM longer than all else.  In short sums they are
-    constants (`is_fixed`), as what is done before and after the sum counts there.
+    Products of other sizes have the same tiles, so strides are arguments of the function: compiling
+    dozens of functions for the products of one network would take most of the compile time.  For
+    short sums they are constants (`is_fixed`), as the code before and after the sum matters there.
     """
 
     dtype: Dtype
@@ -52,7 +52,7 @@ class _Tile(NamedTuple):
     alpha: float
     beta: float
     is_fixed: bool
-    adds: Name = ""  # an i1 that the function is given: whether beta * c is added at all
+    adds: Name = ""  # an i1 argument: whether beta * c is added
 
     @property
     def strides(self) -> tuple[int, int, int]:
@@ -203,7 +203,7 @@ def _across(
 
 
 def _heights(m: Length, vectors: int) -> list[int]:
-    """The heights of tiles: as many as there are registers for, of nearly equal height."""
+    """The heights of tiles: as large as registers allow, and nearly equal."""
     most = _ROWS[execution_engine.vector_bytes()][max(vectors, 1)]
     if type(m) is not int:
         return [most, 4, 1]
@@ -273,7 +273,7 @@ def _function(call: KernelCall, tile: _Tile) -> str:
         with body.when("%adds") as s:
             _finish(s, vectors, sums, row_of_c, tile.beta)
             s.write("ret void")
-            s.label(f"other{function.number()}")  # never reached: what follows needs a block
+            s.label(f"other{function.number()}")  # never reached: the following code needs a block
     _finish(body, vectors, sums, row_of_c, 0.0 if tile.adds else tile.beta)
     body.write("ret void")
     call.module.add(function)
@@ -304,15 +304,15 @@ def _strides(tile: _Tile) -> tuple[Name, Name, Name, Name]:
 def _apart(s: Section, row: Name, pointer: Name) -> Name:
     """The address of a row, relative to which the next rows are addressed.
 
-    If LLVM saw where it comes from it would take each row's address from that of the row before: a
-    chain of sums as long as the products take.
+    The origin of the address is hidden from LLVM, which would otherwise compute each row's address
+    from that of the previous row: a chain of additions that takes as long as the products.
     """
     known = not row.startswith("%")
     return pointer if known else s.value(f'call ptr asm "", "=r,0"(ptr {pointer})')
 
 
 def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
-    """Prefetch what is read some steps later: processors do not predict distant rows."""
+    """Prefetch elements of later steps: processors do not predict distant rows."""
     fetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     line = _LINE // tile.dtype.itemsize
     for (pointer, step), count in ((a, tile.rows), (b, tile.columns)):

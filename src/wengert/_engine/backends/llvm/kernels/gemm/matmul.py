@@ -29,7 +29,7 @@ from .choose import is_small_batch
 from .einsum_lowering import contract_pair, new, sum_over
 from .operands import Subscripts, arranged, subscripts
 
-_UNKNOWN = 256  # stands for an unknown size
+_UNKNOWN = 256  # assumed for an unknown size
 
 
 # ---- the kernels -------------------------------------------------------------------------------

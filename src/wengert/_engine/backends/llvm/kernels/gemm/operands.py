@@ -47,14 +47,14 @@ class Product(NamedTuple):
     Parameters
     ----------
     a, b, c : Matrix
-        Of shapes (m, k), (k, n), (m, n); each as `is_readable` asks for, if BLAS knows the dtype.
+        Of shapes (m, k), (k, n), (m, n); each must be `is_readable` if BLAS has the dtype.
     dtype : numpy.dtype
         Of all three.
     alpha, beta : number
         If beta is 0, c is not read. Of dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
     addend : str, optional
-        The address of a matrix with the strides of c, which is added in place of c. Routines that
-        call BLAS do not take one.
+        The address of a matrix with the strides of c, which is added instead of c. Not supported
+        by routines that call BLAS.
     """
 
     a: Matrix
@@ -84,7 +84,7 @@ class Product(NamedTuple):
 
 
 def at_least(x: Length, y: Length) -> bool:
-    """Whether x >= y is known to hold for all sizes."""
+    """Whether x >= y is known for all sizes."""
     difference = x - y
     if any(is_stride(name) for name in names_in([difference])):
         return False  # of any sign, and zero where an array is repeated
@@ -93,7 +93,7 @@ def at_least(x: Length, y: Length) -> bool:
 
 
 def leading(matrix: Matrix) -> tuple[str, Length] | None:
-    """How BLAS reads a row-major matrix: ("N", stride of rows) or ("T", stride of columns).
+    """The BLAS arguments for a row-major matrix: ("N", stride of rows) or ("T", stride of columns).
 
     None if it cannot.
     """

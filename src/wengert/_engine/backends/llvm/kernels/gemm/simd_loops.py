@@ -1,4 +1,4 @@
-"""Matrix products of the dtypes that BLAS does not know.
+"""Matrix products for dtypes that BLAS does not have.
 
 run         integers, booleans and float16, in vectors over packed columns of b
 _Columns    packed columns of b, and the products of a row of a with them

@@ -48,7 +48,7 @@ def write_product(call: KernelCall, s: Section, product: Product) -> None:
 def _either(
     call: KernelCall, s: Section, product: Product, condition: Name, other: Callable[..., None]
 ) -> None:
-    """The microkernel if an i1 holds, else another routine."""
+    """The microkernel if a condition holds, else another routine."""
     with s.when(condition) as t:
         gemm_microkernel.run(call, t, product)
     with s.unless(condition) as t:
@@ -56,7 +56,7 @@ def _either(
 
 
 def _is_whole(call: KernelCall, product: Product) -> bool:
-    """Whether a product has the operands of the call only, which other threads can address."""
+    """Whether all operands of a product are arguments of the call, so threads can access them."""
     given = {x.pointer for x in (*call.operands, *call.results)}
     return {m.pointer for m in product[:3]} | {product.addend or product.c.pointer} <= given
 

@@ -1,6 +1,6 @@
 """Linear algebra kernels: LAPACK calls and loops for small matrices.
 
-lapack                 what the kernels that call LAPACK share
+lapack                 helpers shared by kernels that call LAPACK
 lu_solve               linear systems, inverses, determinants
 cholesky_qr            Cholesky, QR and LU factorizations
 packed_factors         LU factors as a value, solving with them, row permutations

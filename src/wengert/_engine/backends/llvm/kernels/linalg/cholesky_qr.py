@@ -1,6 +1,6 @@
 """Cholesky, QR and LU factorizations, by LAPACK.
 
-cholesky                 potrf in place: LAPACK sees the transpose, so its upper triangle is our
+cholesky                 potrf in place: LAPACK reads the transpose, so its upper triangle is our
                          lower one, and no matrix is transposed
 qr, completing_columns   geqrf and orgqr
 lu_factors               getrf; row exchanges are applied one after the other
@@ -84,7 +84,7 @@ class _Reflections:
     rank : Length
         The smaller of both.
     wide : Length
-        How many columns of Q are wanted.
+        The number of columns of Q that are needed.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class _Reflections:
         fail_if_refused(self.call, s, self.info)
 
     def build(self, s: Section) -> ArrayPointer:
-        """Q of the last factorization, which is lost."""
+        """Q of the last factorization, which is overwritten."""
         fortran_calls.run(self.call, s, "orgqr", self.dtype, *self._build(s, *self.second))
         fail_if_refused(self.call, s, self.info)
         return by_columns(self.memory, self.rows, self.wide, self.dtype)

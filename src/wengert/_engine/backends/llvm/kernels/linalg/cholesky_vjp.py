@@ -5,8 +5,8 @@
 From the last columns to the first, where out is the result, which is Hermitian, and C the columns
 of the factor below its diagonal block D:
 
-    rest = (t - 2 out C) inv(D)       the rows below; half of it is the result's
-    out of the block = adjoint(inv(D)) S inv(D), S of adjoint(D) @ (t - adjoint(rest) @ C)
+    rest = (t - 2 out C) inv(D)       the rows below; half of it belongs to the result
+    out of the block = adjoint(inv(D)) S inv(D), S from adjoint(D) @ (t - adjoint(rest) @ C)
 
 with S as in ops/linalg/factorizations.py.  In lanes, each row is a block.
 """
@@ -36,7 +36,7 @@ def _is_small(call: KernelCall) -> bool:
 
 @kernel("cholesky_cotangent", strided=True)
 def cholesky_cotangent(call: KernelCall) -> None:
-    """The cotangent of a matrix by that of its factor."""
+    """The cotangent of a matrix, from that of its Cholesky factor."""
     if _is_small(call):
         _in_lanes(call)
         return
@@ -85,7 +85,7 @@ def _in_lanes(call: KernelCall) -> None:
         for u, j in each(s, 0, n, unrolled, down=True):
             after = u.plus(j, "1")
             inverse = 1 / factor.get(u, j, j)
-            # every rest is of the old result, so the column is written when all are known
+            # each rest uses the old result, so the column is written once all are computed
             for v, i in each(u, after, n, unrolled):
                 total.put(v, 0)
                 for w, k in each(v, after, n, unrolled):
@@ -110,8 +110,8 @@ def _in_lanes(call: KernelCall) -> None:
 class _ColumnBlocks:
     """One matrix, by blocks of columns.
 
-    What BLAS sees in the order of Fortran are transposes: of the factor an upper triangle, and of
-    every formula its transpose.  Half of the rest is made where it belongs in the result.
+    BLAS reads all matrices in Fortran order, as transposes: the factor is an upper triangle, and
+    every formula is transposed.  Half of the rest is computed directly in the result.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 _FORMULA = (2, 3)  # rows
 
 Rows = list[list[Any]]  # of lanes
-Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # and the sign of the row exchanges
+Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # also the sign of the row exchanges
 
 
 def _number(s: Language, value: float) -> Lane:
@@ -85,7 +85,7 @@ def _outside(block: Block, product: Scalar) -> str:
 def _unless_outside(
     block: Block, product: Scalar, pivots: Pivots, made: Callable[..., Any]
 ) -> list[Any]:
-    """Lanes of the product, or where it is outside of sign and logarithm: ``made(*of_either)``."""
+    """The product, or sign and logarithm if it is out of range: ``made(*of_either)``, in lanes."""
     section, language = block.section, block.call.language
     given = made(product, None, None)
     cells = [block.call.function.slot(x.kind, 64) for x in given]
@@ -104,7 +104,7 @@ def _unless_outside(
 
 
 def _fail_if_denormal(block: Block, s: Section, pivots: Sequence[Any]) -> None:
-    """Leave to LAPACK what has a pivot without a reciprocal."""
+    """Leave matrices with a pivot that has no reciprocal to LAPACK."""
     language = block.call.language
     found: Any = None
     for p in pivots[:-1]:
@@ -152,7 +152,7 @@ def _of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
 
 
 def _minor(s: Language, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Any:
-    """a d - b c, to one and a half units in the last place."""
+    """a d - b c with an error of at most 1.5 ulp."""
     product = b * c
     lost = s.fma(b, c, -product)
     return s.fma(a, d, -product) - lost

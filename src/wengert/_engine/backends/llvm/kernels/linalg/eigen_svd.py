@@ -1,7 +1,7 @@
-"""Eigenvalues, singular values, and what is computed from them, by LAPACK.
+"""Eigenvalues, singular values, and functions of them, by LAPACK.
 
 eigh            syevd, heevd; for few rows see linalg/symmetric_eigenvalues.py
-eig             geev; the kernel fails for NaN and infinity, which numpy.linalg refuses
+eig             geev; the kernel fails for NaN and infinity, for which numpy.linalg raises
 svd             gesdd
 pinv            the inverses of the singular values above a cutoff
 matrix_rank     the number of singular values above a tolerance
@@ -128,10 +128,10 @@ def _pairs(
     v: ArrayPointer,
     unit: Name,
 ) -> None:
-    """Complex numbers of what geev says of real matrices; eigenvalues times the number in `unit`.
+    """The complex results of geev for real matrices; eigenvalues times the number in `unit`.
 
-    Of a conjugate pair, that with the positive imaginary part is first; the two columns of vectors
-    are the real and the imaginary part of its vector.
+    Of a conjugate pair, that with the positive imaginary part comes first; the two columns of
+    vectors are the real and the imaginary part of its vector.
     """
     language, real = call.language, vectors.dtype
     n = call.number(vectors.shape[0])
@@ -173,7 +173,7 @@ class _Singular:
     least : Name
         The smaller of both.
     wanted : str
-        As gesdd names it: "A" all vectors, "S" as many as values, "N" none.
+        The job of gesdd: "A" all vectors, "S" as many as values, "N" none.
     u_wide, v_high : Length
         How many vectors on either side.
     """
@@ -340,7 +340,7 @@ def _counts(node: DiscreteLeaf) -> bool:
 
 @kernel("matrix_rank", strided=True, serves=_counts)
 def matrix_rank(call: KernelCall) -> None:
-    """How many singular values are larger than the tolerance."""
+    """The number of singular values larger than the tolerance."""
     (a,), (x,) = call.operands, call.results
     rows, columns = a.shape[-2:]
     dtype = working(a.dtype)

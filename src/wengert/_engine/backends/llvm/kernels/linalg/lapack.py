@@ -51,7 +51,7 @@ def one(
 
 
 def memory(call: KernelCall, count: Length, dtype: Dtype) -> Name:
-    """Scratch memory for so many numbers."""
+    """Scratch memory for a number of elements."""
     return call.scratch(count * dtype.itemsize)
 
 
@@ -71,18 +71,18 @@ def distance(call: KernelCall, s: Section, n: Length) -> tuple[str, Name]:
 
 
 def fail_if_refused(call: KernelCall, s: Section, info: Name) -> None:
-    """Fail unless the routine says 0."""
+    """Fail unless the error status of the routine is 0."""
     value = s.value(f"load i32, ptr {info}")
     call.fail_if(s.value(f"icmp ne i32 {value}, 0"), 1, s)
 
 
 class Workspace:
-    """The memory that a routine works in, as long as it asks for.
+    """The workspace of a LAPACK routine, of the length that it queries.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        Of the numbers it computes in.
+        The dtype of the computation.
     """
 
     def __init__(self, call: KernelCall, dtype: Dtype) -> None:
@@ -92,9 +92,9 @@ class Workspace:
         self.real = held(call, part_of(dtype))
 
     def asked(self, routine: str, *arguments: Any) -> tuple[Name, tuple[str, Name]]:
-        """The memory and its length, after the routine was asked how much it needs.
+        """The workspace and its length, after a workspace query.
 
-        Among the arguments, `self.cell` stands for the memory, and -1 for its length.
+        In the arguments, `self.cell` represents the workspace, and -1 its length.
         """
         call, s = self.call, self.call.section
         fortran_calls.run(call, s, routine, self.dtype, *arguments)
@@ -140,10 +140,10 @@ def fails_unless_finite(call: KernelCall, s: Section, matrix: ArrayPointer) -> N
 
 
 def into_range(call: KernelCall, s: Section, matrix: ArrayPointer) -> Lane:
-    """Multiply a matrix in double precision by a power of two, and say what undoes that.
+    """Scale a matrix in double precision by a power of two; returns the factor that undoes it.
 
-    Where the largest element lies between 2**-450 and 2**450 the power is one. geev scales such
-    matrices by itself, but in SciPy's build it does not undo that for the eigenvalues.
+    If the largest element is between 2**-450 and 2**450 the power is one.  geev scales such
+    matrices itself, but in SciPy's build it does not undo that for the eigenvalues.
     """
     language, parts = call.language, 2 if matrix.dtype.kind == "c" else 1
     count = s.times(s.times(*[call.number(n) for n in matrix.shape]), str(parts))

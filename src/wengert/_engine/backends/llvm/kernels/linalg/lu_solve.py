@@ -127,9 +127,10 @@ def inv(call: KernelCall) -> None:
 class Inverse:
     """Inverses of matrices, one after the other, in `right`.
 
-    inv(U) @ inv(L) with its columns exchanged.  That is a third of the time of solving for all
-    columns of the identity, as OpenBLAS inverts and multiplies triangles in blocks; the error bound
-    is of the same order (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, 14.3).
+    inv(U) @ inv(L) with its columns exchanged.  This takes a third of the time of solving for all
+    columns of the identity, because OpenBLAS inverts and multiplies triangles in blocks; the error
+    bound is of the same order (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+    14.3).
     """
 
     def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
@@ -149,7 +150,7 @@ class Inverse:
         self.invert(s)
 
     def invert(self, s: Section) -> None:
-        """The inverse of what was factorized; `left` is lost."""
+        """The inverse of the factorized matrix; `left` is overwritten."""
         call, left, right = self.call, self.left, self.right
         dtype, n = right.dtype, right.shape[0]
         near, size = distance(call, s, n), length(call, n)
@@ -200,7 +201,7 @@ class _Determinant:
         self.read(s)
 
     def read(self, s: Section) -> None:
-        """Fill the cells for factors that are there."""
+        """Fill the cells from given factors."""
         call, dtype = self.call, self.dtype
         language, real = call.language, part_of(self.dtype)
         write(s, self.sign, language.constant(0, dtype))
@@ -249,7 +250,7 @@ class _Determinant:
 
 
 def absolute(x: Any) -> Any:
-    """The size of a number, without overflow between."""
+    """The absolute value of a number, without intermediate overflow."""
     language = x.language
     if type(x) is not ComplexLane:
         return language.unary("absolute", x)

@@ -11,7 +11,7 @@
                           section 5.5)
 
 The kernel fails if an eigenvalue is zero, or on the negative real axis up to rounding, or if the
-sign does not exist: the interpreter then does what SciPy does.
+sign does not exist: the interpreter then calls SciPy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .schur import Schur, absolute, product
 
 _NEAR_ONE = 0.25  # the norm up to which Gauss' rule with these nodes has all digits
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
-_ROOTS = 60  # at most; a double has no more digits than so many roots leave
+_ROOTS = 60  # maximum; more roots leave no digits of a double
 _STEPS = 60
 _CLOSE = 1e-8  # a change after which one more step has all digits
 
@@ -88,7 +88,7 @@ class _Triangle:
             call.fail_if(language.binary("logical_and", beside, left).name, 1, t)
 
     def take_root(self, s: Section, of: ArrayPointer, to: ArrayPointer) -> None:
-        """The square root of an upper triangle; what is below is left as it is."""
+        """The square root of an upper triangle; the elements below are unchanged."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         with s.loop("0", n) as (t, j):
             own = language.unary("sqrt", element(call, t, of, j, j))
@@ -112,7 +112,7 @@ class _Triangle:
             write(u, place(self.call, u, x, [i, j]), zero)
 
     def give(self, s: Section, x: ArrayPointer, to: ArrayPointer) -> None:
-        """The matrix with a triangle, of which `to` takes the real part if it is real."""
+        """The matrix with a triangle; `to` gets its real part if it is real."""
         call, n, z = self.call, self.n, self.schur.vectors
         product(call, s, (n, n, n), (z, "N"), (x, "N"), self.form)
         product(call, s, (n, n, n), (self.form, "N"), (z, "C"), x)
@@ -266,7 +266,7 @@ def matrix_sign(call: KernelCall) -> None:
         copy(call, s, x, one(call, s, a, at, 2))
         fails_unless_finite(call, s, x)
         into_range(call, s, x)
-        s.write(f"store i64 2, ptr {left}")  # 2: goes on; 1: a last step; 0: done
+        s.write(f"store i64 2, ptr {left}")  # 2: continue; 1: a last step; 0: done
         with s.loop("0", str(_STEPS)) as (t, _):
             state = t.value(f"load i64, ptr {left}")
             with t.when(t.value(f"icmp ne i64 {state}, 0")) as u:
@@ -290,7 +290,7 @@ def matrix_sign(call: KernelCall) -> None:
 def _newton(
     call: KernelCall, s: Section, x: ArrayPointer, inverse: ArrayPointer, scale: Name, change: Name
 ) -> None:
-    """x = (scale x + inverse / scale) / 2; how far an element has moved."""
+    """x = (scale x + inverse / scale) / 2; returns the largest change of an element."""
     language = call.language
     cell = held(call, F64)
     s.write(f"store double {scale}, ptr {cell}")

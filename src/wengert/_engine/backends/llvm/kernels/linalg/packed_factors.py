@@ -2,7 +2,7 @@
 
 lu_packed        getrf, as it is in memory
 solve_packed     getrs; several columns are solved here
-order_of, rows_exchanged, exchanges    permutations of rows, and the exchanges that give them
+order_of, rows_exchanged, exchanges    permutations of rows, and the corresponding exchanges
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _is_of_whole_numbers(node: DiscreteLeaf) -> bool:
 
 @kernel("linalg.order_of", strided=True, serves=_is_of_whole_numbers)
 def order_of(call: KernelCall) -> None:
-    """The order of rows that exchanges lead to; what is no row fails."""
+    """The order of rows after exchanges; fails for invalid row numbers."""
     _ordered(call, 0)
 
 
@@ -145,7 +145,7 @@ def _ordered(call: KernelCall, first: int) -> None:
 
 @kernel("linalg.exchanges", strided=True, serves=_is_of_whole_numbers)
 def exchanges(call: KernelCall) -> None:
-    """The exchanges that lead to an order of rows; what is no row fails."""
+    """The exchanges that give an order of rows; fails for invalid row numbers."""
     (order,), (found,) = call.operands, call.results
     length_ = order.shape[-1]
     n = call.number(length_)
@@ -160,7 +160,7 @@ def exchanges(call: KernelCall) -> None:
             row = _row(call, t, given, i)
             call.fail_if(t.value(f"icmp uge i64 {row}, {n}"), 1, t)
             k = _row(call, t, places, row)
-            call.fail_if(t.value(f"icmp slt i64 {k}, {i}"), 1, t)  # a row that is there twice
+            call.fail_if(t.value(f"icmp slt i64 {k}, {i}"), 1, t)  # a row occurs twice
             _write_row(call, t, target, i, k)
             _swap(call, t, rows, i, k)
             _write_row(call, t, places, row, i)

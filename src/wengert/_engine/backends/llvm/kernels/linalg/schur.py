@@ -1,7 +1,7 @@
 """Schur forms by LAPACK's gees, and the derivative of their unitary factors.
 
     linalg.schur_form        gees
-    linalg.schur_rotation    an equation with the form, a column of blocks at a time: gemm, trsyl
+    linalg.schur_rotation    an equation with the form, one column of blocks at a time: gemm, trsyl
     Schur, product, divide   for other kernels
 
 A block of the form has two rows if the element below its diagonal is not zero.  The kernel fails
@@ -41,7 +41,7 @@ from .lapack import (
 
 
 def absolute(x: Any) -> Any:
-    """The size of a real number, the larger part of a complex one."""
+    """The absolute value of a real number; of a complex one, that of the larger part."""
     language = x.language
     parts = [
         language.unary("absolute", p) for p in ([x.real, x.imag] if type(x) is ComplexLane else [x])
@@ -96,7 +96,7 @@ def product(call: KernelCall, s: Section, sizes: Any, a: Any, b: Any, c: ArrayPo
 
 
 def divide(call: KernelCall, s: Section, x: ArrayPointer, scale: Name) -> None:
-    """Divide by the number with which trsyl kept the solution from overflowing."""
+    """Divide by the scale factor with which trsyl avoided overflow."""
     language, real = call.language, part_of(x.dtype)
     with nest(s, [call.number(k) for k in x.shape[::-1]]) as (t, (j, i)):
         by = read(language, t, scale, real)
@@ -145,7 +145,7 @@ def _is_rotated(node: Any) -> bool:
 
 @kernel("linalg.schur_rotation", strided=True, serves=_is_rotated)
 def schur_rotation(call: KernelCall) -> None:
-    """The equation of how the unitary factor turns, or its adjoint."""
+    """The equation for the rotation of the unitary factor, or its adjoint."""
     (t, c), (x,) = call.operands, call.results
     rotation = _Rotation(call, x.shape[-1], x.dtype)
     with batches(call, x, 2) as (s, at):
@@ -172,7 +172,7 @@ class _Rotation:
 
     @contextmanager
     def _blocks(self, s: Section, backwards: bool = False) -> Iterator[tuple[Section, Any]]:
-        """Over the blocks: the first row, the row behind, and whether there are two."""
+        """Loop over the blocks: first row, row after the last, and whether there are two."""
         n = self.call.number(self.n)
         last = s.minus(n, "1")
         with s.loop("0", n) as (u, k):
@@ -189,13 +189,13 @@ class _Rotation:
                 yield v, (i, v.plus(v.plus(i, "1"), count), two)
 
     def _linked(self, s: Section, row: Name, column: Name) -> Name:
-        """Whether two rows, one behind the other, belong to one block."""
+        """Whether two consecutive rows belong to one block."""
         x = element(self.call, s, self.t, row, column)
         linked = s.value(f"fcmp une {in_register(x.dtype)} {x.name}, 0.0")
         return s.value(f"and i1 {linked}, {s.value(f'icmp ne i64 {row}, {column}')}")
 
     def prepare(self, s: Section, t: ArrayPointer, c: ArrayPointer) -> None:
-        """Copy a form and a right side, and refuse a form without derivative."""
+        """Copy a form and a right side, and fail for a form without derivative."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         copy(call, s, self.t, t)
         copy(call, s, self.c, c)
@@ -216,7 +216,7 @@ class _Rotation:
         self._refuse_equal(s)
 
     def _limit(self, s: Section) -> Any:
-        """What counts as zero beside the elements of the form."""
+        """The threshold for elements of the form to count as zero."""
         language = self.call.language
         count = s.value(f"sitofp i64 {self.call.number(self.n)} to {in_register(self.real)}")
         eps = language.constant(float(np.finfo(self.real).eps), self.real)
@@ -224,12 +224,12 @@ class _Rotation:
         return Lane(language, s, count, self.real, 1) * eps * size
 
     def _pair(self, s: Section, i: Name) -> tuple[Any, Any]:
-        """The elements beside the diagonal of a block."""
+        """The off-diagonal elements of a block."""
         behind = s.plus(i, "1")
         return tuple(element(self.call, s, self.t, *at) for at in ((i, behind), (behind, i)))
 
     def _note_pair(self, s: Section, i: Name) -> None:
-        """Note the imaginary parts of a block, and refuse one that is a rotation."""
+        """Store the imaginary parts of a block, and fail if it is a rotation."""
         call, language = self.call, self.call.language
         q, r = self._pair(s, i)
         behind = s.plus(i, "1")
@@ -257,7 +257,7 @@ class _Rotation:
             call.fail_if(v.value(f"and i1 {near}, {v.value(f'xor i1 {inside}, true')}"), 1, v)
 
     def _from(self, s: Section, array: ArrayPointer, row: Name, column: Name) -> tuple[Name, Any]:
-        """The part of a matrix that begins at an element, for BLAS."""
+        """The part of a matrix that starts at an element, for BLAS."""
         return place(self.call, s, array, [row, column]), distance(self.call, s, self.n)
 
     def _add_product(
@@ -291,7 +291,7 @@ class _Rotation:
             write(v, place(call, v, self.x, [i, j]), x)
 
     def forth(self, s: Section) -> None:
-        """Column after column from the left, then what turns within blocks."""
+        """Column after column from the left, then the rotations within blocks."""
         call, n = self.call, self.call.number(self.n)
         with self._blocks(s) as (u, (i, j, _)):
             rest, width = u.minus(n, j), u.minus(j, i)
@@ -321,7 +321,7 @@ class _Rotation:
         return read(self.call.language, s, cell, self.real) + x
 
     def back(self, s: Section) -> None:
-        """What turns within blocks, then column after column from the right."""
+        """The rotations within blocks, then column after column from the right."""
         call, n = self.call, self.call.number(self.n)
         if not self.is_complex:
             with self._blocks(s) as (u, (i, _, two)), u.when(two) as v:

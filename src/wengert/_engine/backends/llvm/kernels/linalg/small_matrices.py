@@ -1,7 +1,7 @@
 """Linear systems, inverses and factorizations of batches of matrices of up to eight rows.
 
-Each formula is written once, for as many matrices as a vector has lanes (batched_matrices.py), in
-place of a LAPACK call for each matrix; loops over the elements are unrolled up to four rows
+Each formula is evaluated for as many matrices as a vector has lanes (batched_matrices.py),
+instead of a LAPACK call for each matrix; loops over the elements are unrolled up to four rows
 (simd_matrix.py).  The algorithms are LAPACK's:
 
     Elimination                   Gaussian elimination with partial pivoting; rows are exchanged by
@@ -11,8 +11,8 @@ place of a LAPACK call for each matrix; loops over the elements are unrolled up 
 
 Determinants are in linalg/determinants.py.
 
-The kernel fails, and the interpreter calls LAPACK, where a pivot is zero or of the size of rounding
-errors: far below the terms whose sum it is.  Complex matrices are left to LAPACK.
+The kernel fails, and the interpreter calls LAPACK, if a pivot is zero or of the size of rounding
+errors (far below the terms of its sum).  Complex matrices are left to LAPACK.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROUNDING = 32.0 * float(np.finfo(np.float64).eps)  # relative error of a few op
 
 
 def is_small(call: KernelCall) -> bool:
-    """Whether these kernels serve a call: real matrices of few rows, of static sizes."""
+    """Whether these kernels support a call: real matrices with few rows, of static sizes."""
     a, *others = call.operands
     n = a.shape[-1]
     sizes = [x.shape[-1] for x in others if len(x.shape) > 1]
@@ -60,7 +60,7 @@ class Elimination:
     b : SimdMatrix, optional
         Right-hand sides; their rows are exchanged and eliminated as those of the matrix.
     section : Section, optional
-        Where the instructions are written; that of the block by default.
+        The section of the instructions; by default that of the block.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Elimination:
                 matrix.put(s, language.select(swap, x, y), i, j)
 
     def _check_pivot(self, s: Section, k: str) -> None:
-        """Set `doubt` where cancellation has left nothing of the terms of a pivot."""
+        """Set `doubt` where a pivot has lost all its digits by cancellation."""
         language, a = self.block.call.language, self.a
         self._size.put(s, _SMALLEST_PIVOT / _ROUNDING)
         for t, m in each(s, 0, k, a.unrolled):
@@ -137,7 +137,7 @@ class Elimination:
         self.block.fail_if(doubt, s)
 
     def substitute(self) -> SimdMatrix:
-        """The solutions, in the place of the right-hand sides."""
+        """The solutions, in the memory of the right-hand sides."""
         assert self.b is not None
         _substitute(self.section, self.a, self.b, lower=False, unit=False, reciprocal=True)
         return self.b

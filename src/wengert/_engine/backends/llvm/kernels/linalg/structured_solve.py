@@ -67,7 +67,7 @@ def banded_solve(call: KernelCall) -> None:
 
 @kernel("linalg.definite_banded_solve", strided=True, serves=is_for_lapack)
 def definite_banded_solve(call: KernelCall) -> None:
-    """x with a @ x = b, a positive definite and one half of it in banded form."""
+    """x with a @ x = b, for a positive definite a given by one half in banded form."""
     ab, b = call.operands
     (x,) = call.results
     high, n, columns, dtype = ab.shape[-2], x.shape[-2], x.shape[-1], x.dtype
@@ -95,7 +95,7 @@ def definite_banded_solve(call: KernelCall) -> None:
     serves=lambda node: is_for_lapack(node) and node.params["structure"] == "positive definite",
 )
 def structured_solve(call: KernelCall) -> None:
-    """x with a @ x = b, a positive definite, of which one triangle is read."""
+    """x with a @ x = b, for a positive definite a given by one triangle."""
     a, b = call.operands
     (x,) = call.results
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
@@ -125,7 +125,7 @@ def structured_solve(call: KernelCall) -> None:
 
 
 class _Condition:
-    """How far from singular a positive definite matrix is: SciPy warns where it is not."""
+    """The reciprocal condition number of a positive definite matrix: SciPy warns if it is small."""
 
     def __init__(self, call: KernelCall, n: Any, matrix: ArrayPointer) -> None:
         self.call, self.n, self.matrix = call, n, matrix
@@ -137,7 +137,7 @@ class _Condition:
         self.more = memory(call, n, self.real if complex_ else I32)
 
     def prepare(self, s: Section, lower: bool) -> None:
-        """Mirror the triangle that is read, and note the norm."""
+        """Mirror the given triangle, and store the norm."""
         call, matrix, language = self.call, self.matrix, self.call.language
         with s.loop("0", call.number(self.n)) as (t, j), t.loop("0", j) as (u, i):
             places = [[j, i], [i, j]] if lower else [[i, j], [j, i]]

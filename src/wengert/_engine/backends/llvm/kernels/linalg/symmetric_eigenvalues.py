@@ -4,7 +4,7 @@
 
 The implicit QL algorithm, step by step as in LAPACK's steqr (which syevd uses below 26 rows): so
 the order and signs of the vectors are LAPACK's, unless rounding decides.  Lanes are at different
-positions of their matrices; selects take the place of branches.  QR, for blocks that are larger at
+positions of their matrices; selects replace branches.  QR, for blocks that are larger at
 their end, is QL on the reversed block.  The kernel fails for matrices that are not finite, and
 LAPACK is called.
 
@@ -77,7 +77,7 @@ class _Spectrum:
         block, n, language = self.block, self.n, self.language
         s = block.section
         a = SimdMatrix(block, n, n)
-        # the upper triangle is the lower one of the matrix turned around
+        # the upper triangle is the lower one of the reversed matrix
         for i in range(n):
             for j in range(i + 1):
                 index = (i, j) if lower else (n - 1 - i, n - 1 - j)
@@ -138,7 +138,7 @@ class _Spectrum:
     # ---- blocks ----------------------------------------------------------------------------------
 
     def _turn(self, s: Section, flag: Scalar | None) -> None:
-        """Turn around what belongs to rows, in the lanes of a flag, or in all."""
+        """Reverse the order of rows, in the lanes of a flag or in all."""
         n = self.n
         pairs = [(p, (i,), (n - 1 - i,)) for p in (self.d, self.scale) for i in range(n // 2)]
         pairs += [(self.e, (i,), (n - 2 - i,)) for i in range((n - 1) // 2)]
@@ -262,7 +262,7 @@ class _Spectrum:
         return self.language.compare("equal", split, self.first.get(s) + distance)
 
     def _split(self, s: Section) -> Any:
-        """The row at which the part that is worked at ends: what is beside it is nothing."""
+        """The row at which the active block ends: the off-diagonal element there is negligible."""
         language = self.language
         first, last = self.first.get(s), self.last.get(s)
         works, found = self._works(s), last
@@ -356,7 +356,7 @@ class _Spectrum:
             self.z.put(s, language.fma(c, x, -(sine * y)), k, i)
 
     def _pair(self, s: Section, flag: Scalar) -> None:
-        """The two last rows of a part at once: laev2."""
+        """The last two rows of a block at once: laev2."""
         language, n = self.language, self.n
         first, turned = self.first.get(s), self._is_turned(s)
         one, two = self._picked(s, self.d, first), self._picked(s, self.d, first + 1)
@@ -406,7 +406,7 @@ class _Spectrum:
     # ---- order -----------------------------------------------------------------------------------
 
     def _sort(self, s: Section) -> None:
-        """By selection, as steqr does: what is equal comes in the same order."""
+        """By selection, as in steqr: equal eigenvalues keep the same order."""
         language, n = self.language, self.n
         for i in range(n - 1):
             place, least = language.constant(i, I64), self.d.get(s, i)

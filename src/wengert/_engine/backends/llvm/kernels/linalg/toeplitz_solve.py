@@ -63,7 +63,7 @@ class _Recursion:
         write(s, cell, self._two("add", old, term))
 
     def _inverse(self, s: Section, x: Any, beside: Any) -> Any:
-        """1 / x; the step fails where x has no digit beside another number."""
+        """1 / x; the kernel fails where x is negligible compared to another number."""
         limit = absolute(beside) * (1e3 * float(np.finfo(part_of(self.dtype)).eps))
         bad = self.language.binary("less_equal", absolute(x), limit)
         self.call.fail_if(bad.name, 1, s)
@@ -105,7 +105,7 @@ class _Recursion:
                     write(v, cell, self._two("add", read(language, v, cell, self.dtype), more))
 
     def _grow(self, s: Section, m: Name) -> None:
-        """f and g for a row more, with what the old ones leave in it."""
+        """f and g for one more row, and the residuals of the old ones in it."""
         language = self.language
         e_f, e_g = (read(language, s, cell, self.dtype) for cell in self.sums)
         one_ = language.constant(1, self.dtype)
@@ -120,7 +120,7 @@ class _Recursion:
             by, left, right = (read(language, t, cell, self.dtype) for cell in cells)
             before = t.minus(i, "1")
             inside = t.value(f"icmp sgt i64 {i}, 0")
-            safe = t.value(f"select i1 {inside}, i64 {before}, i64 {m}")  # zero stands at m
+            safe = t.value(f"select i1 {inside}, i64 {before}, i64 {m}")  # zero is stored at m
             f, g = self._at(t, self.f, i), self._at(t, self.g, safe)
             new_f = self._two("subtract", f, self._two("multiply", left, g))
             new_g = self._two("subtract", g, self._two("multiply", right, f))

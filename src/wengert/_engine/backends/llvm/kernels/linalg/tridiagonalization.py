@@ -22,7 +22,7 @@ from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each
 
 SCALED_BELOW, SCALE_FACTOR = 2.0**-500, 2.0**1000  # of numbers before they are squared
-_EXPONENT, _BITS = 2046, 52  # of the largest number; of the digits
+_EXPONENT, _BITS = 2046, 52  # exponent of the largest number; mantissa bits
 
 
 def sum_of(s: Language, terms: list[tuple[Any, Any]]) -> Any:
@@ -43,7 +43,7 @@ def largest(s: Language, xs: list[Any]) -> Any:
 
 
 def lifted(s: Language, size: Any) -> tuple[Any, Any]:
-    """What numbers up to a size are multiplied by before they are squared, and its inverse."""
+    """The factor for numbers of a given size before they are squared, and its inverse."""
     low = s.compare("less", size, s.constant(SCALED_BELOW, F64))
     one = s.constant(1.0, F64)
     up = s.select(low, s.constant(SCALE_FACTOR, F64), one)
@@ -51,9 +51,9 @@ def lifted(s: Language, size: Any) -> tuple[Any, Any]:
 
 
 def scaled(block: Block, s: Section, a: SimdMatrix) -> Any:
-    """Bring the largest element of each matrix to about one; the power of two that is taken out.
+    """Scale the largest element of each matrix to about one; returns the power of two removed.
 
-    A matrix that is not finite makes the step fail: LAPACK is asked.
+    The kernel fails for matrices that are not finite, and LAPACK is called.
     """
     language, n = block.call.language, a.rows
     size = largest(language, [a.get(s, i, j) for i in range(n) for j in range(i + 1)])
@@ -74,7 +74,7 @@ def scaled(block: Block, s: Section, a: SimdMatrix) -> Any:
 def reduced(
     block: Block, s: Section, a: SimdMatrix, d: SimdMatrix, e: SimdMatrix, z: SimdMatrix | None
 ) -> None:
-    """Fill d, e and z, if it is wanted, for symmetric matrices, which are lost."""
+    """Fill d, e and, if needed, z for symmetric matrices, which are overwritten."""
     language, n = block.call.language, a.rows
     v, w = SimdMatrix(block, max(n - 2, 1), n), SimdMatrix(block, n)
     tau: list[Any] = []
@@ -123,7 +123,7 @@ def _reflection(s: Language, column: list[Any]) -> tuple[Any, Any, list[Any]]:
 def _update(
     block: Block, s: Section, a: SimdMatrix, v: SimdMatrix, w: SimdMatrix, tau: Scalar, i: int
 ) -> None:
-    """Reflect what is left of the matrices from both sides."""
+    """Apply reflections to the remaining matrices from both sides."""
     language, n = block.call.language, a.rows
     vector = [v.get(s, i, j) for j in range(i + 1, n)]
     for t, j in each(s, i + 1, n, unrolled=n <= UNROLLED):

@@ -1,6 +1,6 @@
 """Random numbers of wengert's streams, bit for bit those that NumPy generates.
 
-    random_uniform     bits of our own generator (random/philox.py), scaled; as many blocks at a
+    random_uniform     bits of our own generator (random/philox.py), scaled; so many blocks at a
                        time as vectors hold
     random_bits, random_tail    the bits themselves, and scaled with a sign
     random_normal, random_integers    NumPy's own C functions, which request our bits one after the
@@ -33,7 +33,7 @@ _NORMAL = {F64: "random_standard_normal_fill", F32: "random_standard_normal_fill
 
 @contextmanager
 def _states(call: KernelCall) -> Iterator[tuple[Section, Name, list[Name], Name, Name]]:
-    """For each state: the section, the position, the key, where its numbers go, how many."""
+    """Loop over states: the section, the position, the key, the address and count of numbers."""
     (states,), (y,) = call.operands, call.results
     outer = states.shape[:-1]
     count: Length = 1
@@ -94,7 +94,7 @@ def _filled(call: KernelCall, signed: bool = False) -> None:
 
 
 class _Blocks:
-    """Blocks of one position, as many at a time as a vector has lanes, as numbers."""
+    """Blocks of one position as numbers, as many at a time as a vector has lanes."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class _Blocks:
             self._store(s, words, offset(s, target, str(part * self.lanes), F64))
 
     def _store(self, s: Section, words: Name, target: Name) -> None:
-        """Words in order as numbers: one of each, or two, the first of the lower half."""
-        if self.dtype.kind == "u":  # lower halves come first in memory, too
+        """Words in order as numbers: one each, or two, the lower half first."""
+        if self.dtype.kind == "u":  # as in memory
             s.write(f"store <{self.lanes} x i64> {words}, ptr {target}, align 4")
             return
         many, bits, cut, kind = self.lanes, "i64", 11, "double"
@@ -190,6 +190,6 @@ def random_integers(call: KernelCall) -> None:
 
 
 def _signed(n: int, bits: int) -> int:
-    """The number of the same bits as LLVM writes it."""
+    """The number with the same bits as an LLVM constant."""
     n %= 1 << bits
     return n - (1 << bits) if n >> (bits - 1) else n

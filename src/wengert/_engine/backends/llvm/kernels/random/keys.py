@@ -3,8 +3,8 @@
     random_split    the first two words of blocks 1, 2, ... of the counters for children
     random_fold     those of the block of a number, with counters of its own
 
-ops/random/keys.py and ops/random/philox.py define them, and say how counters are divided so that
-none is used twice.
+ops/random/keys.py and ops/random/philox.py define them, and describe how counters are divided so
+that none is used twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _store(call: KernelCall, s: Section, words: Sequence[Name], at: Sequence[Nam
 
 @kernel("random_split", serves=lambda node: all(isinstance(n, int) for n in node.spec.shape[-1:]))
 def random_split(call: KernelCall) -> None:
-    """As many keys as a shape has places, for each key."""
+    """Keys for each key: as many as the shape has elements."""
     (keys,), (out,) = call.operands, call.results
     outer = len(keys.shape) - 1
     with nest(call.section, [call.number(n) for n in keys.shape[:-1]]) as (s, at):

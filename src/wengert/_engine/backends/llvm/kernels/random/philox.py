@@ -23,7 +23,7 @@ from ...ir import execution_engine
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..kernel_call import KernelCall
 
-# Where the memory of `Bits` has what, in words; behind it are the words of a group.
+# The layout of the memory of `Bits`, in words; the words of a group follow.
 _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _WORDS = 0, 1, 2, 3, 5, 6, 8
 _FRACTION = "0x3CA0000000000000"  # 2**-53
 
@@ -84,7 +84,7 @@ def block(
     counter, position : Name
         The first two words of the counter; the third is zero.
     keys : sequence
-        As `schedule` gives them.
+        Returned by `schedule`.
     space : int
         The fourth word of the counter: the purpose (ops/random/philox.py).
     """
@@ -113,7 +113,7 @@ def _wide_products(x: Words, factor: int) -> tuple[Words, Words]:
 
 
 def lanes_of_group() -> int:
-    """How many blocks are computed side by side; a group has four words of each."""
+    """The number of blocks computed in parallel; a group has four words of each."""
     return execution_engine.vector_bytes() // 8
 
 
@@ -161,7 +161,7 @@ class Bits:
     Attributes
     ----------
     pointer : Name
-        Of the table of functions: what NumPy's distributions are given.
+        Of the table of functions that NumPy's distributions are passed.
     """
 
     def __init__(self, call: KernelCall) -> None:
@@ -196,7 +196,7 @@ def _load(s: Section, memory: Name, k: int) -> Name:
 
 
 def _functions(module: ModuleBuilder) -> list[str]:
-    """The functions that give the next 64 bits, 32 bits, and fraction."""
+    """The functions that return the next 64 bits, 32 bits, and fraction."""
     found = ["philox.next64", "philox.next32", "philox.fraction"]
     if found[0] not in module:
         _enter_next64(module)
@@ -209,7 +209,7 @@ def _functions(module: ModuleBuilder) -> list[str]:
 
 
 def _enter_next64(module: ModuleBuilder) -> None:
-    """The next word of the group that is there, or the first of the next one."""
+    """The next word of the current group, or the first of the next one."""
     _enter_fill(module)
     function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
     s = function.body
@@ -242,7 +242,7 @@ def _enter_fill(module: ModuleBuilder) -> None:
 
 
 def _enter_next32(module: ModuleBuilder) -> None:
-    """The lower half of the next word, and then its upper half."""
+    """The lower half of the next word, then its upper half."""
     function = Function(module, "philox.next32", [("ptr", "bits")], "i32", "nounwind")
     s = function.body
     spare = _load(s, "%bits", _SPARE)

@@ -24,7 +24,7 @@ _I64 = np.dtype(np.int64)
 
 
 def _kind(given: str | None) -> str:
-    """NumPy's name of a kind of sorting, of which it reads the first letter."""
+    """NumPy's name of a sorting kind, given by its first letter."""
     first = str(given or "quicksort")[0].lower()
     return {"q": "quicksort", "h": "heapsort"}.get(first, "stable")
 

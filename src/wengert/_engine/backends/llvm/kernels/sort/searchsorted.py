@@ -1,9 +1,9 @@
 """Searching sorted arrays, and histogram counts.
 
-    searchsorted       binary search, which begins where equally spaced numbers would have the key;
-                       NaN comes after everything
+    searchsorted       binary search that starts at the position for equally spaced numbers; NaN is
+                       last
     digitize           the same for increasing or decreasing bins
-    histogram_counts   how many elements are in each bin; the last bin includes its upper edge
+    histogram_counts   the number of elements in each bin; the last bin includes its upper edge
 
 The kernel fails if bins are not monotonic.
 """
@@ -28,7 +28,7 @@ _I64 = np.dtype(np.int64)
 
 
 def _is_before(x: Any, y: Any) -> Any:
-    """Whether x comes before y in order."""
+    """Whether x is ordered before y."""
     language = x.language
     less = language.binary("less", x, y)
     if x.dtype.kind != "f":
@@ -46,7 +46,7 @@ class _Sorted:
     array : ArrayPointer
         Of one axis.
     dtype : numpy.dtype
-        What is compared.
+        The values that are compared.
     sorter : ArrayPointer, optional
         The positions that bring them into order.
     """
@@ -140,7 +140,7 @@ class _Sorted:
     def place(self, s: Section, key: Scalar, right: bool, falling: Name | None = None) -> Name:
         """The insertion position of a number: before equal ones, or after them if `right`.
 
-        If the i1 `falling` holds, the numbers are read from their end.
+        If the i1 `falling` is true, the numbers are read from their end.
         """
         function = self.call.function
         n = function.number()

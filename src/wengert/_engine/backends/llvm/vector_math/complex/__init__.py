@@ -24,7 +24,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {**exponential.FUNCTIONS, **trigonom
 
 
 def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Any]) -> Any:
-    """A leaf of which an operand is complex, in the dtype of NumPy's loop."""
+    """A ufunc with complex operands, in the dtype of NumPy's loop."""
     if ufunc in arithmetic.RULES:
         return arithmetic.RULES[ufunc](s, *operands)
     if ufunc in comparisons.RULES:
@@ -49,7 +49,7 @@ def has_rule(ufunc: str) -> bool:
 
 
 def _parts(s: Language, x: ComplexLane) -> list[Lane]:
-    """Both parts as float64; a part that is constant is computed, so that it may be fused."""
+    """Both parts as float64; constant parts are computed too, so that they can be fused."""
     wide = s.cast(x, C128)
     section = wide.section
     if section is None:

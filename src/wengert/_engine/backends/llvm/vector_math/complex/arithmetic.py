@@ -1,7 +1,7 @@
 """Arithmetic of complex numbers, in NumPy's order of operations.
 
-Nothing is fused, so z * conj(z) is real.  Quotients are R. L. Smith's (Algorithm 116, CACM 5,
-1962), which NumPy uses: no square of the divisor overflows.
+Nothing is fused, so z * conj(z) is real.  Quotients use R. L. Smith's algorithm (Algorithm 116,
+CACM 5, 1962), as NumPy does: no square of the divisor overflows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ...ir.llvm_types import part_of
 from ...ir.scalar_language import Language, constant_value
 from ...ir.simd_value import ComplexLane, Lane
 
-_MAX_MULTIPLIED_EXPONENT = 100  # NumPy multiplies for whole exponents below it
+_MAX_MULTIPLIED_EXPONENT = 100  # NumPy uses products for integer exponents below it
 
 
 def multiply(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
-    """The product, each part of two products."""
+    """The product; each part is a sum of two products."""
     real = x.real * y.real - x.imag * y.imag
     return ComplexLane(s, real, x.real * y.imag + x.imag * y.real, x.dtype)
 
@@ -54,7 +54,7 @@ def _absolute(s: Language, x: ComplexLane) -> Lane:
 
 
 def _sign(s: Language, x: ComplexLane) -> ComplexLane:
-    """z / |z|; along an axis if one part is infinite, NaN if both are, 0 of 0."""
+    """z / |z|; on an axis if one part is infinite, NaN if both are, 0 for 0."""
     size = _absolute(s, x)
     real, imag = s.isinf(x.real), s.isinf(x.imag)
     parts = []
@@ -68,7 +68,7 @@ def _sign(s: Language, x: ComplexLane) -> ComplexLane:
 
 
 def whole_exponent(y: ComplexLane) -> int | None:
-    """The exponent, if it is a constant, whole, and small enough for products."""
+    """The exponent, if it is a constant integer, small enough for products."""
     if y.width:
         return None
     value = complex(constant_value(y))
@@ -82,7 +82,7 @@ def whole_power(s: Language, x: ComplexLane, n: int) -> Any:
     if n == 0:
         one = s.cast(1.0, part_of(x.dtype))
         return ComplexLane(s, one, s.cast(0.0, part_of(x.dtype)), x.dtype)
-    # NumPy starts from 1, which makes NaN of an infinite part, except for n = 1, 2, 3.
+    # NumPy starts from 1, so an infinite part becomes NaN, except for n = 1, 2, 3.
     out = None if 1 <= n <= 3 else s.constant(1.0, x.dtype)
     power, left = x, abs(n)
     while left:

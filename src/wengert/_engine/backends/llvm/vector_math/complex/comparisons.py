@@ -1,7 +1,7 @@
 """Comparisons of complex numbers, and functions that use them.
 
-NumPy's order is lexicographic: by the real parts, and where these are equal by the imaginary parts.
-A number with a NaN part is neither less nor greater.
+NumPy's order is lexicographic: by the real parts, and if these are equal by the imaginary parts.  A
+number with a NaN part is neither less nor greater.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Rule = Callable[..., Any]
 
 
 def _before(word: str, swapped: bool = False) -> Rule:
-    """x < y or x <= y (`word` compares imaginary parts); of (y, x) if swapped."""
+    """x < y or x <= y (`word` compares the imaginary parts); of (y, x) if swapped."""
 
     def rule(s: Language, x: ComplexLane, y: ComplexLane) -> Lane:
         if swapped:

@@ -33,7 +33,7 @@ def polar(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
 def _scaled(
     s: ScalarLanguage, exp: Callable[[Any], Any], largest: float, z: Parts, angle: Parts
 ) -> Parts:
-    """exp(x) times the cosine and sine of an angle, in two steps where exp(x) may overflow."""
+    """exp(x) times the cosine and sine of an angle, in two steps if exp(x) may overflow."""
     (x, y), (cosine, sine) = z, angle
     steep = s.less(largest, x)
     size = exp(s.where(steep, x * 0.5, x))
@@ -53,7 +53,7 @@ def _turned(cosine: Scalar, sine: Scalar, by_cosine: Scalar, by_sine: Scalar) ->
 
 
 def _exp2(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
-    # The angle y log 2 carries an error of its own: it is a sum of three, each rounded once.
+    # The angle y log 2 has a rounding error: it is a sum of three terms, each rounded once.
     angle, more = y * _LN2, y * _LN2_REST
     lost = s.fma(y, _LN2, -angle), s.fma(y, _LN2_REST, -more) + y * _LN2_LAST
     rest = s.where(s.isfinite(lost[0] + lost[1]), lost[0] + lost[1], 0.0)
@@ -76,7 +76,7 @@ def _expm1(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
 
 
 def two_sum(a: Scalar, b: Scalar) -> Parts:
-    """a + b and what rounding took off (Knuth)."""
+    """a + b and its rounding error (Knuth)."""
     total = a + b
     other = total - a
     return total, (a - (total - other)) + (b - other)
@@ -88,11 +88,11 @@ def _square(s: ScalarLanguage, x: Scalar) -> Parts:
 
 
 def _small_logarithm(s: ScalarLanguage, start: Scalar, x: Scalar, y: Scalar) -> Parts:
-    """log1p(start + x*x + y*y) / 2, the sum with twice the digits; and whether it is in range."""
+    """log1p(start + x*x + y*y) / 2, with the sum in twice the precision; and whether in range."""
     (one, lost_one), (two, lost_two) = _square(s, x), _square(s, y)
     total, rest_one = two_sum(one, start)
     total, rest_two = two_sum(total, two)
-    # On the unit circle nothing is left of the total: then all digits come from what was lost.
+    # On the unit circle the total vanishes, and all digits come from the rounding errors.
     rest, last_one = two_sum(rest_one, rest_two)
     lost, last_two = two_sum(lost_one, lost_two)
     rest, last_three = two_sum(rest, lost)
@@ -131,7 +131,7 @@ def _log1p(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
 
 
 def sqrt(s: Any, x: Any, y: Any) -> Parts:
-    """t = sqrt((|x| + |z|) / 2) and y / 2t, in this order for x >= 0, else in the other."""
+    """t = sqrt((|x| + |z|) / 2) and y / 2t, in this order for x >= 0, else reversed."""
     a, b = s.abs(x), s.abs(y)
     large = s.max(a, b)
     ones = s.cast(1.0, x.dtype)
@@ -155,11 +155,11 @@ def sqrt(s: Any, x: Any, y: Any) -> Parts:
 
 
 def _power(s: Any, x: Any, y: Any, u: Any, v: Any) -> Parts:
-    """exp(w log z); products for whole w below 100, as NumPy; 0**0 is 1."""
+    """exp(w log z); products for integers w below 100, as in NumPy; 0**0 is 1."""
     size, angle = _log(s, x, y)
     along = s.equal(v, 0.0)
     one, two = u * size - v * angle, u * angle + v * size
-    # C's product of an infinite number is infinite, even if a part of it is NaN (Annex G).
+    # In C a product with an infinite number is infinite, even if one of its parts is NaN (Annex G).
     lost = s.logical_and(along, s.logical_and(s.isnan(one), s.isnan(two)))
     real, imag = polar(s, s.where(lost, u * size, one), s.where(lost, u * angle, two))
     count = s.abs(u)
@@ -170,7 +170,7 @@ def _power(s: Any, x: Any, y: Any, u: Any, v: Any) -> Parts:
     (a, b), (p, q) = (s.cast(1.0, x.dtype), s.cast(0.0, x.dtype)), (x, y)
     for step in range(7):
         odd = s.not_equal((left >> step) & 1, 0)
-        # NumPy starts from 1, which makes NaN of an infinite part, except for 1, 2, 3.
+        # NumPy starts from 1, so an infinite part becomes NaN, except for exponents 1, 2, 3.
         first = s.logical_and(few, s.equal(left & ((1 << step) - 1), 0))
         c, d = a * p - b * q, a * q + b * p
         c, d = s.where(first, p, c), s.where(first, q, d)

@@ -1,9 +1,9 @@
 """Circular and hyperbolic functions of complex numbers and their inverses, of float64 parts.
 
-The hyperbolic functions are written out; sin z = -i sinh(iz), cos z = cosh(iz), and so on, are then
-exchanges of parts.  Of the inverses, asin, acos, acosh and atanh are written out, in W. Kahan's
-formulas ("Branch cuts for complex elementary functions", 1987), in which nothing cancels.  Beyond
-|z| = 2**500, where 1 + z is z, asin z = atan(x / |y|) + i log 2|z| with the sign of y.
+The hyperbolic functions are implemented; sin z = -i sinh(iz), cos z = cosh(iz), and so on, are then
+exchanges of parts.  Of the inverses, asin, acos, acosh and atanh are implemented, by W. Kahan's
+formulas ("Branch cuts for complex elementary functions", 1987), which have no cancellation.  Beyond
+|z| = 2**500, where 1 + z rounds to z, asin z = atan(x / |y|) + i log 2|z| with the sign of y.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LN2 = log(2.0)
 
 
 def _sizes(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any, Any]:
-    """A factor, and cosh x and sinh x without it: their product may overflow, they do not."""
+    """A scale factor, and cosh x and sinh x divided by it, which do not overflow."""
     steep = s.less(700.0, s.abs(x))
     root = s.exp(s.where(steep, s.abs(x) * 0.5, 0.0))
     inner = s.where(steep, 0.0, x)
@@ -76,12 +76,12 @@ def _tanh(s: Any, x: Any, y: Any) -> Parts:
 
 
 def _is_far(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """Whether 1 + z is z."""
+    """Whether 1 + z rounds to z."""
     return s.logical_or(s.less(2.0**500, s.abs(x)), s.less(2.0**500, s.abs(y)))
 
 
 def _far_size(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """log 2|z|: the number of which cosh is |z|."""
+    """log 2|z|: the number whose cosh is |z|."""
     return log_of_size(s, x, y) + _LN2
 
 
@@ -149,7 +149,7 @@ def _turned(function: Callable[..., Any]) -> Any:
 def _sin(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     real, imag = _turned(_sinh)(s, x, y)
     endless = s.logical_and(s.isinf(y), s.logical_not(s.isfinite(x)))
-    return real, s.where(endless, inf, imag)  # of an infinity without a sign, C's choice
+    return real, s.where(endless, inf, imag)  # C's choice for an infinity without sign
 
 
 def _arcsinh(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
