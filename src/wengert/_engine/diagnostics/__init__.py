@@ -1,6 +1,6 @@
 """Diagnostics: why a derivative is None, zero, NaN, huge, tiny or slow; what a graph does.
 
-findings.py             Finding and Findings: what was found, as text and for programs
+findings.py             Finding and Findings: the results, as text and for programs
 dependency_trace.py     the nodes that a value depends on, derivatives or not
 backward_trace.py       the backward pass from y to x, recorded node by node
 disconnected.py         y does not depend on x: where the connection is lost
@@ -18,6 +18,6 @@ describe.py             names of nodes in messages
 why.py                  why: all of these checks
 explain.py              explain: what a function does, line by line
 recorded_pass.py         forward and backward passes that keep every step
-nan_locator.py          which node gave the first NaN; nan_switch.py turns the checks on
+nan_locator.py          the node that produced the first NaN; nan_switch.py turns the checks on
 debug.py                wengert.debug: print, keep, log and check intermediate values
 """

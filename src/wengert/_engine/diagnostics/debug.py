@@ -94,9 +94,9 @@ def retrieve(x: Array, name: str, *, keep: int = 1, gradient: bool = False) -> A
     x : array_like or Tensor
     name : str
     keep : int
-        How many of the last values to keep: ``retrieved.history(name)``.
+        The number of last values to keep: ``retrieved.history(name)``.
     gradient : bool
-        Whether to keep the cotangent too, as ``"gradient of <name>"``.
+        Whether to also keep the cotangent, as ``"gradient of <name>"``.
 
     Examples
     --------
@@ -178,10 +178,10 @@ def guard(
     low, high : float, optional
         The least and the largest value allowed.
     finite : bool
-        Whether NaN and infinity are refused; if not, NaN passes, and infinity if it is in the
+        Whether NaN and infinity are errors; if not, NaN passes, and infinity if it is in the
         range.
     label : str, optional
-        What to call it in the message.
+        Its name in the message.
     gradient : bool
         Whether the cotangent is checked in the same way.
 
@@ -226,7 +226,7 @@ class _Debug(ModuleType):
         Parameters
         ----------
         nan, inf : bool
-            What to check for. Neither turns the checks off.
+            What to check for. With neither, the checks are turned off.
         raises : bool, default True
             Whether the first one raises an error; otherwise the errors are collected in ``.found``.
 

@@ -38,7 +38,7 @@ def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
 
 
 def dependent(nodes: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
-    """The nodes, of those given in order, that depend on a source, the source included.
+    """The nodes, among those given in order, that depend on a source, including the source.
 
     Parameters
     ----------

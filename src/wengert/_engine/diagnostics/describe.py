@@ -1,7 +1,7 @@
 """Descriptions of nodes in messages.
 
 named    a node by its operation, its name and its spec: ``matmul h float64[8,4]``
-called   the same after a given word: ``input x float64[3]``
+called   the same after a word: ``input x float64[3]``
 """
 
 from __future__ import annotations

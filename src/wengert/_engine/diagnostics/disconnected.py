@@ -1,7 +1,7 @@
 """Disconnected: y does not depend differentiably on x, and where the connection is lost.
 
 The graph also contains nodes without derivative (comparisons, casts to integers) and, while it is
-recorded for diagnosis, what `no_grad`, `detach` and conversions to plain numbers cut off.  The
+recorded for diagnosis, the effects of `no_grad`, `detach` and conversions to plain numbers.  The
 search goes forward from x along differentiable nodes, and reports the first nodes between x and y
 that are not.
 """
@@ -146,7 +146,7 @@ def _unpassed(node: Node, smooth: set[Node]) -> Finding:
 
 
 def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
-    """Values of x, or of what depends on it, that were converted to plain numbers."""
+    """Values of x, or of nodes that depend on it, that were converted to plain numbers."""
     nodes = [node for node, _, _ in reads]
     from_target = dependent(ancestors([*nodes, target]), [target])
     found = []

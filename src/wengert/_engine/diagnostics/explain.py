@@ -59,7 +59,7 @@ def explain(
     static_argnums, static_argnames
         Arguments to pass on as they are, as in `trace`.
     simplify : bool, default False
-        Also note which lines `Graph.simplify` would change, and by which rules.
+        Also report the lines that `Graph.simplify` would change, and the rules.
     backend : str or Backend, optional
         Also describe how it runs the simplified graph, if it compiles ("llvm"): fused loops,
         library calls, buffers, bytes and operations (``program``).
@@ -150,7 +150,7 @@ def _explanation(
 
 
 def _program(graph: lists.BaseGraph, backend: Backend) -> Any:
-    """What a backend makes of the simplified graph."""
+    """A description of the simplified graph as compiled by a backend."""
     summarize = getattr(backend, "summarize", None)
     if summarize is None:
         raise BackendError(
@@ -162,7 +162,7 @@ def _program(graph: lists.BaseGraph, backend: Backend) -> Any:
 
 
 def _rewrites(graph: lists.BaseGraph) -> list[Finding]:
-    """For each line of the program the rules that simplifying would apply there."""
+    """The rules that simplifying would apply in each line of the program."""
     history: Any = rewrite.simplify(graph, history=True).history  # type: ignore[attr-defined]
     rules: dict[str | None, Counter[str]] = defaultdict(Counter)
     for step in history:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm.profile.program_summary import Summary
     from wengert._engine.core.types import Size
 
-TYPICAL_SIZE = 100  # stands for a symbolic size when lines are compared
+TYPICAL_SIZE = 100  # assumed for a symbolic size when lines are compared
 
 
 class RecordedLine:
-    """What was recorded for one line of the user's program.
+    """The record of one line of the user's program.
 
     Attributes
     ----------
@@ -102,11 +102,11 @@ class Explanation:
         The cost of loops; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
         slow; captured objects whose changes are not noticed.
     kinds : dict from int to Counter
-        For each level the number of nodes of each kind of operation.
+        The number of nodes of each kind of operation, by level.
     scopes : Counter
         The number of nodes of each scope.
     flops, bytes
-        Of all nodes: numbers, or expressions in sizes.
+        For all nodes: numbers, or expressions in sizes.
     constants : int
         Bytes of the constants.
     program : optional
@@ -243,7 +243,7 @@ class Explanation:
 
 
 def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]]:
-    """Nodes, those of bodies included, and how often each runs; once if that is not known."""
+    """Nodes, including those of bodies, and how often each runs; once if unknown."""
     for node in nodes:
         if isinstance(node.op, LeafOp) or node.op.aliasing.transparent:
             continue

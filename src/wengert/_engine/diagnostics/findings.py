@@ -35,7 +35,7 @@ class Finding:
     kind : str
         The cause, one word; see the list at the top of this file.
     message : str
-        One or two sentences: what, why, and what to do.
+        One or two sentences: the symptom, the cause, and the remedy.
     node : Node or None
         The node of the graph where it happens.
     where : str or None
@@ -78,7 +78,7 @@ class Finding:
 
 
 class Findings(Sequence[Finding]):
-    """What was found about one gradient; true if something was.
+    """The findings about one gradient; true if there are any.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Findings(Sequence[Finding]):
 
     @property
     def symptoms(self) -> tuple[str, ...]:
-        """What is wrong with the gradient, each once."""
+        """The symptoms of the gradient, each once."""
         return tuple(dict.fromkeys(f.symptom for f in self.items))
 
     def __iter__(self) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ class Findings(Sequence[Finding]):
 
 
 def unique(findings: Sequence[Finding], limit: int = 8) -> list[Finding]:
-    """Each cause at each place once, and not more than a person reads."""
+    """Each cause at each line once, limited to a readable number."""
     chosen: dict[tuple[Any, ...], Finding] = {}
     for f in findings:
         chosen.setdefault((f.symptom, f.kind, f.where, None if f.where else f.message), f)

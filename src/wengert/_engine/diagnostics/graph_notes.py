@@ -1,6 +1,6 @@
 """Notes on the nodes of a graph for `wengert.explain`.
 
-loop       the number of steps, the cost of each, the carry and what is stored
+loop       the number of steps, the cost of each, the carry and the stored bytes
 opaque     a call that is not analyzed: LAPACK, a user's operation
 broadcast  operands of different shapes
 widened    a result of more digits than one of its operands, and which operand is the reason
@@ -11,7 +11,7 @@ unused     an input that the outputs do not depend on, or not differentiably
 held       a large constant that the graph keeps
 shape      a shape that was found by running, or a condition on sizes
 
-`wengert.explain` adds what is slow (slow_gradients.py), and what simplifying would do.
+`wengert.explain` adds slow parts (slow_gradients.py), and the effects of simplifying.
 """
 
 from __future__ import annotations

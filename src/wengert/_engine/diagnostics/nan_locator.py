@@ -1,4 +1,4 @@
-"""Which node gave the first NaN or infinity, while `wengert.debug(nan=True)` looks for them.
+"""The node that produced the first NaN or infinity, under `wengert.debug(nan=True)`.
 
 A node of the function itself whose value is bad (NaN or infinite) although its operands are good is
 reported immediately.  Nodes of derivatives may be bad without effect, in branches that were not

@@ -35,7 +35,7 @@ class Switch:
     Attributes
     ----------
     found : list of NotFiniteError
-        With ``raises=False``, what has been found.
+        With ``raises=False``, the findings.
     """
 
     def __init__(self, nan: bool = False, inf: bool = False, raises: bool = True) -> None:
@@ -61,7 +61,7 @@ class Switch:
         """Apply from here."""
         is_on = self._checks.nan or self._checks.inf
         if current_trace() is not None or (not is_on and innermost_session() is None):
-            return  # a graph is being built, and there are no values; or nothing is on
+            return  # a graph is being built, without values, or no check is on
         if is_on:
             self._closing.enter_context(paused())
             self._closing.enter_context(gated())
@@ -77,7 +77,7 @@ class Switch:
 
     @property
     def found(self) -> list[NotFiniteError]:
-        """With ``raises=False``, what has been found."""
+        """With ``raises=False``, the findings."""
         return self._checks.found
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ class Bad(NamedTuple):
     """A bad element: of the value of a node, or of a plain operand of it.
 
     node : the node.
-    operand : which plain operand of it, or None for its own value.
+    operand : the position of the plain operand, or None for its own value.
     at : the index of the element; None where it is not known.
     """
 
@@ -39,7 +39,7 @@ class Bad(NamedTuple):
 
 
 def bad_index(value: Any) -> Index | None:
-    """The index of the first NaN, else of the first infinity; None if all is finite."""
+    """The index of the first NaN, else of the first infinity; None if all elements are finite."""
     if value is None or isinstance(value, tuple):
         return None
     array = np.asarray(value)
@@ -53,7 +53,7 @@ def bad_index(value: Any) -> Index | None:
 
 
 def origin(node: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
-    """Where the bad element of a node came from, and where an infinity turned into NaN."""
+    """The origin of the bad element of a node, and where an infinity became NaN."""
     here = Bad(node, None, index if index is not None else bad_index(node.value))
     turned = None
     while True:
@@ -94,7 +94,7 @@ def _was_chosen(node: Node, position: int, index: Index | None) -> bool:
 
 
 def _index_in(node: Node, value: Operand, index: Index | None) -> Index | None:
-    """Where an operand is bad; for an elementwise operation only at the same element."""
+    """The bad element of an operand; for an elementwise operation only at the same index."""
     if isinstance(value, tuple):
         return next((k for k in map(bad_index, value) if k is not None), None)
     if node.op.kind != "elementwise" or index is None:
@@ -132,7 +132,7 @@ def is_nan(x: Operand) -> bool:
 
 
 def first_nonfinite(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
-    """What happened at the origin of a bad element."""
+    """A description of the origin of a bad element."""
     node, element = bad.node, _element(bad)
     at_element = f" (element {bad.at})" if bad.at else ""
     if bad.operand is not None or not node.args or node.op.aliasing.transparent:
@@ -157,7 +157,7 @@ def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     at_element = f" (element {bad.at})" if bad.at else ""
     if (
         turned is not None and not is_input
-    ):  # an infinite constant is a problem only if it gives NaN
+    ):  # an infinite constant is a problem only if it leads to NaN
         where = f" (element {turned.at})" if turned.at else ""
         message = (
             f"{turned.node.op.name} of {operands_at(turned.node, turned.at)} is nan{where}. The "
@@ -194,7 +194,7 @@ def operands_at(node: Node, index: Index | None) -> str:
 
 
 def overflows(node: Node, element: Operand) -> bool:
-    """Whether an infinite value is the overflow of a finite one, and not a pole."""
+    """Whether an infinite value is an overflow, not a pole."""
     if element is None or not np.isinf(element):
         return False
     op = node.op

@@ -4,7 +4,7 @@
     tangents    from a target forward, the tangent of each node
 
 The same traversal as in reverse.py, in its simplest form: one step per node, with the cotangent of
-the node and the contribution to each operand.  All of them are kept, and it is not optimized for
+the node and the contribution to each operand.  All of them are stored, and it is not optimized for
 speed.
 """
 
@@ -33,8 +33,8 @@ class PassStep(NamedTuple):
 
     node : the node.
     arrived : its complete cotangent; a tuple for an operation with several outputs.
-    cotangent : the same after the hooks of the node, if it has any.
-    given : the contribution to each operand as its rule returned it, or None.
+    cotangent : the cotangent after the hooks of the node, if it has any.
+    given : the contribution to each operand returned by its rule, or None.
     passed : the same with the shape and dtype of the operand: summed over broadcast axes.
     """
 
@@ -55,7 +55,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
     seeds : mapping from Node
         The cotangent of each output.
     guarded : bool
-        Whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+        Whether an exactly zero cotangent times anything is zero.
     """
     ctx = RuleContext(tape.wanted, False, guarded)
     bars: dict[Node, Any] = dict(seeds)
@@ -104,7 +104,7 @@ def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
 def tangent_of(node: Node, dots: list[Any]) -> Any:
     """The tangent of a node from those of its operands (None for zero).
 
-    The caller has to silence floating-point warnings.
+    The caller must silence floating-point warnings.
     """
     inputs = [a.value if isinstance(a, Node) else a for a in node.args]
     op: Any = node.op
@@ -117,7 +117,7 @@ def tangent_of(node: Node, dots: list[Any]) -> Any:
 def given_by(node: Node, t: Array | tuple[Operand, ...], ctx: RuleContext) -> list[Any]:
     """The contributions of a node to the cotangents of its operands, or None.
 
-    The caller has to silence floating-point warnings.
+    The caller must silence floating-point warnings.
     """
     if not node.args:
         return []

@@ -1,7 +1,7 @@
 """Running the checks of the other files for one y and some x, in order.
 
 First whether y depends on x, then whether the gradient is zero, NaN, infinite, very large or very
-small; finally what makes it slow.
+small; finally slow parts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Examined(NamedTuple):
     summary : one sentence.
     findings : the causes.
     gradients : for each target an array, or None.
-    notes : what else to say.
+    notes : further remarks.
     """
 
     summary: str
@@ -171,7 +171,7 @@ def _element(gradient: Array, index: int | slice | tuple[int, ...]) -> Any:
 
 
 def _values(outputs: Sequence[Node]) -> list[Finding]:
-    """Where non-finite values of y come from."""
+    """The origins of non-finite values of y."""
     found = []
     for node in outputs:
         index = bad_index(node.value)

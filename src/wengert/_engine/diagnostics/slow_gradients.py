@@ -1,4 +1,4 @@
-"""Slow gradients: what makes a program slow to differentiate.
+"""Slow gradients: causes of slow differentiation.
 
     slow     from the graph: loops, repetitions, large arrays, copies
     timed    by measurement: every node is run again, forward and backward
@@ -34,11 +34,11 @@ SPREAD = 1 << 24  # bytes of one array made by broadcasting
 SPREAD_BY = 64  # ... which has this many times the elements of its largest operand
 COPIES = 16  # assignments that had to copy a large array, at one line
 READ = 1 << 26  # bytes of constants that are checked for changes, over all uses
-SHARE = 0.3  # of the measured time, that a node is worth mentioning
+SHARE = 0.3  # share of the measured time from which a node is reported
 
 
 def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
-    """What is slow in the graph of some outputs, without measuring.
+    """Slow parts of the graph of some outputs, without measuring.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _size(node: Node) -> int:
 
 def _count(spec: Spec) -> int:
     size = spec.size
-    return size if isinstance(size, int) else 1 << 62  # of a symbolic size: it may be large
+    return size if isinstance(size, int) else 1 << 62  # a symbolic size may be large
 
 
 def _operand_size(a: Node) -> int:
@@ -183,7 +183,7 @@ def _bytes(node: Node) -> int:
     if isinstance(spec, tuple):
         return 0
     if not isinstance(spec.size, int):
-        return 1  # of a symbolic size: not nothing
+        return 1  # a symbolic size is not zero
     return int(spec.size * spec.dtype.itemsize)
 
 
@@ -191,7 +191,7 @@ def _bytes(node: Node) -> int:
 
 
 def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]:
-    """Where the time is spent: each node is run again and measured, forward and backward."""
+    """The nodes that take most time: each is run again and measured, forward and backward."""
     spent: dict[str, float] = defaultdict(float)
     first: dict[str, Node] = {}
     for node in ancestors(outputs):

@@ -1,6 +1,6 @@
 """Unrolled loops: the loops of a graph run and recorded step by step, for diagnosis.
 
-The node of a loop has its operands and results, and nothing in between.  To find where a NaN first
+The node of a loop has its operands and results, no values in between.  To find where a NaN first
 appears inside it, its steps are recorded as nodes, each with the number of its step.
 
     step_by_step   the results of a loop or branch, for `inline_graph`

@@ -1,6 +1,6 @@
 """Why: an answer to why a gradient is None, zero, NaN, huge, tiny or slow.
 
-`why` determines what y and x are, and runs functions and graphs while the user's lines are noted;
+`why` determines the kinds of y and x, and runs functions and graphs while lines are recorded;
 the checks (run_checks.py) examine the graph and a backward pass of it.
 """
 
@@ -80,13 +80,13 @@ def why(
     -----
     If y is an array, its gradient here is that of the sum of its elements.
 
-    *Lines.* Functions and graphs are run with the user's lines noted. Tensors made before have
+    *Lines.* Functions and graphs are run with source lines recorded. Tensors made before have
     lines if they were computed in a block ``with wengert.note_lines():``.
 
     *Thresholds.* A gradient is huge above 1e8 and tiny below 1e-12, for a cotangent of y of 1. A
     gradient is reported as zero if all elements are; examine one element with ``index=``.
 
-    *Cost.* That of the function with lines noted (about twice the time of each operation), one
+    *Cost.* That of the function with lines recorded (about twice the time of each operation), one
     backward pass that keeps every cotangent, and one traversal of the graph.
 
     See Also

@@ -1,4 +1,4 @@
-"""Zero elements: one element of a gradient is zero, and where its effect on y is lost.
+"""Zero elements: why one element of a gradient is zero, and where its effect on y is lost.
 
 The tangent that is one at this element and zero elsewhere is pushed forward; the search is for
 nodes whose tangent is zero although that of an operand is not.

@@ -282,7 +282,7 @@ def _where_alive(value: Operand, t: Array) -> Any:
 
 
 def operand_where(edge: Edge, t: Any) -> Any:
-    """The values of the operand where the cotangent is not zero; all of them if that is not known.
+    """The values of the operand where the cotangent is nonzero; all of them if that is unknown.
 
     None for an operand with several values.
     """

@@ -20,7 +20,7 @@ from .namespaces import exchanged, isinstance_
 
 
 class _Builtins(dict[str, Any]):
-    """Names that are looked up here first, and then among those of the module."""
+    """Names that are looked up here first, then in the module."""
 
     __slots__ = ("real",)
 
@@ -49,7 +49,7 @@ def builtins_of(module: dict[str, Any]) -> dict[str, Any]:
 def _imported(
     python: Callable[..., Any], module: dict[str, Any], name: str, *args: object, **kwargs: object
 ) -> object:
-    """What ``import`` binds: relative imports are relative to the module."""
+    """The objects that ``import`` binds: relative imports are relative to the module."""
     return exchanged(python(name, *((module, *args[1:]) if args else ()), **kwargs))
 
 

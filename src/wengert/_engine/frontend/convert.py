@@ -1,10 +1,10 @@
 """Conversion of a function, a method or another callable.
 
-    convert    the callable to run in place of the user's
+    convert    the callable to run instead of the user's
 
 In a trace, a function with loops, branches or calls is rewritten.  Otherwise its own code runs,
 with globals in which numpy, scipy and math are exchanged; if it calls functions that these do not
-reach (arguments, attributes, variables of the function around it), its calls are rewritten.
+reach (arguments, attributes, variables of the enclosing function), its calls are rewritten.
 Functions of libraries, and functions that need none of this, are returned as they are.
 """
 
@@ -30,7 +30,7 @@ from .overlay import Overlay, overlay
 from .rewritten import is_rewritten, named_like, rewritten, why_not
 from .running.state import UNBOUND, content
 
-_SEARCHED = 64  # elements of a container that are looked at
+_SEARCHED = 64  # elements of a container that are examined
 # Functions of Python that take traced values in rewritten code.
 _BUILTINS = frozenset(
     ("bool", "enumerate", "float", "int", "max", "min", "range", "reversed", "zip")
@@ -38,7 +38,7 @@ _BUILTINS = frozenset(
 
 
 def convert(fun: object) -> Any:
-    """The callable to run in place of `fun` inside of a transformation.
+    """The callable to run instead of `fun` inside a transformation.
 
     Functions of libraries, and callables of unknown classes, are returned as they are.
     """
@@ -110,7 +110,7 @@ def _refers(fun: FunctionType, known: Needs) -> bool:
 
 
 def _calls_objects(fun: FunctionType, known: Needs) -> bool:
-    """Whether it uses global objects that are functions, or that have or hold functions."""
+    """Whether it uses global objects that are functions or contain functions."""
     table = fun.__globals__
     if any(_holds_functions(table.get(name)) for name in known.names):
         return True
@@ -119,7 +119,7 @@ def _calls_objects(fun: FunctionType, known: Needs) -> bool:
 
 
 def _holds_functions(x: object, depth: int = 3) -> bool:
-    """Whether an object other than a function may be called, or holds something that may be."""
+    """Whether an object other than a function may be called, or contains something callable."""
     if isinstance(x, dict | list | tuple | set | frozenset):
         inside = islice(x.values() if isinstance(x, dict) else x, _SEARCHED)
         return depth > 0 and any(callable(v) or _holds_functions(v, depth - 1) for v in inside)

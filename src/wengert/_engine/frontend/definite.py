@@ -3,7 +3,7 @@
 A name that only one of two branches binds, or that only the body of a loop binds, has a value after
 it for some inputs and none for others.
 
-    possibly_unbound    the names of a function for which a loop or branch leaves this open
+    possibly_unbound    the names of a function that a loop or branch may leave unbound
 """
 
 from __future__ import annotations

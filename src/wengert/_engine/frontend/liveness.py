@@ -21,8 +21,8 @@ _EXITS = (ast.Return, ast.Raise)
 class Liveness(NamedTuple):
     """Names that may be read.
 
-    after : of each statement, those read after it.
-    head : of each loop, those read from the start of a trip on.
+    after : the names read after each statement.
+    head : the names read from the start of an iteration of each loop.
     """
 
     after: dict[ast.stmt, Live]
@@ -68,7 +68,7 @@ def _statement(node: ast.stmt, after: Live, always: Live, found: Liveness) -> Li
     if isinstance(node, ast.While):
         end = _block(node.orelse, after | _stops(node), always, found)
         around = end | loaded_in(node.test)
-        for _ in range(2):  # the second time with what the body reads at its start
+        for _ in range(2):  # the second time with the names that the body reads at its start
             around |= _block(node.body, around, always, found)
         found.head[node] = around
         return around
@@ -91,7 +91,7 @@ def _stops(node: ast.stmt) -> Live:
 
 
 def _compound(node: ast.stmt, after: Live, always: Live, found: Liveness) -> Live:
-    """A statement of which any part may run, or end early: nothing is known to be assigned."""
+    """A statement that may run in part: nothing is known to be assigned."""
     live = after | loaded_in(node)
     for _, value in ast.iter_fields(node):
         for inner in value if isinstance(value, list) else ():

@@ -1,11 +1,11 @@
-"""Namespaces: what user functions find under the names numpy, scipy and math.
+"""Namespaces: the replacements of numpy, scipy and math in user functions.
 
 A module is exchanged for one with the same names, whose functions take tensors too.  Names that are
 not defined here are those of the module itself.
 
-    exchanged     the object in place of a module, or of a function or class of one
-    isinstance_   in place of `isinstance`
-    new_array     in place of ``numpy.ndarray(...)``
+    exchanged     the replacement of a module, or of a function or class of one
+    isinstance_   the replacement of `isinstance`
+    new_array     the replacement of ``numpy.ndarray(...)``
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _CREATION = (
 
 
 class Namespace(ModuleType):
-    """A module in place of another one.
+    """A replacement of a module.
 
     Parameters
     ----------
     real : module
         The user's module, which has the names that are not defined here.
     ours : module or None
-        The module whose names come first.
+        The module whose names have priority.
     """
 
     def __init__(self, real: ModuleType, ours: ModuleType | None) -> None:
@@ -68,7 +68,7 @@ class Namespace(ModuleType):
 
 
 def _defined(real: ModuleType, ours: ModuleType | None, name: str) -> Any:
-    """The value of a name of an exchanged module."""
+    """The value of a name of a replaced module."""
     if real.__name__ in ("numpy", "wengert.numpy"):
         if name in _CREATION:
             return _creation(name)
@@ -97,7 +97,7 @@ _ROOTS = ("numpy", "scipy", "math", "wengert.numpy")
 
 
 def exchanged(x: Any) -> Any:
-    """The object to use in place of one that a user function refers to; `x` itself for most."""
+    """The object to use instead of one that a user function refers to; `x` itself for most."""
     cls = type(x)
     if cls is ModuleType or isinstance(x, ModuleType):
         name = x.__name__
@@ -111,7 +111,7 @@ def exchanged(x: Any) -> Any:
 
 
 def _function(x: object) -> Any:
-    """What replaces a function or class that was imported from an exchanged module."""
+    """The replacement of a function or class imported from a replaced module."""
     module = getattr(x, "__module__", None)
     name = getattr(x, "__name__", None)
     if type(module) is not str or type(name) is not str:
@@ -132,7 +132,7 @@ def _function(x: object) -> Any:
 
 
 def needs_exchange(x: object) -> bool:
-    """Whether a function that refers to an object has to find another one."""
+    """Whether a function that refers to an object needs a replacement of it."""
     return exchanged(x) is not x
 
 
@@ -158,7 +158,7 @@ class _Indexed:
 
 
 def _made(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """An array that a function of NumPy makes, as a tensor of a known value."""
+    """An array made by a function of NumPy, as a tensor with a known value."""
     return _buffer(function(*args, **kwargs))
 
 
@@ -177,7 +177,7 @@ def new_array(*args: Any, **kwargs: Any) -> Any:
 
 
 def isinstance_(x: object, classes: Any) -> bool:
-    """``isinstance``, for which a tensor is what its value would be in NumPy."""
+    """``isinstance``, where a tensor counts as the type of its value in NumPy."""
     if isinstance(x, classes):
         return True
     if not isinstance(x, Handle):

@@ -1,10 +1,10 @@
-"""Needs: which functions have to be converted, found in their compiled code.
+"""Needs: which functions must be converted, determined from their compiled code.
 
 Most functions that use numpy only need no conversion: arrays and functions of tensors find each
 other by NumPy's protocols.  A function is converted if it makes arrays that it may fill, uses
 `math` or `scipy`, or calls functions that may do so; and it is rewritten if it branches.
 
-    Needs     of a code object
+    Needs     the needs of one code object
     needs     the needs of a code object; cached
 """
 
@@ -25,10 +25,10 @@ _METHODS = frozenset(
 
 
 class Needs(NamedTuple):
-    """What a function does that may need conversion.
+    """The uses of a function that may need conversion.
 
     names, free : the globals and free variables that it reads.
-    members : the globals of which it reads attributes.
+    members : the globals whose attributes it reads.
     branches : whether it has loops, branches or conditional expressions.
     calls : whether it may call a function that is an argument, a variable or an attribute.
     writes_globals : whether it assigns global variables.
@@ -69,7 +69,7 @@ class _CodeSearch:
         self.branches = self.calls = self.writes = False
 
     def search(self, code: CodeType) -> None:
-        before, module = "", None  # the global of which an attribute is read
+        before, module = "", None  # the global whose attribute is read
         for instruction in dis.get_instructions(code):
             word = instruction.opname
             if word in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -88,7 +88,7 @@ class _CodeSearch:
                 if word.startswith("LOAD_DEREF"):
                     self.free.add(instruction.argval)
                 self.calls = self.calls or before == "PUSH_NULL"
-            elif word == "PUSH_NULL":  # before what is called; from Python 3.13 on after it
+            elif word == "PUSH_NULL":  # before the callee; since Python 3.13 after it
                 self.calls = self.calls or not before.startswith(("LOAD_GLOBAL", "LOAD_ATTR"))
             elif word == "IMPORT_NAME":
                 self.calls = True

@@ -1,4 +1,4 @@
-"""Overlay: the globals of a function, with modules exchanged for namespaces of tensors.
+"""Overlay: the globals of a function, with modules replaced by namespaces of tensors.
 
     Overlay    a view of a module's globals
     overlay    the view of a dictionary of globals
@@ -30,7 +30,7 @@ class Overlay(dict[str, Any]):
     real : dict
         The globals of the module.
     converts : bool
-        Whether functions are converted where they are looked up, rather than where they are called.
+        Whether functions are converted when they are looked up, instead of when they are called.
     """
 
     __slots__ = ("converts", "fixed", "real")

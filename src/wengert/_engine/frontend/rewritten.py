@@ -1,7 +1,7 @@
 """Rewritten functions: a function whose loops and branches become nodes of a graph.
 
-rewritten    the function; None if its source is not available, or it has to stay as it is
-why_not      why it has to
+rewritten    the function; None if its source is not available, or it cannot be rewritten
+why_not      the reason
 named_like   a function with the attributes of another one
 """
 

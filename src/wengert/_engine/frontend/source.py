@@ -3,7 +3,7 @@
 The file is compiled again, and a function is found only if its code is the one that runs: a file
 that was edited after it was imported is not used.
 
-    FunctionSource       the syntax tree of a function, and what is needed to compile it again
+    FunctionSource       the syntax tree of a function, and the data needed to compile it again
     definition_of    the definition of a code object; cached
 """
 
@@ -109,7 +109,7 @@ def _first_line(node: Function) -> int:
 
 
 def _codes(file: _File, name: str, flags: int) -> dict[CodeType, CodeType]:
-    """The code objects of functions that the source gives today."""
+    """The code objects of functions in the current source."""
     found = file.codes.get(flags)
     if found is None:
         found = file.codes[flags] = {}

@@ -1,6 +1,6 @@
-"""Stores: the parameters of which a function assigns elements.
+"""Stores: the parameters whose elements a function assigns.
 
-They are found in the source.  A plain array that is passed for one has to become a tensor.
+They are found in the source.  A plain array passed for one of them must become a tensor.
 
 written_parameters    their names, for a function of the user
 """

@@ -2,12 +2,12 @@
 
     conversion     conversion of a tensor to a plain array, by NumPy, SciPy or another library
     of_library     the replacement of a function of NumPy or SciPy
-    refuse_as_key  use of a number as the key of a dict or set
+    refuse_as_key  raises if a number is used as the key of a dict or set
     is_number      whether a key is a constant number
     setting        a number that determines shapes or branches: static_argnames
 
 The library function that converts the tensor is found in the call stack between the user's line and
-this module, so that the message can name our function of the same name.
+this module, so that the message can name wengert's function of the same name.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _of_numpy(name: str) -> str:
 
 
 def _of_scipy(path: tuple[str, ...], name: str) -> str:
-    """The advice to call our function of the same name, if there is one."""
+    """The advice to call wengert's function of the same name, if there is one."""
     parts = [p for p in path if not p.startswith("_")]
     if not parts:  # a decorator of scipy.linalg
         parts = ["linalg"]

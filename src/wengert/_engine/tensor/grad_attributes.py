@@ -2,7 +2,7 @@
 
 The gradient belongs to the handle: `backward` runs from one value to all leaves that require a
 gradient, and adds to the `.grad` of the handles that own them.  A second `backward` adds again;
-`zero_grad` starts over.  A leaf that is written to in place keeps the gradient with respect to its
+`zero_grad` starts over.  A leaf that is written in place keeps the gradient with respect to its
 original value.
 """
 
@@ -52,7 +52,7 @@ class GradFn:
 
     def name(self) -> str:
         """``MultiplyBackward`` and the like."""
-        op = self.node.op  # an operation of a user may define the name
+        op = self.node.op  # a user's operation may define the name
         words = "".join(w.capitalize() for w in op.name.split("_"))
         return getattr(op, "backward_name", None) or words + "Backward"
 

@@ -305,7 +305,7 @@ class Methods:
         return shapes.transpose(self, axes=tuple(order) if order else None)
 
     def ravel(self, order: str = "C") -> Tensor:
-        """One axis; a view where NumPy gives one."""
+        """One axis; a view if NumPy returns one."""
         return FUNCTIONS[np.ravel](self, order)
 
     def flatten(self, order: str = "C") -> Tensor:
@@ -370,7 +370,7 @@ class Methods:
 
     @property
     def device(self) -> str:
-        """Where the values are: "cpu"."""
+        """The device of the values: "cpu"."""
         return "cpu"
 
     def to_device(self, device: str, /, *, stream: int | None = None) -> Tensor:

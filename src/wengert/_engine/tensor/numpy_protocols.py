@@ -123,7 +123,7 @@ class Protocols:
                 return _call_with(ufunc, args, kwargs)
             ours = UFUNCS.get(ufunc)
             return operation_of(ufunc)(*args) if ours is None else ours(*args)
-        if method == "outer":  # operands of the other methods are indices, or converted there
+        if method == "outer":  # operands of the other methods are indices, or are converted there
             args = operands(args)
         out = kwargs.pop("out", None)
         result = METHODS[method](ufunc, *args, **kwargs)

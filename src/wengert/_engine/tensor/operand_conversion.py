@@ -69,7 +69,7 @@ SEQUENCES = frozenset(
 def without_lists(function: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, Any]:
     """The arguments of a function of NumPy, with lists of tensors converted to tensors."""
     name = getattr(function, "__name__", None)
-    if name == "block":  # its nested lists give positions
+    if name == "block":  # its nested lists determine positions
         return args, kwargs
     made = _of_items if name in SEQUENCES else joining.stacked
     if any(isinstance(a, list | tuple) for a in args):

@@ -189,7 +189,7 @@ class OperatorMethods:
         def __invert__(self) -> Tensor: ...
 
     def __hash__(self) -> int:
-        """By identity, as in PyTorch; of a constant that a transformed function made, by value.
+        """By identity, as in PyTorch; for a constant made by a transformed function, by value.
 
         A number that depends on an argument is an error.
         """

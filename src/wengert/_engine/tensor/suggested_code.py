@@ -3,7 +3,7 @@
 NumPy converts lists, and values written into a plain array, before it dispatches
 (docs/design/0016-plain-numpy-lists.md).  The error message then shows the code to write: the
 expression that is being evaluated is read from the user's source by its position, and rewritten
-with `np.stack`, with our function of the same name, or with the array converted to a tensor.
+with `np.stack`, with wengert's function of the same name, or with the array converted to a tensor.
 
     written_instead    the suggestion, or '' without source or for other expressions
 """
@@ -53,7 +53,7 @@ def written_instead() -> str:
         return ""
     try:
         found = _Expression(text, frame).remedy()
-    except (SyntaxError, ValueError, RecursionError):  # a part of a statement, unusual characters
+    except (SyntaxError, ValueError, RecursionError):  # a fragment, or unusual characters
         return ""
     return found if len(found) <= 4 * _LENGTH else ""
 
@@ -75,7 +75,7 @@ def _source(frame: FrameType) -> str:
 
 
 class _Expression:
-    """An expression of the user, and the frame in which it is evaluated.
+    """A user's expression, and the frame in which it is evaluated.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def _module_of(function: Any, name: str) -> Any:
 
 
 def _resolved(name: str) -> Any:
-    """Our namespace of a given name."""
+    """The wengert namespace with a given name."""
     space = NAMESPACE[0] if NAMESPACE else None
     for part in name.split(".")[2:]:
         space = getattr(space, part, None)

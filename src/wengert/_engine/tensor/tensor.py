@@ -1,4 +1,4 @@
-"""The class Tensor: a reference to a node, made of the mixins in this folder.
+"""The class Tensor: a reference to a node, composed of the mixins in this folder.
 
 This file defines construction (`Tensor(data)`, `tensor`), conversion (`numpy`, `item`, `__array__`,
 `float`), printing, copying and pickling.  A conversion that would lose a derivative silently raises
@@ -137,7 +137,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
     ) -> Any:  # fmt: skip
         """The values for another library, read-only or as a copy.
 
-        Versions of DLPack before 1.0 cannot say that memory is read-only; for them the values are
+        DLPack before 1.0 cannot mark memory as read-only; for it the values are
         copied, unless ``copy=False`` asserts that they will not be modified.
         """
         value = self.__array__()

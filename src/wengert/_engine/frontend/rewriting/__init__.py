@@ -1,4 +1,4 @@
-"""Rewritings of the syntax tree of a function, in this order.
+"""Transformations of the syntax tree of a function, in this order.
 
 exits.py         break, continue and early return, as flags
 appends.py       lists that loops fill

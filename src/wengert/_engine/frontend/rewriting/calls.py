@@ -1,8 +1,8 @@
-"""Calls of a function whose loops and branches stay as they are.
+"""Calls in a function whose loops and branches are not rewritten.
 
 f(x)          callee(f)(x)
 
-Calls    the rewriting, also of the functions defined inside
+Calls    the transformation, also of nested functions
 """
 
 from __future__ import annotations

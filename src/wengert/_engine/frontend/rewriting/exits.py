@@ -26,7 +26,7 @@ A loop or branch that becomes a function (loops.py, branches.py) cannot be left 
                                     return result
 
     without_exits    the body of a function, rewritten
-    Unsupported      a function that has to stay as it is
+    Unsupported      a function that cannot be rewritten
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RESULT, RETURNED = "__wg_result__", "__wg_returned__"
 
 
 class Unsupported(Exception):
-    """A construct because of which a function is not rewritten."""
+    """A construct that prevents rewriting of a function."""
 
 
 class _FlaggedBlock(NamedTuple):
@@ -57,14 +57,14 @@ class _FlaggedBlock(NamedTuple):
 
 
 class _LoopFlags(NamedTuple):
-    """The flags of the loop around a statement."""
+    """The flags of the loop that contains a statement."""
 
     stop: str
     skip: str
 
 
 def without_exits(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The body of a function in which ``return`` is the last statement, and no loop is left.
+    """The body of a function with ``return`` as the last statement, and no exits from loops.
 
     Loops get an attribute `stops`: the flags that end them.
 
@@ -110,7 +110,7 @@ class _Rewriter:
         return False
 
     def block(self, body: Sequence[ast.stmt], loop: _LoopFlags | None) -> _FlaggedBlock:
-        """Statements, of which those after a possible exit are guarded by its flags."""
+        """Statements; those after a possible exit are guarded by its flags."""
         made: list[ast.stmt] = []
         for k, statement in enumerate(body):
             rest = body[k + 1 :]
@@ -233,7 +233,7 @@ class _Rewriter:
 
 
 def _exits_of(node: ast.AST) -> bool:
-    """Whether a statement may leave what is around it."""
+    """Whether a statement may leave the enclosing block."""
     if isinstance(node, ast.Return | ast.Break | ast.Continue):
         return True
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):

@@ -109,7 +109,7 @@ class Expressions(Calls):
         return at(node, call("bound", node, text(node.id)))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Leave a definition as it is, apart from its decorators and defaults."""
+        """Do not rewrite a definition, except its decorators and defaults."""
         return self._outside(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:

@@ -48,7 +48,7 @@ def rewritten_code(definition: FunctionSource, code: CodeType, whole: bool = Tru
     made = _definition(node, private, whole)
     made.decorator_list, made.returns = [], None
     made.args.defaults, made.args.kw_defaults = [], [None] * len(made.args.kwonlyargs)
-    made.name = _FUNCTION  # its own name may be that of a global variable
+    made.name = _FUNCTION  # its name may be that of a global variable
     module = _module(made, code, private)
     ast.fix_missing_locations(module)
     compiled = compile(module, code.co_filename, "exec", flags=definition.flags, dont_inherit=True)
@@ -161,7 +161,7 @@ def _found(whole: CodeType) -> CodeType:
 
 
 def _renamed(code: CodeType, name: str, qualified: str) -> CodeType:
-    """The code with the user's names; the functions made of blocks have that of the function."""
+    """The code with the user's names; functions made from blocks have that of the function."""
     constants = []
     for c in code.co_consts:
         if isinstance(c, CodeType):

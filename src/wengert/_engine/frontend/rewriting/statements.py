@@ -17,8 +17,8 @@
 
     assert c, message        assert_(c, lambda: message)
 
-The blocks share the variables of the function, by ``nonlocal``, so that a loop that is run by
-Python does what it did before.
+The blocks share the variables of the function, by ``nonlocal``, so that a loop run by
+Python behaves as before.
 
     Statements    the rewriting
     mangled       the name of a private variable of a class
@@ -58,7 +58,7 @@ class Statements:
     unbound : frozenset of str
         Names that may have no value where they are read.
     private : str, optional
-        The class around the function, which is a part of the names ``__name``.
+        The enclosing class, for the mangling of names like ``__name``.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ def _stored(node: ast.For | ast.While) -> set[str]:
 
 
 def _refusal(node: ast.AST) -> str | None:
-    """Why a block cannot be traced apart from its function; None if it can."""
+    """Why a block cannot be traced separately from its function; None if it can."""
     for inner in function_scope([node]):
         if isinstance(inner, ast.Try):
             return "it has a try statement"

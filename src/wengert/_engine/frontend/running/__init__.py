@@ -1,4 +1,4 @@
-"""What rewritten code calls; each function decides by the values that it gets.
+"""The functions called by rewritten code; each decides by the values of its arguments.
 
 loops.py       for, while
 loop_tracer.py a loop as a node of the graph
@@ -9,7 +9,7 @@ calls.py       calls, stores, assertions
 appends.py     what trips append to lists
 builtin_loops.py   sum, any, all, min and max of traced arrays, as loops
 iterables.py   range, zip, enumerate, reversed: items by number
-blocks.py      a part of a function traced apart from it
+blocks.py      a part of a function traced separately
 state.py       the variables that such a part shares with its function
 values.py      which parts of values become results of nodes
 reach.py       whether a part uses traced values

@@ -1,9 +1,9 @@
-"""Blocks: a part of a function traced apart from it, as the body of a loop or a branch.
+"""Blocks: a part of a function traced separately, as the body of a loop or a branch.
 
 The block runs once, on placeholders.  Arrays that it modifies and that were made before it are
 found by running it.
 
-    TracedBlock       what a block gave: the values of variables, and of the arrays that it modified
+    TracedBlock       the results of a block: values of variables, and of modified arrays
     traced      trace a block
     arrays_of   handles that own the memory of values
 """
@@ -24,9 +24,9 @@ from .state import NotTraceable, SharedVariables, Speculation
 
 
 class TracedBlock(NamedTuple):
-    """What a block gave.
+    """The results of a block.
 
-    result : what it returned.
+    result : its return value.
     values : of its variables, at its end.
     arrays : the modified arrays, with the node of their value at its end.
     since : the serial number at which it began.
@@ -66,7 +66,7 @@ def traced(
     Raises
     ------
     NotTraceable
-        It cannot be traced apart from its function; the cause is the original error.
+        It cannot be traced separately from its function; the cause is the original error.
     """
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True

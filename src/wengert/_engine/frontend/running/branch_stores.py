@@ -3,10 +3,10 @@
     if c:                            v, i = cond(c, (new value, i), (0, 0))
         A[i] = v           ->        A[i] = where(c, v, A[i])
 
-The whole array would otherwise be a result of the conditional, and be copied.
+Otherwise the whole array would be a result of the conditional, and be copied.
 
     stores_of    the stores by which a branch modified an array, if there are few
-    results      the results of a branch that stand for stores
+    results      the results of a branch that represent stores
     applied      an array after the stores
 """
 
@@ -31,10 +31,10 @@ _MOST_STORES = 4
 class BranchStore(NamedTuple):
     """A store to elements of an array.
 
-    branch : the number of the branch that has it.
+    branch : the number of its branch.
     template : the index without its operands.
     operands : integers of the index.
-    value : what is stored, with the dtype of the array.
+    value : the stored value, with the dtype of the array.
     """
 
     branch: int
@@ -44,7 +44,7 @@ class BranchStore(NamedTuple):
 
 
 def stores_of(branch: int, after: Node, before: Node) -> list[BranchStore] | None:
-    """The stores that lead from an array to its value after a branch; None if it is no such."""
+    """The stores that turn an array into its value after a branch; None if not possible."""
     found: list[BranchStore] = []
     setitem, node = lookup("setitem"), after
     while node is not before:
@@ -62,7 +62,7 @@ def stores_of(branch: int, after: Node, before: Node) -> list[BranchStore] | Non
 
 
 def results(stores: Sequence[BranchStore], branch: int) -> list[Any]:
-    """For each store its value and index; zeros in the branch that does not have it."""
+    """The value and index of each store; zeros in the branch without it."""
     found: list[Any] = []
     for store in stores:
         spec = store.value.node.spec

@@ -77,7 +77,7 @@ def _nothing() -> None:
 def _conditional(
     test: Any, then: Thunk, other: Thunk, variables: SharedVariables, live: Sequence[str]
 ) -> Any:
-    """Trace both branches, and give variables and arrays the values of the one that is taken."""
+    """Trace both branches, and give variables and arrays the values of the selected one."""
     blocks = [traced(run, variables, may_raise=True) for run in (other, then)]
     if any(b.error is not None for b in blocks):
         _one_raises(test, blocks, (other, then))
@@ -123,7 +123,7 @@ def _conditional(
 
 
 def _stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:
-    """The stores by which the branches modified an array; None if they did so in another way."""
+    """The stores by which the branches modified an array; None if they did so otherwise."""
     found: list[BranchStore] = []
     for k, block in enumerate(blocks):
         more = stores_of(k, block.arrays.get(array, array.node), array.node)
@@ -134,7 +134,7 @@ def _stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] |
 
 
 def _one_raises(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk]) -> None:
-    """Raise if a branch is taken that raises, and go on with the other one."""
+    """Raise if the branch that raises is taken, and continue with the other one."""
     other, then = blocks
     if other.error is not None and then.error is not None:
         RuntimeChecks.add(test, then.error)

@@ -1,8 +1,8 @@
 """Calls and stores of rewritten functions.
 
-callee     the function to call in place of another one
+callee     the function to call instead of another one
 consumed   a call of a function that is given a generator expression
-stored     the object of which an element or attribute is about to be assigned
+stored     the object whose element or attribute is about to be assigned
 assert_    an assertion
 """
 
@@ -45,7 +45,7 @@ _PLAIN = frozenset(
         *(tuple, type, object, functools.partial),
     )
 )
-# Methods of plain arrays that are given tensors.
+# Methods of plain arrays that get tensors as arguments.
 _OF_ARRAYS = frozenset(("clip", "dot", "searchsorted", "take"))
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
 _PURE = frozenset(
@@ -57,7 +57,7 @@ _PURE = frozenset(
 
 
 def callee(f: Any) -> Any:
-    """The function to call in place of `f`."""
+    """The function to call instead of `f`."""
     cls = type(f)
     if cls is FunctionType or cls is MethodType or cls is functools.partial:
         return _of_user(f)
@@ -134,7 +134,7 @@ def _of_user(f: Any) -> Any:
 
 
 def _check_writes(f: FunctionType) -> None:
-    """Refuse a function that assigns variables outside of the blocks that are traced."""
+    """Reject a function that assigns variables outside of the traced blocks."""
     names, assigns_globals = _assigned_outside(f.__code__)
     if assigns_globals:
         Speculation.refuse(f"it calls {f.__qualname__}, which assigns a global variable")
@@ -175,7 +175,7 @@ def _check_method(f: Any) -> None:
 
 
 def stored(x: object) -> Any:
-    """The object of which an element or an attribute is about to be assigned."""
+    """The object whose element or attribute is about to be assigned."""
     if not isinstance(x, Handle) and not Speculation.is_new(x):
         Speculation.refuse(f"it assigns to a part of a {type(x).__name__}")
     return x

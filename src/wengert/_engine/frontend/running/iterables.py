@@ -1,4 +1,4 @@
-"""Iterables: what a loop runs over, with items by number.
+"""Iterables: the objects that a loop runs over, with items by number.
 
 Items           items by number, also by a number that is not known
 has_traced_items   whether items are traced
@@ -31,7 +31,7 @@ class Items(NamedTuple):
 
     length : int, Dim or Tensor
     start, step : int, Dim or Tensor
-        Of the counter that is given to `item`.
+        Of the counter that is passed to `item`.
     item : callable
         The item for a value of the counter.
     """
@@ -85,7 +85,7 @@ def unroll(iterable: Iterable[T]) -> Iterable[T]:
     Notes
     -----
     Each trip is traced, so the time to compile grows with their number. Use it where trips differ
-    in ways that a loop of the graph cannot have, as the shapes of layers.
+    in ways that a loop of the graph does not support, like the shapes of layers.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class UnrolledRange:
 
 
 class _Combined:
-    """An iterable made of others: zip, enumerate, reversed."""
+    """An iterable composed of others: zip, enumerate, reversed."""
 
     def __init__(self, items: Items, python: Callable[[], Any], *parts: Any) -> None:
         self.items, self._python = items, python

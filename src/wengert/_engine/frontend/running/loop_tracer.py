@@ -1,11 +1,11 @@
 """Loop tracer: a loop of a user function as a node of the graph.
 
-The body is traced once, on placeholders of the counter, of the variables that a trip reads before
+The body is traced once, on placeholders of the counter, of variables that an iteration reads before
 it assigns them, and of the arrays that it modifies.  It is traced again if it modifies arrays that
 were not among these, or if a variable changes its dtype.
 
     LoopTracer    traces a loop, makes its node, and sets the variables to the values after it
-    LoopFacts     what the rewriting says of a loop
+    LoopFacts     the facts about a loop from rewriting
     stopped       whether a flag is set that ends the loop
     is_unknown    whether a value is traced
 """
@@ -45,7 +45,7 @@ _ROUNDS = 12  # the body is traced at most that often
 
 
 class LoopFacts(NamedTuple):
-    """What the rewriting says of a loop.
+    """The facts about a loop from rewriting.
 
     assigned : the variables that the body assigns.
     carried : of these, those that a trip may read before it assigns them.
@@ -133,7 +133,7 @@ class LoopTracer:
     # ---- one attempt ---------------------------------------------------------------------------
 
     def _attempt(self) -> Any:
-        """Trace the body once; None if it has to be traced again."""
+        """Trace the body once; None if it must be traced again."""
         since = next_serial()
         self._counter = placeholder(_COUNTER)
         self._counter.note(interval=self._interval())
@@ -242,7 +242,7 @@ class LoopTracer:
         return right
 
     def _after(self, block: TracedBlock, name: str) -> Parts:
-        """The value of a variable at the end of a trip."""
+        """The value of a variable at the end of an iteration."""
         value = block.values[name]
         start = self._parts[name]
         is_maybe = start.structure is not None and type(start.value(start.numbers)) is Maybe

@@ -27,7 +27,7 @@ from .state import NotTraceable, SharedVariables
 
 TRIPS_UNROLLED = 8
 _STATEMENTS_UNROLLED = 64  # trips times statements
-_TRIPS_IN_PYTHON = 10_000  # of a loop that cannot become a node, and is unrolled
+_TRIPS_IN_PYTHON = 10_000  # iterations of a loop that cannot become a node, and is unrolled
 
 
 def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
@@ -141,12 +141,12 @@ def _by_python(
 
 
 def _with_cells(fun: Callable[[], None], body: Any) -> Any:
-    """A function with the variables of another one beside its own."""
+    """A function with the variables of another one in addition to its own."""
     return _Shared(fun, body)
 
 
 class _Shared:
-    """A callable that says which variables it shares."""
+    """A callable with the names of the variables that it shares."""
 
     def __init__(self, fun: Callable[[], None], body: FunctionType) -> None:
         self._fun = fun

@@ -18,7 +18,7 @@ from wengert._engine.core.handle import Handle, is_traced
 
 from .state import UNBOUND, content
 
-_OBJECTS_SEARCHED = 10_000  # objects that are looked at; with more the answer is yes
+_OBJECTS_SEARCHED = 10_000  # examined objects; with more the result is True
 _PLAIN: tuple[type, ...] = (
     str, bytes, int, float, complex, np.generic, np.ndarray, type, ModuleType, range, slice,
     BuiltinFunctionType, np.ufunc, np.dtype, type(None), type(Ellipsis),
@@ -26,7 +26,7 @@ _PLAIN: tuple[type, ...] = (
 
 
 def reaches_traced(block: Callable[..., Any]) -> bool:
-    """Whether the variables of a block hold traced values, or objects that may."""
+    """Whether the variables of a block contain traced values, or objects that may."""
     waiting: list[Any] = [block]
     seen: set[int] = set()
     while waiting:

@@ -1,9 +1,9 @@
 """State: the variables of a function that a block shares with it.
 
-UNBOUND         the value of a variable that has none
+UNBOUND         the value of an unbound variable
 SharedVariables       the variables of blocks, by name
-Speculation     whether a block is being traced that may have to run in Python after all
-NotTraceable    why it has to
+Speculation     whether a traced block may have to run in Python after all
+NotTraceable    the reason
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNBOUND = _Unbound()
 
 
 class NotTraceable(Exception):
-    """Why a block cannot be traced apart from the function around it.
+    """Why a block cannot be traced separately from the enclosing function.
 
     peeling : bool
         Whether it may be traceable after its first trip.
@@ -42,7 +42,7 @@ class SharedVariables:
     ----------
     blocks : callables
     names : iterable of str
-        The variables to look at; those of the blocks if None.
+        The variables to examine; those of the blocks if None.
     """
 
     def __init__(

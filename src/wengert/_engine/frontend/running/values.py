@@ -1,11 +1,11 @@
-"""Values of variables: which parts become carries and results of nodes, and how they are joined.
+"""Values of variables: the parts that become carries and results of nodes, and how they are joined.
 
 Parts         a value as the leaves that are arrays and numbers, and the rest
 joined        the spec that two values of a variable have in common
 cast          a value with a given spec
 weakened      a number that combines with arrays as a number of Python
 is_truth      the truth of a value, as a boolean
-Maybe         a value of a variable that may have none
+Maybe         the value of a variable that may be unbound
 bound         the value of such a variable, when it is read
 """
 
@@ -80,7 +80,7 @@ class Parts(NamedTuple):
         return pytree.unflatten(self.structure, leaves)
 
     def check_like(self, other: Parts, name: str) -> None:
-        """Refuse a value with other containers, or other parts that are no numbers.
+        """Reject a value with other containers, or other parts that are not numbers.
 
         Raises
         ------
@@ -119,7 +119,7 @@ def spec_of(x: object) -> Spec | None:
 
 
 def joined(a: Spec, b: Spec, name: str) -> Spec:
-    """The spec of a variable that has a value of one spec, or one of the other.
+    """The spec of a variable whose value has one of two specs.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def is_truth(x: Any) -> Any:
 
 
 def start_of(spec: Spec) -> Any:
-    """A value of a spec, for a variable that has none yet."""
+    """A value with a spec, for an unbound variable."""
     zero = np.zeros((), spec.dtype)[()]
     if not spec.shape:
         return zero.item() if spec.weak else zero
@@ -189,7 +189,7 @@ def start_of(spec: Spec) -> Any:
 
 
 class Maybe(NamedTuple):
-    """A value of a variable that has one only if `defined`."""
+    """The value of a variable that is bound only if `defined`."""
 
     value: Any
     defined: Any
@@ -207,7 +207,7 @@ def maybe(x: object, like: Any) -> Maybe:
 
 
 def bound(x: object, name: str) -> Any:
-    """The value of a variable that may have none.
+    """The value of a variable that may be unbound.
 
     Raises
     ------
