@@ -1,4 +1,4 @@
-"""Kinds of operations: the common parts of all elementwise functions, all reductions, ....
+"""Kinds of operations: what all elementwise functions, all reductions, ... have in common.
 
 elementwise.py           one element of the result from one element of each operand
 reduction.py             some axes combined into one number each
