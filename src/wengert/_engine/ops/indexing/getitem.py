@@ -69,8 +69,11 @@ class GetItem(LinearMap):
         return super().__call__(*args, **params)
 
     def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
-        if not any(map(shape_of, args[1:])):  # index arrays give a copy in NumPy
-            super()._link(out, args, params)
+        if any(map(shape_of, args[1:])):  # index arrays give a copy in NumPy
+            return
+        if not shape_of(out) and not _has_ellipsis(params["index"]):  # and integers a number
+            return
+        super()._link(out, args, params)
 
     def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
         """Add the cotangent at the index."""
@@ -83,6 +86,10 @@ class GetItem(LinearMap):
         """The tangent at the index, copied because the array may be written to."""
         index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
         return np.array(dots[0][index])[()]
+
+
+def _has_ellipsis(template: Any) -> bool:
+    return template is Ellipsis or (type(template) is tuple and Ellipsis in template)
 
 
 def _getitem_oracle(x: Any, *operands: Any, index: Any) -> Any:

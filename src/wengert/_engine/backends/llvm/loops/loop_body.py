@@ -198,9 +198,9 @@ class LoopBody(FunctionCodegen):
 
     def _run_straight(self, body: Section, stages: list[Any], needed: set[Expr]) -> None:
         stored = needed & self._stored
-        made = StraightlineCode(
-            self.language, stages, self._choices, self._parts, stored, self._last
-        )
+        # Without a choice, what is read from memory is read where it stands, behind its store.
+        choices = {x: found for x, found in self._choices.items() if x in stages}
+        made = StraightlineCode(self.language, stages, choices, self._parts, stored, self._last)
         self.language.home = self._head
         name = self.context.nest_name(made.function.text())
         self.context.needs_runtime |= made.needs_runtime
