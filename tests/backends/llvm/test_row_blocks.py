@@ -102,13 +102,43 @@ def test_gradients_of_products():
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(8, 64), (9, 70), (67, 300), (130, 1000)], ids=str)
+def test_several_sums_along_rows(shape):
+    a, b, x = drawn(shape), drawn(shape), drawn(shape[1])
+
+    def f(a, b, x):
+        along = np.arange(shape[0])[:, None] * a  # the row itself is a factor
+        return a @ x, np.sum(a * b, axis=1), np.sum(along, axis=1), np.sum(a[::-1] * b, axis=1)
+
+    for named in (False, True):
+        of = (wg.spec(("m", "n")), wg.spec(("m", "n")), wg.spec("n")) if named else (a, b, x)
+        if named:
+            g = lambda a, b, x: (a @ x, np.sum(a * b, axis=1), np.sum(a[::-1] * b, axis=1))  # noqa: E731
+        else:
+            g = f
+        found = wg.computation(wg.trace(g)(*of), backend="llvm")(a, b, x)
+        for one, expected in zip(found, g(a, b, x), strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_are_as_accurate_as_blas(dtype):
+    a, x = RNG.random((50, 4000)).astype(dtype), RNG.random(4000).astype(dtype)
+    exact = (a.astype("longdouble") @ x.astype("longdouble")).astype("longdouble")
+    found, blas = (np.max(np.abs(y - exact) / exact) for y in (wg.jit(np.matmul)(a, x), a @ x))
+    assert found <= max(blas, np.finfo(dtype).eps)
+
+
 # ---- decisions ---------------------------------------------------------------------------------
 
 
 def test_what_is_blocked():
     a, x, y = drawn((300, 200)), drawn(200), drawn(300)
     assert blocks_of(lambda a, y: y @ a, a, y) == [thresholds.row_block]
-    assert blocks_of(lambda a, x: a @ x, a, x) == [1]
+    assert blocks_of(lambda a, x: a @ x, a, x) == [thresholds.row_block]
+    assert blocks_of(lambda a: np.sum(a[:7], axis=1), a) == [1]
+    assert blocks_of(lambda a: np.max(a, axis=1), a) == [1]
+    assert blocks_of(lambda a: np.sum(np.exp(a), axis=1), a) == [1]  # rows do not wait for memory
     assert blocks_of(lambda a, x, y: (a @ x, y @ a), a, x, y) == [thresholds.row_block]
     assert blocks_of(lambda a, x: (a @ x) @ a, a, x) == [thresholds.row_block]
     assert blocks_of(lambda a: np.sum(a[:7], axis=0), a) == [1]  # fewer rows than a block

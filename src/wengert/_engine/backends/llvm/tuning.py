@@ -140,6 +140,13 @@ class Thresholds:
         8, "rows", "that are added at a time where a sum goes over rows", NATIVE,
         "vector @ matrix of 1000 x 1000 and 4000 x 5000, by 4, 8, 16 and 32 rows",
     )  # fmt: skip
+    jammed_rows: int = _of(
+        4, "rows", "that are summed along at once", NATIVE,
+        "matrix @ vector of 300 x 200, 1000 x 1000 and 4000 x 5000, by 2 and 4 rows",
+    )  # fmt: skip
+    jammed_work: int = _of(
+        12, "work", "of an element, up to which rows are summed along at once", NATIVE
+    )
     row_block_bytes: int = _of(
         1 << 18, "bytes", "of these rows where several loops read them", NATIVE,
         "half of a second-level cache",

@@ -27,9 +27,10 @@ from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Expr, Reduce
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
+from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
 from ..tuning import thresholds
-from .reductions import BLOCK, accumulator, identity
+from .reductions import accumulator, identity
 from .row_blocks import RowBlocks
 
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
@@ -56,7 +57,10 @@ class LoopNest(RowBlocks):
     ) -> None:
         function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
         super().__init__(language, function, fused, stored)
-        self.spaces = [space_for(s, register_bytes, fused.rows) for s in fused.groups]
+        self.spaces = [
+            space_for(s, register_bytes // (2 if is_jammed(s, fused) else 1), fused.rows)
+            for s in fused.groups
+        ]
         self.group, self.space = fused.groups[0], self.spaces[0]
         self.partial = self._found_partial()
         self._row_reductions: dict[Expr, Any] = {}
@@ -270,8 +274,7 @@ class LoopNest(RowBlocks):
         width = 1 if self._vector_axis() is None else self.space.width
         blocked = self._is_long(axes)
         kept: dict[Expr, Any] = {
-            r: self._row_reductions.get(r)
-            or accumulator(self.language, section, _monoid(r), r.operands[0].dtype, width, blocked)
+            r: self._row_reductions.get(r) or self._started(section, r, width, blocked)
             for r in reductions
         }
         if not axes:
@@ -283,12 +286,13 @@ class LoopNest(RowBlocks):
         for root, one in kept.items():
             if root in self._row_reductions:
                 continue
-            value = self.language.cast(one.result(tail, self.space.across), root.dtype)
             index = self._kept_index(root)
-            if self.fused.rows and is_one_place(index, self.fused.rows):
-                self._memo[root, index, None] = value
-            if root in self._stored or root in self.fused.local:
-                self._put(tail, root, value, index)
+            for row in self._each_row(one):
+                value = self.language.cast(row.result(tail, self.space.across), root.dtype)
+                if row is one and self.fused.rows and is_one_place(index, self.fused.rows):
+                    self._memo[root, index, None] = value
+                if root in self._stored or root in self.fused.local:
+                    self._put(tail, root, value, index)
 
     def _is_long(self, axes: Sequence[Axis]) -> bool:
         if not axes:
@@ -297,7 +301,7 @@ class LoopNest(RowBlocks):
         total: Length = 1
         for axis in axes:
             total = total * axis.length
-        return type(total) is not int or total > 2 * BLOCK * step
+        return type(total) is not int or total > 2 * self._block_terms * step
 
     def _reduce(
         self, section: Section, axes: list[Axis], kept: dict[Expr, Any], outermost: bool
@@ -319,9 +323,14 @@ class LoopNest(RowBlocks):
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
             self._flush(section, kept)
             return
+        step = self._block_terms * width
         for begin, end, mask in pieces:
-            with section.loop(begin, end, str(BLOCK * width)) as (block, b):
-                next_start = block.value(f"add nsw i64 {b}, {BLOCK * width}")
+            if mask and begin != start:  # less than a vector
+                self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
+                self._flush(section, kept)
+                continue
+            with section.loop(begin, end, str(step)) as (block, b):
+                next_start = block.value(f"add nsw i64 {b}, {step}")
                 block_end = block.smaller(next_start, end)
                 inner = block.inside()
                 self._terms(inner, axis, (b, block_end, stop), mask, width, kept, outer_mask)
@@ -369,10 +378,11 @@ class LoopNest(RowBlocks):
                     self._put(section, root, value, index)
                 continue
             (x,) = root.operands
-            value = self.read(x, index, None)
-            if _monoid(root).startswith("arg"):
-                value = (value, self._flat_position(root))
-            kept[root].step(section, value, self._mask)
+            for row in self._each_row(kept[root]):
+                value = self.read(x, index, None)
+                if _monoid(root).startswith("arg"):
+                    value = (value, self._flat_position(root))
+                row.step(section, value, self._mask)
 
     def _flat_position(self, root: Expr) -> Any:
         """The flat position along the reduced axes."""

@@ -19,7 +19,7 @@ import numpy as np
 from wengert._engine.core.types import Scalar
 
 from ..ir.ir_builder import Section
-from ..ir.llvm_types import I64, Dtype, in_register, of_width, part_of, suffix
+from ..ir.llvm_types import F32, F64, I64, Dtype, in_register, of_width, part_of, suffix
 from ..ir.scalar_language import Language
 from ..ir.simd_value import ComplexLane, Lane
 
@@ -97,11 +97,14 @@ class SumAccumulator:
             return horizontal(self.language, "fadd", block) if across else block
         total, error = self._total.get(section), self._error.get(section)
         if across:
+            if self.dtype == F32:  # lanes are added without more rounding
+                total, error = (self.language.cast(x, F64) for x in (total, error))
             total = horizontal(self.language, "fadd", total)
             error = horizontal(self.language, "fadd", error)
         found = total + error
         # If the sum is infinite, the error is NaN.
-        return self.language.where(self.language.isnan(error), total, found)
+        found = self.language.where(self.language.isnan(error), total, found)
+        return self.language.cast(found, self.dtype)
 
 
 def _wide(language: Language, mask: Lane, new: Lane, old: Lane) -> tuple[Lane, Lane, Lane]:

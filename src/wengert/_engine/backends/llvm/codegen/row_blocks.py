@@ -1,27 +1,41 @@
-"""Row blocks: sums over rows, several rows at a time (schedule/row_blocks.py).
+"""Row blocks: several rows at a time (schedule/row_blocks.py).
 
-for the rows in blocks:
-    for each loop group:
-        a sum over rows:  for each vector of columns: for the rows of the block, in registers
-        else:             for the rows of the block: the loops of the group
+For each block of rows every loop group has a loop: a sum over rows, for each vector of columns, is
+a sum of the block in registers; sums along rows are those of some rows at once; all else is done
+row by row.
 
-RowBlocks    these loops, and the buffers of results for the rows of a block
+RowBlocks          these loops, and the buffers of results for the rows of a block
+RowAccumulators    the accumulators of rows that are summed at once
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..ir.affine import size_of
+from ..ir.affine import Affine, FlatIndex, size_of
 from ..ir.ir_builder import Section
 from ..ir.llvm_types import I64
 from ..ir.simd_value import Lane
-from ..lowering.loop_ir import Expr
+from ..lowering.loop_ir import Condition, Expr
 from ..schedule.fusion import LoopGroup, role_of
 from ..schedule.iteration_space import Axis, Space
+from ..schedule.row_blocks import is_jammed
 from ..tuning import thresholds
 from .elements import Elements
-from .reductions import UFUNC, accumulator
+from .reductions import BLOCK, UFUNC, accumulator
+
+
+class RowAccumulators:
+    """The accumulators of one reduction, for several rows."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self.rows = rows
+
+    def flush(self, section: Section) -> None:
+        """Flush each."""
+        for one in self.rows:
+            one.flush(section)
 
 
 class RowBlocks(Elements):
@@ -31,6 +45,8 @@ class RowBlocks(Elements):
     spaces: list[Space]
     _rows_inside: tuple[Axis, str, str] | None = None
     _block_start = ""
+    _at_once: Sequence[Lane] = ()  # the counters of rows that are summed at once
+    _row_counter = 0
 
     # ---- loops -----------------------------------------------------------------------------------
 
@@ -49,27 +65,57 @@ class RowBlocks(Elements):
                     self._open(block.inside(), list(space.axes), kept, False)
                     self._rows_inside = None
                     continue
-                with block.loop(first, last) as (row, i):
-                    self._count(axis, row, i)
+                step = thresholds.jammed_rows if is_jammed(group, self.fused) else 1
+                with block.loop(first, last, str(step)) as (row, i):
+                    start = self._count(axis, row, i)
+                    if step > 1:
+                        self._begin_rows(start, axis, i, last, step)
                     self._floor = row.inside()
                     self._open(row.inside(), list(space.axes), kept, False)
+                    self._at_once = ()
                 self._leave(row)
         self._leave(block)
+
+    def _begin_rows(self, section: Section, axis: Axis, i: str, stop: str, count: int) -> None:
+        """Take several rows at once; beyond the last it is the last again."""
+        last = section.minus(stop, "1")
+        rows = [section.smaller(section.plus(i, str(k)), last) for k in range(count)]
+        self._row_counter = axis.counter
+        self._at_once = [Lane(self.language, section, row, I64, 1) for row in rows]
+
+    def _started(self, section: Section, root: Expr, width: int, blocked: bool) -> Any:
+        """The accumulator of a reduction, or those of all rows that are summed at once."""
+        monoid, dtype = root.rule.monoid, root.operands[0].dtype  # type: ignore[attr-defined]
+        made = [
+            accumulator(self.language, section, monoid, dtype, width, blocked)
+            for _ in self._at_once or "1"
+        ]
+        return RowAccumulators(made) if self._at_once else made[0]
+
+    @property
+    def _block_terms(self) -> int:
+        """How many terms are added without compensation: for several rows vectors are shorter."""
+        return 2 * BLOCK if self._at_once else BLOCK
+
+    def _each_row(self, one: Any) -> Iterator[Any]:
+        """An accumulator, or those of several rows, each while its row is the current one."""
+        if not isinstance(one, RowAccumulators):
+            yield one
+            return
+        for lane, row in zip(self._at_once, one.rows, strict=True):
+            self._counters[self._row_counter] = lane
+            for memo in (self._memo, self._numbers):
+                for key in [k for k in memo if _depends(k, self._row_counter)]:
+                    del memo[key]
+            yield row
 
     def _add_rows(self, section: Section) -> None:
         """Combine the rows of a block in registers, then with the buffers."""
         assert self._rows_inside is not None
         axis, first, last = self._rows_inside
         width = 1 if self._vector_axis() is None else self.space.width
-        kept: dict[Expr, Any] = {
-            r: accumulator(
-                self.language,
-                section,
-                r.rule.monoid,  # type: ignore[attr-defined]
-                r.operands[0].dtype,
-                width,
-                False,
-            )
+        kept = {
+            r: self._started(section, r, width, False)
             for r in self.group.roots
             if r in self._columns
         }
@@ -142,3 +188,11 @@ class RowBlocks(Elements):
 
     def _kept_index(self, root: Expr) -> tuple[Any, ...]:
         raise NotImplementedError
+
+
+def _depends(key: Any, counter: int) -> bool:
+    """Whether what is remembered under a key is that of the current count of a loop."""
+    if isinstance(key, Affine | Condition | FlatIndex):
+        form = key if isinstance(key, Affine) else key.form
+        return any(c == counter for c, _ in form.terms)
+    return isinstance(key, tuple) and any(_depends(k, counter) for k in key)

@@ -43,7 +43,7 @@ from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .iteration_space import column_rows
 from .loop_fission import split_loops
-from .row_blocks import block_of
+from .row_blocks import block_of, jammed_rows
 
 
 class Schedule:
@@ -92,7 +92,7 @@ class Schedule:
         self.stages = fused_loops_of(self._stages, self.accesses, self._position)
         for fused in self.stages:
             if isinstance(fused, FusedLoops) and not fused.rows:
-                fused.rows = column_rows(fused.groups[0])
+                fused.rows = column_rows(fused.groups[0]) or jammed_rows(fused.groups[0])
         self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored()
 
