@@ -1,8 +1,8 @@
 """Row blocks: several rows at a time (schedule/row_blocks.py).
 
 For each block of rows every loop group has a loop: a sum over rows, for each vector of columns, is
-a sum of the block in registers; sums along rows are those of some rows at once; all else is done
-row by row.
+a sum of the block in registers; sums along rows are computed for some rows together; all else is
+done row by row.
 
 RowBlocks          these loops, and the buffers of results for the rows of a block
 RowAccumulators    the accumulators of rows that are summed at once
@@ -67,9 +67,9 @@ class RowBlocks(Elements):
                     continue
                 step = thresholds.jammed_rows if is_jammed(group, self.fused) else 1
                 with block.loop(first, last, str(step)) as (row, i):
-                    start = self._count(axis, row, i)
+                    begun = self._count(axis, row, i)
                     if step > 1:
-                        self._begin_rows(start, axis, i, last, step)
+                        self._begin_rows(begun, axis, i, last, step)
                     self._floor = row.inside()
                     self._open(row.inside(), list(space.axes), kept, False)
                     self._at_once = ()

@@ -4,7 +4,7 @@ A sum over rows, `np.sum(x, axis=0)` or a vector times a matrix, adds each row t
 row.  Row by row, the buffer is read and written once for each row.  Taken in blocks, the elements
 of a column are added in registers first, and several rows are read from memory at a time.
 
-Sums along rows, a matrix times a vector, are done for some rows at once: the vector is read once
+Sums along rows, a matrix times a vector, are computed for some rows together: the vector is read once
 for all of them, and processors read several rows faster than one.
 
 block_of      the rows of a block; 1 if each row is done before the next begins
