@@ -141,7 +141,7 @@ class Thresholds:
         "vector @ matrix of 1000 x 1000 and 4000 x 5000, by 4, 8, 16 and 32 rows",
     )  # fmt: skip
     jammed_rows: int = _of(
-        4, "rows", "that are summed along at once", NATIVE,
+        4, "rows", "that are summed along together", NATIVE,
         "matrix @ vector of 300 x 200, 1000 x 1000 and 4000 x 5000, by 2 and 4 rows",
     )  # fmt: skip
     jammed_work: int = _of(

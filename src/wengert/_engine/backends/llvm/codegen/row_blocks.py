@@ -5,7 +5,7 @@ a sum of the block in registers; sums along rows are computed for some rows toge
 done row by row.
 
 RowBlocks          these loops, and the buffers of results for the rows of a block
-RowAccumulators    the accumulators of rows that are summed at once
+RowAccumulators    the accumulators of rows that are summed together
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RowBlocks(Elements):
     spaces: list[Space]
     _rows_inside: tuple[Axis, str, str] | None = None
     _block_start = ""
-    _at_once: Sequence[Lane] = ()  # the counters of rows that are summed at once
+    _at_once: Sequence[Lane] = ()  # the counters of rows that are summed together
     _row_counter = 0
 
     # ---- loops -----------------------------------------------------------------------------------
@@ -77,14 +77,14 @@ class RowBlocks(Elements):
         self._leave(block)
 
     def _begin_rows(self, section: Section, axis: Axis, i: str, stop: str, count: int) -> None:
-        """Take several rows at once; beyond the last it is the last again."""
+        """Count several rows together; beyond the last it is the last again."""
         last = section.minus(stop, "1")
         rows = [section.smaller(section.plus(i, str(k)), last) for k in range(count)]
         self._row_counter = axis.counter
         self._at_once = [Lane(self.language, section, row, I64, 1) for row in rows]
 
     def _started(self, section: Section, root: Expr, width: int, blocked: bool) -> Any:
-        """The accumulator of a reduction, or those of all rows that are summed at once."""
+        """The accumulator of a reduction, or those of all rows that are summed together."""
         monoid, dtype = root.rule.monoid, root.operands[0].dtype  # type: ignore[attr-defined]
         made = [
             accumulator(self.language, section, monoid, dtype, width, blocked)

@@ -4,12 +4,12 @@ A sum over rows, `np.sum(x, axis=0)` or a vector times a matrix, adds each row t
 row.  Row by row, the buffer is read and written once for each row.  Taken in blocks, the elements
 of a column are added in registers first, and several rows are read from memory at a time.
 
-Sums along rows, a matrix times a vector, are computed for some rows together: the vector is read once
-for all of them, and processors read several rows faster than one.
+Sums along rows, a matrix times a vector, are computed for some rows together: the vector is read
+once for all of them, and processors read several rows faster than one.
 
-block_of      the rows of a block; 1 if each row is done before the next begins
+block_of      the rows of a block; 1 if the groups are run row by row
 jammed_rows   how many leading axes a loop group alone is iterated over for this
-is_jammed     whether the sums of a loop group are done for some rows at once
+is_jammed     whether the sums of a loop group are computed for some rows together
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def jammed_rows(group: LoopGroup) -> int:
 
 
 def is_jammed(group: LoopGroup, fused: FusedLoops) -> bool:
-    """Whether the sums of a loop group are done for some rows at once."""
+    """Whether the sums of a loop group are computed for some rows together."""
     return fused.block > 1 and _is_cheap_sum(group, fused.rows)
 
 
