@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+import wengert._engine.backends.llvm.backend  # which loads thresholds
 from wengert._engine.backends import large_array_kernels as kernels
 from wengert._engine.backends.llvm import tuning
 from wengert._engine.core.large_arrays import LEAST_ELEMENTS
@@ -18,7 +19,7 @@ N = LEAST_ELEMENTS  # the tests' threshold: the smallest that is possible
 
 @pytest.fixture(autouse=True)
 def threshold():
-    with tuning.using(native_elements=N):
+    with tuning.using(native_elements=N, native_rule_elements=N):
         yield
 
 
@@ -102,9 +103,9 @@ def test_the_kernels_are_used(rng, monkeypatch):
     used = []
     run = kernels._run
 
-    def noting(key, *args):
-        found = run(key, *args)
-        used.extend([[key[0], key[1].name]] if found is not None else [])
+    def noting(what, *args):
+        found = run(what, *args)
+        used.extend([[what[0], what[1].name]] if found is not None else [])
         return found
 
     monkeypatch.setattr(kernels, "_run", noting)
@@ -153,6 +154,17 @@ def test_define_by_run(rng, by_numpy):
     program(a, b).backward()
     for tensor, expected in zip((a, b), by_numpy(wg.grad(program, (0, 1)), x, y), strict=True):
         assert differing(np.asarray(tensor.grad), expected) < 1e-14
+
+
+def test_a_cotangent_that_is_broadcast_along_some_axes(rng, by_numpy):
+    x, y = rng.normal(size=(2, 16, 128, 8))
+
+    def f(x, y):
+        return np.sum(np.sum(np.sin(x) * y * y, axis=2) ** 2)
+
+    gradient = wg.grad(f, (0, 1))
+    for bar, expected in zip(gradient(x, y), by_numpy(gradient, x, y), strict=True):
+        assert differing(bar, expected) < 1e-14
 
 
 @pytest.mark.parametrize(
@@ -357,3 +369,16 @@ def test_rules_of_users_are_not_compiled(rng):
     np.testing.assert_allclose(wg.grad(lambda x: np.sum(cubed(x)))(x), 3.0 * x * x, rtol=1e-14)
     assert calls == [np.ndarray]
     del REGISTRY["cubed_of_test"]
+
+
+def test_operations_with_several_outputs(rng):
+    a = rng.normal(size=(128, 128))
+    a = a + a.T
+    bar = wg.grad(lambda a: np.sum(np.linalg.eigh(a)[0] ** 2))(a)  # the sum of squares of a
+    np.testing.assert_allclose(bar, 2.0 * a, rtol=1e-9, atol=1e-9)
+
+    def f(x):
+        return np.sum(wg.scan(lambda c, _: (np.sin(c), np.sum(c)), x, length=2)[0])
+
+    x = rng.normal(size=N)
+    np.testing.assert_allclose(wg.grad(f)(x), np.cos(np.sin(x)) * np.cos(x), rtol=1e-12)

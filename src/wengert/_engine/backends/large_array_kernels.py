@@ -42,7 +42,7 @@ else:
 
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 _EXACT = 1 << 53  # integers up to it are floating-point numbers
-_NOT_SERVED = object()  # what an entry returns for arguments that it was not made for
+_UNKNOWN: Any = object()  # of a key, and of arguments that an entry was not made for
 _lock = lock()
 _kernels: dict[Hashable, _Kernel | None] = {}
 
@@ -57,12 +57,14 @@ class _Kernel(NamedTuple):
 class _Operands(NamedTuple):
     """Operands as a kernel takes them.
 
-    arguments : arrays in C order, NumPy scalars.
+    arguments : arrays in C order, or broadcast to the shape of the result; NumPy scalars.
     ranks : of each the number of axes, 0 for an array of one repeated number.
+    dtype : of all.
     """
 
     arguments: list[Any]
     ranks: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -91,21 +93,19 @@ def _is_finite(x: Any) -> bool:
 
 
 def _value(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
-    shape, dtype = values[0].shape, values[0].dtype
     flat = op.kind == "elementwise"
-    operands = _operands(values, shape, dtype, flat)
-    key = _key("value", op, params, dtype, operands)
-    if operands is None or key is None or (flat and params):
+    operands = _operands(values, values[0].shape, values[0].dtype, flat)
+    if operands is None or (flat and params):
         return None
-    specs = [_spec(rank, dtype) for rank in operands.ranks]
 
-    def computed(*xs: Any) -> Any:
-        return op(*xs, **params)  # type: ignore[operator]
+    def compiled() -> _Kernel | None:
+        specs = [_spec(rank, operands.dtype) for rank in operands.ranks]
+        return _compiled(lambda *xs: op(*xs, **params), specs)  # type: ignore[operator]
 
-    found = _run(key, computed, specs, operands.arguments)
+    found = _run(("value", op, _hashable(params)), operands, flat, compiled)
     if found is None:
         return None
-    return _shaped(found[0], shape) if flat else found[0]
+    return _shaped(found[0], values[0].shape) if flat else found[0]
 
 
 # ---- cotangents ----------------------------------------------------------------------------------
@@ -142,40 +142,39 @@ def cotangents(
         New arrays, one for each wanted operand, one in all if `twice`. None if the rule is to be
         run by NumPy.
     """
-    shape, dtype = out.shape, out.dtype
     flat = op.kind == "elementwise"
-    earlier = [s for s in sums if s is not None]
-    operands = _operands([t, out, *values, *earlier], shape, dtype, flat)
-    if operands is None or not (op.native or op.is_built_in):
+    if not (op.native or op.is_built_in):
         return None
-    places = [k for k, chosen in enumerate(wanted) if chosen]
+    least = thresholds.native_elements if op.native else thresholds.native_rule_elements
+    if max(out.size, np.size(values[0])) < least:
+        return None
+    earlier = [s for s in sums if s is not None]
+    operands = _operands([t, out, *values, *earlier], out.shape, out.dtype, flat)
+    if operands is None:
+        return None
+    places = tuple([k for k, chosen in enumerate(wanted) if chosen])
     ranks = operands.ranks[2 : 2 + len(values)]
     if not all([ranks[k] for k in places]) or (op.special_numbers and not all(ranks)):
         return None
     having = tuple([s is not None for s in sums]) or (False,) * len(places)
-    key = _key("vjp", op, params, dtype, operands, tuple(places), twice, having)
-    if key is None:
-        return None
-    count = len(values)
 
     def pulled(t: Any, out: Any, *rest: Any) -> Any:
-        bars = _rule(op, params, t, out, rest[:count], places, twice)
-        more = iter(rest[count:])
+        bars = _rule(op, params, t, out, rest[: len(values)], places, twice)
+        more = iter(rest[len(values) :])
         return tuple([next(more) + b if s else b for b, s in zip(bars, having, strict=True)])
 
-    full = _spec(max(ranks), dtype)
-    found = _run(key, pulled, _specs(op, params, operands.ranks, full), operands.arguments, full)
+    def compiled() -> _Kernel | None:
+        full = _spec(max(ranks), operands.dtype)
+        specs = [_spec(rank, operands.dtype) for rank in operands.ranks]
+        if not flat:
+            specs[0] = specs[1] = op.infer([full], params)
+        return _compiled(pulled, specs, full)
+
+    key = ("vjp", op, _hashable(params), places, twice, having)
+    found = _run(key, operands, flat, compiled)
     if found is None:
         return None
-    return [_shaped(bar, shape) for bar in found] if flat else list(found)
-
-
-def _specs(op: Op, params: dict[str, Any], ranks: Sequence[int], full: Spec) -> list[Spec]:
-    """Of a cotangent, a result, operands, and sums."""
-    specs = [_spec(rank, full.dtype) for rank in ranks]
-    if op.kind != "elementwise":
-        specs[0] = specs[1] = op.infer([full], params)
-    return specs
+    return [_shaped(bar, out.shape) for bar in found] if flat else list(found)
 
 
 def _rule(
@@ -217,48 +216,50 @@ def _operands(
             return None
         elif not x.ndim or not (x.flags.c_contiguous or any(x.strides)):
             x = np.asarray(x)[(0,) * x.ndim] if flat else x
-        elif not x.flags.c_contiguous or (flat and x.shape != shape):
+        elif not _is_ready(x, shape if flat else None):
             return None
-        elif flat and x.ndim != 1:
-            x = x.reshape(-1)
         arguments.append(x)
-    return _Operands(arguments, tuple([x.ndim for x in arguments]))
+    ranks = [min(x.ndim, 1) if flat else x.ndim for x in arguments]
+    return _Operands(arguments, tuple(ranks), dtype)
 
 
-def _key(
-    what: str, op: Op, params: dict[str, Any], dtype: Any, operands: _Operands | None, *more: Any
-) -> Hashable:
-    """The key of a kernel; None if a parameter is not hashable."""
-    if operands is None:
-        return None
-    key = (what, op, tuple(sorted(params.items())), dtype.char, operands.ranks, *more)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+def _is_ready(x: Array, shape: tuple[int, ...] | None) -> bool:
+    """Whether an array is in C order; with a shape, broadcast or not, it must have that shape."""
+    if shape is None:
+        return bool(x.flags.c_contiguous)
+    return x.shape == shape and (x.flags.c_contiguous or 0 in x.strides)
+
+
+def _hashable(params: dict[str, Any]) -> Hashable:
+    return tuple(sorted(params.items())) if params else ()
 
 
 def _run(
-    key: Hashable,
-    fun: Callable[..., Any],
-    specs: Sequence[Spec],
-    arguments: Sequence[Any],
-    full: Spec | None = None,
+    what: tuple[Hashable, ...],
+    operands: _Operands,
+    flat: bool,
+    compiled: Callable[[], _Kernel | None],
 ) -> Any:
-    """The results of the kernel of a function, compiled at its first use; None if there is none."""
-    if key not in _kernels:
+    """The results of a kernel, which is compiled at its first use; None if there is none."""
+    key = (*what, operands.dtype, operands.ranks)
+    kernel = _kernels.get(key, _UNKNOWN)
+    if kernel is _UNKNOWN:
         with _lock:
             if key not in _kernels:
-                _kernels[key] = _compiled(fun, specs, full)
-    kernel = _kernels[key]
+                _kernels[key] = compiled()
+            kernel = _kernels[key]
     if kernel is None:
         return None
+    arguments = operands.arguments
+    if flat:  # arrays that are broadcast along some axes are copied
+        arguments = [x.reshape(-1) if x.ndim > 1 else x for x in arguments]
     found = kernel.entry(*arguments)
-    return None if found is _NOT_SERVED else found
+    return None if found is _UNKNOWN else found
 
 
-def _compiled(fun: Callable[..., Any], specs: Sequence[Spec], full: Spec | None) -> _Kernel | None:
+def _compiled(
+    fun: Callable[..., Any], specs: Sequence[Spec], full: Spec | None = None
+) -> _Kernel | None:
     """A kernel; None if NumPy is to be used.
 
     Parameters
@@ -283,7 +284,7 @@ def _compiled(fun: Callable[..., Any], specs: Sequence[Spec], full: Spec | None)
     program = native.compiled(body).program
     if program.calls_special_functions or program.callbacks.nodes:
         return None  # SciPy's functions, or Python's
-    entry = native.entry(body, single=False, otherwise=lambda *_: _NOT_SERVED)
+    entry = native.entry(body, single=False, otherwise=lambda *_: _UNKNOWN)
     return None if entry is None else _Kernel(entry, body)
 
 

@@ -5,8 +5,8 @@ the math library element by element.  For large arrays that is most of the time 
 derivative, so a higher layer (backends/large_array_kernels.py) compiles such operations, one
 kernel for each, at their first use.
 
-    LEAST_ELEMENTS  arrays with fewer elements are always NumPy's; the threshold `native_elements`
-                    of backends/llvm/tuning.py is larger
+    LEAST_ELEMENTS  arrays with fewer elements are always NumPy's; the thresholds are in
+                    backends/llvm/tuning.py, `native_elements` and `native_rule_elements`
     KERNELS         the full name of the module that compiles, entered by wengert/__init__.py
     run_of          the function that computes the values of an operation
     kernels         that module

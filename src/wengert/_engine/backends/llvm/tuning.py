@@ -200,8 +200,12 @@ class Thresholds:
     )
 
     native_elements: int = _of(
-        1 << 16, "elements", "of an array, from which on eager operations run as native code", EAGER
+        1 << 14, "elements", "eager functions and their rules are native code from it on", EAGER
     )
+    native_rule_elements: int = _of(
+        1 << 18, "elements", "so are eager rules of arithmetic alone", EAGER,
+        "arrays that leave the second-level cache",
+    )  # fmt: skip
 
     # ---- entry points (abi/) and runtime (runtime/) ---------------------------------------------
     layout_calls: int = _of(
