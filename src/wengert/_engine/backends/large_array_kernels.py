@@ -223,7 +223,7 @@ def _operands(
     return _Operands(arguments, tuple(ranks), dtype)
 
 
-def _is_ready(x: Array, shape: tuple[int, ...] | None) -> bool:
+def _is_ready(x: Any, shape: tuple[int, ...] | None) -> bool:
     """Whether an array is in C order; with a shape, broadcast or not, it must have that shape."""
     if shape is None:
         return bool(x.flags.c_contiguous)
