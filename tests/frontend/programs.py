@@ -1,8 +1,10 @@
 """Random programs with loops, as source files.
 
 A program is a function of a matrix A, a vector x and an integer array k, with nested loops, bounds
-that depend on counters, stores to elements and slices, masks, branches on values and on counters,
-exits and helper functions.  It is printed to a file, so that its source is found as a user's is.
+that depend on counters, strided and reversed ranges and slices, stores to elements and slices,
+stencils in place, swaps, aliases, masks, branches on values and on counters, exits, lists, generator
+expressions, helper functions, closures, objects with attributes, and arrays of integers, booleans
+and float32.  It is printed to a file, so that its source is found as a user's is.
 
     program(seed)    the source of a program
     load(text, folder, name)    its function
@@ -23,6 +25,20 @@ def helper(a, b):
 
 def touch(v, i):
     v[i] = v[i] * 0.75 + 0.125
+
+
+class Model:
+    # The programs read it.
+
+    def __init__(self):
+        self.scale, self.weights = 0.75, np.linspace(0.5, 1.0, 12)
+
+    def term(self, v, i):
+        return v * self.scale + self.weights[i]
+
+
+model = Model()
+OFFSET = 0.125
 
 
 """
@@ -83,6 +99,13 @@ class Writer:
                 lambda: self.conditional(depth + 1),
                 lambda: f"min({self.scalar(depth + 1)}, {self.scalar(depth + 1)})",
                 lambda: f"abs({self.scalar(depth + 1)})",
+                lambda: f"model.term({self.scalar(depth + 1)}, {self.index()})",
+                lambda: f"(OFFSET + {self.scalar(depth + 1)})",
+                lambda: f"closed({self.scalar(depth + 1)})",
+                self.reduced,
+                lambda: f"x[::{self.pick(2, 3, -1, -2)}].sum()",
+                lambda: f"c[{self.index()}] * 0.25",
+                lambda: f"float(f[{self.index()}])",
             ]
         return self.rng.choice(choices)()
 
@@ -91,6 +114,16 @@ class Writer:
 
     def conditional(self, depth):
         return f"({self.scalar(depth)} if {self.condition()} else {self.scalar(depth)})"
+
+    def reduced(self):
+        """A reduction of a generator expression or a comprehension."""
+        bound = self.end()
+        return self.pick(
+            f"sum(x[q] * 0.25 for q in range({bound}))",
+            "sum([np.sin(x[q]) for q in range(n)])",
+            "max(v * 0.5 for v in x)",
+            "np.sum(np.array([x[q] * q for q in range(n)])) * 0.0625",
+        )
 
     def counter(self):
         return self.rng.choice(self.counters) if self.counters else "2"
@@ -133,6 +166,11 @@ class Writer:
             "mask",
             "window",
             "call",
+            "swap",
+            "alias",
+            "strided",
+            "list",
+            "typed",
         ]
         if self.depth < 4:
             kinds += ["for", "for", "if", "if"]
@@ -198,11 +236,80 @@ class Writer:
     def do_call(self):
         self.emit(self.pick(f"touch(x, {self.index()})", f"s = s + helper({self.scalar(1)}, s)"))
 
+    def do_swap(self):
+        i, j = self.index(), self.index()
+        if self.rng.random() < 0.5:
+            self.emit(f"x[{i}], x[{j}] = x[{j}], x[{i}]")
+        else:
+            self.emit(f"t = x[{i}]")
+            self.emit(f"x[{i}] = x[{j}] * 0.5")
+            self.emit(f"x[{j}] = t")
+
+    def do_alias(self):
+        kind = self.pick("part", "row", "column", "reversed")
+        target = {
+            "part": "x[1:]", "row": f"A[{self.index()}]", "column": f"A[:, {self.index()}]",
+            "reversed": "x[::-1]",
+        }[kind]  # fmt: skip
+        self.emit(f"y = {target}")
+        where = self.pick("0", "2", "-1")
+        self.emit(
+            self.pick(
+                f"y[{where}] = np.tanh({self.scalar(2)})", "y *= 0.5", "y[:] = np.cos(y)",
+                f"y[{where}] += 0.25",
+            )
+        )  # fmt: skip
+
+    def do_strided(self):
+        self.emit(
+            self.pick(
+                f"x[::2] = np.sin({self.scalar(2)})", "x[1::2] += 0.25 * x[:-1:2]",
+                "x[::-1] *= 0.75", "A[::2, 1] = x[::2] * 0.5", "x[1:] += 0.25 * x[:-1]",
+                "A[1:-1, 1:-1] = 0.25 * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2])",
+            )
+        )  # fmt: skip
+
+    def do_list(self):
+        self.names += 1
+        out, c = f"out{self.names}", f"r{self.names}"
+        self.emit(f"{out} = []")
+        self.emit(f"for {c} in range({self.pick('n', 'n', '3', '0, n, 2')}):")
+        self.depth += 1
+        self.counters.append(c)
+        exits, self.in_loop = self.in_loop, 0
+        if self.rng.random() < 0.4:
+            self.statement()
+        self.emit(f"{out}.append(np.tanh({self.scalar(1)}))")
+        self.in_loop = exits
+        self.counters.pop()
+        self.depth -= 1
+        self.emit(f"s = s + 0.125 * np.sum(np.array({out}))")
+
+    def do_typed(self):
+        i = self.index()
+        self.emit(
+            self.pick(
+                f"c[{i}] += {self.pick('1', '2', '-1')}", f"b[{i}] = {self.condition()}",
+                f"f[{i}] = {self.scalar(2)} * 0.5", "s = s + 0.125 * np.sum(x[b])",
+                f"c[{i}] = c[{self.index()}] // 2", "f *= 0.5",
+            )
+        )  # fmt: skip
+
     def do_for(self):
         self.names += 1
         c = f"i{self.names}"
         outer = self.rng.choice(self.counters) if self.counters else None
-        ranges = ["n", "1, n", "1, n - 1", "n - 1, 0, -1", "0, n, 2", "n - 2, -1, -2", "0"]
+        ranges = [
+            "n",
+            "1, n",
+            "n - 1, -1, -3",
+            "1, n, 3",
+            "1, n - 1",
+            "n - 1, 0, -1",
+            "0, n, 2",
+            "n - 2, -1, -2",
+            "0",
+        ]
         if outer:
             ranges += [outer, f"{outer}, n", f"{outer} + 1, n", f"{outer}, -1, -1"] * 2
         if self.rng.random() < 0.15:
@@ -246,10 +353,18 @@ class Writer:
         self.emit("A = A * 1.0")
         self.emit("x = x * 1.0")
         self.emit("n = x.shape[0]")
+        self.emit("c = np.arange(n)")
+        self.emit("b = np.arange(n) % 3 == 0")
+        self.emit("f = np.ones(n, np.float32)")
+        self.emit("w = x[1] * 0.5")
+        self.emit("def closed(v):")
+        self.emit("    return v * 0.5 + w * OFFSET")
         self.emit(self.pick("s = 0", "s = 0.0", "s = x[0]"))
         for _ in range(self.rng.randint(2, 4)):
             self.statement()
-        self.emit("return s * 1.0 + np.sum(x * 0.5) + np.sum(A * A)")
+        self.emit(
+            "return s * 1.0 + np.sum(x * 0.5) + np.sum(A * A) + 0.0625 * np.sum(c) + np.sum(f)"
+        )
         return body + "\n".join(self.lines) + "\n"
 
 

@@ -69,6 +69,27 @@ def replaced_after_a_shift(x, a):
     return s + np.sum(x * 0.5)
 
 
+def read_around_a_branch_and_in_it(x, a):
+    s = x[0]
+    for i in range(N - 1, 0, -1):
+        if s < 9.0:
+            s = s + a[0, i] * i
+            if i < 9 and a[i, i] < x[N - 1]:
+                s = s * 2
+    return s
+
+
+def read_before_an_exit(x, a):
+    s = x[0]
+    for i in range(N - 1, 0, -1):
+        if s > 9.0:
+            break
+        s = s + a[0, i] * i
+        if i < 9 and a[i, i] < x[N - 1]:
+            return s
+    return s
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -78,6 +99,8 @@ def replaced_after_a_shift(x, a):
         read_before_a_store_of_all,
         added_after_a_shift,
         replaced_after_a_shift,
+        read_around_a_branch_and_in_it,
+        read_before_an_exit,
     ],
     ids=lambda f: f.__name__,
 )

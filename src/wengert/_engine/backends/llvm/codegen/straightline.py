@@ -235,6 +235,8 @@ class StraightlineCode(Elements):
             section.label(f"branch{n}.{k}")
             self._code = inner = section.inside()
             known = dict(self._memo), dict(self._numbers)
+            self._memo = self._moved(self._memo, section)
+            self._numbers = self._moved(self._numbers, section)
             for slot, values in zip(slots, self._inlined(plan, branches, operands), strict=True):
                 for one, value in zip(slot, values, strict=True):
                     one.put(self._code, value)
@@ -297,6 +299,10 @@ class StraightlineCode(Elements):
             return lane
         return Lane(self.language, self._code, lane.name, lane.dtype, lane.width)
 
+    def _moved(self, lanes: dict[Any, Any], section: Section) -> dict[Any, Any]:
+        """Values of the code around a branch: what depends on them is computed in the branch."""
+        return {k: self._in_section(v) if _is_in(v, section) else v for k, v in lanes.items()}
+
     def _set(self, root: Expr, value: Lane, index: Index) -> None:
         value = self.language.cast(value, root.dtype)
         self._memo[root, index, None] = value
@@ -337,6 +343,10 @@ class StraightlineCode(Elements):
         """Whether all conditions hold: None if they do, else False."""
         held = all(c.low <= c.form.offset < c.high for c in conditions)
         return None if held else False
+
+
+def _is_in(value: Any, section: Section) -> bool:
+    return isinstance(value, Lane) and value.section is section
 
 
 def _indices(shape: Sequence[Any]) -> list[tuple[Affine, ...]]:
