@@ -269,6 +269,10 @@ class Thresholds:
         16, "elements", "of a sorted array from which on a search begins at a guess", NATIVE,
         "histograms of 4e5 numbers with 8, 16, 32 and 1000 bins",
     )  # fmt: skip
+    symmetric_product_rows: int = _of(
+        96, "rows and columns", "of a matrix whose product with its transpose is syrk of BLAS",
+        LINALG, "a @ a.T of 64, 96, 128, 256 and 500 rows and as many columns",
+    )  # fmt: skip
     gemm_cached_bytes: int = _of(
         1 << 20, "bytes", "of a factor up to it are kept in a near cache; more are BLAS's", TUNE,
         "about a second-level cache",

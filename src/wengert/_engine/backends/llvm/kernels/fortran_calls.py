@@ -22,7 +22,7 @@ from .loop_helpers import kind_of
 
 _LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _MAX_FORTRAN_INTEGER = 2**31 - 1
-_BLAS = frozenset("gemm gemv swap trmm trsm trsv".split())
+_BLAS = frozenset("gemm gemv syrk swap trmm trsm trsv".split())
 _COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # routines with another name
 
 

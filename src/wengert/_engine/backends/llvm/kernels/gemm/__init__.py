@@ -5,7 +5,7 @@ einsum_lowering     from the subscripts of a contraction to matrix products
 operands            Matrix, Product, Subscripts
 choose              which routine computes a product: all decisions
 write_product       the code of a product
-blas_calls          gemm and gemv
+blas_calls          gemm, gemv and syrk
 gemm_microkernel    register-blocked products of matrices that fit into a cache
 simd_loops          products of integers, booleans and float16
 unrolled_gemv       unrolled products of small matrices and vectors

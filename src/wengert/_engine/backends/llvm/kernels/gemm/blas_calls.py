@@ -2,6 +2,7 @@
 
     gemm    a product of two matrices
     gemv    a product of a matrix and a vector
+    syrk    a product of a matrix and its transpose
 
 BLAS is column-major: of a row-major matrix it sees the transpose, so `c = a @ b` is computed as
 `c.T = b.T @ a.T`.
@@ -12,10 +13,13 @@ from __future__ import annotations
 from wengert._engine.core.symbolic.dim import Length
 
 from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import Dtype
 from .. import fortran_calls
 from ..kernel_call import KernelCall
-from ..loop_helpers import nest, offset, write
-from .operands import MatrixAxis, Product, at_least, leading
+from ..loop_helpers import nest, offset, read, write
+from .operands import Matrix, MatrixAxis, Product, at_least, leading
+
+_TILE = 8  # rows that are written together: an element of each row above is in one cache line
 
 
 def gemm(call: KernelCall, s: Section, product: Product) -> None:
@@ -75,6 +79,49 @@ def gemv(call: KernelCall, s: Section, product: Product) -> None:
         y,
         _step(call, y_axis),
     )
+
+
+def syrk(call: KernelCall, s: Section, product: Product) -> None:
+    """A product of a matrix and its transpose: half of it is computed, and copied to the other.
+
+    c is not read; it is symmetric, so its transpose, which BLAS sees, is as good.
+    """
+    a, _, c, dtype, alpha, _, _ = product
+    found, target = leading(a), leading(c)
+    assert found is not None and target is not None
+    way, near = found
+    m, k = (call.number(n) for n in (a.rows.length, a.columns.length))
+    fortran_calls.run(
+        call,
+        s,
+        "syrk",
+        dtype,
+        "L",
+        "T" if way == "N" else "N",
+        ("int", m),
+        ("int", k),
+        fortran_calls.number(call, alpha, dtype),
+        a.pointer,
+        _distance(call, s, near),
+        fortran_calls.number(call, 0.0, dtype),
+        c.pointer,
+        _distance(call, s, target[1]),
+    )
+    _mirror(call, s, c, call.number(target[1]), dtype)
+
+
+def _mirror(call: KernelCall, s: Section, c: Matrix, row: Name, dtype: Dtype) -> None:
+    """Copy what is above the diagonal, in rows of a distance, to below it."""
+    m = call.number(c.rows.length)
+    with s.loop("0", m, str(_TILE)) as (t, first):
+        stop = t.smaller(t.plus(first, str(_TILE)), m)
+        with t.loop("0", stop) as (u, j):
+            start = u.larger(u.plus(j, "1"), first)
+            above = u.times(j, row)
+            with u.loop(start, stop) as (v, i):
+                of = offset(v, c.pointer, v.plus(above, i), dtype)
+                to = offset(v, c.pointer, v.plus(v.times(i, row), j), dtype)
+                write(v, to, read(call.language, v, of, dtype))
 
 
 def _distance(call: KernelCall, s: Section, length: Length) -> tuple[str, Name]:

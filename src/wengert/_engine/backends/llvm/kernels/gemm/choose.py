@@ -15,6 +15,7 @@ choose            the routine of one product of two matrices (write_product.py):
     "microkernel or gemm"  such a product, large, or whose size is known only when it runs
     "gemm"                 other matrices: BLAS
 
+may_be_symmetric  whether factors are compared at run time: a matrix and its transpose
 parallel_grain    the number of products of a batch for each thread
 
 The thresholds are those of tuning.py.  The microkernel decides how to block and pack a product
@@ -152,7 +153,8 @@ class ProductChoice(NamedTuple):
     @property
     def calls_blas(self) -> bool:
         """Whether the routine may call BLAS, which takes no `Product.addend`."""
-        return self.routine in ("gemv", "gemm", "microkernel or gemm")
+        of_blas = self.routine in ("gemv", "gemm", "microkernel or gemm")
+        return of_blas or may_be_symmetric(self.product)
 
 
 def choose(product: Product) -> ProductChoice:
@@ -190,6 +192,27 @@ def _is_small_gemv(product: Product) -> bool:
     """
     m, _, k = product.sizes
     return product.dtype.kind == "f" and 0 < _known([m, k]) <= thresholds.unrolled_gemv_elements
+
+
+def may_be_symmetric(product: Product) -> bool:
+    """Whether a product is that of a matrix and its transpose if both are at one address.
+
+    It is symmetric then, and syrk of BLAS needs half of the multiplications.  Small ones are as
+    fast without it.
+    """
+    a, b, c = product[:3]
+    m, n, k = product.sizes
+    return (
+        m == n
+        and (a.rows.stride, a.columns.stride) == (b.columns.stride, b.rows.stride)
+        and product.beta == 0
+        and fortran_calls.is_of_blas(product.dtype)
+        and type(m) is int
+        and type(k) is int
+        and min(m, k) >= thresholds.symmetric_product_rows
+        and leading(a) is not None
+        and leading(c) is not None
+    )
 
 
 def suits_microkernel(product: Product) -> bool:

@@ -15,7 +15,7 @@ from ...ir.ir_builder import Name, Section
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset
 from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
-from .choose import Routine, choose
+from .choose import Routine, choose, may_be_symmetric
 from .operands import Product
 
 _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
@@ -29,6 +29,17 @@ _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
 
 def write_product(call: KernelCall, s: Section, product: Product) -> None:
     """Write a product; the section may be that of a loop."""
+    if not may_be_symmetric(product):
+        _write(call, s, product)
+        return
+    same = s.value(f"icmp eq ptr {product.a.pointer}, {product.b.pointer}")
+    with s.when(same) as t:
+        blas_calls.syrk(call, t, product)
+    with s.unless(same) as t:
+        _write(call, t, product)
+
+
+def _write(call: KernelCall, s: Section, product: Product) -> None:
     routine, product, limit = choose(product)
     if routine == "microkernel or gemm":
         work = call.number(product.operations)
