@@ -51,3 +51,23 @@ def test_nothing_is_written_behind_a_row(n, wide):
         found = guarded(graph, at_end=False, memory=memory)([x, y], {})
         assert np.array_equal(found[3], x.T.astype(narrow)), narrow
         assert all(set(bytes_) == {0xFF} for bytes_ in memory.behind), narrow
+
+
+@pytest.mark.parametrize("dtype", ["d", "f", "i", "q"])
+@pytest.mark.parametrize("n", [8, 11, 32])
+def test_part_of_a_row_is_written_and_the_rest_of_the_array_stays(n, dtype):
+    """Without AVX-512, LLVM reads the half of a vector that constants mask, or ends the process."""
+    parts = sorted({1, 2, 3, 4, 5, 7, n // 2, n // 2 + 1, n - 1})
+
+    def f(x, *vs):
+        results = []
+        for k, v in zip(parts, vs, strict=True):
+            y = x * 1
+            y[1, :k] = v
+            results.append(y * 2)
+        return results
+
+    x = np.arange(3 * n).reshape(3, n).astype(dtype)
+    rows = [np.arange(100, 200).astype(dtype)[:k] for k in parts]
+    for found, right in zip(wg.jit(f, source=False)(x, *rows), f(x, *rows), strict=True):
+        np.testing.assert_array_equal(found, right)

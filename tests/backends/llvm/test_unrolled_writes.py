@@ -12,6 +12,7 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert._engine.backends.llvm.compiled import LoadedProgram
+from wengert._engine.backends.llvm.lowering import lowered
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.registry import backend
@@ -236,3 +237,66 @@ def test_what_is_written_and_read_by_a_step():
     graph = wg.trace(f)(np.ones(3))
     for got, want in zip(graph.run(np.ones(3), backend="llvm"), f(np.ones(3)), strict=True):
         assert np.array_equal(got, want)
+
+
+# ---- writes in place -----------------------------------------------------------------------------
+
+
+def cholesky(a):
+    """The factor, element by element, with slices of the rows that are done."""
+    a = a * 1.0
+    for i in wg.unroll(range(len(a))):
+        for j in wg.unroll(range(i)):
+            a[i, j] = (a[i, j] - np.dot(a[i, :j], a[j, :j])) / a[j, j]
+        a[i, i] = np.sqrt(a[i, i] - np.dot(a[i, :i], a[i, :i]))
+    return np.tril(a)
+
+
+def test_an_array_that_is_written_and_read_by_turns_stays_in_its_place():
+    a = np.random.default_rng(0).normal(size=(9, 9))
+    a = a @ a.T + 9.0 * np.eye(9)
+    program = program_of(cholesky, a)
+    np.testing.assert_allclose(native(cholesky, a)[0], np.linalg.cholesky(a), rtol=1e-12)
+    assert steps_of(program).count("writes") > 30
+    assert program.workspace < 10 * a.nbytes
+
+
+def test_a_version_that_is_read_later_is_not_written_over():
+    def f(a):
+        a, old = a * 1.0, []
+        for k in wg.unroll(range(20)):
+            a[k % 5, k % 7] = np.sum(a[k % 3, : k % 8]) + k
+            old.append(a.copy())
+            a[k % 4] = a[(k + 1) % 5]
+        return (a, *[np.sin(x) for x in old])
+
+    a = np.random.default_rng(0).normal(size=(5, 8))
+    for found, right in zip(native(f, a), f(a), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+def test_derivatives_of_writes_and_reads_by_turns():
+    a = np.random.default_rng(1).normal(size=(6, 6))
+    a = a @ a.T + 6.0 * np.eye(6)
+    f = wg.grad(lambda a: np.sum(np.sin(cholesky(a))))
+    np.testing.assert_allclose(wg.jit(f, source=False)(a), f(a), rtol=1e-10, atol=1e-12)
+
+
+def test_the_plan_of_a_program_with_many_writes_can_be_shown():
+    shown = str(wg.jit(cholesky, source=False).lower(np.eye(5)).loops)
+    assert "call writes" in shown
+
+
+def test_reading_an_element_back_is_no_search(calls):
+    """As many calls of functions for each element, however many are written before."""
+
+    def lower(n):
+        def f(x):
+            for i in wg.unroll(range(1, n)):
+                x[i] = x[i] * 0.5 + x[i - 1]
+            return x
+
+        graph = wg.trace(lambda x: f(x * 1.0))(np.ones(n)).simplify()
+        return calls(lowered, graph) / n
+
+    assert lower(300) < 1.1 * lower(75)

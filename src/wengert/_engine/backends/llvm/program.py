@@ -193,8 +193,9 @@ class Program(FunctionCodegen):
             lines["entry"] > thresholds.quick_entry_lines or self.nesting is not None
         )
         quick += ["nested"] * (lines.get("nested", 0) > thresholds.quick_entry_lines)
-        if sum(lines[name] for name in self._once) > thresholds.quick_nest_lines:
-            quick += sorted(self._once)
+        once = [*sorted(self._once), *(() if self._bodies else self.steps.unrolled)]
+        if sum(lines[name] for name in once) > thresholds.quick_nest_lines:
+            quick += once
         if quick or sum(lines[name] for name in self.module.cold) > thresholds.quick_kernel_lines:
             quick += self.module.cold
         if not quick:

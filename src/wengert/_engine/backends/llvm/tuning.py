@@ -117,6 +117,9 @@ class Thresholds:
     scatter_selections: int = _of(
         6, "writes", "writes into one array up to it are selections, more are one kernel", GROWTH
     )
+    small_write_part: int = _of(
+        8, "parts", "a kernel too are later writes of at most one such part of an array", GROWTH
+    )
     selection_operands: int = _of(
         8, "operands", "concatenations of up to it are selections, more are copies", NATIVE
     )

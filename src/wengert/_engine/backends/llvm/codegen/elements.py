@@ -15,6 +15,7 @@ from wengert._engine.core.symbolic.dim import Dim, names_in
 
 from ..ir import affine
 from ..ir.affine import Affine, Index, Length, offset_of, size_of
+from ..ir.hidden_constants import both_of, hidden
 from ..ir.ir_builder import Function, Section
 from ..ir.llvm_types import BOOL, I64, Dtype, in_memory, part_of
 from ..ir.memory_access import gather, load, scatter, store
@@ -96,7 +97,7 @@ class Elements:
         base = self.language.cast(base, I64)
         if type(factor) is int and factor == 0:
             return base
-        return base + self._iota() * self._number(factor)
+        return base + hidden(self.language, self._head, self._iota()) * self._number(factor)
 
     def all_of(self, conditions: Sequence[Condition]) -> Any:
         """Whether all conditions hold; None if they always do."""
@@ -109,8 +110,7 @@ class Elements:
         """The conjunction of two masks."""
         if one is None or two is None:
             return one if two is None else two
-        found: Lane = self.language.binary("logical_and", one, two)
-        return found
+        return both_of(self.language, self._head, one, two)
 
     def existing(self, mask: Lane | None) -> Lane | None:
         """The lanes of a mask that exist; None if all do."""

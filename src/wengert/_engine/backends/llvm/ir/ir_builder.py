@@ -193,6 +193,7 @@ class Function:
         self._opening = f"define {linkage}{result} @{name}({listed}) {attributes} {{"
         self._count = self._ranks = 0
         self._slots: list[str] = []
+        self.hidden: dict[str, Name] = {}  # constants that it loads from variables
         self.body = Section(self)
 
     def fresh(self) -> Name:
@@ -268,6 +269,11 @@ class ModuleBuilder:
     def constant(self, name: str, kind: str, value: str, align: int = 64) -> str:
         """Add a constant; returns `@name`."""
         self.parts.setdefault(name, f"@{name} = internal constant {kind} {value}, align {align}")
+        return f"@{name}"
+
+    def variable(self, name: str, kind: str, value: str, align: int = 64) -> str:
+        """Enter a variable of the module that nobody writes to; return `@name`."""
+        self.parts.setdefault(name, f"@{name} = internal global {kind} {value}, align {align}")
         return f"@{name}"
 
     def text(self, heading: str = "") -> str:

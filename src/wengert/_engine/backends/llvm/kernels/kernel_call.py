@@ -70,11 +70,14 @@ class KernelCalls:
     symbols : dict of str to int
         Addresses of the external functions that they call; `pointers.address_of` finds them
         again by their names in another process.
+    unrolled : list of str
+        Functions whose code grows with the number of their operands.
     """
 
     def __init__(self, language: Language, threads: int | None = None) -> None:
         self.language, self.threads = language, threads
         self.symbols: dict[str, int] = {}
+        self.unrolled: list[str] = []
         self._written: dict[Any, tuple[str, bool]] = {}
 
     def write(
@@ -152,6 +155,8 @@ class KernelCalls:
         assert known is not None, name
         known.write(call)
         call.close()
+        if known.unrolled:
+            self.unrolled.append(title)
         return title, call.fails
 
 
@@ -389,12 +394,17 @@ class Kernel(NamedTuple):
     strided : whether operands may have any strides; if not, they must be C-contiguous.
     serves : ``serves(node)``: whether the kernel supports this node.
     spares : whether it is passed the option "unused": the results that need not be computed.
+    updates : ``updates(params)``: whether the result is the first operand with some elements
+        replaced, and may be in its memory.
+    unrolled : whether its code grows with the number of operands, and not with their sizes.
     """
 
     write: Callable[[KernelCall], None]
     strided: bool
     serves: Callable[[Any], bool]
     spares: bool
+    updates: Callable[[Mapping[str, Any]], bool]
+    unrolled: bool
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -406,13 +416,15 @@ def kernel(
     strided: bool = False,
     serves: Callable[[Any], bool] = lambda node: True,
     spares: bool = False,
+    updates: Callable[[Mapping[str, Any]], bool] = lambda params: False,
+    unrolled: bool = False,
 ) -> Callable[[Callable[[KernelCall], None]], Callable[[KernelCall], None]]:
     """Enter the function below it as the kernel of an operation (a decorator)."""
 
     def enter(write: Callable[[KernelCall], None]) -> Callable[[KernelCall], None]:
         other = KERNELS[name].write.__module__ if name in KERNELS else write.__module__
         assert other == write.__module__, f"{name} has a kernel in {other}"
-        KERNELS[name] = Kernel(write, strided, serves, spares)
+        KERNELS[name] = Kernel(write, strided, serves, spares, updates, unrolled)
         return write
 
     return enter

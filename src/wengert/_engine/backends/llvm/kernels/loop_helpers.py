@@ -133,6 +133,13 @@ def size_of(array: ArrayPointer) -> Length:
     return total
 
 
+def copy_apart(call: KernelCall, s: Section, to: ArrayPointer, of: ArrayPointer) -> None:
+    """Copy an array into another one, unless it is the same memory."""
+    apart = s.value(f"icmp ne ptr {of.pointer}, {to.pointer}")
+    with s.when(apart) as section:
+        copy(call, section, to, of)
+
+
 def copy(
     call: KernelCall, s: Section, to: ArrayPointer, of: ArrayPointer, conjugate: bool = False
 ) -> None:

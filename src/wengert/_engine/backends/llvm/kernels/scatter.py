@@ -26,7 +26,7 @@ from ..ir.llvm_types import I64, Dtype, part_of
 from ..ir.memory_access import load, store
 from ..ir.scalar_language import Language
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import clear, copy, nest, offset, read, size_of, write
+from .loop_helpers import clear, copy_apart, nest, offset, read, size_of, write
 
 _BYTES = 64  # per store
 
@@ -71,14 +71,12 @@ def scatter(call: KernelCall) -> None:
     at_index(call, z, t, arrays, call.params["index"], bool(arrays))
 
 
-@kernel("setitem", strided=True, serves=_is_whole)
+@kernel("setitem", strided=True, serves=_is_whole, updates=lambda _: True)
 def setitem(call: KernelCall) -> None:
     """A copy of x with v stored into it; in place if x has the memory of the result."""
     x, v, *arrays = call.operands
     (z,) = call.results
-    apart = call.section.value(f"icmp ne ptr {x.pointer}, {z.pointer}")
-    with call.section.when(apart) as section:
-        copy(call, section, z, x)
+    copy_apart(call, call.section, z, x)
     at_index(call, z, v, arrays, call.params["index"], False)
 
 

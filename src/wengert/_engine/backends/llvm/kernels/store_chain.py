@@ -7,26 +7,33 @@ and positions; slices one after the other, as in scatter.py.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..ir.ir_builder import Name, Section
-from ..ir.llvm_types import BOOL
+from ..ir.llvm_types import BOOL, Dtype
 from ..ir.simd_value import Lane
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import clear, copy, offset, read, size_of, write
+from .loop_helpers import clear, copy_apart, offset, read, size_of, write
 from .scatter import at_index
 
 
-@kernel("writes", strided=True)
+def _has_base(params: Mapping[str, Any]) -> bool:
+    return not params["from_zero"]
+
+
+@kernel("writes", strided=True, updates=_has_base, unrolled=True)
 def writes(call: KernelCall) -> None:
-    """A copy of the first operand, or zeros, into which the others are stored in order."""
+    """A copy of the first operand, or zeros, into which the others are written in their order.
+
+    In place if the first operand is in the memory of the result.
+    """
     (z,) = call.results
     values = list(call.operands)
     if call.params["from_zero"]:
         clear(call, call.section, z.pointer, size_of(z), z.dtype)
     else:
-        copy(call, call.section, z, values.pop(0))
+        copy_apart(call, call.section, z, values.pop(0))
     lines = [
         (value, index, adds, _place(index, z))
         for value, (index, adds) in zip(values, call.params["writes"], strict=True)
@@ -66,6 +73,10 @@ def _singles(
 ) -> None:
     """Single elements, in a loop; each replaces an element, or is added to it."""
     s, n = call.section, len(values)
+    if n == 1:
+        target = offset(s, z.pointer, str(places[0]), z.dtype)
+        _put(call, s, target, values[0].pointer, values[0].dtype, z.dtype, adds[0])
+        return
     pointers = call.function.slot(f"[{n} x ptr]", 8)
     for m, value in enumerate(values):
         cell = s.value(f"getelementptr ptr, ptr {pointers}, i64 {m}")
@@ -75,14 +86,25 @@ def _singles(
     with s.loop("0", str(n)) as (t, k):
         source = _entry(t, pointers, "ptr", k)
         target = offset(t, z.pointer, _entry(t, offsets, "i64", k), z.dtype)
-        new = call.language.cast(read(call.language, t, source, values[0].dtype), z.dtype)
-        if any(adds):
-            total = call.language.cast(read(call.language, t, target, z.dtype) + new, z.dtype)
-            if flags:
-                adding = Lane(call.language, t, _entry(t, flags, "i1", k), BOOL, 1)
-                total = call.language.where(adding, total, new)
-            new = total
-        write(t, target, new)
+        adding = Lane(call.language, t, _entry(t, flags, "i1", k), BOOL, 1) if flags else adds[0]
+        _put(call, t, target, source, values[0].dtype, z.dtype, adding)
+
+
+def _put(
+    call: KernelCall,
+    s: Section,
+    target: Name,
+    source: Name,
+    kind: Dtype,
+    dtype: Dtype,
+    adding: bool | Lane,
+) -> None:
+    """Write one element of a dtype of its own, or add it to the one that is there."""
+    new = call.language.cast(read(call.language, s, source, kind), dtype)
+    if adding is not False:
+        total = call.language.cast(read(call.language, s, target, dtype) + new, dtype)
+        new = total if adding is True else call.language.where(adding, total, new)
+    write(s, target, new)
 
 
 def _table(call: KernelCall, what: str, kind: str, values: Sequence[object]) -> Name:

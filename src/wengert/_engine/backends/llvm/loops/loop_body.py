@@ -30,9 +30,10 @@ from ..codegen.straightline import (
 from ..ir.affine import counters
 from ..ir.ir_builder import Function, Section
 from ..lowering.gathers import Gather
-from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored, strided_view
+from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from ..schedule.fusion import FusedLoops, roots_of
-from ..schedule.scheduling import Schedule, owner_of
+from ..schedule.scheduling import Schedule
+from ..schedule.workspace import owners_of
 from ..tuning import thresholds
 
 
@@ -221,7 +222,7 @@ def _learned(plan: Schedule) -> frozenset[str]:
 def _read_by(plan: Schedule, stage: FusedLoops | Expr) -> set[Expr]:
     if isinstance(stage, FusedLoops):
         return {a.expr for root in roots_of(stage) for a in plan.accesses(root)}
-    return {owner for x in stage.operands for owner in _owners(x)}
+    return {owner for x in stage.operands for owner in owners_of(x)}
 
 
 def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
@@ -291,12 +292,6 @@ def _reads_as_it_writes(
     index = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
     if stage.operands[index] is not given or result.operands != (stage,):
         return False
-    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != index):
+    if any(given in owners_of(x) for k, x in enumerate(stage.operands) if k != index):
         return False
     return index == 0 or bool(rule.options)
-
-
-def _owners(x: Expr) -> set[Expr]:
-    """The expressions whose memory an operand of a call may be."""
-    view = strided_view(x)
-    return {owner_of(x)} if view is None else {owner_of(x), view[0]}

@@ -5,26 +5,32 @@ scatter added (as gradients of x[0], x[1], ... are summed).  Materialized one by
 be n arrays of n elements.  So a store is deferred until its array is needed: an array that is only
 stored to again, or read at a single position, is never materialized.
 
-    ScatterChain    an array with something stored into it, not materialized yet
-    read_back       the element at a position, found among the stores
+    ScatterChain    an array with something written into it, not materialized yet
+    WriteLog        the writes into one array by position, so that reading one back is no search
+    read_back       the element at a position, found among the writes
 
-A few stores are selections by the index (indexing.py), which are fused with their neighbors; many
-are one kernel call, which copies the array once (kernels/scatter.py).
+A few writes are selections by the index (indexing.py), which are fused with their neighbors; many
+are kernel calls, which write into the array in place where nothing else reads it any more, and else
+copy it once (kernels/store_chain.py).
 """
 
 from __future__ import annotations
 
+import bisect
+import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.core.node import Node
+from wengert._engine.core.op import Effects
 from wengert._engine.core.spec import Spec
 
 from ..ir.affine import Affine
 from ..ir.index_analysis import IndexPlan
 from ..tuning import thresholds
 from .loop_ir import Expr, Map, View, scalar_constant
-from .registry import Deferred, opaque_call, settled
+from .registry import Deferred, opaque_call, origin_of, settled
 
 Position = tuple[int, ...]
 
@@ -42,11 +48,12 @@ class FusedNode:
     class op:
         """The operation of the fused node."""
 
-        name, kind, effect = "writes", "indexing", False
+        name, kind, effects, cost = "writes", "indexing", Effects(), None
 
     def __init__(self, last: Node, params: dict[str, Any], inputs: Sequence[Operand]) -> None:
         self.last, self.params, self.inputs = last, params, tuple(inputs)
         self.spec, self.where, self.name = last.spec, last.where, last.name
+        self.info = last.info_with(lowered_from=origin_of(last))
 
 
 class ScatterChain(Deferred):
@@ -68,7 +75,10 @@ class ScatterChain(Deferred):
         ``alone(before, value)`` makes the array of this store by itself.
     """
 
-    __slots__ = ("adds", "alone", "before", "expr", "found", "index", "node", "position", "value")
+    __slots__ = (
+        *("adds", "alone", "before", "expr", "found", "index", "log", "node", "number"),
+        *("position", "value"),
+    )
 
     def __init__(
         self,
@@ -84,6 +94,11 @@ class ScatterChain(Deferred):
         self.index, self.found, self.adds, self.alone = index, found, adds, alone
         self.position = position_of(found)
         self.expr: Expr | None = None
+        # What is written into an array twice is two arrays from there on, each with a log.
+        follows = isinstance(before, ScatterChain) and before.log.length == before.number + 1
+        self.log: WriteLog = before.log if follows else WriteLog()  # type: ignore[union-attr]
+        self.number: int = self.log.length
+        self.log.add(self)
 
     def settled(self) -> Expr:
         """The array."""
@@ -92,14 +107,99 @@ class ScatterChain(Deferred):
             while isinstance(chain[-1].before, ScatterChain) and chain[-1].before.expr is None:
                 chain.append(chain[-1].before)
             chain.reverse()
-            if len(chain) <= thresholds.scatter_selections:
+            if len(chain) > thresholds.scatter_selections or self._is_one_of_many(chain):
+                self.expr = _kernel_call(self.node, chain)
+                self.log.note_settled(self)
+            else:
                 for one in chain:
                     before = None if one.before is None else settled(one.before)
                     one.expr = one.alone(before, one.value)
-            else:
-                self.expr = _kernel_call(self.node, chain)
+                    one.log.note_settled(one)
         assert self.expr is not None
         return self.expr
+
+    def _is_one_of_many(self, chain: Sequence[ScatterChain]) -> bool:
+        """Whether a long series of writes, between which the array is read, each change little."""
+        if self.number < thresholds.scatter_selections:
+            return False
+        lengths = [n for one in chain for n in one.found.shape]
+        if any(type(n) is not int for n in lengths):
+            return False
+        changed = sum(math.prod(one.found.shape) for one in chain)
+        size: int = math.prod(self.node.spec.shape)
+        return changed * thresholds.small_write_part <= size
+
+
+class WriteLog:
+    """The writes into one array, in order, each into the array that the one before made.
+
+    Attributes
+    ----------
+    length : int
+    first : ScatterChain
+    """
+
+    __slots__ = ("_settled", "_single", "_wide", "first", "length")
+
+    first: ScatterChain
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._single: dict[Position, list[ScatterChain]] = {}
+        self._wide: list[ScatterChain] = []  # of more than one element
+        self._settled: list[ScatterChain] = []
+
+    def add(self, write: ScatterChain) -> None:
+        """Note a write into what the last one made."""
+        if not self.length:
+            self.first = write
+        self.length += 1
+        if write.position is None:
+            self._wide.append(write)
+        else:
+            self._single.setdefault(write.position, []).append(write)
+
+    def note_settled(self, write: ScatterChain) -> None:
+        """Note that the array that a write makes is in memory."""
+        bisect.insort(self._settled, write, key=_number)
+
+    def since(self, number: int) -> ScatterChain | None:
+        """The last array in memory, up to a write."""
+        k = bisect.bisect_right(self._settled, number, key=_number)
+        return self._settled[k - 1] if k else None
+
+    def writes_to(self, position: Position, after: int, number: int) -> list[ScatterChain] | None:
+        """The writes to a position after one write and up to another, the latest first.
+
+        None if one of them writes more than that position, or too many are to be looked at.
+        """
+        single = self._single.get(position, ())
+        low = bisect.bisect_right(single, after, key=_number)
+        high = bisect.bisect_right(single, number, key=_number)
+        found = list(single[low:high])
+        first = bisect.bisect_right(self._wide, after, key=_number)
+        last = bisect.bisect_right(self._wide, number, key=_number)
+        if last - first > _MOST_SLICES:
+            return None
+        if any(_covers(write.found, position) for write in self._wide[first:last]):
+            return None
+        found.reverse()
+        return found
+
+
+_number = operator.attrgetter("number")
+_MOST_SLICES = 64  # between two reads of an array
+
+
+def _covers(found: IndexPlan, position: Position) -> bool:
+    """Whether an index may choose the element at a position."""
+    for part, n in zip(found.parts, position, strict=True):
+        if part.operand is not None or type(part.start) is not int or type(part.length) is not int:
+            return True
+        steps, rest = divmod(n - part.start, part.step if part.axis is not None else 1)
+        if rest or not 0 <= steps < (part.length if part.axis is not None else 1):
+            return False
+    return True
 
 
 def position_of(found: IndexPlan) -> Position | None:
@@ -126,15 +226,16 @@ def read_back(x: ScatterChain, position: Position, node: Node) -> Expr | None:
     added: list[Expr] = []
     current: Expr | ScatterChain | None = x
     while isinstance(current, ScatterChain) and current.expr is None:
-        if current.position is None:
+        log, number = current.log, current.number
+        known = log.since(number)
+        writes = log.writes_to(position, -1 if known is None else known.number, number)
+        if writes is None:
             return None
-        if current.position != position:
-            current = current.before
-        elif current.adds:
-            added.append(current.value)
-            current = current.before
-        else:
-            return _sum(_as_element(current.value, node), added, node)
+        for write in writes:
+            if not write.adds:
+                return _sum(_as_element(write.value, node), added, node)
+            added.append(write.value)
+        current = log.first.before if known is None else known
     if current is None:
         return _sum(None, added, node)
     place = tuple(Affine(n, ()) for n in position)

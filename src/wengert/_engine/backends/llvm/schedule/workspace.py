@@ -1,16 +1,18 @@
 """Workspace: intermediate arrays in one block of memory, by lifetime.
 
 Memory is reused when the array in it is no longer needed, by an array of about the same size.
-Arrays begin at cache lines.
+Arrays begin at cache lines.  The result of a call that replaces some elements of an array is in the
+memory of that array, if nothing reads it later.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..ir.affine import Length, size_of
-from ..lowering.loop_ir import CallResult, Expr, strided_view
+from ..kernels import KERNELS, is_served
+from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of
 
@@ -22,22 +24,55 @@ def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Lengt
     last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of free blocks
     live: list[tuple[int, int, Length, Length]] = []
-    offsets: dict[Expr, Length] = {}
+    blocks: dict[Expr, tuple[Length, Length]] = {}
+    passed_on: set[int] = set()  # whose block another array has taken over
     total: Length = 0
     for expr in sorted(exprs, key=plan.position_of):
         now = plan.position_of(expr)
-        size = _rounded(size_of(expr.shape) * expr.dtype.itemsize)
         while live and live[0][0] < now:
-            free.append(heapq.heappop(live)[2:])
-        block = next((f for f in free if _is_suitable(f[0], size)), None)
-        if block is None:
-            block = size, total
-            total = total + size
+            _, number, *block = heapq.heappop(live)
+            if number not in passed_on:
+                free.append((block[0], block[1]))
+        source = _updated(plan, expr, last)
+        if source in blocks:
+            passed_on.add(source.number)
+            blocks[expr] = blocks[source]
         else:
-            free.remove(block)
-        offsets[expr] = block[1]
-        heapq.heappush(live, (last.get(expr, now), expr.number, *block))
-    return [offsets[x] for x in exprs], total
+            size = _rounded(size_of(expr.shape) * expr.dtype.itemsize)
+            found = next((f for f in free if _is_suitable(f[0], size)), None)
+            if found is None:
+                found = size, total
+                total = total + size
+            else:
+                free.remove(found)
+            blocks[expr] = found
+        heapq.heappush(live, (last.get(expr, now), expr.number, *blocks[expr]))
+    return [blocks[x][1] for x in exprs], total
+
+
+def _updated(plan: Schedule, expr: Expr, last: Mapping[Expr, int]) -> Expr | None:
+    """The array whose memory an expression may take over, element by element."""
+    if not isinstance(expr.rule, CallResult):
+        return None
+    (step,) = expr.operands
+    if not is_served(step.node) or not KERNELS[step.node.op.name].updates(step.node.params):
+        return None
+    source, *others = step.operands
+    if (
+        isinstance(source.rule, Stored)
+        or not source.is_root
+        or (source.shape, source.dtype) != (expr.shape, expr.dtype)
+        or last.get(source) != plan.position_of(expr)
+        or any(source in owners_of(x) for x in others)
+    ):
+        return None
+    return source
+
+
+def owners_of(x: Expr) -> set[Expr]:
+    """Whose memory an operand of a step may be."""
+    view = strided_view(x)
+    return {owner_of(x)} if view is None else {owner_of(x), view[0]}
 
 
 def ends_with(plan: Schedule, step: Expr, expr: Expr) -> bool:
