@@ -11,6 +11,7 @@ affine            index expressions that are affine in loop counters
 index_analysis    from an index to the axes of the result
 llvm_files        LLVM text in files beside modules
 execution_engine  compiles LLVM IR in memory; the only module that imports llvmlite
+memory_check      whether the system has the memory that LLVM will ask for
 half_precision    float16 conversions for processors without instructions for them
 object_symbols    symbols that an object file defines and imports
 """

@@ -20,6 +20,7 @@ import llvmlite.binding as llvm
 from wengert.errors import BackendError, at, user_line
 
 from . import half_precision
+from .memory_check import check_memory, memory_of_text
 from .object_symbols import is_elf, symbols_of
 
 # The code generator emits each value once, and hoists loop-invariant code, so a tenth of LLVM's
@@ -95,6 +96,7 @@ _PADDING = """@padding = internal global i64 0, align 4096
 @llvm.used = appending global [1 x ptr] [ptr @padding], section "llvm.metadata"
 """
 _MAX_EXTERNALS = 1000  # addresses that fit into this space
+_LOADED = 1 << 18  # bytes beside the object file itself, at most
 
 
 @functools.cache
@@ -141,6 +143,7 @@ def object_of(text: str, quick: bool = False) -> bytes:
     quick : bool
         For cold code: compiles in an eighth of the time, and runs about half as fast.
     """
+    check_memory(memory_of_text(text))
     with _LOCK:
         module = llvm.parse_assembly(text) if quick else optimized(text)
         try:
@@ -183,6 +186,8 @@ class Code:
     ------
     BackendError
         They call a function that is not defined.
+    MemoryError
+        The system has no memory for them, or no more mappings.
     """
 
     def __init__(self, image: bytes | Sequence[bytes], symbols: Mapping[str, int]) -> None:
@@ -206,6 +211,7 @@ class Code:
             missing = sorted(n for n in needed if llvm.address_of_symbol(n) is None)
             if missing:
                 raise BackendError(_not_supplied(missing))
+            check_memory(sum(map(len, images)) + _LOADED, len(images))
             for one in images:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(one))
             self._engine.finalize_object()

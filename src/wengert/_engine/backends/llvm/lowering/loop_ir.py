@@ -169,11 +169,16 @@ class Map(ElementRule):
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
         """The operands' elements at the same index."""
+        if not expr.shape:
+            return [Read(x, ()) for x in expr.operands]
         return [Read(x, aligned(index, x.shape, expr.shape)) for x in expr.operands]
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The function of the operands' elements."""
-        lanes = [at.read(r.operand, r.index, mask) for r in self.reads(expr, index)]
+        if expr.shape:
+            lanes = [at.read(x, aligned(index, x.shape, expr.shape), mask) for x in expr.operands]
+        else:
+            lanes = [at.read(x, (), mask) for x in expr.operands]
         at.language.reader = at, mask
         return at.language.cast(self.combine(at.language, *lanes), expr.dtype)
 

@@ -98,7 +98,8 @@ class Lowering:
     def _lowered(self, node: Node) -> Any:
         if node.op is PART:
             return self.exprs[node.inputs[0]][node.params["index"]]
-        operands = [self.exprs[a] for a in node.inputs]
+        # Operands in a graph are nodes: it has asked for their `inputs`.
+        operands = [self.exprs[a] for a in node.args]
         if node.op.name not in ACCEPT_DEFERRED:
             operands = [settled(x) for x in operands]
         if isinstance(node.op, LeafOp):
@@ -130,7 +131,7 @@ class Lowering:
 
     def _has_lanes(self, node: Node) -> bool:
         known = self._supported
-        for x in (node, *node.inputs):
+        for x in (node, *node.args):
             found = known.get(x)
             if found is None:
                 found = known[x] = all([is_supported(s.dtype) for s in specs_of(x)])

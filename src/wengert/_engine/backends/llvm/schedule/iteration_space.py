@@ -130,13 +130,16 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     rows : int
         The number of leading axes that the fused loop iterates over.
     """
+    if all([is_one(n) for n in group.space[rows:]]):  # nothing to ask its accesses for
+        forms = [
+            counter(k) if k < rows and not is_one(n) else ZERO for k, n in enumerate(group.space)
+        ]
+        return Space((), tuple(forms), None, 1)
     facts = _SpaceFacts(group, rows)
     has_positions = any(
         isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in group.roots
     )
     axes, index = _collapsed(group, facts, rows)
-    if not axes:
-        return Space((), index, None, 1)
     inner = _inner(axes, facts.offsets)
     width = _width(axes[inner].length, max(facts.itemsizes), group.weight, register_bytes)
     if has_positions:

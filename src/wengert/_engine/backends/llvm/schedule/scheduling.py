@@ -290,6 +290,14 @@ def accesses_of(root: Expr) -> list[Access]:
     pending: list[tuple[Expr, Index]] = [(first, start)]
     while pending:
         expr, index = pending.pop()
+        if not expr.shape and type(expr.rule) is Map:  # numbers: most of a long program
+            for x in expr.operands:
+                if x.is_root:
+                    found[Access(x, ())] = None
+                elif (x, ()) not in seen:
+                    seen.add((x, ()))
+                    pending.append((x, ()))
+            continue
         for read in expr.reads(index):
             x = read.operand
             if x.is_root or read.index is None:
