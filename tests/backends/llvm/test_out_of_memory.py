@@ -109,7 +109,7 @@ def test_memory_for_machine_code_that_is_not_there_is_an_error(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(memory_check.mmap, "mmap", refuse)
-        with pytest.raises(MemoryError, match=r"max_map_count.*test_out_of_memory"):
+        with pytest.raises(MemoryError, match="max_map_count"):
             wg.jit(lambda x: np.sum(x * 2.125))(np.ones(3))
     assert wg.jit(lambda x: np.sum(x * 2.125))(np.ones(3)) == 6.375
 
