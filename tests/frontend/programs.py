@@ -1,10 +1,10 @@
 """Random programs with loops, as source files.
 
-A program is a function of a matrix A, a vector x and an integer array k, with nested loops, bounds
-that depend on counters, strided and reversed ranges and slices, stores to elements and slices,
-stencils in place, swaps, aliases, masks, branches on values and on counters, exits, lists, generator
-expressions, helper functions, closures, objects with attributes, and arrays of integers, booleans
-and float32.  It is printed to a file, so that its source is found as a user's is.
+A program is a function of a matrix A, a vector x and an integer array k.  It has nested loops,
+bounds that depend on counters, strided and reversed ranges and slices, stores to elements and
+slices, stencils in place, swaps, aliases, masks, branches on values and on counters, exits, lists,
+generator expressions, helper functions, closures, objects with attributes, and arrays of integers,
+booleans and float32.  It is printed to a file, so that its source is found as a user's is.
 
     program(seed)    the source of a program
     load(text, folder, name)    its function

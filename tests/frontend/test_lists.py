@@ -190,6 +190,14 @@ def of_arrays(x):
     return sum(x) ** 2 + max(x) * min(x) + np.sum(sum(np.outer(x, x)))
 
 
+def of_short_lists(x):
+    values = [x[0], 0.5, x[3] * 2.0]
+    s = max(values) * min((x[1], x[2])) + sum(values)
+    if any([x[0] > 5.0, x[1] > 0.0]) and all((x[0] > 0.0, x[1] < 5.0)):
+        s = s * 2.0
+    return s + max(v * v for v in values)
+
+
 NODES = [
     appended, rows, columns, after_a_first_element, two_lists, nested_loops, lists_of_rows, pairs,
     plus_equals, elements, sums_so_far, in_a_branch_of_values, looped_over, copies,
@@ -277,7 +285,7 @@ def objects(x):
 
 
 PYTHON = [
-    the_same_array, modified_later, read_meanwhile, counted_meanwhile, another_name,
+    of_short_lists, the_same_array, modified_later, read_meanwhile, counted_meanwhile, another_name,
     of_even_numbers, late_binding, a_shadowed_name, other_containers, objects,
 ]  # fmt: skip
 

@@ -103,7 +103,9 @@ class Comprehensions:
         parts = [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
         if any(isinstance(n, _LATE) for n in parts):
             return False
-        names = loaded_in(node)
+        names = loaded_in(node) - {
+            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+        }
         return not (names & self._unbound or names & {"super", "__class__"})
 
     def _defined(

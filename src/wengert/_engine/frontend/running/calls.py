@@ -12,7 +12,14 @@ import builtins
 import dis
 import functools
 from collections.abc import Callable
-from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -225,6 +232,8 @@ def _least(name: str) -> Callable[..., Any]:
     python = getattr(builtins, name)
 
     def extreme(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], GeneratorType):
+            args = (list(args[0]),)
         many = len(args) > 1 and not kwargs
         if len(args) == 1 and not kwargs and (values := _values(args[0])) is not None:
             function = builtin_loops.least if name == "min" else builtin_loops.greatest
@@ -242,11 +251,16 @@ def _least(name: str) -> Callable[..., Any]:
     return extreme
 
 
-def _values(x: Any) -> Any:
-    """A traced array, or that of a list which a loop has filled; None for anything else."""
+def _values(x: object) -> Any:
+    """A traced array, that of a list which a loop has filled, or a list with traced elements."""
     if isinstance(x, Handle):
         return x if is_traced(x) and x.node.spec.shape else None
-    return loop_rows.whole(x)
+    if not isinstance(x, list | tuple):
+        return None
+    found = loop_rows.whole(x)
+    if found is None and any(isinstance(v, Handle) and is_traced(v) for v in x):
+        return x
+    return found
 
 
 def _looped(python: Any, function: Any, *defaults: object) -> Callable[..., Any]:
