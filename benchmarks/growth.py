@@ -25,7 +25,7 @@ from _harness import machine_line, table
 from _suite import Suite
 
 PAGE = "benchmarks-growth.md"  # under docs
-WORKLOADS = ("size", "depth", "order", "leaves", "peaks")
+WORKLOADS = ("size", "depth", "straight", "order", "leaves", "peaks")
 FIGURES = {
     "compile": "the first call, beyond a later one",
     "processor": "the first call, processor's time",
@@ -55,6 +55,8 @@ def render(results: dict[str, Any]) -> str:
         parts += [f"## {section['title']}", section["text"], f"Target: {section['target']}."]
         for key in SHOWN.get(section["name"], ("compile", "processor", "median", "added")):
             parts.append(rows_of(section, key))
+        if section["name"] == "straight":
+            parts.append(per_node(section))
         parts += notes(section)
     return "\n\n".join(parts) + "\n"
 
@@ -79,6 +81,16 @@ def rows_of(section: dict[str, Any], key: str) -> str:
         before = now
         rows.append([case["case"], *cells, None if power is None else f"{power:.2f}"])
     return table([FIGURES[key], *names, "power"], rows)
+
+
+def per_node(section: dict[str, Any]) -> str:
+    """The time of the first call for each node."""
+    each = [
+        (case["case"], case["contestants"]["wengert"]["processor"] / int(case["point"]))
+        for case in section["cases"]
+        if "processor" in case["contestants"]["wengert"]
+    ]
+    return table(["the first call", "ms a node"], [[n, f"{1e3 * t:.2f}"] for n, t in each])
 
 
 def notes(section: dict[str, Any]) -> list[str]:
