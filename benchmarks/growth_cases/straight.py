@@ -12,7 +12,7 @@ from . import points
 
 TITLE = "Straight programs: nodes of an unrolled algorithm"
 TEXT = (
-    "Value and gradient of Thomas' algorithm for tridiagonal systems, of which every step is a node: "
+    "Value and gradient of Thomas' algorithm, of which every step is a node: "
     "17 of them for each unknown, without those of the derivative. `jit(source=False)` leaves the "
     "loops to Python."
 )
