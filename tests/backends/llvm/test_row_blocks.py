@@ -8,7 +8,8 @@ import wengert as wg
 from wengert._engine.backends.llvm.tuning import thresholds, using
 
 RNG = np.random.default_rng(0)
-SHAPES = [(1, 70), (7, 65), (8, 64), (9, 130), (67, 100), (70, 3), (3, 0), (0, 70), (64, 64)]
+LARGE = (131, 150)  # rows are summed along together
+SHAPES = [LARGE, (1, 70), (7, 65), (8, 64), (9, 130), (67, 100), (70, 3), (3, 0), (0, 70), (64, 64)]
 DTYPES = ["float64", "float32", "complex128", "complex64", "int64", "bool", "float16"]
 
 
@@ -58,7 +59,7 @@ def test_sums_over_rows(shape, named):
         np.testing.assert_array_equal(one, expected)
 
 
-@pytest.mark.parametrize("shape", [(7, 65), (64, 64), (67, 100), (203, 81)], ids=str)
+@pytest.mark.parametrize("shape", [(7, 65), (64, 64), (67, 100), (203, 81), LARGE], ids=str)
 def test_rows_and_columns_in_one_pass(shape):
     a, x, y = drawn(shape), drawn(shape[1]), drawn(shape[0])
 
@@ -102,7 +103,7 @@ def test_gradients_of_products():
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(8, 64), (9, 70), (67, 300), (130, 1000)], ids=str)
+@pytest.mark.parametrize("shape", [(8, 64), (9, 70), (67, 300), (130, 1000), LARGE], ids=str)
 def test_several_sums_along_rows(shape):
     a, b, x = drawn(shape), drawn(shape), drawn(shape[1])
 
@@ -138,6 +139,7 @@ def test_what_is_blocked():
     assert blocks_of(lambda a, x: a @ x, a, x) == [thresholds.row_block]
     assert blocks_of(lambda a: np.sum(a[:7], axis=1), a) == [1]
     assert blocks_of(lambda a: np.max(a, axis=1), a) == [1]
+    assert blocks_of(lambda a: np.sum(a[:100, :100], axis=1), a) == [1]  # code for little
     assert blocks_of(lambda a: np.sum(np.exp(a), axis=1), a) == [1]  # rows do not wait for memory
     assert blocks_of(lambda a, x, y: (a @ x, y @ a), a, x, y) == [thresholds.row_block]
     assert blocks_of(lambda a, x: (a @ x) @ a, a, x) == [thresholds.row_block]

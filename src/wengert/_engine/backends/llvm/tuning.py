@@ -147,6 +147,10 @@ class Thresholds:
         4, "rows", "that are summed along together", NATIVE,
         "matrix @ vector of 300 x 200, 1000 x 1000 and 4000 x 5000, by 2 and 4 rows",
     )  # fmt: skip
+    jammed_elements: int = _of(
+        16384, "elements", "of a matrix, from which on rows are summed along together", NATIVE,
+        "matrix @ vector: smaller ones are in the nearest caches, and compile in a third",
+    )  # fmt: skip
     jammed_work: int = _of(
         12, "work", "of an element, up to which rows are summed along at once", NATIVE
     )

@@ -73,6 +73,9 @@ def _is_cheap_sum(group: LoopGroup, rows: int) -> bool:
     size = size_of(group.space[rows:])
     if type(size) is int and size < thresholds.inner_loop_elements:
         return False
+    whole = size_of(group.space)
+    if type(whole) is int and whole < thresholds.jammed_elements:
+        return False  # four times as much code
     if group.weight > thresholds.jammed_work:
         return False
     return space_for(group, 64).across
