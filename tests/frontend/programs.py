@@ -362,9 +362,8 @@ class Writer:
         self.emit(self.pick("s = 0", "s = 0.0", "s = x[0]"))
         for _ in range(self.rng.randint(2, 4)):
             self.statement()
-        self.emit(
-            "return s * 1.0 + np.sum(x * 0.5) + np.sum(A * A) + 0.0625 * np.sum(c) + np.sum(f)"
-        )
+        self.emit("typed = 0.0625 * np.sum(c) + np.sum(f, dtype=float)")
+        self.emit("return s * 1.0 + np.sum(x * 0.5) + np.sum(A * A) + typed")
         return body + "\n".join(self.lines) + "\n"
 
 
