@@ -12,9 +12,12 @@ checkpoint_budget.py   the memory limit of the backward pass (`memory=`)
 checkpointed_loop.py   a loop that stores some of its states; checkpoint_schedule.py which ones
 recompute.py           the backward pass from these states
 vjp.py                 the backward pass of a loop
+branch_vjp.py          the pullback of a branch
 residuals.py           the residuals of the forward loop; min_cut.py the cheapest set of them
 restoration.py         carried values that the backward loop restores instead of loading them
 bounded_loops.py       residuals of inner loops whose number of steps varies, in buffers
+used_inputs.py         bodies without the inputs that they do not use
+versions.py            which values are an array with some elements written
 sparse_cotangents.py   cotangents with few nonzero elements
 dependence.py          which carried values depend on which operands
 jvp.py                 forward mode: the loop with tangents in the carry

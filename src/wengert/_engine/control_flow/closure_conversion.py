@@ -9,12 +9,13 @@ differentiated.  Nodes that do not depend on the placeholders are computed once,
     output     the node of a result
     operand    a captured node as an operand
     together   bodies with the same captured values
+    with_lengths_grouped  outputs with slices of computed lengths in nodes of their own
     hoisted    a body without the nodes that depend on its first inputs only
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -129,11 +130,33 @@ def _closed(
         leaves, structure = pytree.flatten(out)
         live = tuple([x is not None for x in leaves])
         outputs = [output(x, what) for x in leaves if x is not None]
-        if opened.lengths:
-            order = _nodes_between([*outputs, *opened.lengths.values()], inputs, opened.since)
-            outputs = grouped(outputs, order, opened.lengths, what)
+        outputs = with_lengths_grouped(outputs, inputs, opened.since, opened.lengths, what)
     body, outside = cut(outputs, inputs, opened.since, what, hoist)
     return Closed(body, [operand(n) for n in outside], structure, live)
+
+
+def with_lengths_grouped(
+    outputs: list[Node],
+    inputs: Sequence[Node],
+    since: int,
+    lengths: Mapping[str, Node],
+    what: str,
+) -> list[Node]:
+    """The outputs of a step, with what uses slices of computed lengths in `sized` nodes.
+
+    Parameters
+    ----------
+    outputs, inputs : sequence of Node
+    since : int
+        As for `cut`.
+    lengths : mapping from str to Node
+        The lengths by name, plus one.
+    what : str
+    """
+    if not lengths:
+        return outputs
+    order = _nodes_between([*outputs, *lengths.values()], inputs, since)
+    return grouped(outputs, order, lengths, what)
 
 
 def _check_without_effects(opened: Session, what: str, twice: bool = False) -> None:

@@ -29,6 +29,7 @@ from wengert.errors import GuardError, ShapeError, at
 from . import batching
 from . import jvp as forward
 from . import vjp as reverse
+from .branch_vjp import pull_conditional
 from .verify import check_conditional, check_scan, check_while
 
 if TYPE_CHECKING:
@@ -64,10 +65,22 @@ class Control(Operation):
                 )
 
 
-class Scan(Control):
-    """A loop whose length is known before it starts."""
+class _Loop(Control):
+    """A loop: some results are those of its carry after the last step."""
 
     control_flow = LOOP
+
+    def updated_operand(self, node: Node, output: int) -> int | None:
+        """The carry before the first step."""
+        params = node.params
+        if output >= params["carried"]:
+            return None
+        first = len(node.args) - params["carried"] - params.get("stacked", 0)
+        return int(first + output)
+
+
+class Scan(_Loop):
+    """A loop whose length is known before it starts."""
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The specs of the carry, and of the ys stacked along a first axis."""
@@ -147,10 +160,8 @@ def _counted(values: Sequence[Any], params: dict[str, Any]) -> tuple[int, Sequen
     return params["length"], values
 
 
-class While(Control):
+class While(_Loop):
     """A loop that ends when its condition is false."""
-
-    control_flow = LOOP
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The specs of the carry, of the number of steps, and of the ys."""
@@ -249,7 +260,7 @@ class Choice(Control):
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """The conditional of the branches' pullbacks."""
-        return reverse.pull_conditional(node, t, inputs, ctx)
+        return pull_conditional(node, t, inputs, ctx)
 
     def jvp(
         self,

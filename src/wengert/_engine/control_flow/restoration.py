@@ -28,6 +28,11 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.ops.indexing.traced_slices import split_local
+
+from . import versions
+
+Write = tuple[Any, Sequence[Node]]  # an index template and its operands
 
 _MOST_WRITES = 64  # to one carried value, in one step
 _LATEST = 1 << 60  # a time
@@ -79,31 +84,10 @@ def chains_of(inputs: Sequence[Node], outputs: Sequence[Node], first: int) -> li
 
 def _before(version: Node) -> Node | None:
     """The version that a write changed; None if it cannot be restored."""
-    op: Any = version.op
-    if op is PART:
-        (loop,) = version.inputs
-        return _start(loop, version.params["index"])
-    before: Any = None
-    is_sum = op is lookup("add") and _is_integer(version)
-    if is_sum or op is lookup("setitem"):
-        before = version.inputs[0]
-    if is_sum and before.op is CONSTANT:
-        before = version.inputs[1]
-    if isinstance(before, Node) and before.spec == version.spec:
-        return before
-    return None
-
-
-def _start(loop: Node, output: int) -> Node | None:
-    """The operand with the initial value of one result of a loop."""
-    if isinstance(loop.op, LeafOp) or loop.op.control_flow != LOOP:
-        return None
-    params = loop.params
-    if output >= params["carried"]:
-        return None
-    first = len(loop.args) - params["carried"] - params.get("stacked", 0)
-    start: Node = loop.inputs[first + output]
-    return start
+    if version.op is lookup("add") and _is_integer(version):
+        before = version.inputs[version.inputs[0].op is CONSTANT]
+        return before if before.spec == version.spec else None
+    return versions.before(version)
 
 
 def _is_integer(node: Node) -> bool:
@@ -161,12 +145,13 @@ class Undo:
                     self.same.setdefault(version, []).append(node)
         self.free.update({n: self.free[v] for v, nodes in self.same.items() for n in nodes})
         self.logs: dict[Node, Node] = {}
+        self.writes: dict[Node, Write] = {}
         self.loops: dict[Node, tuple[Node, int]] = {}
         self.needs: list[tuple[Node, Node]] = []
         self.possible = all([self._planned(*p, nodes, late) for c in chains for p in c.pairs])
 
     def _planned(self, after: Node, before: Node, nodes: Sequence[Node], late: Any) -> bool:
-        if after.op is PART:
+        if _is_loop(after):
             found = _backward_loop(after, nodes)
             if found is None:
                 return False
@@ -176,10 +161,11 @@ class Undo:
         elif after.op is lookup("add"):
             self.needs.append((_added(after, before), after))
         else:
-            places = after.inputs[2:]
-            log = lookup("getitem")(
-                wrap(before), *map(wrap, places), index=after.params["index"]
-            ).node
+            write = _write_of(after)
+            if write is None:
+                return False
+            template, places = self.writes[after] = write
+            log = lookup("getitem")(wrap(before), *map(wrap, places), index=template).node
             if type(log.spec) is not Spec or any(is_open(n) for n in log.spec.shape):
                 return False
             self.logs[after] = log
@@ -244,7 +230,7 @@ class Undo:
         return [place[n] for n in results], ends, starts
 
     def _undone(self, after: Node, before: Node, place: dict[Node, Node]) -> bool:
-        if after.op is PART:
+        if after in self.loops:
             loop, output = self.loops[after]
             if loop not in place:
                 return False
@@ -257,9 +243,10 @@ class Undo:
         if after.op is lookup("add"):
             made = lookup("subtract")(now, wrap(place[_added(after, before)]))
         else:
-            places = [wrap(place[x]) for x in after.inputs[2:]]
+            template, operands = self.writes[after]
+            places = [wrap(place[x]) for x in operands]
             old = wrap(place[self.logs[after]])
-            made = lookup("setitem")(now, old, *places, index=after.params["index"])
+            made = lookup("setitem")(now, old, *places, index=template)
         self._place(place, before, made.node)
         return True
 
@@ -268,6 +255,41 @@ class Undo:
         place[version] = restored
         for node in self.same.get(version, ()):
             place[node] = restored
+
+
+def _is_loop(version: Node) -> bool:
+    """Whether a version is the result of an inner loop."""
+    if version.op is not PART:
+        return False
+    op: Any = version.inputs[0].op
+    return not isinstance(op, LeafOp) and op.control_flow == LOOP
+
+
+def _write_of(version: Node) -> Write | None:
+    """The elements by which a version may differ from the one before; None if not known.
+
+    They are indexed by values that are known outside of a node with computed lengths: if it writes
+    to ``A[i, :j]``, they are those of ``A[i]``.
+    """
+    if version.op is lookup("setitem"):
+        return version.params["index"], version.inputs[2:]
+    node = version.inputs[0]
+    (body,) = node.params["branches"]
+    last = body.outputs[version.params["index"]]
+    found: Write | None = None
+    while last not in body.inputs:
+        if last.op is not lookup("setitem"):
+            return None
+        places = last.inputs[2:]
+        if any(x not in body.inputs for x in places):
+            return None
+        template, _ = split_local(last.params["index"], [wrap(x) for x in places])
+        operands = tuple([node.inputs[1 + body.inputs.index(x)] for x in places])
+        write = (Ellipsis if template is None else template), operands
+        if found is not None and found != write:
+            return None
+        found, last = write, last.inputs[0]
+    return found
 
 
 def _times(chain: Chain) -> list[int]:

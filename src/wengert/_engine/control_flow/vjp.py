@@ -1,4 +1,4 @@
-"""VJP rules of loops and branches: the pullback of a loop is a loop in reverse.
+"""VJP rules of loops: the pullback of a loop is a loop in reverse.
 
 The pullback of the body is traced once: from the cotangents of the next carry and of the ys to
 those of the carry, of the x and of the captured values.  It is split in two: the nodes that can be
@@ -7,7 +7,7 @@ that the second part reads (residuals.py); the backward loop reads them along wi
 the cotangents, and sums those of the consts.
 
     pulled                              the two bodies of a derivative
-    pull_scan, pull_while, pull_conditional  rules of the operations
+    pull_scan, pull_while               rules of the operations
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from .dependence import Dependence
 from .residuals import ancestors, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
+from .used_inputs import used_of, with_consts
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -88,6 +89,7 @@ class Pulled(NamedTuple):
     restored : the carried values that it restores; consts of the result are carried cotangents.
     steps : the increment of each of these per step: an input, a number, or None if unknown.
     masked : the inputs whose cotangents may be zero because something was not selected.
+    used : the consts that `back` uses.
     """
 
     forward: Body
@@ -102,6 +104,7 @@ class Pulled(NamedTuple):
     restored: tuple[int, ...]
     steps: tuple[Any, ...]
     masked: frozenset[int]
+    used: tuple[int, ...]
 
 
 @functools.lru_cache(maxsize=512)
@@ -164,7 +167,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     kept = len(made.kept)
     return Pulled(
         *(forward, kept, before, back, tuple(live), consts, stacks, read, ys),
-        *(restored, steps, masked),
+        *(restored, steps, masked, used_of(back, fixed)),
     )
 
 
@@ -269,11 +272,11 @@ class _LoopCotangent:
         made = self.made
         if not made.live and not made.ys:
             return [None] * len(self.args)
-        consts, starts = [*self.inputs[: self.fixed], *self.hoisted()], self.starts()
+        consts, starts = [*[self.inputs[k] for k in made.used], *self.hoisted()], self.starts()
         rows = [*[self.inputs[k] for k in made.read], *kept, *[self.t[k] for k in made.ys]]
         found = lookup("scan")(
             *[*count, *consts, *starts, *rows],
-            body=made.back,
+            body=with_consts(made.back, self.fixed, made.used),
             carried=len(starts),
             stacked=len(rows),
             **more,
@@ -300,14 +303,16 @@ class _LoopCotangent:
         )
         replaces(node, outs[0].node.inputs[0])
         kept = outs[self.carried + 1 :]
-        consts, starts = [*self.inputs[: self.fixed], *self.hoisted()], self.starts()
+        consts, starts = [*[self.inputs[k] for k in made.used], *self.hoisted()], self.starts()
         carried = range(len(consts), len(consts) + len(starts))
         first = carried.stop + len(made.read)
         places = range(first, first + made.kept)
         rows = [*[self.inputs[k] for k in made.read], *[self.t[k] for k in made.ys]]
         found = lookup("scan")(
             *[*count, *consts, *kept, *starts, self.trips, *rows],
-            body=from_buffers(made.back, places, carried, made.kept, most),
+            body=from_buffers(
+                with_consts(made.back, self.fixed, made.used), places, carried, made.kept, most
+            ),
             carried=len(starts) + 1,
             stacked=len(rows),
             reverse=not params["reverse"],
@@ -400,42 +405,3 @@ def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
         slots = max(slots * state // max(state + kept, 1), 1)
     length = params["length"]
     return None if slots is None or (isinstance(length, int) and length <= slots) else slots
-
-
-def pull_conditional(
-    node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any
-) -> list[Any]:
-    """The cotangents of a conditional's operands: the conditional of the branches' pullbacks."""
-    which, *operands = inputs
-    wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])
-    given = tuple(sorted(t))
-    branches = tuple(
-        [_pulled_branch(b, given, wanted, ctx.guarded) for b in node.params["branches"]]
-    )
-    found = lookup(node.op.name)(
-        which, *operands, *[t[k] for k in given], **{**node.params, "branches": branches}
-    )
-    bars: list[Any] = [None] * len(operands)
-    for k, bar in zip(wanted, found, strict=True):
-        bars[k] = bar
-    # A branch that does not use an operand contributes zero.
-    ctx.mask([node.args[k + 1] for k in wanted])
-    return [None, *bars]
-
-
-@functools.lru_cache(maxsize=512)
-def _pulled_branch(
-    body: Body, given: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
-) -> Body:
-    """A function from operands and cotangents of results to cotangents of operands."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
-        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
-        outs = inline_graph(body, [wrap(n) for n in inputs])
-        seeds = [placeholder(body.outputs[k].spec) for k in given]
-        nodes = [getattr(outs[k], "node", None) for k in given]
-        targets = [inputs[k] for k in wanted]
-        pairs = gathered(zip(nodes, map(wrap, seeds), strict=True))
-        bars = pullback(pairs, targets, masked=guarded) if pairs else [None] * len(targets)
-        bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
-    return Body(*bars, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")

@@ -184,6 +184,13 @@ class Op:
         """A value of that spec on which the operation can be run to infer its result."""
         return example_of(spec)
 
+    def updated_operand(self, node: Node, output: int) -> int | None:
+        """The number of the operand of which a result is a version with some elements written.
+
+        None if there is none. A backend may write such a result in the memory of the operand.
+        """
+        return None
+
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Cotangents of the operands, aligned with `node.args`; None for zero."""
         raise self.no_rule(node)

@@ -67,7 +67,8 @@ def flops_of_body(body: Body) -> Any:
     total: Any = 0
     for node in body.nodes:
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
-        total += round(found) if isinstance(found, float) else found or 0
+        if found is not None:
+            total += round(found) if isinstance(found, float) else found
     return total
 
 
@@ -82,6 +83,8 @@ def _of_all_steps(node: Node) -> Any:
     bodies = bodies_of(node)
     if "branches" in node.params:
         costs = [flops_of_body(b) for b in bodies]
+        if any(map(is_open, costs)):
+            return None  # lengths that differ between the steps of a loop
         known = all(isinstance(c, int) for c in costs)
         return max(costs) if known else sum(costs)
     steps = steps_of(node)

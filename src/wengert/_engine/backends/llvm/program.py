@@ -30,14 +30,9 @@ from .ir import execution_engine
 from .ir.ir_builder import Function, ModuleBuilder, Section
 from .ir.scalar_language import Language
 from .kernels import KernelCalls
+from .loops.branches import BranchCodegen, SizedCodegen
 from .loops.checkpointed_reverse import CheckpointedReverse
-from .loops.control_flow import (
-    BranchCodegen,
-    ScanCodegen,
-    SizedCodegen,
-    WhileCodegen,
-    checkpointed_forward,
-)
+from .loops.control_flow import ScanCodegen, WhileCodegen, checkpointed_forward
 from .loops.interrupts import LISTENED
 from .loops.loop_body import LoopBody
 from .lowering.leaves import stride_names
@@ -145,7 +140,7 @@ class Program(FunctionCodegen):
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
         self._once: set[str] = set()  # nests that a run goes through once
-        self._bodies: dict[tuple[Body, int, int], LoopBody] = {}
+        self._bodies: dict[tuple[Body, tuple[tuple[int, int], ...]], LoopBody] = {}
         self._count = 0  # of bodies, including those being emitted
         self._callback_slot = -1
         self.function = Function(
@@ -307,13 +302,13 @@ class Program(FunctionCodegen):
             self._once.discard(name)
         return name
 
-    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
+    def body(self, body: Body, updates: Sequence[tuple[int, int]] = ()) -> LoopBody:
         """The function of a body, emitted at its first use."""
-        key = body, fixed, carried
+        key = body, tuple(updates)
         found = self._bodies.get(key)
         if found is None:
             self._count += 1
-            found = LoopBody(self, body, f"body{self._count}", fixed, carried)
+            found = LoopBody(self, body, f"body{self._count}", updates)
             self._bodies[key] = found
         return found
 

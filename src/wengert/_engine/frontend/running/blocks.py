@@ -3,24 +3,30 @@
 The block runs once, on placeholders.  Arrays that it modifies and that were made before it are
 found by running it.
 
-    TracedBlock       the results of a block: values of variables, and of modified arrays
-    traced      trace a block
-    arrays_of   handles that own the memory of values
+    TracedBlock         the results of a block: values of variables and of modified arrays
+    traced              trace a block
+    SliceLengths        lengths of slices that are known inside a block only
+    with_slice_lengths  trace with such lengths, or else with masks
+    arrays_of           handles that own the memory of values
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views
 from wengert._engine.core.node import Node
-from wengert._engine.core.recording import Session, enable_grad, tracing
+from wengert._engine.core.recording import Session, current_trace, enable_grad, tracing
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
-from wengert.errors import WengertError
+from wengert._engine.core.symbolic.constraints import LengthsDiffer
+from wengert.errors import ShapeError, WengertError
 
 from .state import NotTraceable, SharedVariables, Speculation
+
+T = TypeVar("T")
 
 
 class TracedBlock(NamedTuple):
@@ -32,6 +38,7 @@ class TracedBlock(NamedTuple):
     since : the serial number at which it began.
     checks : conditions that raise.
     error : the exception that it raised.
+    lengths : the lengths of its slices that are known inside only, by name.
     """
 
     result: Any
@@ -40,6 +47,7 @@ class TracedBlock(NamedTuple):
     since: int
     checks: list[Check]
     error: Exception | None = None
+    lengths: Mapping[str, Node] = MappingProxyType({})
 
 
 def traced(
@@ -48,6 +56,7 @@ def traced(
     arrays: Sequence[tuple[Handle, Node]] = (),
     since: int | None = None,
     may_raise: bool = False,
+    slices: SliceLengths | None = None,
 ) -> TracedBlock:
     """Trace a block, and restore all that it changed.
 
@@ -62,6 +71,9 @@ def traced(
         The serial number of the first placeholder; older nodes are captured.
     may_raise : bool
         Whether an exception is a result, rather than an error.
+    slices : SliceLengths, optional
+        If given, slices with computed bounds have lengths that are known inside the block only;
+        otherwise they are masks (ops/indexing/windows.py).
 
     Raises
     ------
@@ -71,6 +83,8 @@ def traced(
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         opened.since = opened.since if since is None else since
+        if slices is not None:
+            opened.lengths, opened.around = slices.names, slices.around
         with Speculation.block(variables), _replaced(arrays), RuntimeChecks.collected() as checks:
             try:
                 result = block()
@@ -87,7 +101,51 @@ def traced(
             for handle in opened.written:
                 owner = owner_of_memory(handle)
                 modified[owner] = owner.node
-    return TracedBlock(result, values, modified, opened.since, checks)
+    return TracedBlock(result, values, modified, opened.since, checks, lengths=opened.lengths or {})
+
+
+class SliceLengths:
+    """The lengths of slices with computed bounds in one block.
+
+    Parameters
+    ----------
+    around : Session, optional
+        The session of the block outside, whose names its slices share if they are as long.
+    """
+
+    def __init__(self, around: Session | None = None) -> None:
+        self.names: dict[str, Node] = {}
+        self.around = around
+
+
+def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
+    """Trace a block whose slices have computed lengths, or masks where that is not possible.
+
+    Parameters
+    ----------
+    trace : callable
+        Traces the block; it may be called several times, until one call does not raise.
+    """
+    outside = current_trace()
+    slices = SliceLengths()
+    try:
+        return trace(slices)
+    except NotTraceable as error:
+        if not slices.names:
+            raise
+        shared = _lengths_differ(error) and outside is not None and bool(outside.lengths)
+    if shared:
+        try:
+            return trace(SliceLengths(outside))
+        except NotTraceable:
+            pass
+    return trace(None)
+
+
+def _lengths_differ(error: BaseException) -> bool:
+    """Whether two slices are combined that are not known to be of one length."""
+    cause = error.__cause__
+    return isinstance(cause, ShapeError) and isinstance(cause.__cause__, LengthsDiffer)
 
 
 def _reason(error: Exception) -> str:

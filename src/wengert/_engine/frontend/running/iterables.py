@@ -4,6 +4,7 @@ Items           items by number, also by a number that is not known
 has_traced_items   whether items are traced
 items_of        the items of an iterable; None for one that only Python can loop over
 unroll          `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange its class
+note_counter    the range of the counter of a loop
 TracedRange     a range with bounds that are not known
 """
 
@@ -17,10 +18,12 @@ import numpy as np
 
 from wengert._engine.core import loop_rows
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
-from wengert._engine.core.node import constant
+from wengert._engine.core.intervals import interval
+from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
+from wengert._engine.ops.indexing.traced_slices import linear, note_range
 from wengert.errors import TraceError, at, user_line
 
 T = TypeVar("T")
@@ -244,3 +247,19 @@ def _rows(array: Any, length: Any) -> Items:
 
 def _same(k: object) -> Any:
     return k
+
+
+def note_counter(counter: Node, items: Items) -> None:
+    """Record between which numbers the counter of a loop is in each trip."""
+    start, span = interval(items.start), interval(_value(items.length))
+    distance = None if span[1] is None else max(span[1] - 1, 0) * items.step
+    low, high = start
+    if items.step > 0:
+        high = None if distance is None or high is None else high + distance
+    else:
+        low = None if distance is None or low is None else low + distance
+    counter.note(interval=(low, high))
+    first = linear(items.start)
+    last = first.plus(linear(items.length).plus(linear(-1)), items.step)
+    ends = (first, last) if items.step > 0 else (last, first)
+    note_range(wrap(counter), ends[0], ends[1].plus(linear(1)))

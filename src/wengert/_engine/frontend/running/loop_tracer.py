@@ -18,11 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.control_flow.closure_conversion import Closed, cut, operand, output, together
+from wengert._engine.control_flow.closure_conversion import (
+    Closed,
+    cut,
+    operand,
+    output,
+    together,
+    with_lengths_grouped,
+)
 from wengert._engine.control_flow.loops import recorded, scan_node
 from wengert._engine.control_flow.operations import while_op
 from wengert._engine.core.handle import Handle, describe, is_traced, make_ambiguous, rebind, wrap
-from wengert._engine.core.intervals import Interval, interval
 from wengert._engine.core.node import INPUT, Node, next_serial
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
@@ -30,11 +36,12 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import placeholder, record, size_value
 from wengert._engine.ops.casts import astype
+from wengert.errors import TraceError
 
 from .appends import Collecting
-from .blocks import TracedBlock, arrays_of, traced
+from .blocks import SliceLengths, TracedBlock, arrays_of, traced
 from .booleans import and_, not_, or_
-from .iterables import Items
+from .iterables import Items, note_counter
 from .state import UNBOUND, NotTraceable, SharedVariables
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, start_of, weakened
 
@@ -81,6 +88,8 @@ class LoopTracer:
         Of a ``while`` loop.
     facts : LoopFacts
     variables : SharedVariables
+    slices : SliceLengths, optional
+        As for `traced`.
     """
 
     def __init__(
@@ -90,7 +99,9 @@ class LoopTracer:
         test: Callable[[], Any] | None,
         facts: LoopFacts,
         variables: SharedVariables,
+        slices: SliceLengths | None = None,
     ) -> None:
+        self._slices = slices
         if facts.refusal is not None:
             raise NotTraceable(facts.refusal)
         self._body, self._items, self._test = body, items, test
@@ -136,7 +147,8 @@ class LoopTracer:
         """Trace the body once; None if it must be traced again."""
         since = next_serial()
         self._counter = placeholder(_COUNTER)
-        self._counter.note(interval=self._interval())
+        if self._items is not None:
+            note_counter(self._counter, self._items)
         self._inputs = [self._counter] if self._items is not None else []
         values: dict[str, Any] = dict.fromkeys(self._facts.assigned, UNBOUND)
         values = {n: v for n, v in values.items() if n in self._before}
@@ -168,8 +180,10 @@ class LoopTracer:
             else:
                 self._body(self._items.item(_number(self._counter)))
 
+        if self._slices is not None:
+            self._slices.names.clear()
         with self._filled.block():
-            block = traced(trip, self._variables, arrays, since)
+            block = traced(trip, self._variables, arrays, since, slices=self._slices)
         known = _Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
         if new:
@@ -178,18 +192,6 @@ class LoopTracer:
         if not self._agree(block):
             return None
         return block, condition, places, handles
-
-    def _interval(self) -> Interval:
-        """The least and the greatest value of the counter."""
-        items = self._items
-        if items is None:
-            return None, None
-        start = interval(items.start)
-        span = interval(_value(items.length))
-        last = None if span[1] is None else max(span[1] - 1, 0) * items.step
-        if items.step > 0:
-            return start[0], None if last is None or start[1] is None else start[1] + last
-        return None if last is None or start[0] is None else start[0] + last, start[1]
 
     def _condition(self) -> Any:
         """Whether there is another trip; None if that is known from their number."""
@@ -308,15 +310,22 @@ class LoopTracer:
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
         rows = self._filled.rows()
         outputs += [output(_strong(x), "loop") for r in rows for x in r.numbers]
-        outs = self._node(outputs, inputs, start, condition, block.since)
+        outs = self._node(outputs, inputs, start, condition, block)
         self._assign(outs, doubtful, block)
         stacked = iter(outs[len(start) :])
         for r in rows:
             r.finish([next(stacked) for _ in r.numbers], self._items.length)  # type: ignore[union-attr]
 
     def _node(
-        self, outputs: list[Node], inputs: list[Node], start: list[Any], condition: Any, since: int
+        self,
+        outputs: list[Node],
+        inputs: list[Node],
+        start: list[Any],
+        condition: Any,
+        block: TracedBlock,
     ) -> list[Any]:
+        outputs = self._grouped(outputs, inputs, block)
+        since = block.since
         body, outside = cut(outputs, inputs, since, "loop", hoist=True)
         made = Closed(body, [operand(n) for n in outside], None, ())
         if condition is None:
@@ -329,7 +338,8 @@ class LoopTracer:
                 count = lookup("maximum")(astype(length, _INTEGER), np.int64(0))
                 length = None
             return scan_node(made, start, [], length, False, count)
-        test, more = cut([output(condition, "loop")], inputs, since, "loop", hoist=True)
+        tests = self._grouped([output(condition, "loop")], inputs, block)
+        test, more = cut(tests, inputs, since, "loop", hoist=True)
         both, captured = together([made, Closed(test, [operand(n) for n in more], None, ())])
         params = {
             "body": both[0],
@@ -339,6 +349,13 @@ class LoopTracer:
             "length": None,
         }
         return list(recorded(while_op, [*captured, *start], params))[: len(start)]
+
+    def _grouped(self, outputs: list[Node], inputs: list[Node], block: TracedBlock) -> list[Node]:
+        """The outputs, with what uses slices of computed lengths in nodes of their own."""
+        try:
+            return with_lengths_grouped(outputs, inputs, block.since, block.lengths, "loop")
+        except TraceError as error:
+            raise NotTraceable(str(error).rstrip(".")) from error
 
     def _assign(self, outs: list[Any], doubtful: list[Handle], block: TracedBlock) -> None:
         rest = iter(outs[1:] if self._items is not None else outs)

@@ -18,6 +18,7 @@ from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 from wengert.errors import TraceError, at, user_line
 
+from .blocks import with_slice_lengths
 from .booleans import not_
 from .branches import if_
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
@@ -47,9 +48,8 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
     ):
         _by_python(_python_items(items), body, known, variables)
         return
-    loop = LoopTracer(body, items, None, known, variables)
     try:
-        loop.run()
+        _run_traced(body, items, None, known, variables)
     except NotTraceable as error:
         if not is_known:
             raise _refused(error, "for") from error.__cause__
@@ -58,7 +58,7 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
             body(next(rest))
             shorter = items._replace(length=length - 1, start=items.start + items.step)
             try:
-                LoopTracer(body, shorter, None, known, variables).run()
+                _run_traced(body, shorter, None, known, variables)
                 return
             except NotTraceable as again:
                 error = again
@@ -66,6 +66,17 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
             raise _refused(error, "for") from error.__cause__
         note("unrolled", f"a loop of {length} trips is unrolled: {error}")
         _by_python(rest, body, known, variables)
+
+
+def _run_traced(
+    body: Callable[..., None],
+    items: Items | None,
+    test: Callable[[], Any] | None,
+    facts: LoopFacts,
+    variables: SharedVariables,
+) -> None:
+    """Make the node of a loop, and set the variables to the values after it."""
+    with_slice_lengths(lambda slices: LoopTracer(body, items, test, facts, variables, slices).run())
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> None:
@@ -97,7 +108,7 @@ def _while_node(
     must: bool,
 ) -> bool:
     try:
-        LoopTracer(body, None, test, facts, variables).run()
+        _run_traced(body, None, test, facts, variables)
     except NotTraceable as error:
         if must:
             raise _refused(error, "while") from error.__cause__

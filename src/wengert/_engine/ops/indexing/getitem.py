@@ -38,12 +38,13 @@ from ..joining import holds_handles, stacked
 from . import masks, window_access
 from .selection import Selection, selection, written_by
 from .shapes import chosen_shape
+from .slice_ends import is_same_node
 from .stored_lengths import is_one, length_pairs, of_last_stores, with_lengths
 from .template import IndexSlot as IndexSlot
 from .template import add_at, detached, is_unique
 from .template import join_index as join_index
 from .template import split_index as split_index
-from .traced_slices import DynamicSlice, has_local, split_local
+from .traced_slices import DynamicSlice, has_local, is_backward, split_local
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -212,6 +213,10 @@ class SetItem(Operation):
             return super().__call__(x, v, *found, index=template)
         return super().__call__(*args, **params)
 
+    def updated_operand(self, node: Node, output: int) -> int | None:
+        """The array."""
+        return 0
+
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """The spec of the array; the value must broadcast to the indexed shape."""
         x, v, *operands = specs
@@ -343,7 +348,7 @@ def read(x: Any, index: Any) -> Any:
         return window_access.read_window(x, index)
     if has_local(template):
         fixed, slices = split_local(template, operands)
-        if fixed is not None:
+        if fixed is not None and is_backward(template):
             row = getitem(x, *operands, index=fixed) if operands else read(x, fixed)
             return read(row, slices)
     if operands or not isinstance(x, Handle):
@@ -385,8 +390,15 @@ def stands_already(x: Handle, index: Any, v: Handle) -> bool:
     if getattr(v, "_link", (None,))[0] is not x:
         return False
     node = v.node
-    at_home = node.op is getitem and len(node.args) == 1 and node.args[0] is x.node
-    return at_home and node.params["index"] == split_index(index, x)[0]
+    if node.op is not getitem or node.args[0] is not x.node:
+        return False
+    template, operands = split_index(index, x)
+    places = [o.node for o in operands if isinstance(o, Handle)]
+    return (
+        node.params["index"] == template
+        and len(places) == len(operands)
+        and all(is_same_node(a, b) for a, b in zip(places, node.inputs[1:], strict=True))
+    )
 
 
 def written(x: Any, index: Any, v: Any) -> Any:
@@ -402,7 +414,7 @@ def written(x: Any, index: Any, v: Any) -> Any:
         v = window_access.write_into(x, index, v)
     if has_local(template):
         fixed, slices = split_local(template, operands)
-        if fixed is not None:
+        if fixed is not None and is_backward(template):
             row = written(getitem(x, *operands, index=fixed), slices, v)
             return replaced(x, row, fixed, operands)
     if isinstance(v, list | tuple):

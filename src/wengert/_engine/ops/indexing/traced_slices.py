@@ -97,6 +97,8 @@ class Linear:
 
 def linear(x: Any) -> Linear:
     """An integer, a size or a traced integer as a linear form."""
+    if isinstance(x, Linear):
+        return x
     if is_open(x):
         return _of_local(x)
     if isinstance(x, int | Dim | np.integer):
@@ -292,10 +294,17 @@ def _is_local(part: object) -> bool:
     return isinstance(part, slice) and (is_open(part.start) or is_open(part.stop))
 
 
+def is_backward(template: object) -> bool:
+    """Whether a slice whose length is known only within a step has a negative step."""
+    parts = template if isinstance(template, tuple) else (template,)
+    return any(_is_local(p) and (p.step or 1) < 0 for p in parts)
+
+
 def split_local(template: object, operands: Sequence[Any]) -> tuple[Any, Any]:
     """An index as one of fixed length, followed by slices of its result.
 
-    ``A[i, :j]`` reads ``A[i][:j]``, so that only a row has computed sizes.
+    ``A[i, :j]`` is written as ``A[i][:j]``, so that only a row is an operand of the node that has
+    computed sizes.
 
     Returns
     -------

@@ -10,6 +10,7 @@ Intermediate arrays are in one block of memory, which is reused by lifetime.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..lowering.registry import specs_of
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule, owner_of
+from ..schedule.slice_bounds import largest_shape
 from ..schedule.workspace import arranged
 from ..tuning import thresholds
 from .host_callbacks import lengths_of
@@ -62,6 +64,8 @@ class FunctionCodegen:
         An estimate of the bytes that a run moves, or of equally expensive arithmetic.
     nests : list of (EmittedNest, str)
         The loop nests of its stages, and their names.
+    largest_sizes : mapping
+        Upper bounds of sizes that differ between the steps of a loop.
     """
 
     context: ProgramContext
@@ -70,6 +74,7 @@ class FunctionCodegen:
     language: Language
     threads: int | None
     runs_once = False  # in a run of the program
+    largest_sizes: Mapping[str, Length] = MappingProxyType({})
 
     def __init__(self, context: ProgramContext, plan: Schedule) -> None:
         self.context, self.plan = context, plan
@@ -166,8 +171,10 @@ class FunctionCodegen:
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
         inner += [p for p in self._unused_parts() if p not in self._pointers]
-        inner = [x for x in inner if not any(map(is_open, x.shape))]
-        offsets, total = arranged(self.plan, inner)
+        largest = {x: largest_shape(x.shape, self.largest_sizes) for x in inner}
+        shapes = {x: shape for x, shape in largest.items() if shape is not None}
+        inner = list(shapes)
+        offsets, total = arranged(self.plan, inner, shapes)
         for nested in self._nested.values():
             total = nested.place(total)
         self.workspace = total

@@ -49,7 +49,7 @@ class ProgramContext(Protocol):
         `once`: a run of the program executes this nest once, in a few steps.
         """
 
-    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Any:
+    def body(self, body: Body, updates: Sequence[tuple[int, int]] = ()) -> Any:
         """The function of a loop body or branch, emitted at its first use."""
 
     def nested(self, step: Expr) -> Any:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from wengert._engine.core.static_params import frozen
-from wengert._engine.core.symbolic.dim import Dim, Length, Quotient, names_in
+from wengert._engine.core.static_params import frozen, sizes_of
+from wengert._engine.core.symbolic.dim import LOCAL, Dim, Length, Quotient, names_in
 
 from ..ir.ir_builder import Function, Name, Section
 from ..ir.llvm_types import Dtype, is_supported
@@ -120,7 +120,9 @@ class KernelCalls:
             len(operands),
             tuple((a.shape, a.strides, a.dtype.str) for a in arrays),
         )
-        sizes = sorted(names_in(n for a in arrays for n in a.shape + a.strides))
+        named = set(names_in(n for a in arrays for n in a.shape + a.strides))
+        named.update(n for n in sizes_of(dict(params)) if n.startswith(LOCAL))
+        sizes = sorted(named)
         found = self._written.get(key)
         if found is None:
             found = self._made(name, params, options, len(operands), arrays, sizes)

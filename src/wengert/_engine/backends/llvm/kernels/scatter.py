@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.symbolic.dim import Length, names_in
+from wengert._engine.core.symbolic.dim import LOCAL, Length, names_in
 from wengert._engine.core.types import Scalar
 from wengert._engine.ops.indexing.template import IndexSlot
 
@@ -55,11 +55,11 @@ def _is_whole(node: Node) -> bool:
     known = set(names_in(n for s in specs for n in s.shape))
     arrays = [a.spec for a in node.inputs[first:]]
     found = chosen(node.params["index"], node.spec.shape, [a.shape for a in arrays])
-    return (
-        all(a.dtype.kind in "iu" for a in arrays)
-        and found is not None
-        and set(names_in([*found.shape, *[p.start for p in found.parts]])) <= known
-    )
+    if found is None or any(a.dtype.kind not in "iu" for a in arrays):
+        return False
+    # The lengths of a loop's step are given to all calls in it (kernel_call.py).
+    needed = names_in([*found.shape, *[p.start for p in found.parts]])
+    return {n for n in needed if not n.startswith(LOCAL)} <= known
 
 
 @kernel("scatter", strided=True, serves=_is_whole)

@@ -1,10 +1,10 @@
-"""Loops and conditionals in native code.
+"""Loops in native code.
 
 A loop calls the function of its body (loops/loop_body.py) with the addresses that the step reads
 and writes.  Carried values alternate between two buffers, without copies; if a step may overwrite
 its inputs, there is one buffer; a few numbers stay in registers.
 
-    ScanCodegen, WhileCodegen, BranchCodegen    the code of each
+    ScanCodegen, WhileCodegen    the code of each
     checkpointed_forward                        a loop that stores checkpoints for the backward pass
                                                 (loops/checkpoint_storage.py)
     CarriedBuffers                              the buffers of carried values
@@ -28,6 +28,7 @@ from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
 from ..tuning import thresholds
 from .checkpoint_storage import CheckpointWriter
+from .in_place import carried_pairs
 from .interrupts import InterruptChecks
 
 Arrays = Sequence[ArrayPointer]
@@ -49,7 +50,7 @@ class LoopCodegen:
         self.carried = self.params["carried"]
         self.stacked = self.params.get("stacked", 0)
         self.fixed = len(body.inputs) - self.carried - self.stacked
-        self.body = context.body(body, self.fixed, self.carried)
+        self.body = context.body(body, carried_pairs(self.params))
         state = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
         total = sum(_known_bytes(x) for x in state)
         self.in_registers = self.body.is_straight and total <= thresholds.loop_register_bytes
@@ -111,7 +112,11 @@ class CarriedBuffers:
                 buffer = target
                 if loop.in_registers:
                     buffer = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
-                section.copy_bytes(buffer, source, self.sizes[k])
+                    section.copy_bytes(buffer, source, self.sizes[k])
+                else:
+                    apart = section.value(f"icmp ne ptr {source}, {target}")
+                    with section.when(apart) as inner:
+                        inner.copy_bytes(target, source, self.sizes[k])
                 self.now.append(buffer)
                 self.next.append("")
                 continue
@@ -341,90 +346,6 @@ class _GrowingStacks:
 def checkpointed_forward(context: ProgramContext, step: Expr) -> LoopCodegen:
     """A loop that stores checkpoints."""
     return (ScanCodegen if step.node.params["loop"] == "scan" else WhileCodegen)(context, step)
-
-
-class BranchCodegen:
-    """A conditional: one of several bodies runs."""
-
-    def __init__(self, context: ProgramContext, step: Expr) -> None:
-        self.branches = [context.body(b) for b in step.node.params["branches"]]
-        self.names: tuple[str, ...] = step.node.params.get("names", ())
-        self.is_bool = step.operands[0].dtype.kind == "b"
-        self.which = step.operands[0].dtype
-        self._offset: Length = 0
-
-    def place(self, total: Length) -> Length:
-        """Reserve workspace for the bodies."""
-        self._offset = total
-        needs = [b.needs for b in self.branches if type(b.needs) is not int or b.needs > 0]
-        for size in needs:
-            total = total + size + LINE
-        return total
-
-    def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Set the address of that workspace."""
-        self._memory = []
-        offset = self._offset
-        for body in self.branches:
-            if type(body.needs) is int and body.needs == 0:
-                self._memory.append("null")
-                continue
-            self._memory.append(routine.inside(base, offset))
-            offset = offset + body.needs + LINE
-
-    def run(
-        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
-    ) -> None:
-        """Emit the branch."""
-        which, *given = operands
-        inputs = [x.pointer for x in given]
-        outputs = [routine.result(p).pointer for p in parts]
-        number = self._number(routine, section, which)
-        n = routine.function.number()
-        targets = " ".join(f"i64 {k}, label %branch{n}.{k}" for k in range(len(self.branches) - 1))
-        last = len(self.branches) - 1
-        section.write(f"switch i64 {number}, label %branch{n}.{last} [{targets}]")
-        for k, body in enumerate(self.branches):
-            section.label(f"branch{n}.{k}")
-            inner = section.inside()
-            body.call(routine, inner, inputs, outputs, self._memory[k])
-            inner.write(f"br label %chosen{n}")
-        section.label(f"chosen{n}")
-        routine.work_bytes = routine.work_bytes + max(
-            [b.work_bytes for b in self.branches if type(b.work_bytes) is int], default=0
-        )
-
-    def _number(self, routine: FunctionCodegen, section: Section, which: ArrayPointer) -> str:
-        """The number of the branch, clamped to those that exist."""
-        bits = 8 * which.dtype.itemsize
-        value = section.value(f"load i{bits}, ptr {which.pointer}")
-        signed = "sext" if which.dtype.kind == "i" else "zext"
-        if bits < 64:
-            value = section.value(f"{signed} i{bits} {value} to i64")
-        low, high = ("smax", "smin") if which.dtype.kind == "i" else ("umax", "umin")
-        for name, bound in ((low, 0), (high, len(self.branches) - 1)):
-            function = routine.module.declare(f"llvm.{name}.i64", "i64", ["i64", "i64"])
-            value = section.value(f"call i64 {function}(i64 {value}, i64 {bound})")
-        return value
-
-
-class SizedCodegen(BranchCodegen):
-    """A body with lengths that are computed by the run."""
-
-    def run(
-        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
-    ) -> None:
-        """Emit the call."""
-        lengths, *given = operands
-        known = {}
-        for k, name in enumerate(self.names):
-            place = section.value(f"getelementptr i64, ptr {lengths.pointer}, i64 {k}")
-            known[name] = section.value(f"load i64, ptr {place}")
-        inputs = [x.pointer for x in given]
-        outputs = [routine.result(p).pointer for p in parts]
-        (body,) = self.branches
-        body.call(routine, section, inputs, outputs, self._memory[0], known)
-        routine.work_bytes = routine.work_bytes + (1 << 10)
 
 
 def _known_bytes(expr: Expr) -> int:

@@ -1,7 +1,6 @@
 """The body of a loop as a function, which the loop calls in each step.
 
     LoopBody    `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
-    in_place    whether a result may overwrite an input
 
 A body with arithmetic on a few numbers only is straight-line code (codegen/straightline.py), and
 inlined: its inputs and results stay in registers.
@@ -27,14 +26,13 @@ from ..codegen.straightline import (
     is_straight,
     read_anywhere,
 )
-from ..ir.affine import counters
 from ..ir.ir_builder import Function, Section
-from ..lowering.gathers import Gather
-from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
+from ..lowering.loop_ir import Expr, Stored
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule
-from ..schedule.workspace import owners_of
+from ..schedule.slice_bounds import largest_sizes
 from ..tuning import thresholds
+from .in_place import in_place, read_by
 
 
 class LoopBody(FunctionCodegen):
@@ -44,13 +42,13 @@ class LoopBody(FunctionCodegen):
     ----------
     name : str
         The name of the function.
-    fixed, carried : int
-        The position of the first carried input, and the number of carried values.
+    updates : sequence of (int, int)
+        Inputs, and the results that may be written over them if the body permits it.
 
     Attributes
     ----------
     in_place : list of bool
-        Whether each carried input may have the same address as its result.
+        For each of these pairs whether both may be given the same address.
     sizes : list of str
         The symbolic sizes that are passed to it.
     needs : Length
@@ -60,16 +58,19 @@ class LoopBody(FunctionCodegen):
     """
 
     def __init__(
-        self, context: ProgramContext, body: Body, name: str, fixed: int, carried: int
+        self, context: ProgramContext, body: Body, name: str, updates: Sequence[tuple[int, int]]
     ) -> None:
         super().__init__(context, Schedule(body))
         self.name = name
+        self.largest_sizes = largest_sizes(body)
         plan = self.plan
-        pairs = zip(plan.inputs[fixed : fixed + carried], plan.outputs, strict=False)
-        chains = [in_place(plan, given, result) for given, result in pairs]
+        chains = [in_place(plan, plan.inputs[given], plan.outputs[k]) for given, k in updates]
         self.in_place = [chain is not None for chain in chains]
         self._between = {
-            x: f"%out{k}" for k, chain in enumerate(chains) if chain is not None for x in chain
+            x: f"%out{k}"
+            for (_, k), chain in zip(updates, chains, strict=True)
+            if chain is not None
+            for x in chain
         }
         lengths = [n for expr in self.plan.reachable for n in expr.shape]
         lengths += [n for expr in self.plan.inputs for n in expr.shape]
@@ -194,7 +195,7 @@ class LoopBody(FunctionCodegen):
             if k == number:
                 continue
             for stage in group if isinstance(group, list) else [group]:
-                found.update(_read_by(self.plan, stage))
+                found.update(read_by(self.plan, stage))
         return found
 
     def _run_straight(self, body: Section, stages: list[Any], needed: set[Expr]) -> None:
@@ -217,81 +218,3 @@ def _learned(plan: Schedule) -> frozenset[str]:
         if isinstance(stage, Expr) and stage.node.op.kind == "control":
             lengths.append(stage.node.params.get("length"))
     return names_in([n for n in lengths if is_open(n)])
-
-
-def _read_by(plan: Schedule, stage: FusedLoops | Expr) -> set[Expr]:
-    if isinstance(stage, FusedLoops):
-        return {a.expr for root in roots_of(stage) for a in plan.accesses(root)}
-    return {owner for x in stage.operands for owner in owners_of(x)}
-
-
-def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
-    """The expressions written over an input, so that a result is in its memory; None if not valid.
-
-    A result may be the last of several writes into an array.  All reads of an overwritten array
-    must come before: in earlier stages, or, element by element, in the stage that writes.
-
-    Returns
-    -------
-    list of Expr, or None
-        The intermediate results between the input and the result.
-    """
-    found = [result]
-    while True:
-        stage = plan.stages[plan.position_of(found[-1])]
-        source = None if isinstance(stage, FusedLoops) else _overwritten_operand(stage)
-        if (
-            source is None
-            or source is given
-            or not isinstance(source.rule, CallResult)
-            or source in plan.outputs
-            or (source.shape, source.dtype) != (result.shape, result.dtype)
-            or not _is_read_before(plan, source, found[-1])
-        ):
-            break
-        found.append(source)
-    if (given.shape, given.dtype) != (result.shape, result.dtype):
-        return None
-    return found[1:] if _is_read_before(plan, given, found[-1]) else None
-
-
-def _is_read_before(plan: Schedule, source: Expr, result: Expr) -> bool:
-    """Whether all reads of an expression come before it is overwritten."""
-    last = plan.position_of(result)
-    for k, stage in enumerate(plan.stages):
-        if source not in _read_by(plan, stage):
-            continue
-        if k > last:
-            return False
-        if k == last and not _reads_as_it_writes(plan, stage, source, result):
-            return False
-    return True
-
-
-def _overwritten_operand(stage: Expr) -> Expr | None:
-    """The operand that a call may overwrite."""
-    rule: Any = stage.rule
-    if stage.node.op.name == "setitem":
-        return stage.operands[0]
-    return stage.operands[-1] if rule.options else None
-
-
-def _reads_as_it_writes(
-    plan: Schedule, stage: FusedLoops | Expr, given: Expr, result: Expr
-) -> bool:
-    if isinstance(stage, FusedLoops):
-        if stage.rows or isinstance(result.rule, Reduce | Stored):
-            return False
-        here = counters(result.shape)
-        for root in roots_of(stage):
-            for access in plan.accesses(root):
-                if access.expr is given and (root is not result or access.index != here):
-                    return False
-        return not isinstance(result.rule, Gather)
-    rule: Any = stage.rule
-    index = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
-    if stage.operands[index] is not given or result.operands != (stage,):
-        return False
-    if any(given in owners_of(x) for k, x in enumerate(stage.operands) if k != index):
-        return False
-    return index == 0 or bool(rule.options)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.core.node import Node
+from wengert._engine.ops.indexing.traced_slices import has_local
 
 from ..ir.affine import ZERO, Affine, Length, is_one
 from ..ir.index_analysis import AxisIndex, IndexPlan, chosen
@@ -130,7 +131,9 @@ def _scatter(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
 def _setitem(_: Lowering, node: Node, operands: Sequence[Any]) -> Any:
     x, v, *arrays = operands
     v = settled(v)
-    found = None if arrays else chosen(node.params["index"], node.spec.shape)
+    index = node.params["index"]
+    # Of a slice whose length differs between the steps of a loop only the elements are written.
+    found = None if arrays or has_local(index) else chosen(index, node.spec.shape)
     if found is None:
         return opaque_call(node, [settled(x), v, *map(settled, arrays)])
 

@@ -50,6 +50,11 @@ class FusedNode:
 
         name, kind, effects, cost = "writes", "indexing", Effects(), None
 
+        @staticmethod
+        def updated_operand(node: FusedNode, output: int) -> int | None:
+            """The array that is written into."""
+            return None if node.params["from_zero"] else 0
+
     def __init__(self, last: Node, params: dict[str, Any], inputs: Sequence[Operand]) -> None:
         self.last, self.params, self.inputs = last, params, tuple(inputs)
         self.spec, self.where, self.name = last.spec, last.where, last.name

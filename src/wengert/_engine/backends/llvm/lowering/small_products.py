@@ -28,8 +28,23 @@ else:
     choose = LazyModule("wengert._engine.backends.llvm.kernels.gemm.choose")
 
 
+@lowers("strong_einsum")
+def _strong(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
+    """A product without a sum: zero where the first factor is zero."""
+    *words, result = node.params["letters"]
+    if len(words) != 2 or node.spec.dtype.kind != "f" or node.spec.dtype == F16:
+        return NotImplemented
+    if not set("".join(words)) <= set(result):
+        return NotImplemented
+    return _product_of(node, operands, _strong_product(node.spec.dtype))
+
+
 @lowers("matmul", "dot", "einsum")
 def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
+    return _product_of(node, operands)
+
+
+def _product_of(node: Node, operands: Sequence[Expr], combine: Any = None) -> Any:
     op: Any = node.op
     *operand_labels, result = op.letters(*[len(x.shape) for x in operands], **node.params)
     lengths: dict[str, Length] = {}
@@ -48,7 +63,8 @@ def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
         _spread(x, labels, subscripts, space)
         for x, labels in zip(operands, operand_labels, strict=True)
     ]
-    product = Expr(Map("product", _product(wide), len(operand_labels)), spread, space, wide, node)
+    rule = Map("product", combine or _product(wide), len(operand_labels))
+    product = Expr(rule, spread, space, wide, node)
     if not summed:
         return product if wide == dtype else _cast(product, dtype, node)
     axes = [k for k, c in enumerate(subscripts) if c in summed]
@@ -111,6 +127,15 @@ def _product(dtype: Dtype) -> Any:
         for x in lanes[1:]:
             total = total * s.cast(x, dtype)
         return total
+
+    return combine
+
+
+def _strong_product(dtype: Dtype) -> Any:
+    plain = _product(dtype)
+
+    def combine(s: ScalarLanguage, t: Any, x: Any) -> Any:
+        return s.where(s.not_equal(t, 0), plain(s, t, x), 0)
 
     return combine
 

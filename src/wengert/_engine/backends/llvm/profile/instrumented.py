@@ -55,12 +55,16 @@ class InstrumentedBody(LoopBody):
     context: InstrumentedProgram
 
     def __init__(
-        self, context: InstrumentedProgram, body: Body, name: str, fixed: int, carried: int
+        self,
+        context: InstrumentedProgram,
+        body: Body,
+        name: str,
+        updates: Sequence[tuple[int, int]],
     ) -> None:
         self.timed_steps: list[TimedStep] = []
         self.times = context.clock.cell()
         self.label = body.name
-        super().__init__(context, body, name, fixed, carried)
+        super().__init__(context, body, name, updates)
 
     @property
     def choices(self) -> Mapping[Expr, BranchBlocks]:
@@ -156,13 +160,13 @@ class InstrumentedProgram(Program):
         self._bodies_of[step] = self._met.pop()
         return made
 
-    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
+    def body(self, body: Body, updates: Sequence[tuple[int, int]] = ()) -> LoopBody:
         """The function of a body; not shared if it has timers."""
         if not self._inside:
-            return super().body(body, fixed, carried)
+            return super().body(body, updates)
         self._count += 1
-        made = InstrumentedBody(self, body, f"body{self._count}", fixed, carried)
-        self._bodies[body, fixed, carried] = made
+        made = InstrumentedBody(self, body, f"body{self._count}", updates)
+        self._bodies[body, tuple(updates)] = made
         self._met[-1].append(made)
         return made
 

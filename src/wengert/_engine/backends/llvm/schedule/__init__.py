@@ -6,6 +6,8 @@ loop_fission     loop groups split into independent parts
 row_blocks       blocks of rows that loop groups take in turn
 iteration_space  order of loops, collapsed axes and vector width
 fma_fusion       scaled products and sums as one kernel call
+reads_before_writes  order in which a step may write over the arrays that it updates
 buffer_donation  updates written into the memory of variables
+slice_bounds     upper bounds of lengths that differ between the steps of a loop
 workspace        memory of intermediate arrays, by lifetime
 """

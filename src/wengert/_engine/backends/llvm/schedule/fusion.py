@@ -120,6 +120,7 @@ def fused_loops_of(
     stages: Sequence[LoopGroup | Expr],
     accesses: Callable[[Expr], list[Access]],
     position: dict[Expr, int],
+    is_by_columns: Callable[[LoopGroup], bool],
 ) -> list[FusedLoops | Expr]:
     """The stages, with loop groups fused that can share their rows.
 
@@ -129,6 +130,9 @@ def fused_loops_of(
         Returns the reads of a root.
     position : dict
         The number of the stage of each root.
+    is_by_columns : callable
+        Whether the inner loop of a reduction should be along an axis that it keeps, so that it
+        cannot share rows.
     """
     found: list[FusedLoops | Expr] = []
     fused_already: set[int] = set()
@@ -139,12 +143,16 @@ def fused_loops_of(
             found.append(stage)
             continue
         rows = _rows_around(stages, k)
+        if rows and is_by_columns(stage):
+            rows = 0
         fused = FusedLoops([stage], rows)
         members = {k}
         if rows:
             for n in range(k + 1, min(k + 1 + thresholds.fusion_lookahead, len(stages))):
                 other = stages[n]
                 if n in fused_already or not isinstance(other, LoopGroup):
+                    continue
+                if is_by_columns(other):
                     continue
                 if _fits(other, stage.space[:rows]) and _operands_ready(
                     other, accesses, position, members, k, rows

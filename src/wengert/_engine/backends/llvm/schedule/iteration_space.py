@@ -177,6 +177,22 @@ def column_rows(group: LoopGroup) -> int:
     return 0 if space.vector is None or space.across else rows
 
 
+def is_by_columns(group: LoopGroup) -> bool:
+    """Whether a group that reduces its last axes is better vectorized along one that it keeps.
+
+    A vector times a matrix is: the rows of the matrix lie one behind the other.
+    """
+    if not group.reduced or len(group.reduced) == len(group.space):
+        return False
+    if 0 in group.reduced:
+        return False
+    space = space_for(group, 64)
+    if space.vector is None or space.across:
+        return False
+    length = space.axes[space.vector].length
+    return type(length) is not int or length >= thresholds.inner_loop_elements
+
+
 def _collapsed(
     group: LoopGroup, facts: _SpaceFacts, rows: int
 ) -> tuple[list[Axis], tuple[Affine, ...]]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
 
 from ..ir.affine import FlatIndex, Index, counters, is_one
 from ..kernels import KERNELS, is_served
@@ -41,8 +42,9 @@ from ..lowering.registry import specs_of
 from ..tuning import thresholds
 from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
-from .iteration_space import column_rows
+from .iteration_space import column_rows, is_by_columns
 from .loop_fission import split_loops
+from .reads_before_writes import chained, in_order, read_early
 from .row_blocks import block_of, jammed_rows
 
 
@@ -80,6 +82,11 @@ class Schedule:
             self.reachable = _reachable(results)
         self._consumers = _consumers(self.reachable)
         self._choose_roots()
+        if isinstance(graph, Body):  # a loop writes over the arrays of the step before
+            chained(self.reachable)
+            for x in read_early(self.reachable):
+                self._make_root(x)
+            self.reachable = in_order(self.reachable)
         self._stages: list[LoopGroup | Expr] = []
         self._position: dict[Expr, int] = {}
         self._by_space: dict[Any, list[int]] = {}
@@ -89,7 +96,7 @@ class Schedule:
                 self._place(expr)
         self._stages = split_loops(self._stages, self.accesses)
         self._number([x.roots if isinstance(x, LoopGroup) else [x] for x in self._stages])
-        self.stages = fused_loops_of(self._stages, self.accesses, self._position)
+        self.stages = fused_loops_of(self._stages, self.accesses, self._position, is_by_columns)
         for fused in self.stages:
             if isinstance(fused, FusedLoops) and not fused.rows:
                 fused.rows = column_rows(fused.groups[0]) or jammed_rows(fused.groups[0])

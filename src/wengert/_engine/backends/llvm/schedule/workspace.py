@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ..ir.affine import Length, size_of
 from ..kernels import KERNELS, is_served
@@ -19,8 +20,20 @@ from .scheduling import Schedule, owner_of
 _LINE = 64  # bytes of a cache line
 
 
-def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
-    """The offset of each expression in the workspace, and the size of the workspace."""
+def arranged(
+    plan: Schedule,
+    exprs: Sequence[Expr],
+    shapes: Mapping[Expr, Sequence[Length]] = MappingProxyType({}),
+) -> tuple[list[Length], Length]:
+    """The offset of each expression in the workspace, and the size of the workspace.
+
+    Parameters
+    ----------
+    plan : Schedule
+    exprs : sequence of Expr
+    shapes : mapping
+        Upper bounds of shapes that differ between the steps of a loop.
+    """
     last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of free blocks
     live: list[tuple[int, int, Length, Length]] = []
@@ -38,7 +51,7 @@ def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Lengt
             passed_on.add(source.number)
             blocks[expr] = blocks[source]
         else:
-            size = _rounded(size_of(expr.shape) * expr.dtype.itemsize)
+            size = _rounded(size_of(shapes.get(expr, expr.shape)) * expr.dtype.itemsize)
             found = next((f for f in free if _is_suitable(f[0], size)), None)
             if found is None:
                 found = size, total

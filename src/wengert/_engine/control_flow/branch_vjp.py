@@ -1,0 +1,68 @@
+"""VJP rule of branches: the conditional of the branches' pullbacks.
+
+pull_conditional    the rule of cond, switch and sized
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wengert._engine.autodiff.cotangent_space import uniform
+from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import placeholder
+
+from .residuals import ancestors
+from .sparse_cotangents import added_in_place
+from .used_inputs import with_used_inputs
+
+
+def pull_conditional(
+    node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any
+) -> list[Any]:
+    """The cotangents of a conditional's operands: the conditional of the branches' pullbacks."""
+    which, *operands = inputs
+    wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])
+    given = tuple(sorted(t))
+    branches, used = with_used_inputs(
+        tuple([_pulled_branch(b, given, wanted, ctx.guarded) for b in node.params["branches"]])
+    )
+    every = [*operands, *[t[k] for k in given]]
+    found = lookup(node.op.name)(
+        which, *[every[k] for k in used], **{**node.params, "branches": branches}
+    )
+    bars: list[Any] = [None] * len(operands)
+    for k, bar in zip(wanted, found, strict=True):
+        bars[k] = bar
+    # A branch that does not use an operand contributes zero.
+    ctx.mask([node.args[k + 1] for k in wanted])
+    return [None, *bars]
+
+
+@functools.lru_cache(maxsize=512)
+def _pulled_branch(
+    body: Body, given: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
+) -> Body:
+    """A function from operands and cotangents of results to cotangents of operands."""
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        outs = inline_graph(body, [wrap(n) for n in inputs])
+        seeds = [placeholder(body.outputs[k].spec) for k in given]
+        nodes = [getattr(outs[k], "node", None) for k in given]
+        targets = [inputs[k] for k in wanted]
+        pairs = gathered(zip(nodes, map(wrap, seeds), strict=True))
+        bars = pullback(pairs, targets, masked=guarded) if pairs else [None] * len(targets)
+        results = [
+            (uniform(n.spec, 0) if b is None else b).node
+            for b, n in zip(bars, targets, strict=True)
+        ]
+        results = added_in_place(results, ancestors(results), keeps_sums=True)
+    return Body(*results, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")
