@@ -225,3 +225,23 @@ def test_no_step_copies_an_array(f, argnums, monkeypatch):
     Program(graph)
     assert Recorded.made
     assert all(all(body.arrays) for body in Recorded.made)
+
+
+def numbers_stored(f, n):
+    """How many floating-point numbers the loops of a gradient store for its backward pass."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(n, n)) + n * np.eye(n), rng.normal(size=n)
+    graph = wg.trace(wg.grad(lambda a, b: np.sum(f(a, b)), argnums=(0, 1)))(a, b)
+    loops = [node for node in graph.nodes if node.op.name == "scan"]
+    stacks = [s for node in loops for s in node.spec[node.params["carried"] :]]
+    return sum(s.size for s in stacks if s.dtype.kind == "f")
+
+
+def test_linear_updates_store_nothing():
+    assert numbers_stored(rank_one_updates, 10) == 0
+
+
+@pytest.mark.parametrize("f", [factored, repeated_rows])
+def test_what_is_stored_grows_as_what_is_overwritten(f):
+    small, large = numbers_stored(f, 10), numbers_stored(f, 20)
+    assert large <= 4.6 * small
