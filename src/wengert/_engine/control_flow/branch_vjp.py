@@ -1,6 +1,9 @@
 """VJP rule of branches: the conditional of the branches' pullbacks.
 
-pull_conditional    the rule of cond, switch and sized
+Each branch is differentiated apart, and the branch that was taken selects the pullback.  Operands
+that no pullback reads are left out, so that a loop around it does not store them.
+
+    pull_conditional    the rule of cond, switch and sized
 """
 
 from __future__ import annotations

@@ -348,9 +348,8 @@ def read(x: Any, index: Any) -> Any:
         return window_access.read_window(x, index)
     if has_local(template):
         fixed, slices = split_local(template, operands)
-        if fixed is not None and is_backward(template):
-            row = getitem(x, *operands, index=fixed) if operands else read(x, fixed)
-            return read(row, slices)
+        if is_backward(template):
+            return read(getitem(x, *operands, index=fixed) if operands else read(x, fixed), slices)
     if operands or not isinstance(x, Handle):
         found = selection(x, template, operands) if operands else None
         return getitem(x, *operands, index=template) if found is None else found
@@ -393,12 +392,9 @@ def stands_already(x: Handle, index: Any, v: Handle) -> bool:
     if node.op is not getitem or node.args[0] is not x.node:
         return False
     template, operands = split_index(index, x)
-    places = [o.node for o in operands if isinstance(o, Handle)]
-    return (
-        node.params["index"] == template
-        and len(places) == len(operands)
-        and all(is_same_node(a, b) for a, b in zip(places, node.inputs[1:], strict=True))
-    )
+    places = [o.node if isinstance(o, Handle) else None for o in operands]
+    same = len(places) + 1 == len(node.args) and all(map(is_same_node, places, node.args[1:]))
+    return same and node.params["index"] == template
 
 
 def written(x: Any, index: Any, v: Any) -> Any:
