@@ -35,6 +35,8 @@ def frozen(x: Any) -> Any:
     if kind is tuple or kind is list:
         return (kind, *map(frozen, x))
     if kind is dict:
+        if len(x) == 1:  # as most parameters are
+            return (dict, *[(k, frozen(v)) for k, v in x.items()])
         return (
             dict,
             *((k, frozen(v)) for k, v in sorted(x.items(), key=lambda item: str(item[0]))),

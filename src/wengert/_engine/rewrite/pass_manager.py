@@ -351,7 +351,7 @@ class Passes:
         self, graph: AnyGraph, verify: bool, trusted: set[Node], history: PassHistory | None
     ) -> AnyGraph:
         """The graph with simplified bodies of loops and branches."""
-        if not any(map(bodies_of, graph.nodes)):
+        if not any([node.params and bodies_of(node) for node in graph.nodes]):
             return graph
         if self._bodies is None:
             own = [p for p in self._passes if p.enters]
