@@ -82,7 +82,7 @@ def test_dtypes_and_refusals():
         stream.normal(2, dtype="int64")
     with pytest.raises(DtypeError, match="not an integer dtype"):
         stream.integers(0, 3, dtype="float64")
-    with pytest.raises(ArgumentError, match="from 3 to before 3"):
+    with pytest.raises(ArgumentError, match=r"no integer in \[3, 3\)"):
         stream.integers(3, 3)
     with pytest.raises(ArgumentError, match="seed="):
         wg.random.Stream(-1)

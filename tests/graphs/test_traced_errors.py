@@ -147,8 +147,11 @@ SIZES = {
     "apply_along_axis": (lambda x: np.apply_along_axis(np.sum, 1, x), "size n was needed"),
     "reduce": (lambda x: np.hypot.reduce(x), "size n was needed"),
     "tril_indices_from": (lambda x: np.tril_indices_from(x), r"np\.tri\(n, like=x\)"),
-    "shares_memory": (lambda x: np.shares_memory(x, x[0]), "lengths as numbers"),
-    "split": (lambda x: np.split(x, 2), r"Name the length '2\*m'"),
+    "shares_memory": (
+        lambda x: np.shares_memory(x, x[0]),
+        "depends on sizes.*Pass concrete lengths",
+    ),
+    "split": (lambda x: np.split(x, 2), r"Use the symbolic size '2\*m'"),
 }
 
 

@@ -443,7 +443,6 @@ def test_program_in_single_precision(f, args):
 # These decide by values which way to go, or how long an array is.
 DECIDING = {
     "masks_and_repeats",
-    "generators_closures_and_sums",
 }
 
 

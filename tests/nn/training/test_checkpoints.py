@@ -266,7 +266,7 @@ def test_checkpoints_of_something_else_are_refused(tmp_path):
         (
             lambda: resumed(tmp_path, data=loader().__class__(points(), 16)),
             errors.StructureError,
-            "batches of 8, this has 50 in batches of 16",
+            "batches of 8, this loader has 50 in batches of 16",
         ),
         (lambda: Checkpoint(tmp_path, every_steps=0), errors.ArgumentError, "must be .*got 0"),
         (lambda: Checkpoint(tmp_path, mode="x"), errors.ArgumentError, "mode must be .*got 'x'"),

@@ -69,13 +69,13 @@ class LoopRow(Handle):
     _made: tuple[Any, Node] | None
 
 
-class _Class:
+class _RowClass:
     row: type[LoopRow] = LoopRow
 
 
 def register_row(cls: R) -> R:
     """Make `cls` the class of rows (a class decorator)."""
-    _Class.row = cls
+    _RowClass.row = cls
     return cls
 
 
@@ -98,7 +98,7 @@ def set_node(row: LoopRow, node: Node) -> None:
 def rows_of(block: RowBlock) -> Iterator[Any]:
     """The rows of a block."""
     for k in range(block.length):
-        row: Any = object.__new__(_Class.row)
+        row: Any = object.__new__(_RowClass.row)
         row._block, row._index, row._made = block, k, None
         yield row
 

@@ -73,7 +73,7 @@ def without_exits(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     Unsupported
         A ``finally`` clause is left.
     """
-    rewriter = _Rewriter()
+    rewriter = _ExitRewriter()
     if not rewriter.leaves_early(body):
         return list(body)
     last = body[-1]
@@ -93,7 +93,7 @@ def _loads(body: Sequence[ast.stmt]) -> set[str]:
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-class _Rewriter:
+class _ExitRewriter:
     def __init__(self) -> None:
         self._count = 0
         self.stops: set[str] = set()
