@@ -332,3 +332,21 @@ def test_a_list_of_unknown_length_is_refused():
 
     with pytest.raises(TraceError, match=r"length would depend on values.*test_lists"):
         wg.jit(f)(1.5)
+
+
+def rows_and_another(x):
+    return np.concatenate([x[k % 4, ::-1] for k in range(12)] + [x.T[1]])
+
+
+def another_and_rows(x):
+    return np.concatenate([x.T[1]] + [x[k % 4, ::-1] for k in range(12)])
+
+
+def rows_over_a_matrix(x):
+    return np.vstack([x[k % 4] for k in range(12)] + [x])
+
+
+@pytest.mark.parametrize("f", [rows_and_another, another_and_rows, rows_over_a_matrix])
+def test_rows_beside_arrays_of_other_shapes(f):
+    x = np.arange(24.0).reshape(4, 6)
+    np.testing.assert_array_equal(wg.jit(f)(x), f(x))

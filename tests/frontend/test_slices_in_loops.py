@@ -245,3 +245,108 @@ def test_linear_updates_store_nothing():
 def test_what_is_stored_grows_as_what_is_overwritten(f):
     small, large = numbers_stored(f, 10), numbers_stored(f, 20)
     assert large <= 4.6 * small
+
+
+# ---- views of new arrays -------------------------------------------------------------------------
+
+COUNT = 20
+
+
+def write_scalar_view(x):
+    c = np.zeros(COUNT)
+    for k in range(1, COUNT):
+        v = c[k : k + 1].reshape(())
+        v[...] = x[0] * k
+    return c
+
+
+def write_view_of_one(x):
+    c = np.zeros(COUNT)
+    for k in range(1, COUNT):
+        v = c[k : k + 1]
+        v[0] = x[0] * k
+    return c
+
+
+def write_out_of_a_ufunc(x):
+    c = np.zeros(COUNT)
+    for k in range(1, COUNT):
+        np.add(x[0:1], k, out=c[k : k + 1])
+    return c
+
+
+def write_flat_view(x):
+    c = np.zeros((COUNT, COUNT))
+    for k in range(1, COUNT):
+        v = c[k, :k].reshape(-1)
+        v[:] = x[:k]
+    return c
+
+
+def write_reversed_view(x):
+    c = np.zeros((COUNT, COUNT))
+    for k in range(1, COUNT):
+        v = c[k, :k][::-1]
+        v[:] = x[:k]
+    return c
+
+
+def write_transposed_view(x):
+    c = np.zeros((COUNT, COUNT))
+    for k in range(1, COUNT):
+        v = c[:k, k : k + 2].T
+        v[0] = x[:k]
+    return c
+
+
+def write_augmented_view(x):
+    c = np.zeros(COUNT)
+    for k in range(1, COUNT):
+        v = c[k : k + 1]
+        v += x[k]
+    return c
+
+
+def write_view_with_an_axis(x):
+    c = np.zeros(COUNT)
+    for k in range(1, COUNT):
+        v = c[k : k + 1][:, None]
+        v[...] = x[0] * k
+    return c
+
+
+def write_view_of_a_view(x):
+    c = np.zeros((COUNT, COUNT))
+    for k in range(1, COUNT):
+        v = c[k]
+        w = v[:k]
+        w[:] = x[:k]
+        w[0] += 1
+    return c
+
+
+def write_reshaped_view(x):
+    c = np.zeros(COUNT)
+    for k in range(1, COUNT):
+        c[k : k + 1].reshape(1, 1)[0, 0] = x[k]
+    return c
+
+
+VIEWS = [
+    write_scalar_view,
+    write_view_of_one,
+    write_out_of_a_ufunc,
+    write_flat_view,
+    write_reversed_view,
+    write_transposed_view,
+    write_augmented_view,
+    write_view_with_an_axis,
+    write_view_of_a_view,
+    write_reshaped_view,
+]
+
+
+@pytest.mark.parametrize("f", VIEWS, ids=lambda f: f.__name__)
+def test_writes_to_views_of_new_arrays(f):
+    x = np.random.default_rng(7).uniform(0.5, 1.5, COUNT)
+    np.testing.assert_allclose(wg.jit(f)(x), f(x), rtol=1e-14)

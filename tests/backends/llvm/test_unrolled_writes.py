@@ -165,7 +165,7 @@ def test_stacked_and_concatenated(count):
 def test_a_thousand_numbers_are_stacked_in_one_step():
     def loop(x):
         out = []
-        for _ in range(1000):
+        for _ in wg.unroll(range(1000)):
             x = x * 0.99 + 0.5
             out.append(x)
         return wnp.stack(out)
@@ -182,7 +182,7 @@ def test_views_are_joined_from_where_they_are():
     x = np.arange(24.0).reshape(4, 6)
 
     def function(x):
-        return wnp.concatenate([x[k % 4, ::-1] for k in range(12)] + [x.T[1]])
+        return wnp.concatenate([x[k % 4, ::-1] for k in wg.unroll(range(12))] + [x.T[1]])
 
     program = program_of(function, x)
     assert steps_of(program) == ["concatenate"]

@@ -143,7 +143,7 @@ def cotangents(
         run by NumPy.
     """
     flat = op.kind == "elementwise"
-    if not (op.native or op.is_built_in):
+    if not (op.native or op.is_built_in) or not (flat or len(values) == 1):
         return None
     least = thresholds.native_elements if op.native else thresholds.native_rule_elements
     if max(out.size, np.size(values[0])) < least:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from .handle import Handle, wrap
+from .handle import Handle, shape_of, wrap
 from .node import Node
 from .op import lookup
 from .recording import current_trace
@@ -118,6 +118,8 @@ def whole(values: Sequence[Any]) -> Any:
     pieces = [_piece(r) for r in runs]
     if len(pieces) == 1:
         return pieces[0]
+    if len({shape_of(p)[1:] for p in pieces}) > 1:
+        return None
     return lookup("concatenate")(*pieces, axis=0)
 
 

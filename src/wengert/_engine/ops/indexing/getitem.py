@@ -355,7 +355,7 @@ def read(x: Any, index: Any) -> Any:
         return getitem(x, *operands, index=template) if found is None else found
     params = {"index": template}
     out = _part(x, params)
-    if type(out.node.value) is np.ndarray or (is_traced(x) and _is_array(out, template)):
+    if type(out.node.value) is np.ndarray or (is_traced(out) and _is_array(out, template)):
         link(
             out,
             x,
