@@ -120,11 +120,11 @@ def test_gradients_of_all_sizes():
 
 def test_programs_for_one_shape_are_bounded():
     def f(x):
-        return sum(x[i] for i in range(x.shape[0]))
+        return np.sum(x) * int(x.shape[0])  # an int of Python, so the length must be known
 
     j = wg.jit(f)
     for n in range(1, settings.EXACT + 10):
-        assert j(np.ones(n)) == n
+        assert j(np.ones(n)) == n * n
     assert j.cache_info().programs == settings.EXACT
     assert j(np.ones(1)) == 1.0
 
