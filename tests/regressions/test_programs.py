@@ -471,3 +471,17 @@ def test_program_of_a_batch(f, args):
             tolerance = {"rtol": 1e-9, "atol": 1e-11 * max(1.0, np.abs(c).max())}
             assert np.allclose(a[k], c, **tolerance)
             assert np.allclose(b[k], scales[k] * c, **tolerance)
+
+
+def test_rows_of_a_batch_that_have_other_extremes():
+    """max and min of Python choose another element in each row."""
+    f = generators_closures_and_sums
+    x = np.array([[0.5, -1.0, 2.0], [1.5, 0.2, -0.4], [-0.3, 0.9, 0.6], [0.7, 0.8, -0.1]])
+    assert set(x.argmax(1)) == set(np.abs(x).argmin(1)) == {0, 1, 2}
+    weights = np.array([1.0, -2.0, 0.5, 3.0])
+    step = 1e-6 * np.eye(3)
+    slopes = np.array([[(f(row + h) - f(row - h)) / 2e-6 for h in step] for row in x])
+    np.testing.assert_allclose(wg.vmap(f)(x), [f(row) for row in x], rtol=1e-13)
+    np.testing.assert_allclose(wg.vmap(wg.grad(f))(x), slopes, rtol=1e-7, atol=1e-8)
+    weighted = wg.grad(lambda x: np.sum(weights * wg.vmap(f)(x)))(x)
+    np.testing.assert_allclose(weighted, weights[:, None] * slopes, rtol=1e-7, atol=1e-8)
