@@ -170,6 +170,13 @@ class Thresholds:
     remainder_loop_weight: int = _of(
         60, "work", "loops up to it have a second copy for the last, partial vector", GROWTH
     )
+    interior_elements: int = _of(
+        1024, "elements", "loops from this size on, in which selections choose one operand in the "
+        "interior, have a second copy for it", LOOPS,
+    )  # fmt: skip
+    interior_work: int = _of(
+        400, "work", "loops up to it have a second copy for their interior", LOOPS
+    )
     strip_elements: int = _of(
         32, "elements", "strips in which a loop reads an operand across its rows", NATIVE
     )

@@ -1,7 +1,8 @@
 """Code generation: scheduled loops to LLVM functions.
 
 function         a graph as one LLVM function: its scheduled stages in order
-loop_nests       the loops of a fused loop
+loop_nests       the rows, reductions and stores of a fused loop
+kept_axes        the loops over axes that are not reduced
 row_blocks       several rows added at a time
 elements         an expression at an index, as SIMD values
 reductions       accumulators of reductions

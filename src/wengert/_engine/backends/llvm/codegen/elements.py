@@ -23,6 +23,7 @@ from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr, memory_strides
 from ..schedule.fusion import FusedLoops
+from ..schedule.interior import always
 from ..schedule.iteration_space import Axis, Space
 
 
@@ -58,6 +59,7 @@ class Elements:
         self._memo: dict[Any, Any] = {}
         self._numbers: dict[Any, Any] = {}
         self._counters: dict[int, Any] = {}
+        self._bounds: dict[int, tuple[int, int]] = {}  # of counters, where they are known
         self._mask: Lane | None = None
         self._floor = self._head  # loads of this fused loop's own results come after it
         self._scratch: list[str] = []
@@ -100,10 +102,13 @@ class Elements:
         return base + hidden(self.language, self._head, self._iota()) * self._number(factor)
 
     def all_of(self, conditions: Sequence[Condition]) -> Any:
-        """Whether all conditions hold; None if they always do."""
+        """Whether all conditions hold; None if they always do, False if one never does."""
         found: Any = None
         for condition in conditions:
-            found = self.both(found, self._condition(condition))
+            holds = self._condition(condition)
+            if holds is False:
+                return False
+            found = self.both(found, holds)
         return found
 
     def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
@@ -117,6 +122,10 @@ class Elements:
         return self.both(mask, self._mask)
 
     def _condition(self, condition: Condition) -> Any:
+        if self._bounds:
+            known = always(condition, self._bounds)
+            if known is not None:
+                return known and None
         key = condition
         if key in self._memo:
             return self._memo[key]

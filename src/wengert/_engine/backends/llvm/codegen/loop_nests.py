@@ -6,22 +6,20 @@ over that loop is written at `part` times its size, so that several parts can ru
 (codegen/parallel_loops.py).  Nests with the same text are one function, so an unrolled loop is
 compiled once.
 
-    LoopNest    the loops; the rules emit the code inside them (codegen/elements.py)
+    LoopNest    rows, reductions and stores; the loops around them are in kept_axes.py, and the
+                rules emit the code inside them (elements.py)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ..ir.affine import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
 from ..ir.ir_builder import Function, Section
-from ..ir.llvm_types import BOOL, I64, Dtype, in_register
-from ..ir.memory_access import first_lanes, store
+from ..ir.llvm_types import I64
+from ..ir.memory_access import store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Expr, Reduce
@@ -29,14 +27,13 @@ from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
-from ..tuning import thresholds
+from .kept_axes import KeptAxes, Piece
 from .reductions import accumulator, identity
-from .row_blocks import RowBlocks
 
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
-class LoopNest(RowBlocks):
+class LoopNest(KeptAxes):
     """One fused loop as a function.
 
     Parameters
@@ -64,7 +61,6 @@ class LoopNest(RowBlocks):
         self.group, self.space = fused.groups[0], self.spaces[0]
         self.partial = self._found_partial()
         self._row_reductions: dict[Expr, Any] = {}
-        self._strip: tuple[str, str] | None = None
         self._write(function.body.inside())
 
     def _found_partial(self) -> set[Expr]:
@@ -158,109 +154,6 @@ class LoopNest(RowBlocks):
             kept = [a for a in space.axes if not a.is_reduced]
             self._open(section.inside(), list(space.axes), len(kept), outermost)
 
-    def _open(self, section: Section, axes: list[Axis], kept: int, outermost: bool) -> None:
-        """Emit nested loops over the kept axes, and their body."""
-        if kept == 0:
-            self._combine(section, axes, outermost)
-            return
-        if outermost and self.space.strips:
-            with section.loop("%lo", "%hi", str(thresholds.strip_elements)) as (inner, b):
-                end = inner.value(f"add nsw i64 {b}, {thresholds.strip_elements}")
-                self._strip = b, inner.smaller(end, "%hi")
-                self._open(inner.inside(), axes, kept, False)
-            self._leave(inner)
-            self._strip = None
-            return
-        axis = axes[0]
-        start, stop = self._range(axis, section, outermost)
-        if axis is self._vector_axis():
-            for begin, end, mask in self._steps(section, axis, start, stop):
-                with self._along(section, begin, end, self.space.width) as (inner, i):
-                    self._enter(axis, inner, i, mask, stop)
-                    self._open(inner.inside(), axes[1:], kept - 1, False)
-                self._leave(inner)
-                self._mask = None
-            return
-        with section.loop(start, stop) as (inner, i):
-            self._count(axis, inner, i)
-            self._open(inner.inside(), axes[1:], kept - 1, False)
-        self._leave(inner)
-
-    def _range(self, axis: Axis, section: Section, outermost: bool) -> tuple[str, str]:
-        if self._strip is not None and axis is self._vector_axis():
-            return self._strip
-        if outermost:
-            return "%lo", "%hi"
-        return "0", self._name(self._number(axis.length))
-
-    def _steps(
-        self, section: Section, axis: Axis, start: str, stop: str
-    ) -> list[tuple[str, str, bool]]:
-        """Start and stop of the vectorized loops, and whether each is masked."""
-        width = self.space.width
-        if width == 1:
-            return [(start, stop, False)]
-        if self.group.weight > thresholds.remainder_loop_weight or (
-            type(axis.length) is int and axis.length < width
-        ):
-            return [(start, stop, True)]
-        if start == "0" and stop.isdigit():
-            last = str(int(stop) - int(stop) % width)
-            pieces = [(start, last, False), (last, stop, True)]
-            return [x for x in pieces if x[0] != x[1]]
-        length = section.value(f"sub i64 {stop}, {start}")
-        rest = section.value(f"and i64 {length}, {width - 1}")
-        middle = section.value(f"sub i64 {stop}, {rest}")
-        return [(start, middle, False), (middle, stop, True)]
-
-    def _enter(self, axis: Axis, inner: Section, i: str, masked: bool, stop: str) -> None:
-        """Set the counter of the vectorized loop, and the mask of lanes that exist."""
-        width = self.space.width
-        start = self._count(axis, inner, i)
-        self._mask = None
-        if masked and i.isdigit() and stop.isdigit():
-            if int(stop) - int(i) < width:
-                self._mask = self._first(int(stop) - int(i), width)
-        elif masked:
-            left = start.value(f"sub i64 {stop}, {i}")
-            count = start.smaller(left, str(width))
-            dtype = _lane_counter_dtype(width)
-            kind = in_register(dtype)
-            narrowed = count if kind == "i64" else start.value(f"trunc i64 {count} to {kind}")
-            limit = Lane(self.language, start, narrowed, dtype, 1)
-            lanes = ", ".join(f"{kind} {k}" for k in range(width))
-            indices = Lane(self.language, None, f"<{lanes}>", dtype, width)
-            self._mask = self.language.emit("icmp slt", BOOL, indices, limit)
-
-    def _first(self, count: int, width: int) -> Lane:
-        """A mask of the first lanes."""
-        return Lane(self.language, None, first_lanes(count, width), BOOL, width)
-
-    @contextmanager
-    def _along(
-        self, section: Section, begin: str, end: str, width: int
-    ) -> Iterator[tuple[Section, str]]:
-        """A vectorized loop; a single step needs no loop."""
-        if begin.isdigit() and end.isdigit() and 0 < int(end) - int(begin) <= width:
-            yield section.inside(), begin
-            return
-        with section.loop(begin, end, str(width)) as found:
-            yield found
-
-    def _count(self, axis: Axis, inner: Section, i: str) -> Section:
-        """Set a counter; code that depends on it goes to the beginning of the loop body."""
-        start = inner.inside()
-        self._counters[axis.counter] = Lane(self.language, start, i, I64, 1)
-        return start
-
-    def _leave(self, inner: Section) -> None:
-        """Discard values that were computed inside a loop."""
-        for memo in (self._memo, self._numbers):
-            for key in [
-                k for k, x in memo.items() if x.section is not None and x.section.rank >= inner.rank
-            ]:
-                del memo[key]
-
     # ---- inside the kept axes --------------------------------------------------------------------
 
     def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
@@ -315,16 +208,16 @@ class LoopNest(RowBlocks):
             self._leave(inner)
             return
         wide = axis is self._vector_axis()
-        pieces = self._steps(section, axis, start, stop) if wide else [(start, stop, False)]
+        pieces = self._steps(section, axis, start, stop) if wide else [Piece(start, stop, False)]
         width = self.space.width if wide else 1
         outer_mask = self._mask
         if not self._is_long([axis]):
-            for begin, end, mask in pieces:
+            for begin, end, mask, _ in pieces:
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
             self._flush(section, kept)
             return
         step = self._block_terms * width
-        for begin, end, mask in pieces:
+        for begin, end, mask, _ in pieces:
             if mask and begin != start:  # less than a vector
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
                 self._flush(section, kept)
@@ -395,15 +288,6 @@ class LoopNest(RowBlocks):
     def _kept_index(self, root: Expr) -> tuple[Affine, ...]:
         axes = root.rule.axes  # type: ignore[attr-defined]
         return tuple(ZERO if k in axes else f for k, f in enumerate(self.space.index))
-
-
-def _lane_counter_dtype(width: int) -> Dtype:
-    """The dtype of lane numbers in a comparison: so wide that they fill a vector register.
-
-    LLVM 22 compares fewer bytes in a whole register and may leave the mask of the remaining lanes
-    set, so elements beyond the end were written: sixteen bytes of booleans instead of eight.
-    """
-    return np.dtype(f"i{max(1, 16 // width)}")
 
 
 def named(text: str, name: str) -> str:

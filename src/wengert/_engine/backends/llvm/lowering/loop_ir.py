@@ -248,11 +248,15 @@ class SelectExpr(ElementRule):
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Scalar | None) -> Any:
         """The operand whose conditions hold."""
-        found: Any = None
-        for read in reversed(self.reads(expr, index)):
+        possible = []
+        for read in self.reads(expr, index):
             condition = at.all_of(read.conditions)
-            if condition is False:
-                continue
+            if condition is not False:
+                possible.append((read, condition))
+            if condition is None:
+                break
+        found: Any = None
+        for read, condition in reversed(possible):
             operand_mask = at.both(mask, condition)
             value = at.language.cast(at.read(read.operand, read.index, operand_mask), expr.dtype)
             if found is None or condition is None:

@@ -5,6 +5,7 @@ fusion           loop groups over the same rows, fused along the outer loop
 loop_fission     loop groups split into independent parts
 row_blocks       blocks of rows that loop groups take in turn
 iteration_space  order of loops, collapsed axes and vector width
+interior         ranges of axes in which selections choose one operand
 fma_fusion       scaled products and sums as one kernel call
 reads_before_writes  order in which a step may write over the arrays that it updates
 buffer_donation  updates written into the memory of variables

@@ -6,8 +6,8 @@ along which most arrays are contiguous becomes the inner loop, which is vectoriz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..ir.affine import (
@@ -23,9 +23,10 @@ from ..ir.affine import (
     strides_of,
 )
 from ..ir.llvm_types import part_of
-from ..lowering.loop_ir import Expr, Reduce, ScalarConstant, memory_strides
+from ..lowering.loop_ir import Condition, Expr, Reduce, ScalarConstant, memory_strides
 from ..tuning import thresholds
 from .fusion import LoopGroup, role_of, space_of
+from .interior import interiors_of
 
 
 class Axis(NamedTuple):
@@ -46,6 +47,7 @@ class Space:
     width : the number of vector lanes.
     strips : whether the vectorized axis is strip-mined, with the strips as the outermost loop: an
         array is read across it, and its cache lines are reused before they are evicted.
+    interior : for some counters the range in which all comparisons of the index have one result.
     """
 
     axes: tuple[Axis, ...]
@@ -53,6 +55,7 @@ class Space:
     vector: int | None
     width: int
     strips: bool = False
+    interior: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def across(self) -> bool:
@@ -67,6 +70,7 @@ class _SpaceFacts:
         self._rows = rows
         self.offsets: list[Affine] = []
         self.pinned: set[int] = set()
+        self.conditions: dict[Condition, None] = {}
         self.itemsizes: set[int] = set()
         for root in group.roots:
             self._look(root)
@@ -92,6 +96,7 @@ class _SpaceFacts:
             for read in expr.reads(index):
                 for condition in read.conditions:
                     self._pin(condition.form)
+                    self.conditions[condition] = None
                 if read.form is not None:
                     self.offsets.append(read.form)
                     self.itemsizes.add(part_of(read.operand.dtype).itemsize)
@@ -149,7 +154,14 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     reduced = [a for a in axes if a.is_reduced and a is not vector]
     order = [*kept, *reduced, vector] if vector.is_reduced else [*kept, vector, *reduced]
     strips = not rows and not reduced and not vector.is_reduced and _crosses(axes, vector, facts)
-    return Space(tuple(order), index, order.index(vector), width, strips)
+    interior = (
+        {}
+        if rows or strips
+        else interiors_of(
+            {a.counter: a.length for a in order if not a.is_reduced}, facts.conditions, group.weight
+        )
+    )
+    return Space(tuple(order), index, order.index(vector), width, strips, interior)
 
 
 def _crosses(axes: Sequence[Axis], vector: Axis, facts: _SpaceFacts) -> bool:
