@@ -23,7 +23,7 @@ from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr, memory_strides
 from ..schedule.fusion import FusedLoops
-from ..schedule.interior import always
+from ..schedule.interior import always, is_at_least
 from ..schedule.iteration_space import Axis, Space
 
 
@@ -132,7 +132,7 @@ class Elements:
         form, low, high = condition
         lane = self.lane_of(form)
         found: Any = None
-        if not self._is_at_least(form, low):
+        if not is_at_least(form, low):
             found = self.language.compare(
                 "less_equal", self.language.cast(self._number(low), I64), lane
             )
@@ -142,15 +142,6 @@ class Elements:
         if found is not None:
             self._memo[key] = found
         return found
-
-    def _is_at_least(self, form: Affine, low: Length) -> bool:
-        """Whether an affine expression is provably never below a bound."""
-        numbers = [form.offset, *[f for _, f in form.terms]]
-        return (
-            type(low) is int
-            and all(type(n) is int for n in numbers)
-            and (form.offset >= low and all(f >= 0 for _, f in form.terms))
-        )
 
     def _is_below(self, form: Affine, high: Length) -> bool:
         """Whether an affine expression is provably always below a bound."""

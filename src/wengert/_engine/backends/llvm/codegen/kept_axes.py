@@ -27,7 +27,7 @@ from .row_blocks import RowBlocks
 _MOST_SINGLE = 8  # elements beside the interior that are not vectorized
 
 
-class Piece(NamedTuple):
+class LoopPart(NamedTuple):
     """A part of a vectorized loop.
 
     start, stop : its range.
@@ -140,7 +140,7 @@ class KeptAxes(RowBlocks):
 
     def _split_steps(
         self, section: Section, start: str, stop: str, interior: tuple[int, int]
-    ) -> list[Piece]:
+    ) -> list[LoopPart]:
         """The parts of a vectorized loop, of which one has an interior."""
         width = self.space.width
         low, high = (_within(section, n, start, stop) for n in interior)
@@ -151,31 +151,31 @@ class KeptAxes(RowBlocks):
             middle = section.minus(high, rest)
         masked = width > 1
         found = [
-            Piece(start, low, masked),
-            Piece(low, middle, masked and middle == high, True),
-            Piece(middle, stop, masked),
+            LoopPart(start, low, masked),
+            LoopPart(low, middle, masked and middle == high, True),
+            LoopPart(middle, stop, masked),
         ]
         return [x for x in found if x.start != x.stop]
 
-    def _steps(self, section: Section, axis: Axis, start: str, stop: str) -> list[Piece]:
+    def _steps(self, section: Section, axis: Axis, start: str, stop: str) -> list[LoopPart]:
         """The parts of a vectorized loop."""
         width = self.space.width
         if width == 1:
-            return [Piece(start, stop, False)]
+            return [LoopPart(start, stop, False)]
         if (
             self._on_edge
             or self.group.weight > thresholds.remainder_loop_weight
             or (type(axis.length) is int and axis.length < width)
         ):
-            return [Piece(start, stop, True)]
+            return [LoopPart(start, stop, True)]
         if start.isdigit() and stop.isdigit():
             last = str(int(stop) - (int(stop) - int(start)) % width)
-            pieces = [Piece(start, last, False), Piece(last, stop, True)]
+            pieces = [LoopPart(start, last, False), LoopPart(last, stop, True)]
             return [x for x in pieces if x.start != x.stop]
         length = section.value(f"sub i64 {stop}, {start}")
         rest = section.value(f"and i64 {length}, {width - 1}")
         middle = section.value(f"sub i64 {stop}, {rest}")
-        return [Piece(start, middle, False), Piece(middle, stop, True)]
+        return [LoopPart(start, middle, False), LoopPart(middle, stop, True)]
 
     def _enter(self, axis: Axis, inner: Section, i: str, masked: bool, stop: str) -> None:
         """Set the counter of the vectorized loop, and the mask of lanes that exist."""

@@ -27,7 +27,7 @@ from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
-from .kept_axes import KeptAxes, Piece
+from .kept_axes import KeptAxes, LoopPart
 from .reductions import accumulator, identity
 
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
@@ -208,7 +208,7 @@ class LoopNest(KeptAxes):
             self._leave(inner)
             return
         wide = axis is self._vector_axis()
-        pieces = self._steps(section, axis, start, stop) if wide else [Piece(start, stop, False)]
+        pieces = self._steps(section, axis, start, stop) if wide else [LoopPart(start, stop, False)]
         width = self.space.width if wide else 1
         outer_mask = self._mask
         if not self._is_long([axis]):

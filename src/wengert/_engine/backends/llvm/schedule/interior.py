@@ -4,6 +4,7 @@
 
     interiors_of    such a range for each axis that has one
     always          whether a condition holds everywhere in such ranges
+    is_at_least     whether an index is never below a bound, wherever it is
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from ..ir.affine import Length, size_of
+from ..ir.affine import Affine, Length, size_of
 from ..lowering.loop_ir import Condition
 from ..tuning import thresholds
 
@@ -103,3 +104,11 @@ def always(condition: Condition, bounds: Mapping[int, Range]) -> bool | None:
     if low <= least and most < high:
         return True
     return False if most < low or least >= high else None
+
+
+def is_at_least(form: Affine, low: Length) -> bool:
+    """Whether an affine expression is provably never below a bound, as counters are not below 0."""
+    numbers = [form.offset, low, *[f for _, f in form.terms]]
+    if any(type(n) is not int for n in numbers):
+        return False
+    return form.offset >= low and all(f >= 0 for _, f in form.terms)
