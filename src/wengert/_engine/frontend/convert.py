@@ -67,6 +67,7 @@ def _function(fun: FunctionType) -> FunctionType:
     whole = tracing and (
         known.branches
         or known.calls
+        or known.stores
         or not _BUILTINS.isdisjoint(known.names)
         or _calls_objects(fun, known)
     )

@@ -24,6 +24,11 @@ _METHODS = frozenset(
 ) - frozenset(("dot",))
 
 
+_STORES = frozenset(
+    ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")
+)
+
+
 class Needs(NamedTuple):
     """The uses of a function that may need conversion.
 
@@ -32,6 +37,7 @@ class Needs(NamedTuple):
     branches : whether it has loops, branches or conditional expressions.
     calls : whether it may call a function that is an argument, a variable or an attribute.
     writes_globals : whether it assigns global variables.
+    stores : whether it assigns or deletes elements or attributes.
     """
 
     names: tuple[str, ...]
@@ -40,6 +46,7 @@ class Needs(NamedTuple):
     branches: bool
     calls: bool
     writes_globals: bool
+    stores: bool
 
 
 @functools.lru_cache(maxsize=8192)
@@ -58,6 +65,7 @@ def needs(code: CodeType) -> Needs:
         found.branches,
         found.calls,
         found.writes,
+        found.stores,
     )
 
 
@@ -66,7 +74,7 @@ class _CodeSearch:
         self.names: set[str] = set()
         self.free: set[str] = set()
         self.members: set[str] = set()
-        self.branches = self.calls = self.writes = False
+        self.branches = self.calls = self.writes = self.stores = False
 
     def search(self, code: CodeType) -> None:
         before, module = "", None  # the global whose attribute is read
@@ -94,6 +102,8 @@ class _CodeSearch:
                 self.calls = True
             elif word in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.writes = True
+            elif word in _STORES:
+                self.stores = True
             elif "JUMP" in word or word == "FOR_ITER":
                 self.branches = True
             before = word

@@ -4,7 +4,7 @@
     not a                    not_(a)
     a if c else b            if_expression(c, lambda: a, lambda: b)
     a < b < c                chain(a, ("<", lambda: b), ("<", lambda: c))
-    A[i] = x, A.b = x        stored(A)[i] = x, stored(A).b = x
+    A[i] = x, A.b = x        stored(A)[i] = x, stored(A, "b").b = x
     [f(i) for i in xs]       a function with a loop (comprehensions.py)
     y                        bound(y, "y")       if y may have no value there (definite.py)
 
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from .calls import Calls
 from .comprehensions import Comprehensions, selected
-from .syntax import at, call, text, thunk
+from .syntax import at, call, mangled, text, thunk
 
 _OPERATORS = {
     ast.Lt: "<",
@@ -48,12 +48,19 @@ class Expressions(Calls):
     unbound : frozenset of str
         Names that may have no value where they are read.
     comprehensions : Comprehensions
+    private : str, optional
+        The enclosing class, for the mangling of names like ``__name``.
     """
 
     def __init__(
-        self, first: str | None, unbound: frozenset[str], comprehensions: Comprehensions
+        self,
+        first: str | None,
+        unbound: frozenset[str],
+        comprehensions: Comprehensions,
+        private: str | None,
     ) -> None:
         super().__init__(first)
+        self._private = private
         self._unbound, self._comprehensions = unbound, comprehensions
         self._inside_lambda = 0
 
@@ -162,16 +169,19 @@ class Expressions(Calls):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The target of a store to an element."""
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Store):
-            node.value = at(node.value, call("stored", node.value))
-        return node
+        return self._target(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """The target of a store to an attribute."""
+        return self._target(node)
+
+    def _target(self, node: ast.Subscript | ast.Attribute) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.ctx, ast.Store):
-            node.value = at(node.value, call("stored", node.value))
+        if not isinstance(node.ctx, ast.Load):
+            facts: list[ast.expr] = []
+            if isinstance(node, ast.Attribute):
+                facts = [text(mangled(node.attr, self._private))]
+            node.value = at(node.value, call("stored", node.value, *facts))
         return node
 
 

@@ -20,8 +20,10 @@
 The blocks share the variables of the function, by ``nonlocal``, so that a loop run by
 Python behaves as before.
 
+    x += y                   augmented(x)            # a list or the like is changed in place
+                             x += y
+
     Statements    the rewriting
-    mangled       the name of a private variable of a class
 """
 
 from __future__ import annotations
@@ -34,9 +36,11 @@ from ..names import bound_in, function_scope
 from .appends import Appends, appended
 from .comprehensions import Comprehensions
 from .expressions import Expressions
-from .syntax import at, call, name, no_arguments, runtime, text, texts, thunk
+from .syntax import at, call, mangled, name, no_arguments, runtime, text, texts, thunk
 
 _ITEM = runtime("item")
+_DISPLAYS = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
+_IN_PLACE = (ast.Add, ast.Mult, ast.BitOr)  # operators of lists and dicts
 
 
 class Statements:
@@ -74,7 +78,7 @@ class Statements:
     ) -> None:
         self._local, self._shared, self._live = local, shared, live
         self._comprehensions = Comprehensions(nested, unbound)
-        self._expressions = Expressions(first, unbound, self._comprehensions)
+        self._expressions = Expressions(first, unbound, self._comprehensions, private)
         self._unbound = unbound
         self._nested, self._private, self._appends = nested, private, appends
         self._count = 0
@@ -103,13 +107,31 @@ class Statements:
             return [node]
         if node in self._appends.statements:
             return [self._append(node)]
+        is_new = isinstance(getattr(node, "value", None), _DISPLAYS)
         self._parts(node)
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            word = node.target.id
-            if word in self._unbound:
-                read = call("bound", name(word), text(word))
-                return [at(node, ast.Assign([ast.Name(word, ast.Store())], read)), node]
+        if isinstance(node, ast.AugAssign):
+            return [*self._before_augmented(node), node]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and is_new:
+            assert node.value is not None
+            node.value = at(node.value, call("made", node.value))
         return [node]
+
+    def _before_augmented(self, node: ast.AugAssign) -> list[ast.stmt]:
+        """Statements before ``x += y``, which may change an object in place."""
+        target, made = node.target, list[ast.stmt]()
+        if not isinstance(target, ast.Name):
+            stored = target.value
+            assert isinstance(stored, ast.Call)
+            stored.args += [at(target, text(None))] * (2 - len(stored.args))
+            stored.args.append(at(target, ast.Constant(True)))
+            return made
+        word = target.id
+        if word in self._unbound:
+            read = call("bound", name(word), text(word))
+            made.append(ast.Assign([ast.Name(word, ast.Store())], read))
+        if isinstance(node.op, _IN_PLACE):
+            made.append(ast.Expr(call("augmented", name(word))))
+        return [at(node, s) for s in made]
 
     def _append(self, node: ast.stmt) -> ast.stmt:
         found = appended(node)
@@ -222,14 +244,6 @@ class Statements:
         arguments = no_arguments(*parameters)
         done = ast.FunctionDef(runtime(f"{kind}{self._count}"), arguments, made or [ast.Pass()], [])
         return at(where, done)
-
-
-def mangled(word: str, private: str | None) -> str:
-    """The name of a variable inside a class: ``__x`` becomes ``_Class__x``."""
-    if private is None or not word.startswith("__") or word.endswith("__"):
-        return word
-    owner = private.lstrip("_")
-    return f"_{owner}{word}" if owner else word
 
 
 def _only_updated(node: ast.For | ast.While) -> set[str]:

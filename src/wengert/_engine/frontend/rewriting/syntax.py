@@ -3,6 +3,7 @@
 call, name, thunk     expressions
 at                    an expression with the position of another node
 text, texts           constants
+mangled               the name of a private variable of a class
 runtime               names of functions that the rewritten code calls
 """
 
@@ -56,3 +57,11 @@ def text(word: str | None) -> ast.Constant:
 def texts(words: Iterable[str]) -> ast.Tuple:
     """A tuple of constant strings, in order of the alphabet."""
     return ast.Tuple([text(w) for w in sorted(words)], ast.Load())
+
+
+def mangled(word: str, private: str | None) -> str:
+    """The name of a variable inside a class: ``__x`` becomes ``_Class__x``."""
+    if private is None or not word.startswith("__") or word.endswith("__"):
+        return word
+    owner = private.lstrip("_")
+    return f"_{owner}{word}" if owner else word

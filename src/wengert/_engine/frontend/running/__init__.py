@@ -2,15 +2,18 @@
 
 loops.py       for, while
 loop_tracer.py a loop as a node of the graph
+loop_facts.py  what is known about a loop before it is traced
 branches.py    if, and conditional expressions
 branch_stores.py   elements that a branch assigns, stored after it
 booleans.py    and, or, not, chained comparisons
-calls.py       calls, stores, assertions
+calls.py       calls, assertions
 appends.py     what trips append to lists
 builtin_loops.py   sum, any, all, min and max of traced arrays, as loops
 iterables.py   range, zip, enumerate, reversed: items by number
 blocks.py      a part of a function traced separately
 state.py       the variables that such a part shares with its function
+places.py      elements and attributes of Python objects that such a part assigns
+object_changes.py   statements and calls that change Python objects
 values.py      which parts of values become results of nodes
 reach.py       whether a part uses traced values
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import appends, booleans, branches, calls, loops, values
+from . import appends, booleans, branches, calls, loops, object_changes, values
 
 RUNTIME: dict[str, Any] = {
     "__wg_for__": loops.for_,
@@ -33,7 +36,9 @@ RUNTIME: dict[str, Any] = {
     "__wg_append__": appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
-    "__wg_stored__": calls.stored,
+    "__wg_stored__": object_changes.stored,
+    "__wg_augmented__": object_changes.augmented,
+    "__wg_made__": object_changes.made,
     "__wg_assert__": calls.assert_,
     "__wg_bound__": values.bound,
 }

@@ -8,11 +8,12 @@ found by running it.
     SliceLengths        lengths of slices that are known inside a block only
     with_slice_lengths  trace with such lengths, or else with masks
     arrays_of           handles that own the memory of values
+    refuse_references   reject values that contain objects which a block changes
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -24,7 +25,8 @@ from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert.errors import ShapeError, WengertError
 
-from .state import NotTraceable, SharedVariables, Speculation
+from .places import Place, containers
+from .state import Frame, NotTraceable, SharedVariables, Speculation, subject
 
 T = TypeVar("T")
 
@@ -39,6 +41,8 @@ class TracedBlock(NamedTuple):
     checks : conditions that raise.
     error : the exception that it raised.
     lengths : the lengths of its slices that are known inside only, by name.
+    places : elements and attributes of objects that it assigns, with their values at its end.
+    frame : the objects that it makes and changes.
     """
 
     result: Any
@@ -48,6 +52,8 @@ class TracedBlock(NamedTuple):
     checks: list[Check]
     error: Exception | None = None
     lengths: Mapping[str, Node] = MappingProxyType({})
+    places: Mapping[Place, Any] = MappingProxyType({})
+    frame: Frame | None = None
 
 
 def traced(
@@ -85,7 +91,11 @@ def traced(
         opened.since = opened.since if since is None else since
         if slices is not None:
             opened.lengths, opened.around = slices.names, slices.around
-        with Speculation.block(variables), _replaced(arrays), RuntimeChecks.collected() as checks:
+        with (
+            Speculation.block(variables) as frame,
+            _replaced(arrays),
+            RuntimeChecks.collected() as checks,
+        ):
             try:
                 result = block()
             except NotTraceable:
@@ -101,7 +111,26 @@ def traced(
             for handle in opened.written:
                 owner = owner_of_memory(handle)
                 modified[owner] = owner.node
-    return TracedBlock(result, values, modified, opened.since, checks, lengths=opened.lengths or {})
+            places = frame.places()
+    lengths = opened.lengths or {}
+    return TracedBlock(
+        result, values, modified, opened.since, checks, None, lengths, places, frame
+    )
+
+
+def refuse_references(block: TracedBlock, values: Iterable[tuple[str, Any]]) -> None:
+    """Reject values that contain a list, dict or object that the block changes.
+
+    They would be built again, so that its changes would not reach them.
+
+    Raises
+    ------
+    NotTraceable
+    """
+    changes = block.frame.changes if block.frame is not None else {}
+    for name, value in values if changes else ():
+        if any(id(x) in changes for x in containers(value)):
+            raise NotTraceable(f"{subject(name)} refers to an object that it changes")
 
 
 class SliceLengths:

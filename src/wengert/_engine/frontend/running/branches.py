@@ -25,9 +25,9 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_line
 
 from .appends import Collecting
-from .blocks import TracedBlock, traced
+from .blocks import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, applied, results, stores_of
-from .state import UNBOUND, NotTraceable, SharedVariables
+from .state import UNBOUND, NotTraceable, SharedVariables, content
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, weakened
 
 Thunk = Callable[[], Any]
@@ -82,8 +82,11 @@ def _conditional(
     if any(b.error is not None for b in blocks):
         _one_raises(test, blocks, (other, then))
         return
+    live = [*live, *_places(blocks, variables)]
     before = variables.read()
     names = [n for n in live if any(b.values[n] is not before[n] for b in blocks)]
+    for block in blocks:
+        refuse_references(block, [(n, block.values[n]) for n in names])
     found: list[list[Any]] = [[], []]
     shapes: list[Parts] = []
     specs: list[Spec] = []
@@ -120,6 +123,22 @@ def _conditional(
     for array, known in zip(arrays, stores, strict=True):
         made = next(rest).node if known is None else applied(array.node, known, rest, test)
         rebind(array, made)
+
+
+def _places(blocks: Sequence[TracedBlock], variables: SharedVariables) -> list[str]:
+    """The names of elements and attributes that one of the branches assigns."""
+    names: list[str] = []
+    for place in {p: None for b in blocks for p in b.places}:
+        before = content(place)
+        values = [b.places.get(place, before) for b in blocks]
+        if any(v is UNBOUND for v in values) and not all(v is UNBOUND for v in values):
+            raise NotTraceable(
+                f"{place} has a value after one of the branches only; assign it before, or in both"
+            )
+        names.append(variables.add(place))
+        for block, value in zip(blocks, values, strict=True):
+            block.values[names[-1]] = value
+    return names
 
 
 def _stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:

@@ -1,8 +1,7 @@
-"""Calls and stores of rewritten functions.
+"""Calls and assertions of rewritten functions.
 
 callee     the function to call instead of another one
 consumed   a call of a function that is given a generator expression
-stored     the object whose element or attribute is about to be assigned
 assert_    an assertion
 """
 
@@ -38,6 +37,7 @@ from ..namespaces import exchanged, new_array
 from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
+from .object_changes import EXCHANGED, EXCHANGED_TYPES, check_method
 from .state import Speculation
 from .values import is_truth, weakened
 
@@ -54,20 +54,12 @@ _PLAIN = frozenset(
 )
 # Methods of plain arrays that get tensors as arguments.
 _OF_ARRAYS = frozenset(("clip", "dot", "searchsorted", "take"))
-_MUTABLE = (list, dict, set, bytearray, np.ndarray)
-_PURE = frozenset(
-    "copy count index get items keys values union intersection difference issubset issuperset "
-    "sum mean min max any all dot reshape ravel flatten transpose astype tolist item argmin argmax "
-    "round conj cumsum cumprod prod std var trace squeeze swapaxes repeat take nonzero view "
-    "clip diagonal argsort searchsorted ptp tobytes __getitem__ __len__ __contains__".split()
-)
-
 
 def callee(f: Any) -> Any:
     """The function to call instead of `f`."""
     cls = type(f)
     if cls is FunctionType or cls is MethodType or cls is functools.partial:
-        return _of_user(f)
+        return _EXCHANGED[f] if cls is FunctionType and f in _EXCHANGED else _of_user(f)
     if isinstance(f, type):
         return _EXCHANGED_TYPES.get(f) or _of_class(f)
     if cls is BuiltinMethodType:
@@ -76,7 +68,7 @@ def callee(f: Any) -> Any:
             return _EXCHANGED.get(f) or _of_module(f)
         if type(owner) is np.ndarray and f.__name__ in _OF_ARRAYS:
             return functools.partial(getattr(exchanged(np), f.__name__), owner)
-        _check_method(f)
+        check_method(f)
         return f
     if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
         return f
@@ -175,19 +167,6 @@ def _is_outside(name: str, code: CodeType, inner: CodeType) -> bool:
     return name in code.co_freevars and name in inner.co_freevars
 
 
-def _check_method(f: Any) -> None:
-    owner = getattr(f, "__self__", None)
-    if isinstance(owner, _MUTABLE) and f.__name__ not in _PURE:
-        Speculation.refuse(f"it calls {type(owner).__name__}.{f.__name__}")
-
-
-def stored(x: object) -> Any:
-    """The object whose element or attribute is about to be assigned."""
-    if not isinstance(x, Handle) and not Speculation.is_new(x):
-        Speculation.refuse(f"it assigns to a part of a {type(x).__name__}")
-    return x
-
-
 def assert_(condition: object, message: Callable[[], Any] | None) -> None:
     """An ``assert`` statement."""
     if isinstance(condition, Handle) and is_traced(condition):
@@ -283,6 +262,7 @@ def consumed(f: Any, name: str, quick: Callable[[], Any], slow: Callable[[], Any
 
 
 _EXCHANGED: dict[Any, Any] = {
+    **EXCHANGED,
     builtins.min: _least("min"),
     builtins.max: _least("max"),
     builtins.sum: _looped(builtins.sum, builtin_loops.sum_, 0),
@@ -290,6 +270,7 @@ _EXCHANGED: dict[Any, Any] = {
     builtins.all: _looped(builtins.all, builtin_loops.all_),
 }
 _EXCHANGED_TYPES: dict[type, Any] = {
+    **EXCHANGED_TYPES,
     builtins.range: range_,
     builtins.zip: zip_,
     builtins.enumerate: enumerate_,

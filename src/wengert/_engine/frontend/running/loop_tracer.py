@@ -1,20 +1,18 @@
 """Loop tracer: a loop of a user function as a node of the graph.
 
 The body is traced once, on placeholders of the counter, of variables that an iteration reads before
-it assigns them, and of the arrays that it modifies.  It is traced again if it modifies arrays that
-were not among these, or if a variable changes its dtype.
+it assigns them, of the arrays that it modifies, and of the elements and attributes of objects that
+it assigns (places.py), which are treated as variables.  It is traced again if it modifies others,
+or if a variable changes its dtype.
 
     LoopTracer    traces a loop, makes its node, and sets the variables to the values after it
-    LoopFacts     the facts about a loop from rewriting
-    stopped       whether a flag is set that ends the loop
-    is_unknown    whether a value is traced
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +26,7 @@ from wengert._engine.control_flow.closure_conversion import (
 )
 from wengert._engine.control_flow.loops import recorded, scan_node
 from wengert._engine.control_flow.operations import while_op
-from wengert._engine.core.handle import Handle, describe, is_traced, make_ambiguous, rebind, wrap
+from wengert._engine.core.handle import Handle, describe, make_ambiguous, rebind, wrap
 from wengert._engine.core.node import INPUT, Node, next_serial
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
@@ -39,41 +37,19 @@ from wengert._engine.ops.casts import astype
 from wengert.errors import TraceError
 
 from .appends import Collecting
-from .blocks import SliceLengths, TracedBlock, arrays_of, traced
-from .booleans import and_, not_, or_
+from .blocks import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
+from .booleans import and_, not_
 from .iterables import Items, note_counter
-from .state import UNBOUND, NotTraceable, SharedVariables
+from .loop_facts import LoopFacts, is_unknown, stopped
+from .places import containers
+from .state import UNBOUND, NotTraceable, SharedVariables, Speculation, content, subject
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, start_of, weakened
 
 _INTEGER = np.dtype(np.int64)
 _COUNTER = Spec((), _INTEGER, weak=True)
 _TRUTH = Spec((), np.dtype(np.bool_))
 _ROUNDS = 12  # the body is traced at most that often
-
-
-class LoopFacts(NamedTuple):
-    """The facts about a loop from rewriting.
-
-    assigned : the variables that the body assigns.
-    carried : of these, those that a trip may read before it assigns them.
-    live : those that may be read after the loop.
-    updated : those that are only assigned by ``x += y`` and the like.
-    stored : variables with elements that it assigns.
-    stops : flags that end the loop.
-    size : the number of statements.
-    refusal : why it stays a loop of Python, or None.
-    filled : lists that it appends to (appends.py).
-    """
-
-    assigned: tuple[str, ...]
-    carried: tuple[str, ...]
-    live: tuple[str, ...]
-    updated: tuple[str, ...]
-    stored: tuple[str, ...]
-    stops: tuple[str, ...]
-    size: int
-    refusal: str | None
-    filled: tuple[str, ...] = ()
+_SEARCHES = 3  # of these because it assigned elements or attributes that were not known
 
 
 class LoopTracer:
@@ -105,8 +81,10 @@ class LoopTracer:
         if facts.refusal is not None:
             raise NotTraceable(facts.refusal)
         self._body, self._items, self._test = body, items, test
-        self._facts, self._variables = facts, variables
+        self._facts, self._variables = facts, variables.copy()
         self._before = variables.read()
+        self._kept: set[str] = set()  # variables whose objects it changes, and which refer to them
+        self._searches = 0
         updated = [self._before[n] for n in facts.updated if n in self._before]
         stored = [
             self._before[n]
@@ -172,7 +150,8 @@ class LoopTracer:
                 handles[name] = [
                     _handle(n, x) for n, x in zip(nodes, self._parts[name].numbers, strict=True)
                 ]
-                values[name] = self._parts[name].value(list(handles[name]))
+                note = functools.partial(Speculation.note_built, name=name)
+                values[name] = self._parts[name].value(list(handles[name]), note)
             self._variables.write(values)
             condition = self._condition()
             if self._items is None:
@@ -186,10 +165,8 @@ class LoopTracer:
             block = traced(trip, self._variables, arrays, since, slices=self._slices)
         known = _Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
-        if new:
-            self._arrays += new
-            return None
-        if not self._agree(block):
+        self._arrays += new
+        if not self._knows_objects(block) or new or not self._agree(block):
             return None
         return block, condition, places, handles
 
@@ -211,9 +188,44 @@ class LoopTracer:
             raise NotTraceable("its condition does not change")
         return is_truth(found)
 
+    def _knows_objects(self, block: TracedBlock) -> bool:
+        """Whether the elements and attributes that it assigns were known; else they are from now on.
+
+        A variable that refers to an object whose parts are assigned keeps referring to it.
+        """
+        assert block.frame is not None
+        changes, known = block.frame.changes, self._variables.places
+        new = [p for p in block.places if p not in known]
+        kept = block.frame.modified | {
+            n for n in self._parts if any(id(x) in changes for x in containers(self._before[n]))
+        }
+        kept -= self._kept
+        for name in kept:
+            self._parts[name], self._specs[name] = Parts.opaque(self._before[name]), []
+        self._kept |= kept
+        for place, value in block.places.items():
+            if value is UNBOUND:
+                raise NotTraceable(f"it deletes {place}")
+            before = content(place)
+            if before is UNBOUND:
+                is_list = type(place.owner) is list
+                what = "which changes its length" if is_list else "which had no value before"
+                raise NotTraceable(f"it assigns {place}, {what}", not is_list)
+            if place in new:
+                name = self._variables.add(place)
+                self._before[name], self._parts[name] = before, Parts.of(before)
+                self._specs[name] = self._parts[name].specs
+        self._searches += bool(new)
+        if self._searches > _SEARCHES:
+            raise NotTraceable(f"it assigns {new[0]}, of another object in each trip")
+        return not new and not kept
+
     def _agree(self, block: TracedBlock) -> bool:
         """Whether the variables have the specs that they had; else these are widened."""
         right = True
+        appended = [("a list", v) for v in self._filled.values]
+        names = [n for n in (*self._parts, *self._new) if n not in self._kept]
+        refuse_references(block, [*appended, *[(n, block.values[n]) for n in names]])
         for name, parts in self._parts.items():
             after = self._after(block, name)
             parts.check_like(after, name)
@@ -247,6 +259,8 @@ class LoopTracer:
         """The value of a variable at the end of an iteration."""
         value = block.values[name]
         start = self._parts[name]
+        if name in self._kept:
+            return Parts.opaque(value)
         is_maybe = start.structure is not None and type(start.value(start.numbers)) is Maybe
         if is_maybe and type(value) is not Maybe:
             value = maybe(value, start.value(start.numbers))
@@ -290,6 +304,8 @@ class LoopTracer:
                 start.append(_strong(cast(x, spec)))
                 if spec.shape and handle.node is not node and isinstance(x, Handle):
                     doubtful.append(x)
+                elif spec.shape and handle.node is not node:
+                    raise NotTraceable(f"it modifies {subject(name)}, a plain array, and assigns it")
         for array in self._arrays:
             outputs.append(block.arrays[array])
             start.append(wrap(array.node))
@@ -371,7 +387,8 @@ class LoopTracer:
             values[name] = parts.value([_like(next(rest), s) for s in parts.specs])
         for handle in doubtful:
             make_ambiguous(handle)
-        self._variables.write({n: v for n, v in values.items() if n in self._facts.assigned})
+        names = {*self._facts.assigned, *self._variables.places.values()}
+        self._variables.write({n: v for n, v in values.items() if n in names})
 
 
 class _Identities:
@@ -415,26 +432,3 @@ def _strong(x: object) -> Any:
         spec = describe(x)
         return astype(x, spec.dtype) if spec.weak else x
     return np.asarray(x)[()]
-
-
-def is_unknown(x: object) -> bool:
-    """Whether a value is traced."""
-    return isinstance(x, Handle) and is_traced(x)
-
-
-def _same(x: object) -> object:
-    return x
-
-
-def stopped(facts: LoopFacts, variables: SharedVariables) -> Any:
-    """Whether a flag is set that ends the loop."""
-    stop: Any = False
-    for name in facts.stops:
-        value = _content(variables, name)
-        if value is not UNBOUND and value is not False:
-            stop = or_(stop, functools.partial(_same, value))
-    return stop
-
-
-def _content(variables: SharedVariables, name: str) -> Any:
-    return SharedVariables.read(variables).get(name, UNBOUND)

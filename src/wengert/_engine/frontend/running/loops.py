@@ -22,7 +22,8 @@ from .blocks import with_slice_lengths
 from .booleans import not_
 from .branches import if_
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
-from .loop_tracer import LoopFacts, LoopTracer, is_unknown, stopped
+from .loop_facts import LoopFacts, is_unknown, stopped
+from .loop_tracer import LoopTracer
 from .reach import reaches_traced
 from .state import NotTraceable, SharedVariables
 

@@ -1,9 +1,11 @@
 """State: the variables of a function that a block shares with it.
 
 UNBOUND         the value of an unbound variable
-SharedVariables       the variables of blocks, by name
+SharedVariables       the variables of blocks, and the places that they assign, by name
 Speculation     whether a traced block may have to run in Python after all
+Frame           what one such block makes and changes
 NotTraceable    the reason
+subject         the words for a variable or place in a message
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CellType
 from typing import Any
+
+from .places import Contents, Place, changed, contents, restore, why_not
 
 
 class _Unbound:
@@ -48,7 +52,8 @@ class SharedVariables:
     def __init__(
         self, blocks: Iterable[Callable[..., Any] | None], names: Iterable[str] | None = None
     ) -> None:
-        self.cells: dict[str, CellType] = {}
+        self.cells: dict[str, CellType | Place] = {}
+        self.places: dict[Place, str] = {}
         for block in blocks:
             if block is None:
                 continue
@@ -58,6 +63,23 @@ class SharedVariables:
         if names is not None:
             self.cells = {n: self.cells[n] for n in names if n in self.cells}
 
+    def copy(self) -> SharedVariables:
+        """The same variables, without places."""
+        made = SharedVariables(())
+        made.cells = {n: c for n, c in self.cells.items() if not isinstance(c, Place)}
+        return made
+
+    def add(self, place: Place) -> str:
+        """The name of a place, which is treated as a variable from now on."""
+        if place not in self.places:
+            name = shown = str(place)
+            count = 1
+            while name in self.cells:
+                count += 1
+                name = f"{shown} ({count})"
+            self.places[place], self.cells[name] = name, place
+        return self.places[place]
+
     def read(self) -> dict[str, Any]:
         """The values of the variables."""
         return {name: content(cell) for name, cell in self.cells.items()}
@@ -65,7 +87,10 @@ class SharedVariables:
     def write(self, values: dict[str, Any]) -> None:
         """Give variables values."""
         for name, value in values.items():
-            fill(self.cells[name], value)
+            cell = self.cells[name]
+            if isinstance(cell, Place):
+                Speculation.note_change(cell.owner, cell.attribute)
+            fill(cell, value)
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -77,7 +102,12 @@ class SharedVariables:
             self.write(before)
 
 
-def content(cell: CellType) -> Any:
+def subject(name: str) -> str:
+    """The words for a variable or place in a message."""
+    return name if " " in name else f"the variable {name}"
+
+
+def content(cell: CellType | Place) -> Any:
     """The value of a variable, or UNBOUND."""
     try:
         return cell.cell_contents
@@ -85,7 +115,7 @@ def content(cell: CellType) -> Any:
         return UNBOUND
 
 
-def fill(cell: CellType, value: object) -> None:
+def fill(cell: CellType | Place, value: object) -> None:
     """Give a variable a value, or unbind it."""
     if value is not UNBOUND:
         cell.cell_contents = value
@@ -93,55 +123,131 @@ def fill(cell: CellType, value: object) -> None:
         del cell.cell_contents
 
 
-class _Depth(threading.local):
-    cells: tuple[frozenset[int], ...] = ()
-    new: tuple[list[Any], ...] = ()
+class Frame:
+    """What a traced block makes and changes.
+
+    Attributes
+    ----------
+    cells : frozenset of int
+        The variables that it restores, by identity.
+    changes : dict
+        Objects made before it that it changes, and what they contained, by identity.
+    rebuilt : dict
+        Containers that were built for variables of a loop, and the name of the variable.
+    modified : set of str
+        Of these, the variables whose containers it changes.
+    """
+
+    def __init__(self, cells: Iterable[object]) -> None:
+        self.cells = frozenset(map(id, cells))
+        self.changes: dict[int, tuple[Any, Contents]] = {}
+        self.rebuilt: dict[int, tuple[Any, str]] = {}
+        self.modified: set[str] = set()
+        self._new: dict[int, Any] = {}
+
+    def note_new(self, x: object) -> None:
+        """Note an object that the block has made."""
+        self._new[id(x)] = x
+
+    def is_new(self, x: object) -> bool:
+        """Whether the block has made an object."""
+        return id(x) in self._new
+
+    def note_change(self, x: Any) -> None:
+        """Note that an object is about to be changed."""
+        if id(x) in self.rebuilt:
+            self.modified.add(self.rebuilt[id(x)][1])
+        elif id(x) not in self._new and id(x) not in self.changes:
+            self.changes[id(x)] = x, contents(x)
+
+    def places(self) -> dict[Place, Any]:
+        """The changed places, and their values; UNBOUND for one that was deleted."""
+        return {
+            place: value if has_value else UNBOUND
+            for x, before in self.changes.values()
+            for place, value, has_value in changed(x, before)
+        }
+
+    def restore(self) -> None:
+        """Give the objects what they contained."""
+        for x, before in self.changes.values():
+            restore(x, before)
+
+
+class _Open(threading.local):
+    frames: tuple[Frame, ...] = ()
 
 
 class Speculation:
     """Blocks that are traced although they may have to run in Python after all.
 
-    While one is traced, nothing that Python code could see later may be changed.
+    While one is traced, nothing that Python code could see later may be changed, except what is
+    restored: the variables that it shares, and objects whose change is noted.
     """
 
-    _open = _Depth()
+    _open = _Open()
 
     @classmethod
     def is_open(cls) -> bool:
         """Whether a block is being traced."""
-        return bool(cls._open.cells)
+        return bool(cls._open.frames)
 
     @classmethod
     def refuse(cls, what: str) -> None:
         """Raise NotTraceable for a change that could not be taken back."""
-        if cls._open.cells:
+        if cls._open.frames:
             raise NotTraceable(what)
 
     @classmethod
     def restores(cls, cell: CellType) -> bool:
         """Whether all open blocks restore a variable."""
-        return all(id(cell) in known for known in cls._open.cells)
+        return all(id(cell) in frame.cells for frame in cls._open.frames)
 
     @classmethod
     def note_new(cls, x: object) -> None:
         """Note an object that the innermost block has made, which may be changed in it."""
-        if cls._open.new:
-            cls._open.new[-1].append(x)
+        if cls._open.frames:
+            cls._open.frames[-1].note_new(x)
 
     @classmethod
     def is_new(cls, x: object) -> bool:
         """Whether the innermost block has made an object."""
-        return bool(cls._open.new) and any(x is other for other in cls._open.new[-1])
+        return bool(cls._open.frames) and cls._open.frames[-1].is_new(x)
+
+    @classmethod
+    def note_built(cls, x: object, name: str) -> None:
+        """Note a container that was built for a variable of the innermost block."""
+        cls._open.frames[-1].rebuilt[id(x)] = x, name
+
+    @classmethod
+    def note_change(cls, x: Any, attribute: str | None = None) -> None:
+        """Note that the innermost block is about to change an object.
+
+        Raises
+        ------
+        NotTraceable
+            The change could not be taken back.
+        """
+        if not cls._open.frames:
+            return
+        frame = cls._open.frames[-1]
+        if not frame.is_new(x):
+            reason = why_not(x, attribute)
+            if reason is not None:
+                raise NotTraceable(reason)
+            frame.note_change(x)
 
     @classmethod
     @contextmanager
-    def block(cls, variables: SharedVariables) -> Iterator[None]:
-        """A block that restores these variables."""
-        before, new = cls._open.cells, cls._open.new
-        cls._open.cells = (*before, frozenset(map(id, variables.cells.values())))
-        cls._open.new = (*new, [])
+    def block(cls, variables: SharedVariables) -> Iterator[Frame]:
+        """A block that restores these variables, and the objects that it changes."""
+        before, frame = cls._open.frames, Frame(variables.cells.values())
+        cls._open.frames = (*before, frame)
         try:
             with variables.restored():
-                yield
+                try:
+                    yield frame
+                finally:
+                    frame.restore()
         finally:
-            cls._open.cells, cls._open.new = before, new
+            cls._open.frames = before

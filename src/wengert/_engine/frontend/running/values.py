@@ -11,6 +11,7 @@ bound         the value of such a variable, when it is read
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,8 @@ from wengert._engine.core.tracing import record
 from wengert._engine.ops.casts import astype
 from wengert.errors import at, user_line
 
-from .state import UNBOUND, NotTraceable
+from .places import containers
+from .state import UNBOUND, NotTraceable, Speculation, subject
 
 _START = {"b": False, "i": 0, "u": 0, "f": 0.0, "c": 0j}
 
@@ -53,6 +55,11 @@ class Parts(NamedTuple):
             structure = None
         return cls(leaves, structure, tuple([spec_of(x) is not None for x in leaves]))
 
+    @classmethod
+    def opaque(cls, value: Any) -> Parts:
+        """A value as one part that is not a number: an object that is not built again."""
+        return cls([value], None, (False,))
+
     @property
     def is_unbound(self) -> bool:
         """Whether the variable has no value."""
@@ -68,8 +75,10 @@ class Parts(NamedTuple):
         """The specs of these."""
         return [spec for x in self.numbers if (spec := spec_of(x)) is not None]
 
-    def value(self, numbers: list[Any]) -> Any:
-        """The value with other arrays and numbers."""
+    def value(
+        self, numbers: list[Any], note: Callable[[Any], None] = Speculation.note_new
+    ) -> Any:
+        """The value with other arrays and numbers; `note` is called with its new containers."""
         rest = iter(numbers)
         leaves = [
             next(rest) if is_number else x
@@ -77,7 +86,11 @@ class Parts(NamedTuple):
         ]
         if self.structure is None:
             return leaves[0]
-        return pytree.unflatten(self.structure, leaves)
+        made = pytree.unflatten(self.structure, leaves)
+        if Speculation.is_open():
+            for container in containers(made):
+                note(container)
+        return made
 
     def check_like(self, other: Parts, name: str) -> None:
         """Reject a value with other containers, or other parts that are not numbers.
@@ -92,7 +105,7 @@ class Parts(NamedTuple):
             like = all(number or _same(a, b) for a, b, number in pairs)
         if not like:
             raise NotTraceable(
-                f"the variable {name} becomes {_shown(other)} where it was {_shown(self)}", True
+                f"{subject(name)} becomes {_shown(other)} where it was {_shown(self)}", True
             )
 
 
@@ -128,7 +141,7 @@ def joined(a: Spec, b: Spec, name: str) -> Spec:
     """
     if a.shape != b.shape:
         raise NotTraceable(
-            f"the variable {name} has shape {a.shape}, and {b.shape} in another trip or branch",
+            f"{subject(name)} has shape {a.shape}, and {b.shape} in another trip or branch",
             True,
         )
     if a.dtype == b.dtype:

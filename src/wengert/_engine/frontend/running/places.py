@@ -1,0 +1,179 @@
+"""Places: elements and attributes of Python objects that a traced block assigns.
+
+    states[k] = x          element k of a list
+    table["a"] = x         entry 'a' of a dict
+    self.position += x     attribute position of an object
+
+What an object contains is noted before a block changes it, and restored after the block.  What is
+different then are its changed places, which a loop carries, and a branch returns, like variables.
+
+Place        a place, with the interface of the cell of a variable
+why_not      why an object cannot be changed in a traced block
+contents     what an object contains
+restore      give an object what it contained
+changed      the places of an object in which it contains something else
+containers   the mutable containers in a value
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from types import FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
+from typing import Any
+
+Key = tuple[str, Any]  # "element", "entry" or "attribute"; and the index, key or name
+Contents = dict[Key, Any]
+_ABSENT = object()
+
+
+class Place:
+    """An element of a list, an entry of a dict, or an attribute of an object.
+
+    Parameters
+    ----------
+    owner : list, dict or object
+    key : (str, object)
+    """
+
+    __slots__ = ("key", "owner")
+
+    def __init__(self, owner: Any, key: Key) -> None:
+        self.owner, self.key = owner, key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and other.owner is self.owner and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash((id(self.owner), self.key))
+
+    def __str__(self) -> str:
+        kind, key = self.key
+        shown = key if kind == "attribute" else repr(key)
+        return f"{kind} {shown} of a {type(self.owner).__name__}"
+
+    @property
+    def attribute(self) -> str | None:
+        """The name, if it is an attribute."""
+        kind, key = self.key
+        return key if kind == "attribute" else None
+
+    @property
+    def cell_contents(self) -> Any:
+        """The value; ValueError if there is none, as for a cell."""
+        found = contents(self.owner).get(self.key, _ABSENT)
+        if found is _ABSENT:
+            raise ValueError(f"{self} has no value")
+        return found
+
+    @cell_contents.setter
+    def cell_contents(self, value: object) -> None:
+        kind, key = self.key
+        if kind == "attribute":
+            object.__setattr__(self.owner, key, value)
+        elif kind == "element" and key == len(self.owner):
+            self.owner.append(value)
+        else:
+            self.owner[key] = value
+
+    @cell_contents.deleter
+    def cell_contents(self) -> None:
+        kind, key = self.key
+        if kind == "attribute":
+            object.__delattr__(self.owner, key)
+        else:
+            del self.owner[key]
+
+
+def why_not(x: Any, attribute: str | None) -> str | None:
+    """Why an element of `x`, or an attribute, cannot be assigned in a traced block."""
+    cls = type(x)
+    if cls is list or cls is dict:
+        return None
+    if attribute is None or isinstance(x, type | ModuleType | FunctionType):
+        return f"it assigns to a part of a {cls.__name__}"
+    if cls.__setattr__ is not object.__setattr__ or cls.__delattr__ is not object.__delattr__:
+        return f"it assigns to an attribute of a {cls.__name__}, which defines __setattr__"
+    for base in cls.__mro__:
+        found = vars(base).get(attribute)
+        if hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType):
+            return f"it assigns to {attribute} of a {cls.__name__}, which is a property"
+    return None if hasattr(x, "__dict__") or _slots(cls) else f"it assigns to a {cls.__name__}"
+
+
+def contents(x: Any) -> Contents:
+    """What an object contains, by kind and key."""
+    cls = type(x)
+    if cls is list:
+        return {("element", k): v for k, v in enumerate(x)}
+    if cls is dict:
+        return {("entry", k): v for k, v in x.items()}
+    found = {("attribute", n): v for n, v in getattr(x, "__dict__", {}).items()}
+    for name in _slots(cls):
+        value = getattr(x, name, _ABSENT)
+        if value is not _ABSENT:
+            found["attribute", name] = value
+    return found
+
+
+def restore(x: Any, before: Contents) -> None:
+    """Give an object the contents that it had."""
+    if not any(changed(x, before)):
+        return
+    if type(x) is list:
+        x[:] = before.values()
+        return
+    slots = _slots(type(x))
+    own = x if type(x) is dict else getattr(x, "__dict__", {})
+    own.clear()
+    own.update((key, v) for (kind, key), v in before.items() if key not in slots or kind == "entry")
+    for name in slots:
+        if ("attribute", name) in before:
+            object.__setattr__(x, name, before["attribute", name])
+        elif hasattr(x, name):
+            object.__delattr__(x, name)
+
+
+def changed(x: Any, before: Contents) -> Iterator[tuple[Place, Any, bool]]:
+    """The places in which an object contains something else: place, value, and whether it has one.
+
+    Parameters
+    ----------
+    x : object
+    before : dict
+        Its earlier contents.
+    """
+    now = contents(x)
+    for key in before | now:
+        value = now.get(key, _ABSENT)
+        if value is not before.get(key, _ABSENT):
+            yield Place(x, key), value, value is not _ABSENT
+
+
+def containers(x: Any) -> Iterator[Any]:
+    """The lists, dicts and dataclass objects in a value, the value itself among them."""
+    cls = type(x)
+    if cls is list or cls is tuple:
+        inner = x
+    elif cls is dict:
+        inner = x.values()
+    elif dataclasses.is_dataclass(cls) or cls is SimpleNamespace:
+        inner = contents(x).values()
+    elif isinstance(x, tuple):
+        inner = x
+    else:
+        return
+    if not isinstance(x, tuple):
+        yield x
+    for part in inner:
+        yield from containers(part)
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    """The attributes of a class that are slots."""
+    return tuple(
+        name
+        for base in cls.__mro__
+        for name, found in vars(base).items()
+        if isinstance(found, MemberDescriptorType) and name not in ("__dict__", "__weakref__")
+    )
