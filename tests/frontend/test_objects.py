@@ -415,9 +415,38 @@ def the_same_object_appended(x):
     return sum(s.x for s in out)
 
 
+class Vector:
+    """An object with an operator that changes it."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __iadd__(self, other):
+        self.x = self.x + other
+        return self
+
+
+def operators_that_change_objects(x):
+    v = Vector(x[0])
+    for i in range(N):
+        v += x[i]
+    return v.x
+
+
+NAMES = {}
+exec("def add(body, by):\n    body.position = body.position * 0.9 + by", NAMES)
+
+
+def functions_without_source(x):
+    body = Body(x[0])
+    for i in range(N):
+        NAMES["add"](body, x[i])
+    return body.position
+
+
 UNROLLED = [
-    properties, checked_attributes, queues, iterators, growing_lists, swapped_lists,
-    other_objects_in_each_trip, the_same_object_appended,
+    operators_that_change_objects, functions_without_source, properties, checked_attributes, queues,
+    iterators, growing_lists, swapped_lists, other_objects_in_each_trip, the_same_object_appended,
 ]  # fmt: skip
 
 

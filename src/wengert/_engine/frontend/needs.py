@@ -24,9 +24,7 @@ _METHODS = frozenset(
 ) - frozenset(("dot",))
 
 
-_STORES = frozenset(
-    ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")
-)
+_STORES = frozenset(("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR"))
 
 
 class Needs(NamedTuple):

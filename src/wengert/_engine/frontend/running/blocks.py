@@ -113,9 +113,7 @@ def traced(
                 modified[owner] = owner.node
             places = frame.places()
     lengths = opened.lengths or {}
-    return TracedBlock(
-        result, values, modified, opened.since, checks, None, lengths, places, frame
-    )
+    return TracedBlock(result, values, modified, opened.since, checks, None, lengths, places, frame)
 
 
 def refuse_references(block: TracedBlock, values: Iterable[tuple[str, Any]]) -> None:

@@ -34,6 +34,8 @@ from wengert._engine.ops.casts import astype
 from wengert.errors import at, user_line
 
 from ..namespaces import exchanged, new_array
+from ..needs import needs
+from ..source import definition_of
 from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
@@ -54,6 +56,7 @@ _PLAIN = frozenset(
 )
 # Methods of plain arrays that get tensors as arguments.
 _OF_ARRAYS = frozenset(("clip", "dot", "searchsorted", "take"))
+
 
 def callee(f: Any) -> Any:
     """The function to call instead of `f`."""
@@ -129,6 +132,9 @@ def _of_user(f: Any) -> Any:
             inner = inner.__func__ if isinstance(inner, MethodType) else inner.func
         if isinstance(inner, FunctionType) and not is_library_function(inner):
             _check_writes(inner)
+            is_own = type(inner.__globals__) is dict  # not defined in a rewritten function
+            if is_own and needs(inner.__code__).stores and not definition_of(inner.__code__):
+                Speculation.refuse(f"it calls {inner.__qualname__}, whose source is not available")
     return converted(f)
 
 

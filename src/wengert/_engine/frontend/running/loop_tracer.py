@@ -189,7 +189,7 @@ class LoopTracer:
         return is_truth(found)
 
     def _knows_objects(self, block: TracedBlock) -> bool:
-        """Whether the elements and attributes that it assigns were known; else they are from now on.
+        """Whether the elements and attributes that it assigns were known; they are afterwards.
 
         A variable that refers to an object whose parts are assigned keeps referring to it.
         """
@@ -305,7 +305,9 @@ class LoopTracer:
                 if spec.shape and handle.node is not node and isinstance(x, Handle):
                     doubtful.append(x)
                 elif spec.shape and handle.node is not node:
-                    raise NotTraceable(f"it modifies {subject(name)}, a plain array, and assigns it")
+                    raise NotTraceable(
+                        f"it modifies {subject(name)}, a plain array, and assigns it"
+                    )
         for array in self._arrays:
             outputs.append(block.arrays[array])
             start.append(wrap(array.node))

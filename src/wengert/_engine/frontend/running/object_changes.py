@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.library_code import is_library_class
 
 from .places import containers
 from .state import Speculation
@@ -62,8 +63,11 @@ def augmented(x: Any) -> None:
     """The value of a variable before ``x += y``, which may change it in place."""
     if isinstance(x, Handle) or not Speculation.is_open():
         return
+    what = f"it changes a {type(x).__name__} in place"
     if isinstance(x, _MUTABLE) and not isinstance(x, np.ndarray):
-        _note(x, f"it changes a {type(x).__name__} in place")
+        _note(x, what)
+    elif hasattr(x, "__iadd__") and not is_library_class(type(x)):
+        Speculation.refuse(what)
 
 
 def made(x: Any) -> Any:

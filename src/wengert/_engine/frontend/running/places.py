@@ -87,7 +87,7 @@ class Place:
 
 def why_not(x: Any, attribute: str | None) -> str | None:
     """Why an element of `x`, or an attribute, cannot be assigned in a traced block."""
-    cls = type(x)
+    cls: Any = type(x)
     if cls is list or cls is dict:
         return None
     if attribute is None or isinstance(x, type | ModuleType | FunctionType):

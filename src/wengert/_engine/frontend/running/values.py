@@ -75,9 +75,7 @@ class Parts(NamedTuple):
         """The specs of these."""
         return [spec for x in self.numbers if (spec := spec_of(x)) is not None]
 
-    def value(
-        self, numbers: list[Any], note: Callable[[Any], None] = Speculation.note_new
-    ) -> Any:
+    def value(self, numbers: list[Any], note: Callable[[Any], None] = Speculation.note_new) -> Any:
         """The value with other arrays and numbers; `note` is called with its new containers."""
         rest = iter(numbers)
         leaves = [
