@@ -18,7 +18,7 @@ from .appends import appends_in, with_calls
 from .calls import Calls
 from .exits import Unsupported, without_exits
 from .statements import Statements
-from .syntax import at, no_arguments, runtime
+from .syntax import at, call, name, no_arguments, runtime, thunk
 
 __all__ = ["Unsupported", "rewritten_code"]
 
@@ -112,9 +112,25 @@ def _body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
         private,
         frozenset(possibly_unbound(body, set(first) | outer, live)),
     )
+    shared_by = _assigned_inside(body) & (local - outer)
     made = statements.block(body)
     unbound = sorted(local - outer - set(first))
-    return [*docstring, *_bindings(unbound, node), *made] or [at(node, ast.Pass())]
+    start = [*_bindings(unbound, node), *_noted(shared_by, node)]
+    return [*docstring, *start, *made] or [at(node, ast.Pass())]
+
+
+def _assigned_inside(body: list[ast.stmt]) -> set[str]:
+    """Variables that functions inside declare nonlocal."""
+    nodes = ast.walk(ast.Module(body, []))
+    return {n for node in nodes if isinstance(node, ast.Nonlocal) for n in node.names}
+
+
+def _noted(names: set[str], where: ast.stmt) -> list[ast.stmt]:
+    """A statement that notes the variables of this call as new ones."""
+    if not names:
+        return []
+    found = ast.Tuple([name(n) for n in sorted(names)], ast.Load())
+    return [at(where, ast.Expr(call("variables", thunk(found))))]
 
 
 def _bindings(names: list[str], where: ast.stmt) -> list[ast.stmt]:

@@ -39,6 +39,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_stored__": object_changes.stored,
     "__wg_augmented__": object_changes.augmented,
     "__wg_made__": object_changes.made,
+    "__wg_variables__": object_changes.variables,
     "__wg_assert__": calls.assert_,
     "__wg_bound__": values.bound,
 }

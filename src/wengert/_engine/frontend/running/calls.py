@@ -139,15 +139,14 @@ def _of_user(f: Any) -> Any:
 
 
 def _check_writes(f: FunctionType) -> None:
-    """Reject a function that assigns variables outside of the traced blocks."""
+    """Note the variables around a function that it assigns, or refuse it."""
     names, assigns_globals = _assigned_outside(f.__code__)
     if assigns_globals:
         Speculation.refuse(f"it calls {f.__qualname__}, which assigns a global variable")
     if names:
         cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         for name in names:
-            if not Speculation.restores(cells[name]):
-                Speculation.refuse(f"it calls {f.__qualname__}, which assigns {name}")
+            Speculation.note_change(cells[name], name)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -81,7 +81,7 @@ class LoopTracer:
         if facts.refusal is not None:
             raise NotTraceable(facts.refusal)
         self._body, self._items, self._test = body, items, test
-        self._facts, self._variables = facts, variables.copy()
+        self._facts, self._variables = facts, variables.of(facts.assigned)
         self._before = variables.read()
         self._kept: set[str] = set()  # variables whose objects it changes, and which refer to them
         self._searches = 0

@@ -6,6 +6,7 @@ the change is refused.
 stored        the object whose element or attribute is about to be assigned or deleted
 augmented     the value of a variable before ``x += y``
 made          a list or dict that the function has just made
+variables     the variables of a call that functions inside it assign
 check_method  a call of a method written in C
 EXCHANGED     replacements of functions of Python that change objects, or make new ones
 """
@@ -18,6 +19,7 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,12 @@ def made(x: Any) -> Any:
         for container in containers(x):
             Speculation.note_new(container)
     return x
+
+
+def variables(names: FunctionType) -> None:
+    """The variables of a call that functions inside it assign: those that `names` refers to."""
+    for cell in names.__closure__ or ():
+        Speculation.note_new(cell)
 
 
 def check_method(f: Any) -> None:

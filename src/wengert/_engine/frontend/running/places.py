@@ -3,6 +3,7 @@
     states[k] = x          element k of a list
     table["a"] = x         entry 'a' of a dict
     self.position += x     attribute position of an object
+    nonlocal count         a variable that a function which the block calls assigns
 
 What an object contains is noted before a block changes it, and restored after the block.  What is
 different then are its changed places, which a loop carries, and a branch returns, like variables.
@@ -19,20 +20,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from types import FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
+from types import CellType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any
 
-Key = tuple[str, Any]  # "element", "entry" or "attribute"; and the index, key or name
+Key = tuple[str, Any]  # "element", "entry", "attribute" or "variable"; and the index, key or name
 Contents = dict[Key, Any]
 _ABSENT = object()
 
 
 class Place:
-    """An element of a list, an entry of a dict, or an attribute of an object.
+    """An element of a list, an entry of a dict, an attribute of an object, or a variable.
 
     Parameters
     ----------
-    owner : list, dict or object
+    owner : list, dict, object or cell
     key : (str, object)
     """
 
@@ -49,19 +50,21 @@ class Place:
 
     def __str__(self) -> str:
         kind, key = self.key
+        if kind == "variable":
+            return f"the variable {key}"
         shown = key if kind == "attribute" else repr(key)
         return f"{kind} {shown} of a {type(self.owner).__name__}"
 
     @property
-    def attribute(self) -> str | None:
-        """The name, if it is an attribute."""
+    def name(self) -> str | None:
+        """The name, if it is an attribute or variable."""
         kind, key = self.key
-        return key if kind == "attribute" else None
+        return key if kind in ("attribute", "variable") else None
 
     @property
     def cell_contents(self) -> Any:
         """The value; ValueError if there is none, as for a cell."""
-        found = contents(self.owner).get(self.key, _ABSENT)
+        found = contents(self.owner, self.name).get(self.key, _ABSENT)
         if found is _ABSENT:
             raise ValueError(f"{self} has no value")
         return found
@@ -69,7 +72,9 @@ class Place:
     @cell_contents.setter
     def cell_contents(self, value: object) -> None:
         kind, key = self.key
-        if kind == "attribute":
+        if kind == "variable":
+            self.owner.cell_contents = value
+        elif kind == "attribute":
             object.__setattr__(self.owner, key, value)
         elif kind == "element" and key == len(self.owner):
             self.owner.append(value)
@@ -79,7 +84,9 @@ class Place:
     @cell_contents.deleter
     def cell_contents(self) -> None:
         kind, key = self.key
-        if kind == "attribute":
+        if kind == "variable":
+            del self.owner.cell_contents
+        elif kind == "attribute":
             object.__delattr__(self.owner, key)
         else:
             del self.owner[key]
@@ -88,7 +95,7 @@ class Place:
 def why_not(x: Any, attribute: str | None) -> str | None:
     """Why an element of `x`, or an attribute, cannot be assigned in a traced block."""
     cls: Any = type(x)
-    if cls is list or cls is dict:
+    if cls in (list, dict, CellType):
         return None
     if attribute is None or isinstance(x, type | ModuleType | FunctionType):
         return f"it assigns to a part of a {cls.__name__}"
@@ -101,9 +108,14 @@ def why_not(x: Any, attribute: str | None) -> str | None:
     return None if hasattr(x, "__dict__") or _slots(cls) else f"it assigns to a {cls.__name__}"
 
 
-def contents(x: Any) -> Contents:
-    """What an object contains, by kind and key."""
+def contents(x: Any, name: str | None = None) -> Contents:
+    """What an object contains, by kind and key; of a variable, the value, by its name."""
     cls = type(x)
+    if cls is CellType:
+        try:
+            return {("variable", name): x.cell_contents}
+        except ValueError:
+            return {("variable", name): _ABSENT}
     if cls is list:
         return {("element", k): v for k, v in enumerate(x)}
     if cls is dict:
@@ -122,6 +134,13 @@ def restore(x: Any, before: Contents) -> None:
         return
     if type(x) is list:
         x[:] = before.values()
+        return
+    if type(x) is CellType:
+        ((_, value),) = before.items()
+        if value is _ABSENT:
+            del x.cell_contents
+        else:
+            x.cell_contents = value
         return
     slots = _slots(type(x))
     own = x if type(x) is dict else getattr(x, "__dict__", {})
@@ -143,7 +162,7 @@ def changed(x: Any, before: Contents) -> Iterator[tuple[Place, Any, bool]]:
     before : dict
         Its earlier contents.
     """
-    now = contents(x)
+    now = contents(x, next(iter(before))[1] if type(x) is CellType else None)
     for key in before | now:
         value = now.get(key, _ABSENT)
         if value is not before.get(key, _ABSENT):

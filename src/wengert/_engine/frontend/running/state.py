@@ -63,10 +63,10 @@ class SharedVariables:
         if names is not None:
             self.cells = {n: self.cells[n] for n in names if n in self.cells}
 
-    def copy(self) -> SharedVariables:
-        """The same variables, without places."""
+    def of(self, names: Iterable[str]) -> SharedVariables:
+        """Some of the variables."""
         made = SharedVariables(())
-        made.cells = {n: c for n, c in self.cells.items() if not isinstance(c, Place)}
+        made.cells = {n: self.cells[n] for n in names if n in self.cells}
         return made
 
     def add(self, place: Place) -> str:
@@ -89,7 +89,7 @@ class SharedVariables:
         for name, value in values.items():
             cell = self.cells[name]
             if isinstance(cell, Place):
-                Speculation.note_change(cell.owner, cell.attribute)
+                Speculation.note_change(cell.owner, cell.name)
             fill(cell, value)
 
     @contextmanager
@@ -153,12 +153,12 @@ class Frame:
         """Whether the block has made an object."""
         return id(x) in self._new
 
-    def note_change(self, x: Any) -> None:
+    def note_change(self, x: Any, name: str | None) -> None:
         """Note that an object is about to be changed."""
         if id(x) in self.rebuilt:
             self.modified.add(self.rebuilt[id(x)][1])
-        elif id(x) not in self._new and id(x) not in self.changes:
-            self.changes[id(x)] = x, contents(x)
+        elif id(x) not in self.changes:
+            self.changes[id(x)] = x, contents(x, name)
 
     def places(self) -> dict[Place, Any]:
         """The changed places, and their values; UNBOUND for one that was deleted."""
@@ -199,11 +199,6 @@ class Speculation:
             raise NotTraceable(what)
 
     @classmethod
-    def restores(cls, cell: CellType) -> bool:
-        """Whether all open blocks restore a variable."""
-        return all(id(cell) in frame.cells for frame in cls._open.frames)
-
-    @classmethod
     def note_new(cls, x: object) -> None:
         """Note an object that the innermost block has made, which may be changed in it."""
         if cls._open.frames:
@@ -220,8 +215,14 @@ class Speculation:
         cls._open.frames[-1].rebuilt[id(x)] = x, name
 
     @classmethod
-    def note_change(cls, x: Any, attribute: str | None = None) -> None:
-        """Note that the innermost block is about to change an object.
+    def note_change(cls, x: Any, name: str | None = None) -> None:
+        """Note that the innermost block is about to change an object, or a variable.
+
+        Parameters
+        ----------
+        x : object or cell
+        name : str, optional
+            The attribute that it assigns, or the name of the variable.
 
         Raises
         ------
@@ -231,11 +232,11 @@ class Speculation:
         if not cls._open.frames:
             return
         frame = cls._open.frames[-1]
-        if not frame.is_new(x):
-            reason = why_not(x, attribute)
+        if not frame.is_new(x) and id(x) not in frame.cells:
+            reason = why_not(x, name)
             if reason is not None:
                 raise NotTraceable(reason)
-            frame.note_change(x)
+            frame.note_change(x, name)
 
     @classmethod
     @contextmanager
