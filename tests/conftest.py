@@ -45,6 +45,8 @@ if DURATIONS is None:  # tests/run.py has made a folder for all its processes
     os.environ["WENGERT_CACHE"] = tempfile.mkdtemp(prefix="wengert-tests-")
     atexit.register(shutil.rmtree, os.environ["WENGERT_CACHE"], ignore_errors=True)
 
+ERRSTATE = np.geterr()
+
 hypothesis.settings.register_profile(
     "fast", max_examples=50, deadline=None, derandomize=True, database=None
 )
@@ -80,6 +82,18 @@ def pytest_runtest_protocol(item):
     finally:
         if undo is not None:
             undo()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """A test that leaves `np.errstate` changed fails, not a later one."""
+    try:
+        return (yield)
+    finally:
+        left = np.geterr()
+        if left != ERRSTATE:
+            np.seterr(**ERRSTATE)
+            pytest.fail(f"np.geterr() is {left} after this test", pytrace=False)
 
 
 def pytest_collection_finish():

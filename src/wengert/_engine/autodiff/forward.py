@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import nonfinite_checks
+from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.handle import Handle, is_traced, wrap
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import RuleContext, lookup
@@ -82,26 +83,38 @@ def pushforward(
             result = pushforward(outputs, tangents, recorded, tape, closed)
         checks.locator.report_forward(checks, tape, tangents, outputs, result)
         return result
+    return _eager_pushforward(outputs, tangents, tape, recorded, closed, stable)
+
+
+@errors_ignored
+def _eager_pushforward(
+    outputs: Sequence[Node],
+    tangents: Mapping[Node, Any],
+    tape: Tape,
+    recorded: bool,
+    closed: bool,
+    stable: bool,
+) -> list[Any]:
+    """The forward pass on values, repeated as for `reverse.pullback` if the result has NaN."""
     start = next_serial() if recorded else 0
     lost = False
     for guarded in (False, True):
         linear = linear_nodes(tape) if guarded else None
         ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
-        with np.errstate(all="ignore"):
-            dots = _eager_pass(tape, tangents, ctx, outputs, closed)
-            result = [dots.get(n) for n in outputs]
-            broken = any(has_nan(d) for d in result)
-            if not broken and (guarded or not overflows.is_infinite(outputs)):
+        dots = _eager_pass(tape, tangents, ctx, outputs, closed)
+        result = [dots.get(n) for n in outputs]
+        broken = any(has_nan(d) for d in result)
+        if not broken and (guarded or not overflows.is_infinite(outputs)):
+            break
+        if not guarded:
+            lost = overflows.has_overflowed(tape)
+            once = lost and not stable
+            again = overflows.stabilised(tape, outputs, list(tangents)) if once else None
+            if again is not None:
+                outputs = [again[n] for n in outputs]
+                return pushforward(outputs, tangents, recorded, closed=closed, stable=True)
+            if not broken and not lost:
                 break
-            if not guarded:
-                lost = overflows.has_overflowed(tape)
-                once = lost and not stable
-                again = overflows.stabilised(tape, outputs, list(tangents)) if once else None
-                if again is not None:
-                    outputs = [again[n] for n in outputs]
-                    return pushforward(outputs, tangents, recorded, closed=closed, stable=True)
-                if not broken and not lost:
-                    break
     else:
         if any(n.op.differentiation.limits for n in tape.nodes):
             result = _by_reverse(outputs, tangents, recorded)
@@ -246,11 +259,11 @@ def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Ru
     return tuple(result) if type(value) is tuple else result[0]
 
 
+@errors_ignored
 def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list[Any]:
     """Recorded tangents for a limit, computed without further limits."""
     tape = tape_between(outputs, set(tangents))
-    with np.errstate(all="ignore"):
-        dots = _eager_pass(tape, tangents, RuleContext(tape.wanted, True, True), outputs, False)
+    dots = _eager_pass(tape, tangents, RuleContext(tape.wanted, True, True), outputs, False)
     return [dots.get(n) for n in outputs]
 
 

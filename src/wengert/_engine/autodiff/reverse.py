@@ -23,6 +23,7 @@ import numpy as np
 
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import TupleCotangent, part
+from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.large_arrays import LEAST_ELEMENTS
 from wengert._engine.core.node import Node, constant, next_serial
@@ -43,12 +44,13 @@ from .tape import Tape, cycle, fresh, tape_between
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
+Seeds = Mapping[Node, Any]
 Bars = dict[Node, Any]
 PROBE = RuleContext(recorded=True)  # a rule run on handles, to determine its linear map
 
 
 def pullback(
-    seeds: Mapping[Node, Any],
+    seeds: Seeds,
     targets: Sequence[Node],
     record: bool | None = None,
     tape: Tape | None = None,
@@ -97,30 +99,38 @@ def pullback(
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
         checks.locator.report_backward(checks, tape, seeds, bars)
         return bars
+    return _eager_pullback(seeds, targets, tape, recorded, closed, stable)
+
+
+@errors_ignored
+def _eager_pullback(
+    seeds: Seeds, targets: Sequence[Node], tape: Tape, recorded: bool, closed: bool, stable: bool
+) -> list[Any]:
+    """The backward pass on values, repeated as the module describes if the result has NaN."""
+    chosen = set(targets)
     start = next_serial() if recorded else 0
     seen: list[Any] = []
     lost = False
     for guarded in (False, True):
         linear = linear_nodes(tape) if guarded else None
         ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
-        with np.errstate(all="ignore"):
-            done = _run_pass(tape, seeds, chosen, ctx, closed, seen)
-            bars = [done.get(n) for n in targets]
-            if not recorded:  # a user's rule may return handles
-                bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
-            done.clear()
-            broken = any(has_nan(b) for b in bars)
-            if not broken and (guarded or not overflows.is_infinite(seeds)):
+        done = _run_pass(tape, seeds, chosen, ctx, closed, seen)
+        bars = [done.get(n) for n in targets]
+        if not recorded:  # a user's rule may return handles
+            bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
+        done.clear()
+        broken = any(has_nan(b) for b in bars)
+        if not broken and (guarded or not overflows.is_infinite(seeds)):
+            break
+        if not guarded:
+            lost = overflows.has_overflowed(tape)
+            once = lost and not stable
+            again = overflows.stabilised(tape, list(seeds), targets) if once else None
+            if again is not None:
+                seeds = gathered((again[n], t) for n, t in seeds.items())
+                return pullback(seeds, targets, recorded, closed=closed, stable=True)
+            if not broken and not lost:
                 break
-            if not guarded:
-                lost = overflows.has_overflowed(tape)
-                once = lost and not stable
-                again = overflows.stabilised(tape, list(seeds), targets) if once else None
-                if again is not None:
-                    seeds = gathered((again[n], t) for n, t in seeds.items())
-                    return pullback(seeds, targets, recorded, closed=closed, stable=True)
-                if not broken and not lost:
-                    break
     else:
         if (closed or not recorded) and any(n.op.differentiation.limits for n in tape.nodes):
             done = _with_limits(tape, seeds, chosen)
@@ -131,15 +141,15 @@ def pullback(
     return owned(bars)
 
 
-def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
+def _with_limits(tape: Tape, seeds: Seeds, chosen: set[Node]) -> Bars:
     """A recorded pass, in which operations compute limits (degenerate_eigenvalues.py)."""
-    with np.errstate(all="ignore"), enable_grad():
+    with enable_grad():
         return _run_pass(tape, seeds, chosen, RuleContext(tape.wanted, True, True))
 
 
 def _traced_pass(
     tape: Tape,
-    seeds: Mapping[Node, Any],
+    seeds: Seeds,
     targets: Sequence[Node],
     masked: bool,
     closed: bool,
@@ -176,7 +186,7 @@ class _PassState:
     plan: TracedGuards | None
     stem: Derivation | Session | None
 
-    def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], ctx: RuleContext):
+    def __init__(self, tape: Tape, seeds: Seeds, chosen: set[Node], ctx: RuleContext):
         self.bars: Bars = dict(seeds)
         if tape.wanted is not None:  # an output may not depend on a target
             self.bars = {n: t for n, t in seeds.items() if n in tape.wanted}
@@ -194,7 +204,7 @@ class _PassState:
 
 def _run_pass(
     tape: Tape,
-    seeds: Mapping[Node, Any],
+    seeds: Seeds,
     chosen: set[Node],
     ctx: RuleContext,
     closed: bool = False,

@@ -36,6 +36,7 @@ alpha_equivalence.py           names of lengths known only when a loop has ended
 nonfinite_checks.py            NaN checks of values, and their findings
 pytree.py                      nested containers
 dynamic_scope.py               values of `with` blocks
+errors_ignored.py              functions that run without NumPy's floating-point errors
 fork_safe_locks.py             locks that are free in a forked child
 validation.py                  checks of arguments; integer_range.py of Python integers
 intervals.py                   bounds of integers computed from counters of loops

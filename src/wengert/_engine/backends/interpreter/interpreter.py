@@ -25,6 +25,7 @@ import numpy as np
 
 from wengert._engine.control_flow.operations import Control
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.index_errors import complaint
 from wengert._engine.core.node import LeafOp, Node, is_variable
@@ -226,10 +227,10 @@ class InterpretedProgram:
 
     # ---- running -------------------------------------------------------------------------------
 
+    @errors_ignored
     def run(self, values: Sequence[Any]) -> list[Any]:
         """Execute the steps."""
-        with np.errstate(all="ignore"):
-            return self.walk(values)
+        return self.walk(values)
 
     def walk(self, values: Sequence[Any]) -> list[Any]:
         """Execute the steps; the caller has disabled NumPy's warnings."""
