@@ -249,22 +249,22 @@ IN_STEPS = {
     "index is a float": (
         lambda x: wg.switch(x[0], [np.sin, np.cos], x),
         DtypeError,
-        r"switch: the selector is float64\[\], and not an integer",
+        r"switch: the selector is float64\[\]. It must be an integer",
     ),
     "index is a boolean": (
         lambda x: wg.switch(True, [np.sin, np.cos], x),
         DtypeError,
-        r"switch: the selector is bool\[\], and not an integer",
+        r"switch: the selector is bool\[\]. It must be an integer",
     ),
     "pred is an array": (
         lambda x: wg.cond(x > 0, np.sin, np.cos, x),
         DtypeError,
-        r"cond: the selector is bool\[3\], and not a boolean",
+        r"cond: the selector is bool\[3\]. It must be a boolean",
     ),
     "pred is nothing": (
         lambda x: wg.cond(None, np.sin, np.cos, x),
         DtypeError,
-        r"cond: the selector is a NoneType, and not a boolean",
+        r"cond: the selector is a NoneType. It must be a boolean",
     ),
     "no such axis": (
         lambda x: wg.associative_scan(np.add, x, axis=1),
@@ -488,12 +488,12 @@ def writing_to_a_parameter(x):
     ("f", "message"),
     [
         (printing, r"scan: it prints, checks or has another side effect \(debug_show\)"),
-        (writing, r"scan: it writes to a tensor from outside.*Carry the value"),
-        (writing_in_a_branch, r"cond: true_fun: it writes to a tensor from outside"),
+        (writing, r"scan: it writes to a captured tensor.*Carry the value"),
+        (writing_in_a_branch, r"cond: true_fun: it writes to a captured tensor"),
         (drawing, r"fori_loop: it writes .* or draws from a random stream.*draw before the loop"),
         (going_back, r"backward\(\) of float64\[\].*wengert\.grad\(loss\)"),
-        (writing_to_what_is_known, r"it writes to a tensor from outside"),
-        (writing_to_a_parameter, r"writes to a tensor from outside"),
+        (writing_to_what_is_known, r"it writes to a captured tensor"),
+        (writing_to_a_parameter, r"writes to a captured tensor"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )

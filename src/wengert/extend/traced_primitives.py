@@ -35,7 +35,9 @@ def written(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if op.discrete:
             with no_grad():
                 return op.function(*args, **params)
-        return PrimitiveCall(PrimitiveFunction(op, params), (), leaves, structure).written(leaves)
+        return PrimitiveCall(PrimitiveFunction(op, params), (), leaves, structure).record_in_graph(
+            leaves
+        )
     except Exception as error:
         if op.callback is False:
             raise TraceError(

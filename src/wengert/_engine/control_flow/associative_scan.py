@@ -1,7 +1,7 @@
 """Prefix sums for any associative function: associative_scan.
 
-On values pairs are combined, then pairs of pairs: a few calls on large arrays, which is fast in
-NumPy.  In a graph it is a sequential loop, which takes the fewest operations.
+On concrete values, pairs are combined, then pairs of pairs: a few calls on large arrays, which is
+fast in NumPy.  In a graph it is a sequential loop, which needs the fewest operations.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ _WHAT = "associative_scan"
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Array, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Combine all prefixes of an array by an associative function, like a cumulative sum.
+    """Combine all prefixes of an array with an associative function, like a cumulative sum.
 
     Parameters
     ----------
     fn : callable
         ``fn(a, b)`` combines elements: ``fn(fn(a, b), c) == fn(a, fn(b, c))``. Its arguments are
-        batches of elements along `axis`, each of which is combined independently, as by elementwise
-        functions and ``@``; it returns the containers, shapes and dtypes of its arguments.
+        batches of elements along `axis`, which it must combine independently of each other, as
+        elementwise functions and ``@`` do; its result has the containers, shapes and dtypes of its
+        arguments.
     elems : array_like, Tensor, or nested containers of them
         Of equal length along `axis`.
     reverse : bool, default False
         Whether to combine suffixes instead of prefixes. The later element is then the first
-        argument of `fn`, as in JAX, which matters if `fn` does not commute.
+        argument of `fn`, as in JAX, which matters if `fn` is not commutative.
     axis : int, default 0
 
     Returns
     -------
     prefixes
-        Like `elems`: at each position the combination of all elements up to it.
+        Like `elems`; at each position, the combination of all elements up to and including it.
 
     Raises
     ------
@@ -60,9 +61,9 @@ def associative_scan(
 
     Notes
     -----
-    The order of additions is not that of ``np.cumsum``, so results differ by rounding. On values it
-    takes about ``2 log2(n)`` calls of `fn` (G. E. Blelloch, *Prefix sums and their applications*,
-    1990); in a graph n - 1 steps of one loop.
+    Elements are not combined in the order of ``np.cumsum``, so results differ by rounding. On
+    concrete values it takes about ``2 log2(n)`` calls of `fn` (G. E. Blelloch, *Prefix sums and
+    their applications*, 1990); in a graph, n - 1 steps of one loop.
 
     Examples
     --------
@@ -81,70 +82,71 @@ def associative_scan(
     leaves, structure = pytree.flatten(elems)
     if not leaves:
         return elems
-    moved = [_fronted(x, axis) for x in leaves]
+    moved = [_axis_to_front(x, axis) for x in leaves]
     lengths = [shape_of(x)[0] for x in moved]
     if any(n != lengths[0] for n in lengths):
         raise ShapeError(
             f"{_WHAT}: the elements have the lengths {', '.join(map(str, lengths))} along axis "
-            f"{axis}. Give elements of one length{at(user_line())}."
+            f"{axis}. Give elements of equal length{at(user_line())}."
         )
     if lengths[0] == 0:
         return elems
 
     def combined(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         first, second = (
-            pytree.unflatten(structure, [_backed(x, axis) for x in part]) for part in (a, b)
+            pytree.unflatten(structure, [_axis_from_front(x, axis) for x in part])
+            for part in (a, b)
         )
         return _checked(fn(first, second), elems, [describe(x) for x in b], axis)
 
     if becomes_node([*moved, *lengths]):
-        made = _by_steps(combined, moved, bool(reverse))
+        prefixes = _sequential(combined, moved, bool(reverse))
     else:
-        made = _by_halves(combined, [x[::-1] for x in moved] if reverse else moved)
-        made = [x[::-1] for x in made] if reverse else made
-    return pytree.unflatten(structure, [_backed(x, axis) for x in made])
+        prefixes = _pairwise(combined, [x[::-1] for x in moved] if reverse else moved)
+        prefixes = [x[::-1] for x in prefixes] if reverse else prefixes
+    return pytree.unflatten(structure, [_axis_from_front(x, axis) for x in prefixes])
 
 
-def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list[Any]:
-    """The result of `fn`, with the elements in front, checked to be like its arguments."""
+def _checked(out: Array, elems: Array, specs: Sequence[Any], axis: int) -> list[Any]:
+    """The leaves of the result of `fn`, axis first; refused unless they match the arguments."""
     leaves, structure = pytree.flatten(out)
     if structure != pytree.flatten(elems)[1]:
         raise StructureError(
             f"{_WHAT}: the function returned {pytree.marked(out)} for {pytree.marked(elems)}. "
             f"Return the same containers{at(user_line())}."
         )
-    leaves = [_fronted(x, axis, "the result of the function") for x in leaves]
-    for k, (x, spec) in enumerate(zip(leaves, wanted, strict=True)):
-        found = numeric(x)
-        if found is not None and (found.shape, found.dtype) != (spec.shape, spec.dtype):
+    leaves = [_axis_to_front(x, axis, "the result of the function") for x in leaves]
+    for k, (x, spec) in enumerate(zip(leaves, specs, strict=True)):
+        result = numeric(x)
+        if result is not None and (result.shape, result.dtype) != (spec.shape, spec.dtype):
             path = pytree.paths(elems)[k]
-            place = f"{_WHAT}: the element{' at ' + path if path else ''}"
-            raise refused(place, found, "as the function returns it", spec, "as it is given")
+            what = f"{_WHAT}: the element{' at ' + path if path else ''}"
+            raise refused(what, result, "as the function returns it", spec, "as it is given")
     return leaves
 
 
-def _by_steps(combined: Callable[..., Any], rows: list[Any], reverse: bool) -> list[Any]:
-    """Combine one element after the other."""
+def _sequential(combined: Callable[..., Any], rows: list[Any], reverse: bool) -> list[Any]:
+    """The prefixes by a loop over the elements."""
     first = [x[-1:] if reverse else x[:1] for x in rows]
-    rest = [x[:-1] if reverse else x[1:] for x in rows]
+    remaining = [x[:-1] if reverse else x[1:] for x in rows]
 
-    def step(before: list[Any], x: list[Any]) -> Any:
+    def step(prefix: list[Any], x: list[Any]) -> Any:
         rows = [v[None] for v in x]
-        now = combined(before, rows)
-        return now, [v[0] for v in now]
+        combination = combined(prefix, rows)
+        return combination, [v[0] for v in combination]
 
-    _, ys = scan(step, first, rest, reverse=reverse)
+    _, ys = scan(step, first, remaining, reverse=reverse)
     pairs = zip(ys, first, strict=True) if reverse else zip(first, ys, strict=True)
     return [lookup("concatenate")(a, b, axis=0) for a, b in pairs]
 
 
-def _by_halves(combined: Callable[..., Any], rows: list[Any]) -> list[Any]:
-    """Combine pairs first, then the elements between them."""
+def _pairwise(combined: Callable[..., Any], rows: list[Any]) -> list[Any]:
+    """The prefixes by recursion: those of pairs, and from them the prefixes of odd length."""
     n = shape_of(rows[0])[0]
     if n < 2:
         return rows
     pairs = combined([x[: n - 1 : 2] for x in rows], [x[1::2] for x in rows])
-    odd = _by_halves(combined, pairs)
+    odd = _pairwise(combined, pairs)
     if n == 2:
         even = [x[:1] for x in rows]
     else:
@@ -162,7 +164,7 @@ def _interleaved(even: Array, odd: Array) -> Any:
     return lookup("concatenate")(both, even[count:], axis=0)
 
 
-def _fronted(x: Array, axis: int, what: str = "an element") -> Any:
+def _axis_to_front(x: Array, axis: int, what: str = "an element") -> Any:
     """Move the axis to the front."""
     if numeric(x) is None:
         raise StructureError(
@@ -174,17 +176,17 @@ def _fronted(x: Array, axis: int, what: str = "an element") -> Any:
     if not -ndim <= axis < ndim:
         raise ShapeError(
             f"{_WHAT}: {what} is {describe(x)}, which has no axis {axis}. Give an axis that all "
-            f"have{at(user_line())}."
+            f"arrays have{at(user_line())}."
         )
-    return _moved(x, axis % ndim, 0)
+    return _move_axis(x, axis % ndim, 0)
 
 
-def _backed(x: Array, axis: int) -> Any:
+def _axis_from_front(x: Array, axis: int) -> Any:
     """Move the first axis back."""
-    return _moved(x, 0, axis % len(shape_of(x)))
+    return _move_axis(x, 0, axis % len(shape_of(x)))
 
 
-def _moved(x: Any, source: int, target: int) -> Any:
+def _move_axis(x: Any, source: int, target: int) -> Any:
     if source == target:
         return x
     order = [k for k in range(len(shape_of(x))) if k != source]

@@ -1,12 +1,12 @@
 """Batching rules of loops and branches.
 
-The body is evaluated for the batch (autodiff/batch_graph.py).  A step makes batched results of
-batched operands, so the parts of the carry that are batched are found by iteration.  If the batch
-elements of a while loop take different numbers of steps, all run as long as the longest, and those
-that have finished keep their values.
+The body is evaluated for the batch (autodiff/batch_graph.py).  The result of a step is batched if
+one of its operands is, so the batched parts of the carry are found by fixed-point iteration.  If
+the batch elements of a while loop take different numbers of steps, all run as many as the longest,
+and those that have finished keep their values.
 
-    scan, while_, choice  batching rules of the operations
-    for_batch             a body for a batch
+    scan, while_, choice, custom  batching rules of the operations
+    for_batch                     a body for a batch
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Flags = tuple[bool, ...]
 
 
 @functools.lru_cache(maxsize=512)
-def for_batch(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Flags]:
+def for_batch(body: Body, flags: Flags, size: int, required: Flags) -> tuple[Body, Flags]:
     """A body for a batch, and which of its results are batched.
 
     Parameters
@@ -48,64 +48,65 @@ def for_batch(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, 
         Which inputs are batched.
     size : int or Dim
         The size of the batch.
-    least : tuple of bool
-        Which results must be batched, even if all elements are equal.
+    required : tuple of bool
+        Which results must have a batch axis, even if all batch elements are equal.
     """
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [
-            _with_rows(n, size if f else None) for n, f in zip(body.inputs, flags, strict=True)
+            _batched_placeholder(n, size if f else None)
+            for n, f in zip(body.inputs, flags, strict=True)
         ]
         nodes = BatchedGraph({}, size, 0)
         nodes.known.update(
             {n: (wrap(x), f) for n, x, f in zip(body.inputs, inputs, flags, strict=True)}
         )
-        results, found = [], []
-        for (x, has_rows), n, must in zip(
-            nodes.values(body.outputs), body.outputs, least, strict=True
+        results, batched_outputs = [], []
+        for (x, is_batched), n, is_required in zip(
+            nodes.values(body.outputs), body.outputs, required, strict=True
         ):
-            if must and not has_rows:
+            if is_required and not is_batched:
                 x = lookup("broadcast_to")(x, shape=(size, *n.spec.shape))
             results.append(strong(x))
-            found.append(has_rows or must)
-    return Body(*results, inputs=inputs, name=body.name), tuple(found)
+            batched_outputs.append(is_batched or is_required)
+    return Body(*results, inputs=inputs, name=body.name), tuple(batched_outputs)
 
 
-def _with_rows(node: Node, size: int | None) -> Node:
+def _batched_placeholder(node: Node, size: int | None) -> Node:
     spec = node.spec
     shape = spec.shape if size is None else (size, *spec.shape)
     return placeholder(Spec(shape, spec.dtype), node.name, type(node) is Node)
 
 
-def _settled(
+def _batched_loop_body(
     body: Body, flags: Flags, carried: range, size: int, length: Size | None
 ) -> tuple[Body, Flags, Flags]:
     """A body for a batch, the flags of its inputs, and those of its results.
 
-    Results that are stacked along an unknown length are always batched, because they could not be
-    repeated afterwards.
+    Results that are stacked along an unknown length always get a batch axis, because they cannot be
+    broadcast after the loop.
     """
     while True:
-        ys = len(body.outputs) - len(carried)
-        least = [*[flags[k] for k in carried], *[is_open(length)] * ys]
-        made, found = for_batch(body, flags, size, tuple(least))
-        new = list(flags)
-        new[carried.start : carried.stop] = found[: len(carried)]
-        if tuple(new) == flags:
-            return made, flags, found
-        flags = tuple(new)
+        ys_count = len(body.outputs) - len(carried)
+        required = [*[flags[k] for k in carried], *[is_open(length)] * ys_count]
+        batched_body, batched_outputs = for_batch(body, flags, size, tuple(required))
+        input_flags = list(flags)
+        input_flags[carried.start : carried.stop] = batched_outputs[: len(carried)]
+        if tuple(input_flags) == flags:
+            return batched_body, flags, batched_outputs
+        flags = tuple(input_flags)
 
 
-def _spread(x: Any, size: Any) -> Any:
+def _repeated(x: Any, size: Any) -> Any:
     """A value repeated for the batch."""
     if not hasattr(x, "dtype"):
         x = np.asarray(x)
     if isinstance(size, Dim) and not isinstance(x, Handle):
-        x = wrap(constant(x))  # a node of a graph: the size of the batch may be symbolic
+        x = wrap(constant(x))  # an array cannot be broadcast to a symbolic size, a node can
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
-def _swapped(x: Array) -> Any:
+def _swap_first_axes(x: Array) -> Any:
     """Swap the first two axes."""
     axes = list(range(len(shape_of(x))))
     axes[:2] = 1, 0
@@ -117,46 +118,46 @@ def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str
     body, carried, stacked = params["body"], params["carried"], params["stacked"]
     count = params["counted"]
     counts, args = list(args[:count]), list(args[count:])
-    differs = count and flags[0]
+    counts_differ = count and flags[0]
     flags = tuple(flags[count:])
     fixed = len(args) - carried - stacked
-    if differs:
-        body = _ended(body, fixed, carried, params["reverse"])
+    if counts_differ:
+        body = _idle_after_count(body, fixed, carried, params["reverse"])
         longest = lookup("max")(counts[0])
         first = longest - 1 if params["reverse"] else np.int64(0)
         args[fixed:fixed] = [counts[0], first]
         flags = (*flags[:fixed], True, False, *flags[fixed:])
         counts, fixed, carried = [longest], fixed + 1, carried + 1
-    made, inner, found = _settled(
+    batched_body, input_flags, output_flags = _batched_loop_body(
         body, flags, range(fixed, fixed + carried), size, params["length"]
     )
     for k in range(fixed, fixed + carried):
-        if inner[k] and not flags[k]:
-            args[k] = _spread(args[k], size)
+        if input_flags[k] and not flags[k]:
+            args[k] = _repeated(args[k], size)
     for k in range(fixed + carried, len(args)):
         if flags[k]:
-            args[k] = _swapped(args[k])
-    outs = lookup("scan")(*counts, *args, **{**params, "body": made, "carried": carried})
+            args[k] = _swap_first_axes(args[k])
+    outs = lookup("scan")(*counts, *args, **{**params, "body": batched_body, "carried": carried})
     results = []
-    for k, (x, has_rows) in enumerate(zip(outs, found, strict=True)):
-        x = x if has_rows else _spread(x, size)
-        results.append(_swapped(x) if has_rows and k >= carried else x)
-    return tuple(results[1:] if differs else results)
+    for k, (x, is_batched) in enumerate(zip(outs, output_flags, strict=True)):
+        x = x if is_batched else _repeated(x, size)
+        results.append(_swap_first_axes(x) if is_batched and k >= carried else x)
+    return tuple(results[1:] if counts_differ else results)
 
 
-def _ended(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
-    """A body that does nothing from a given step on; it carries the step number."""
+def _idle_after_count(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
+    """A body that keeps its carry from step number `end` on; it also carries the step number."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
-        end, now = (wrap(placeholder(Spec((), np.dtype(np.int64)))) for _ in range(2))
+        end, number = (wrap(placeholder(Spec((), np.dtype(np.int64)))) for _ in range(2))
         handles = [wrap(n) for n in inputs]
         outs = [strong(x) for x in inline_graph(body, handles)]
-        active = now < end
-        carry = _chosen(active, outs[:carried], handles[fixed : fixed + carried])
+        active = number < end
+        carry = _select(active, outs[:carried], handles[fixed : fixed + carried])
         ys = [lookup("where")(active, y, _zero(y)) for y in outs[carried:]]
-        results = [now - 1 if reverse else now + 1, *carry, *ys]
-    full = [*inputs[:fixed], end.node, now.node, *inputs[fixed:]]
+        results = [number - 1 if reverse else number + 1, *carry, *ys]
+    full = [*inputs[:fixed], end.node, number.node, *inputs[fixed:]]
     return Body(*results, inputs=full, name=body.name)
 
 
@@ -164,43 +165,51 @@ def _zero(x: Any) -> Any:
     return np.zeros((), x.dtype)[()]
 
 
-def _chosen(active: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    """The new value for batch elements that continue, else the old one."""
+def _select(active: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    """The new values for batch elements that are still active, and the old ones for the others."""
     where: Any = lookup("where")
     return [where(active, a, b) for a, b in zip(new, old, strict=True)]
 
 
 def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A while loop for a batch, until the last element has ended."""
+    """A while loop for a batch, which runs until the last batch element has finished."""
     body, condition, carried = params["body"], params["condition"], params["carried"]
     fixed = len(args) - carried
     args = list(args)
-    made, inner, found = _settled(
+    batched_body, input_flags, output_flags = _batched_loop_body(
         body, tuple(flags), range(fixed, len(args)), size, params["length"]
     )
-    test, [differs] = for_batch(condition, inner, size, (False,))
-    if differs:
-        body, condition = _until_ended(body, condition, fixed, carried)
+    batched_condition, [steps_differ] = for_batch(condition, input_flags, size, (False,))
+    if steps_differ:
+        body, condition = _idle_when_false(body, condition, fixed, carried)
         args.append(np.int64(0))
-        must = (*flags, True)
-        made, inner, found = _settled(body, must, range(fixed, len(args)), size, params["length"])
-        test, _ = for_batch(condition, inner, size, (True,))
-        test = _any(test)
+        all_flags = (*flags, True)
+        batched_body, input_flags, output_flags = _batched_loop_body(
+            body, all_flags, range(fixed, len(args)), size, params["length"]
+        )
+        batched_condition, _ = for_batch(condition, input_flags, size, (True,))
+        batched_condition = _any(batched_condition)
         flags, carried = (*flags, False), carried + 1
     for k in range(fixed, len(args)):
-        if inner[k] and not flags[k]:
-            args[k] = _spread(args[k], size)
-    outs = lookup("while")(*args, **{**params, "body": made, "condition": test, "carried": carried})
+        if input_flags[k] and not flags[k]:
+            args[k] = _repeated(args[k], size)
+    outs = lookup("while")(
+        *args,
+        **{**params, "body": batched_body, "condition": batched_condition, "carried": carried},
+    )
     carry, count, ys = outs[:carried], outs[carried], outs[carried + 1 :]
-    carry = [x if f else _spread(x, size) for x, f in zip(carry, found, strict=False)]
-    ys = [_swapped(y) if f else _spread(y, size) for y, f in zip(ys, found[carried:], strict=True)]
-    if differs:
-        return (*carry, *ys)  # the last of the carry is the number of steps of each element
-    return (*carry, _spread(count, size), *ys)
+    carry = [x if f else _repeated(x, size) for x, f in zip(carry, output_flags, strict=False)]
+    ys = [
+        _swap_first_axes(y) if f else _repeated(y, size)
+        for y, f in zip(ys, output_flags[carried:], strict=True)
+    ]
+    if steps_differ:
+        return (*carry, *ys)  # the last value of the carry is the number of steps per element
+    return (*carry, _repeated(count, size), *ys)
 
 
-def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple[Body, Body]:
-    """A body that does nothing once the condition is false, and counts the steps before that."""
+def _idle_when_false(body: Body, condition: Body, fixed: int, carried: int) -> tuple[Body, Body]:
+    """A body that keeps its carry once the condition is false, and counts the steps before that."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
@@ -208,54 +217,54 @@ def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple
         handles = [wrap(n) for n in inputs]
         (active,) = inline_graph(condition, handles)
         outs = [strong(x) for x in inline_graph(body, handles)]
-        carry = _chosen(active, outs[:carried], handles[fixed:])
+        carry = _select(active, outs[:carried], handles[fixed:])
         results = [*carry, steps + astype(active, np.int64)]
         results += outs[carried:]
-    full = [*inputs, steps.node]
-    more = [*condition.inputs, placeholder(Spec((), np.dtype(np.int64)))]
-    return Body(*results, inputs=full, name=body.name), Body(
-        *condition.outputs, inputs=more, name=condition.name
+    all_inputs = [*inputs, steps.node]
+    condition_inputs = [*condition.inputs, placeholder(Spec((), np.dtype(np.int64)))]
+    return Body(*results, inputs=all_inputs, name=body.name), Body(
+        *condition.outputs, inputs=condition_inputs, name=condition.name
     )
 
 
 def _any(condition: Body) -> Body:
-    """Whether the condition holds for any element."""
+    """A condition that holds if that of any batch element does."""
     with tracing() as opened:
         opened.isolated = opened.general = True
-        held = lookup("any")(wrap(condition.outputs[0]))
-    return Body(held, inputs=condition.inputs, name=condition.name)
+        any_holds = lookup("any")(wrap(condition.outputs[0]))
+    return Body(any_holds, inputs=condition.inputs, name=condition.name)
 
 
 def custom(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A custom call for a batch, whose rule is applied to each element."""
-    body, first = params["body"], params["captured"]
-    made, _ = for_batch(body, tuple(flags), size, (True,) * len(body.outputs))
-    rule = params["rule"].for_batch(tuple(flags[first:]))
-    return lookup("custom_call")(*args, body=made, rule=rule, captured=first)
+    """A custom call for a batch, whose rule is applied to each batch element."""
+    body, captured = params["body"], params["captured"]
+    batched_body, _ = for_batch(body, tuple(flags), size, (True,) * len(body.outputs))
+    rule = params["rule"].for_batch(tuple(flags[captured:]))
+    return lookup("custom_call")(*args, body=batched_body, rule=rule, captured=captured)
 
 
 def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A conditional for a batch: one branch, or for each element a selection from all results."""
+    """A conditional for a batch; if the selector is batched, all branches run."""
     which, *operands = args
     branches: Sequence[Body] = params["branches"]
-    inner = tuple(flags[1:])
-    least = (True,) * len(branches[0].outputs)
-    made = [for_batch(b, inner, size, least)[0] for b in branches]
+    operand_flags = tuple(flags[1:])
+    required = (True,) * len(branches[0].outputs)
+    batched_branches = [for_batch(b, operand_flags, size, required)[0] for b in branches]
     if not flags[0]:
         name = "cond" if len(branches) == 2 and which.dtype.kind == "b" else "switch"
-        return lookup(name)(which, *operands, branches=tuple(made))
-    with np.errstate(all="ignore"):  # also of branches that are not selected
-        columns = list(zip(*[inline_graph(b, operands) for b in made], strict=True))
-    return tuple([_picked(which, list(column)) for column in columns])
+        return lookup(name)(which, *operands, branches=tuple(batched_branches))
+    with np.errstate(all="ignore"):  # branches that are not selected may overflow or divide by zero
+        columns = list(zip(*[inline_graph(b, operands) for b in batched_branches], strict=True))
+    return tuple([_select_branch(which, list(column)) for column in columns])
 
 
-def _picked(which: Array, column: list[Any]) -> Any:
+def _select_branch(which: Array, column: list[Any]) -> Any:
     """The result of the selected branch for each batch element."""
     ndim = len(shape_of(column[0]))
     which = lookup("reshape")(which, shape=(*shape_of(which), *[1] * (ndim - 1)))
     if which.dtype.kind == "b":
         return lookup("where")(which, column[1], column[0])
-    found = column[-1]
+    selected = column[-1]
     for k in range(len(column) - 2, -1, -1):
-        found = lookup("where")(which <= k, column[k], found)
-    return found
+        selected = lookup("where")(which <= k, column[k], selected)
+    return selected

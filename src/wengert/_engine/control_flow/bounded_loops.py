@@ -1,15 +1,16 @@
 """Inner loops whose number of steps depends on an outer counter: residuals in buffers.
 
 The residuals of such a loop have a length that differs between the steps of the outer loop, which
-cannot stack them.  If the range of the counter bounds the number of steps, the loop carries buffers
-of that length instead, and writes one row per step.
+therefore cannot stack them.  If the range of the counter bounds the number of steps, the loop
+carries buffers of that length instead, and writes one row per step.
 
-    ranges_of       the ranges of a loop's induction variables
-    noted           ranges of placeholders, while a derivative is traced
-    most_steps      an upper bound of the number of steps
-    buffered        a forward body that carries its residuals in buffers
-    from_buffers    the backward body that reads them
-    merged          outputs that use the buffered loops instead of the original ones
+    ranges_of             the ranges of a loop's induction variables
+    set_ranges            stores ranges of placeholders, while a derivative is traced
+    most_steps            an upper bound of the number of steps
+    buffered              a forward body that carries its residuals in buffers
+    from_buffers          the backward body that reads them
+    set_buffered_variant  stores that a loop has a variant with buffers
+    with_buffered_loops   outputs that use these variants instead of the original loops
 """
 
 from __future__ import annotations
@@ -37,48 +38,52 @@ from .restoration import BackwardBody
 
 Range = tuple[int, int]
 
-_LONGEST = 1 << 16  # a buffer
-_NUMBER = Spec((), np.dtype(np.int64))
+_MAX_BUFFER_LENGTH = 1 << 16  # steps
+_STEP_NUMBER = Spec((), np.dtype(np.int64))
 _ranges: weakref.WeakKeyDictionary[Node, Range] = weakref.WeakKeyDictionary()
 _buffered: weakref.WeakKeyDictionary[Node, Node] = weakref.WeakKeyDictionary()
 
 
-def ranges_of(body: Body, args: Sequence[Any], fixed: int, carried: int, most: Any) -> Any:
-    """(number, least, largest) of each induction variable, if an inner loop needs them."""
-    if type(most) is not int or not any([_is_counted(n) for n in body.nodes]):
+def ranges_of(body: Body, args: Sequence[Any], fixed: int, carried: int, max_steps: Any) -> Any:
+    """(input, minimum, maximum) of each induction variable, if an inner loop needs them."""
+    if type(max_steps) is not int or not any([_is_counted(n) for n in body.nodes]):
         return ()
-    found = []
+    ranges = []
     for k in range(fixed, fixed + carried):
-        end, start = body.outputs[k - fixed], body.inputs[k]
-        if end.op is not lookup("add") or start.spec.shape or start.spec.dtype.kind not in "iu":
+        next_value, start = body.outputs[k - fixed], body.inputs[k]
+        if (
+            next_value.op is not lookup("add")
+            or start.spec.shape
+            or start.spec.dtype.kind not in "iu"
+        ):
             continue
-        a, b = end.inputs
-        step, now = (b, a) if a is start else (a, b)
-        first = _range(args[k])
-        if now is start and step.op is CONSTANT and first is not None:
-            last = int(step.value) * max(most - 1, 0)
-            found.append((k, first[0] + min(last, 0), first[1] + max(last, 0)))
-    return tuple(found)
+        a, b = next_value.inputs
+        step, current = (b, a) if a is start else (a, b)
+        initial = _range(args[k])
+        if current is start and step.op is CONSTANT and initial is not None:
+            total = int(step.value) * max(max_steps - 1, 0)
+            ranges.append((k, initial[0] + min(total, 0), initial[1] + max(total, 0)))
+    return tuple(ranges)
 
 
 def _is_counted(node: Node) -> bool:
     return node.op is lookup("scan") and bool(node.params["counted"])
 
 
-def noted(inputs: Sequence[Node], ranges: Sequence[tuple[int, int, int]]) -> None:
-    """Remember the ranges of placeholders."""
-    for k, least, largest in ranges:
-        _ranges[inputs[k]] = least, largest
+def set_ranges(inputs: Sequence[Node], ranges: Sequence[tuple[int, int, int]]) -> None:
+    """Store the ranges of placeholders."""
+    for k, minimum, maximum in ranges:
+        _ranges[inputs[k]] = minimum, maximum
 
 
 def most_steps(count: Any) -> int | None:
-    """The largest number of steps, if it is known and not too large."""
-    found = _range(count)
-    return None if found is None or found[1] > _LONGEST else max(found[1], 1)
+    """An upper bound of the number of steps; None if unknown or too large for buffers."""
+    bounds = _range(count)
+    return None if bounds is None or bounds[1] > _MAX_BUFFER_LENGTH else max(bounds[1], 1)
 
 
 def _range(x: Any) -> Range | None:
-    """The range of an integer: of constants, placeholders, and sums and differences of them."""
+    """The range of an integer that is computed from constants and placeholders; None if unknown."""
     node = x if isinstance(x, Node) else constant(x)
     if node in _ranges:
         return _ranges[node]
@@ -89,10 +94,10 @@ def _range(x: Any) -> Range | None:
         return None
     if op.aliasing.transparent or op in (lookup("cast"), lookup("discretise")):
         return _range(node.inputs[0]) if _is_integer(node.inputs[0]) else None
-    found = [_range(a) for a in node.inputs]
-    if len(found) != 2 or None in found:
+    ranges = [_range(a) for a in node.inputs]
+    if len(ranges) != 2 or None in ranges:
         return None
-    (a, b), (c, d) = found  # type: ignore[misc]
+    (a, b), (c, d) = ranges  # type: ignore[misc]
     rules = {
         lookup("add"): (a + c, b + d),
         lookup("subtract"): (a - d, b - c),
@@ -107,84 +112,92 @@ def _is_integer(node: Node) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def buffered(forward: Body, carried: int, stacked: int, kept: int, most: int) -> Body:
-    """The body without ys, which carries the step number and buffers of its residuals."""
+def buffered(
+    forward: Body, carried: int, stacked: int, residual_count: int, max_steps: int
+) -> Body:
+    """The body without ys, which also carries the step number and buffers for its residuals."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in forward.inputs]
-        number = placeholder(_NUMBER)
-        specs = [n.spec for n in forward.outputs[len(forward.outputs) - kept :]]
-        buffers = [placeholder(Spec((most, *s.shape), s.dtype)) for s in specs]
+        number = placeholder(_STEP_NUMBER)
+        specs = [n.spec for n in forward.outputs[len(forward.outputs) - residual_count :]]
+        buffers = [placeholder(Spec((max_steps, *s.shape), s.dtype)) for s in specs]
         outs = inline_graph(forward, [wrap(n) for n in inputs])
-        new = []
-        for buffer, row in zip(buffers, outs[len(outs) - kept :], strict=True):
+        written = []
+        for buffer, row in zip(buffers, outs[len(outs) - residual_count :], strict=True):
             index = wrap(buffer)[wrap(number)].node.params["index"]
-            new.append(lookup("setitem")(wrap(buffer), row, wrap(number), index=index))
-        results = [*outs[:carried], wrap(number) + 1, *new]
-    split = len(inputs) - stacked
+            written.append(lookup("setitem")(wrap(buffer), row, wrap(number), index=index))
+        results = [*outs[:carried], wrap(number) + 1, *written]
+    first_stacked = len(inputs) - stacked
     return Body(
-        *results, inputs=[*inputs[:split], number, *buffers, *inputs[split:]], name=forward.name
+        *results,
+        inputs=[*inputs[:first_stacked], number, *buffers, *inputs[first_stacked:]],
+        name=forward.name,
     )
 
 
 @functools.lru_cache(maxsize=512)
 def from_buffers(
-    back: Body, places: range, carried: range, buffers: int, most: int
+    backward: Body, residual_inputs: range, carried: range, buffers: int, max_steps: int
 ) -> BackwardBody:
     """The backward body that reads residuals from buffers, which follow the consts.
 
     Parameters
     ----------
-    places, carried : range
+    residual_inputs, carried : range
         Its inputs that are residuals, and those that are carried.
     """
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in back.inputs]
-        number = placeholder(_NUMBER)
-        stacks = [
-            placeholder(Spec((most, *back.inputs[k].spec.shape), back.inputs[k].spec.dtype))
-            for k in places
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in backward.inputs]
+        number = placeholder(_STEP_NUMBER)
+        buffer_inputs = [
+            placeholder(
+                Spec((max_steps, *backward.inputs[k].spec.shape), backward.inputs[k].spec.dtype)
+            )
+            for k in residual_inputs
         ]
-        now = wrap(number) + (-1)
-        fed = [wrap(n) for n in inputs]
-        for k, stack in zip(places, stacks, strict=True):
-            fed[k] = wrap(stack)[now]
-        outs = inline_graph(back, fed)
-        results = [*outs[: len(carried)], now, *outs[len(carried) :]]
-    rows = [n for k, n in enumerate(inputs) if k >= carried.stop and k not in places]
+        row = wrap(number) + (-1)
+        operands = [wrap(n) for n in inputs]
+        for k, buffer in zip(residual_inputs, buffer_inputs, strict=True):
+            operands[k] = wrap(buffer)[row]
+        outs = inline_graph(backward, operands)
+        results = [*outs[: len(carried)], row, *outs[len(carried) :]]
+    rows = [n for k, n in enumerate(inputs) if k >= carried.stop and k not in residual_inputs]
     consts = inputs[: carried.start]
-    made = BackwardBody(
+    reader = BackwardBody(
         *results,
-        inputs=[*consts, *stacks, *inputs[carried.start : carried.stop], number, *rows],
-        name=back.name,
+        inputs=[*consts, *buffer_inputs, *inputs[carried.start : carried.stop], number, *rows],
+        name=backward.name,
     )
-    made.restores = getattr(back, "restores", range(0))
-    return made
+    reader.restores = getattr(backward, "restores", range(0))
+    return reader
 
 
-def replaces(loop: Node, new: Node) -> None:
-    """Remember that a loop has a variant with buffers."""
-    _buffered[loop] = new
+def set_buffered_variant(loop: Node, variant: Node) -> None:
+    """Store that a loop has a variant with buffers."""
+    _buffered[loop] = variant
 
 
-def merged(outputs: Sequence[Node]) -> list[Node]:
-    """The same outputs from the loops with buffers, so that no loop runs twice."""
-    found = list(outputs)
-    done: set[Node] = set()
+def with_buffered_loops(outputs: Sequence[Node]) -> list[Node]:
+    """The same outputs, computed from the variants with buffers, so that no loop runs twice."""
+    results = list(outputs)
+    replaced: set[Node] = set()
     while True:
-        nodes = ancestors(found)
-        loops = [n for n in nodes if n in _buffered and n not in done]
+        nodes = ancestors(results)
+        loops = [n for n in nodes if n in _buffered and n not in replaced]
         loops = [n for n in loops if _buffered[n] in nodes]
         if not loops:
-            return found
+            return results
         loop = loops[0]
-        done.add(loop)
-        new = _buffered[loop]
-        place = {
-            n: part(new, n.params["index"]) for n in nodes if n.op is PART and n.inputs[0] is loop
+        replaced.add(loop)
+        variant = _buffered[loop]
+        replacements = {
+            n: part(variant, n.params["index"])
+            for n in nodes
+            if n.op is PART and n.inputs[0] is loop
         }
-        changed = rebuilt(nodes, place)
-        found = [changed[n] for n in found]
-        if changed[new] is not new:
-            return found
+        copies = rebuilt(nodes, replacements)
+        results = [copies[n] for n in results]
+        if copies[variant] is not variant:
+            return results

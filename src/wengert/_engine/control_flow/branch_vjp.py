@@ -1,7 +1,7 @@
 """VJP rule of branches: the conditional of the branches' pullbacks.
 
-Each branch is differentiated apart, and the branch that was taken selects the pullback.  Operands
-that no pullback reads are left out, so that a loop around it does not store them.
+Each branch is differentiated separately, and the same selector chooses the pullback.  Operands that
+no pullback reads are left out, so that an enclosing loop does not store them.
 
     pull_conditional    the rule of cond, switch and sized
 """
@@ -33,39 +33,41 @@ def pull_conditional(
     """The cotangents of a conditional's operands: the conditional of the branches' pullbacks."""
     which, *operands = inputs
     wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])
-    given = tuple(sorted(t))
-    branches, used = with_used_inputs(
-        tuple([_pulled_branch(b, given, wanted, ctx.guarded) for b in node.params["branches"]])
+    seeded = tuple(sorted(t))
+    branches, used_inputs = with_used_inputs(
+        tuple([_pulled_branch(b, seeded, wanted, ctx.guarded) for b in node.params["branches"]])
     )
-    every = [*operands, *[t[k] for k in given]]
-    found = lookup(node.op.name)(
-        which, *[every[k] for k in used], **{**node.params, "branches": branches}
+    operands_and_cotangents = [*operands, *[t[k] for k in seeded]]
+    results = lookup(node.op.name)(
+        which,
+        *[operands_and_cotangents[k] for k in used_inputs],
+        **{**node.params, "branches": branches},
     )
-    bars: list[Any] = [None] * len(operands)
-    for k, bar in zip(wanted, found, strict=True):
-        bars[k] = bar
+    cotangents: list[Any] = [None] * len(operands)
+    for k, cotangent in zip(wanted, results, strict=True):
+        cotangents[k] = cotangent
     # A branch that does not use an operand contributes zero.
     ctx.mask([node.args[k + 1] for k in wanted])
-    return [None, *bars]
+    return [None, *cotangents]
 
 
 @functools.lru_cache(maxsize=512)
 def _pulled_branch(
-    body: Body, given: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
+    body: Body, seeded: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
 ) -> Body:
-    """A function from operands and cotangents of results to cotangents of operands."""
+    """The pullback of a branch: from operands and cotangents of results to those of operands."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         outs = inline_graph(body, [wrap(n) for n in inputs])
-        seeds = [placeholder(body.outputs[k].spec) for k in given]
-        nodes = [getattr(outs[k], "node", None) for k in given]
+        seeds = [placeholder(body.outputs[k].spec) for k in seeded]
+        nodes = [getattr(outs[k], "node", None) for k in seeded]
         targets = [inputs[k] for k in wanted]
         pairs = gathered(zip(nodes, map(wrap, seeds), strict=True))
-        bars = pullback(pairs, targets, masked=guarded) if pairs else [None] * len(targets)
+        cotangents = pullback(pairs, targets, masked=guarded) if pairs else [None] * len(targets)
         results = [
-            (uniform(n.spec, 0) if b is None else b).node
-            for b, n in zip(bars, targets, strict=True)
+            (uniform(n.spec, 0) if cotangent is None else cotangent).node
+            for cotangent, n in zip(cotangents, targets, strict=True)
         ]
         results = added_in_place(results, ancestors(results), keeps_sums=True)
     return Body(*results, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")

@@ -1,9 +1,9 @@
 """Rules of custom calls: the derivative of a call, and the same for a batch.
 
-CustomRule       the interface of a rule
-BatchedRule      a rule for a batch, used by `vmap` (control_flow/batching.py)
-with_batch_axis  a value repeated for the batch
-spared           a cotangent without NaN if the cotangents of the results are zero
+CustomRule          the interface of a rule
+BatchedRule         a rule for a batch, used by `vmap` (control_flow/batching.py)
+with_batch_axis     a value repeated for the batch
+without_masked_nan  a cotangent without NaN if the cotangents of the results are zero
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Flags = tuple[bool, ...]
 
 
 class CustomRule:
-    """The derivative of a call; equal to another rule of the same content.
+    """The derivative of a call; rules with the same content compare equal.
 
     Attributes
     ----------
     name : str
         The function's name in messages.
     has_vjp, has_jvp : bool
-        The modes it defines; the missing one is the transpose of the other.
+        Which modes it defines; a missing one is derived by transposing the other.
     """
 
     name: str = "a custom function"
@@ -66,24 +66,24 @@ class CustomRule:
         ts: Sequence[Any],
         saved: tuple[Operand, ...] | None = None,
     ) -> Sequence[Any]:
-        """The same with strong zeros: products with zero cotangents are zero."""
-        return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
+        """The same with strong zeros: products with cotangents that are zero are zero."""
+        return [without_masked_nan(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
 
     def dots(
         self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
     ) -> Sequence[Any]:
-        """A tangent for each result, None where it is zero, as in `dots` for the operands."""
+        """A tangent for each result; None means zero, here and in the operands' `dots`."""
         raise NotImplementedError
 
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Refuse operands and results of these specs if the rule does not support them."""
+        """Raise if the rule does not support operands and results of these specs."""
 
     def for_batch(self, flags: tuple[bool, ...]) -> CustomRule:
         """The rule for a batch; `flags`: which operands have a batch axis; all results have one."""
         return BatchedRule(self, flags)
 
     def missing(self) -> str:
-        """The advice if it defines neither mode, for an error message."""
+        """What to do if it defines neither mode, for an error message."""
         return "Give it a rule"
 
 
@@ -115,12 +115,12 @@ class BatchedRule(CustomRule):
         return getattr(self.rule, "size_names", frozenset())
 
     def at_sizes(self, sizes: dict[Any, Any]) -> CustomRule:
-        """The same with numbers for symbolic sizes."""
+        """The same rule with numbers for symbolic sizes."""
         inner = getattr(self.rule, "at_sizes", None)
         return self if inner is None else BatchedRule(inner(sizes), self.flags)
 
     def missing(self) -> str:
-        """As for one element."""
+        """What to do if the rule for one element defines neither mode."""
         return self.rule.missing()
 
     def bars(
@@ -136,26 +136,28 @@ class BatchedRule(CustomRule):
         return self._pulled(self.rule.guarded_bars, operands, outs, ts)
 
     def _pulled(
-        self, of_row: Callable[..., Any], operands: Any, outs: Any, ts: Sequence[Any]
+        self, rule: Callable[..., Any], operands: Any, outs: Any, ts: Sequence[Any]
     ) -> list[Any]:
         size = shape_of(outs[0])[0]
-        found = self._mapped(of_row, [(operands, self.flags), (outs, None), (ts, None)], size)
-        bars: list[Any] = []
-        for pair, has_rows in zip(found, self.flags, strict=True):
-            bar = None if pair is None else with_batch_axis(pair, size)
-            bars.append(bar if bar is None or has_rows else lookup("sum")(bar, axis=0))
-        return bars
+        pairs = self._mapped(rule, [(operands, self.flags), (outs, None), (ts, None)], size)
+        cotangents: list[Any] = []
+        for pair, is_batched in zip(pairs, self.flags, strict=True):
+            cotangent = None if pair is None else with_batch_axis(pair, size)
+            cotangents.append(
+                cotangent if cotangent is None or is_batched else lookup("sum")(cotangent, axis=0)
+            )
+        return cotangents
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangents for each element."""
         size = shape_of(outs[0])[0]
 
-        def of_row(operands: list[Any], outs: list[Any], dots: list[Any]) -> Sequence[Any]:
+        def for_element(operands: list[Any], outs: list[Any], dots: list[Any]) -> Sequence[Any]:
             return self.rule.dots(operands, outs, dots)
 
         groups = [(operands, self.flags), (outs, None), (dots, self.flags)]
-        found = self._mapped(of_row, groups, size)
-        return [None if pair is None else with_batch_axis(pair, size) for pair in found]
+        pairs = self._mapped(for_element, groups, size)
+        return [None if pair is None else with_batch_axis(pair, size) for pair in pairs]
 
     def _mapped(
         self,
@@ -163,48 +165,51 @@ class BatchedRule(CustomRule):
         groups: Sequence[tuple[Sequence[Any], Flags | None]],
         size: Any,
     ) -> list[Any]:
-        """The value of each result of a function of one element, and whether it is batched."""
-        columns, places = [], []
+        """For each result of a function of one element: (value, is batched), or None."""
+        batched, positions = [], []
         for g, (xs, flags) in enumerate(groups):
             for k, x in enumerate(xs):
                 if x is not None and (flags is None or flags[k]):
-                    columns.append(x)
-                    places.append((g, k))
-        live: list[bool] = []
+                    batched.append(x)
+                    positions.append((g, k))
+        present: list[bool] = []
 
         def row(*handles: Any) -> list[Any]:
             inner = [list(xs) for xs, _ in groups]
-            for (g, k), handle in zip(places, handles, strict=True):
+            for (g, k), handle in zip(positions, handles, strict=True):
                 inner[g][k] = handle
-            found = fun(*inner)
-            live[:] = [x is not None for x in found]
-            return [x for x in found if x is not None]
+            results = fun(*inner)
+            present[:] = [x is not None for x in results]
+            return [x for x in results if x is not None]
 
-        pairs = iter(map_over_batch(row, columns, size, self.name))
-        return [next(pairs) if is_live else None for is_live in live]
+        pairs = iter(map_over_batch(row, batched, size, self.name))
+        return [next(pairs) if is_present else None for is_present in present]
 
 
 def with_batch_axis(pair: Pair, size: Any) -> Any:
     """The value of a pair, repeated for the batch if it has no batch axis."""
-    x, has_rows = pair
-    if has_rows:
+    x, is_batched = pair
+    if is_batched:
         return x
     if isinstance(size, Dim) and not isinstance(x, Handle):
         x = wrap(constant(x))
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
-def spared(bar: Any, ts: Sequence[Any]) -> Any:
+def without_masked_nan(bar: Any, ts: Sequence[Any]) -> Any:
     """A cotangent, with 0 for NaN if all cotangents of the results are zero."""
     if bar is None:
         return None
-    live = [t for t in ts if t is not None]
-    if not any(map(is_traced, (bar, *live))):
-        if any(np.any(value_of(t)) for t in live) or not np.isnan(value_of(bar)).any():
+    nonzero_candidates = [t for t in ts if t is not None]
+    if not any(map(is_traced, (bar, *nonzero_candidates))):
+        if (
+            any(np.any(value_of(t)) for t in nonzero_candidates)
+            or not np.isnan(value_of(bar)).any()
+        ):
             return bar
         return np.zeros_like(value_of(bar))
-    nothing: Any = np.True_
-    for t in live:
+    all_zero: Any = np.True_
+    for t in nonzero_candidates:
         is_zero = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
-        nothing = lookup("logical_and")(nothing, is_zero)
-    return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
+        all_zero = lookup("logical_and")(all_zero, is_zero)
+    return lookup("where")(lookup("logical_and")(all_zero, lookup("isnan")(bar)), 0.0, bar)

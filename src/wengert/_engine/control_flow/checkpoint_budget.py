@@ -1,8 +1,9 @@
 """The memory budget of checkpointing: how many states a loop may store for its backward pass.
 
-budget_of         the number of states from the user's `memory=`, a number or bytes (``"64 MiB"``)
-bytes_of        the memory of some values
-offsets_of      the positions of the parts of a state in a snapshot; size_of_state its bytes
+budget_of      the number of states, from the user's `memory=`: a number or bytes (``"64 MiB"``)
+bytes_of       the memory of some values
+offsets_of     the offsets of the parts of a state in a snapshot
+size_of_state  the size of a snapshot
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _UNITS = {
     "gib": 1 << 30,
 }
 MOST_STATES = 1 << 20  # with blocks of the same number of steps, enough for any loop
-_WORD = 8  # bytes: the alignment of the parts of a state
+_ALIGNMENT = 8  # bytes: the alignment of the parts of a state
 _BYTES = r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*"
 
 
@@ -42,11 +43,13 @@ def budget_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dic
         A number of states, or bytes: ``"64 MiB"``.
     specs : sequence of Spec
         Of the carry.
+    what : str
+        The loop, for messages.
 
     Raises
     ------
     ArgumentError
-        It is neither, or too small for one state.
+        `memory` is neither, or too small for one state.
     """
     if memory is None:
         return {}
@@ -55,14 +58,14 @@ def budget_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dic
     if isinstance(memory, int | float | np.integer | np.floating) and memory == int(memory) >= 1:
         return {"slots": int(memory)}
     raise ArgumentError(
-        f"{what}: memory={spelled(memory)}: give the number of states to keep, at least 1, or "
-        f'bytes, "64 MiB"{at(user_line())}.'
+        f"{what}: memory={spelled(memory)} is not a memory limit. Give the number of states to "
+        f'keep, at least 1, or bytes, "64 MiB"{at(user_line())}.'
     )
 
 
 def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
-    found = re.fullmatch(_BYTES, memory, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(_BYTES, memory, re.IGNORECASE)
+    if match is None:
         raise ArgumentError(
             f"{what}: memory={memory!r} is not a number of bytes. Give one like "
             f'"64 MiB", or the number of states to keep{at(user_line())}.'
@@ -73,7 +76,7 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
             f"{what}: memory={memory!r}, but a state takes {size} bytes, which is not known while "
             f"the graph is built. Give the number of states to keep{at(user_line())}."
         )
-    total = float(found[1]) * _UNITS[found[2].lower()]
+    total = float(match[1]) * _UNITS[match[2].lower()]
     if total < size:
         raise ArgumentError(
             f"{what}: memory={memory!r} is too small for one state, which takes {size} bytes"
@@ -83,17 +86,17 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
 
 
 def bytes_of(nodes: Sequence[Node]) -> int:
-    """The memory of some values; symbolic lengths are guessed."""
+    """The memory of some values, with an estimate for symbolic lengths."""
     return sum(int(valued(n.spec.size, Typical())) * n.spec.dtype.itemsize for n in nodes)
 
 
 def offsets_of(specs: Sequence[Spec]) -> list[Length]:
-    """The offsets of the parts of a state in a snapshot, and its end."""
-    found: list[Any] = [0]
+    """The offsets in bytes of the parts of a state in a snapshot, and the end of the last part."""
+    offsets: list[Any] = [0]
     for s in specs:
         size: Any = s.size * s.dtype.itemsize
-        found.append(found[-1] + (size + _WORD - 1) // _WORD * _WORD)
-    return found
+        offsets.append(offsets[-1] + (size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT)
+    return offsets
 
 
 def size_of_state(specs: Sequence[Spec]) -> Length:
@@ -102,7 +105,7 @@ def size_of_state(specs: Sequence[Spec]) -> Length:
 
 
 class Typical(dict[str, int]):
-    """A guess for each symbolic length."""
+    """An estimate for each symbolic length."""
 
     def __missing__(self, name: str) -> int:
         return 64

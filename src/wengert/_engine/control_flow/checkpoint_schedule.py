@@ -6,8 +6,8 @@ A block is recomputed from a stored state, and then reversed.  With s slots, a l
 binomial(s + r, s) blocks can be reversed so that no block is recomputed more than r times, which is
 optimal.
 
-    advance               the number of steps to take from a stored state, and
-    reverses_next         whether a block is reversed there, or the state stored
+    advance               the number of steps to take from a stored state
+    reverses_next         whether a block is reversed after these steps, or the state stored
     distance              the steps between stored states in a loop of unknown length
     advances              the total number of recomputed blocks
     stored_by_count       the states that a forward loop of known length stores
@@ -15,8 +15,8 @@ optimal.
     reversal              the whole schedule, action by action
     recomputed            the number of recomputed steps
 
-The first three are also compiled (backends/llvm/loops/checkpoint_storage.py): they are traced with
-integers of native code, and a `repeat` that emits a loop, and native loops call the result.
+The first three are also compiled (backends/llvm/loops/checkpoint_storage.py): they are run with
+integers that emit native code, and with a `repeat` that emits a loop.
 
 A. Griewank, *Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
 differentiation* (1992); A. Griewank and A. Walther, *Algorithm 799: revolve* (2000).  If the length
@@ -88,8 +88,8 @@ def advance(length: Any, slots: Any, block: Any, repeat: Callable[..., Any] = _r
 
 def distance(length: Any, slots: Any, block: Any, repeat: Callable[..., Any] = _repeat) -> Any:
     """The steps between stored states, where the length was unknown."""
-    (found,) = repeat(lambda d: (2 * d,), (block,), lambda d: d * slots < length)
-    return found
+    (steps,) = repeat(lambda d: (2 * d,), (block,), lambda d: d * slots < length)
+    return steps
 
 
 def advances(blocks: int, slots: int) -> int:
@@ -108,10 +108,12 @@ def blocks_of(length: int, block: int) -> int:
 
 def stored_by_count(length: int, slots: int, block: int) -> list[int]:
     """The numbers of the steps before which a loop of known length stores its state."""
-    found = [0]
-    while not reverses_next(rest := length - found[-1], left := slots + 1 - len(found), block):
-        found.append(found[-1] + int(advance(rest, left, block)))
-    return found
+    stored = [0]
+    while not reverses_next(
+        remaining := length - stored[-1], free_slots := slots + 1 - len(stored), block
+    ):
+        stored.append(stored[-1] + int(advance(remaining, free_slots, block)))
+    return stored
 
 
 def stored_by_distance(length: int, slots: int, block: int) -> list[int]:

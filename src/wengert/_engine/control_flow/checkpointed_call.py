@@ -6,7 +6,7 @@ derivative recomputes the body from the operands.  The recomputed nodes depend o
 if a loop is split in two: between the passes only the operands are stored.
 
     Recompute      the rule
-    written        a call in a graph
+    written        the results of a call in a graph
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Recompute(CustomRule):
-    """The derivative of a body that is recomputed; equal to another of the same body."""
+    """The derivative of a body that is recomputed; rules of the same body compare equal."""
 
     has_vjp = has_jvp = True
 
@@ -54,37 +54,43 @@ class Recompute(CustomRule):
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """The cotangents of the operands, from a run that depends on those of the results."""
-        live = [t for t in ts if t is not None]
-        held = [after(_handle(x), *live) if isinstance(x, Handle) else x for x in operands]
-        moving = [k for k, x in enumerate(held) if _is_inexact(x)]
-        if not moving or not live:
-            return [None] * len(held)
-        _, pull = vjp(self._function(held, moving), *[_handle(held[k]) for k in moving])
-        found = dict(zip(moving, pull(tuple(live)), strict=True))
-        return [found.get(k) for k in range(len(held))]
+        """The cotangents of the operands, by running the body again, after the given cotangents."""
+        cotangents = [t for t in ts if t is not None]
+        ordered = [after(_handle(x), *cotangents) if isinstance(x, Handle) else x for x in operands]
+        differentiable = [k for k, x in enumerate(ordered) if _is_inexact(x)]
+        if not differentiable or not cotangents:
+            return [None] * len(ordered)
+        _, pull = vjp(
+            self._function(ordered, differentiable), *[_handle(ordered[k]) for k in differentiable]
+        )
+        by_operand = dict(zip(differentiable, pull(tuple(cotangents)), strict=True))
+        return [by_operand.get(k) for k in range(len(ordered))]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangents of the results; forward mode stores nothing."""
-        moving = [k for k, x in enumerate(operands) if _is_inexact(x)]
-        given = [zeros(describe(operands[k])) if dots[k] is None else dots[k] for k in moving]
-        primals = tuple([_handle(operands[k]) for k in moving])
-        _, found = jvp(self._function(operands, moving), primals, tuple(given))
-        rest = iter(found)
-        return [next(rest) if _is_inexact(n) else None for n in self.body.outputs]
+        differentiable = [k for k, x in enumerate(operands) if _is_inexact(x)]
+        tangents = [
+            zeros(describe(operands[k])) if dots[k] is None else dots[k] for k in differentiable
+        ]
+        primals = tuple([_handle(operands[k]) for k in differentiable])
+        _, result_tangents = jvp(self._function(operands, differentiable), primals, tuple(tangents))
+        remaining = iter(result_tangents)
+        return [next(remaining) if _is_inexact(n) else None for n in self.body.outputs]
 
-    def _function(self, operands: Sequence[Any], moving: Sequence[int]) -> Callable[..., Any]:
+    def _function(
+        self, operands: Sequence[Any], differentiable: Sequence[int]
+    ) -> Callable[..., Any]:
         """The differentiable results as a function of the differentiable operands."""
 
-        def again(*xs: Any) -> tuple[Any, ...]:
+        def recompute(*xs: Any) -> tuple[Any, ...]:
             full = list(operands)
-            for k, x in zip(moving, xs, strict=True):
+            for k, x in zip(differentiable, xs, strict=True):
                 full[k] = x
             outs = inline_graph(self.body, full)
             pairs = zip(outs, self.body.outputs, strict=True)
             return tuple([_handle(y) for y, n in pairs if _is_inexact(n)])
 
-        return again
+        return recompute
 
 
 def _is_inexact(x: Array | Node) -> bool:
@@ -102,14 +108,14 @@ def written(fun: Callable[..., Any], leaves: Sequence[Any], structure: Any) -> A
     ----------
     fun : callable
     leaves, structure
-        Its arguments, ``(args, kwargs)``, as a tree.
+        Its arguments, ``(args, kwargs)``, as a flattened pytree.
 
     Raises
     ------
     MutatedError
-        It writes to one of its arguments, which cannot be repeated.
+        `fun` writes to one of its arguments, which cannot be repeated.
     TraceError
-        It prints, draws random numbers or has other side effects, which would be repeated.
+        `fun` prints, draws random numbers or has other side effects, which would be repeated.
     """
     slots = [k for k, x in enumerate(leaves) if isinstance(x, Handle)]
     name = getattr(fun, "__name__", "function")
@@ -120,21 +126,23 @@ def written(fun: Callable[..., Any], leaves: Sequence[Any], structure: Any) -> A
             full[k] = x
         nodes = [x.node for x in handles]
         args, kwargs = pytree.unflatten(structure, full)
-        found = mapped(strong, converted(fun)(*args, **kwargs))
+        results = mapped(strong, converted(fun)(*args, **kwargs))
         if any(x.node is not n for x, n in zip(handles, nodes, strict=True)):
             raise MutatedError(
                 f"checkpoint of {name}: the function wrote to one of its arguments, which cannot "
                 "be repeated when the derivative runs the function again. Copy it first "
                 f"(x.copy()){at(user_line())}."
             )
-        return found
+        return results
 
     operands = [leaves[k] for k in slots]
     what = f"checkpoint of {name}"
-    inside = closed(of_operands, [describe(x) for x in operands], what, hoist=False, twice=True)
-    inside.body.name = name
-    given = [*inside.captured, *operands]
-    if not inside.body.outputs or not any([isinstance(x, Handle) for x in given]):
+    closure = closed(
+        of_operands, [describe(x) for x in operands], what, hoist=False, recomputed=True
+    )
+    closure.body.name = name
+    arguments = [*closure.captured, *operands]
+    if not closure.body.outputs or not any([isinstance(x, Handle) for x in arguments]):
         return of_operands(*operands)
-    rule = Recompute(inside.body)
-    return inside.container(custom_call(*given, body=inside.body, rule=rule, captured=0))
+    rule = Recompute(closure.body)
+    return closure.container(custom_call(*arguments, body=closure.body, rule=rule, captured=0))

@@ -1,10 +1,10 @@
 """Checkpointed loops: a loop that stores a few of its states for the backward pass.
 
-    checkpointed    args: those of the loop -> those of the loop, snapshots
+    checkpointed    args: operands of the loop -> results of the loop, snapshots
 
 If the length of the loop is known before it starts, the schedule determines the states to store;
 otherwise states are stored at equal distances, and every second one is dropped when the slots are
-full.  Snapshots are bytes, one row per state; only a replay (recompute.py) reads them, and they
+full.  Snapshots are bytes, one row per state; they are read only by a replay (recompute.py), and
 have no derivative.
 """
 
@@ -44,7 +44,7 @@ class Checkpointed(Control):
     control_flow = CHECKPOINTED
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """The results of the loop, and the snapshots."""
+        """The specs of the loop's results, and of the snapshots."""
         check_checkpointed(params)
         outs: Any = lookup(params["loop"]).infer(specs, plain(params))
         shape = (params["slots"], size_of_state(outs[: params["carried"]]))
@@ -58,11 +58,11 @@ class Checkpointed(Control):
         stop = len(values) - params.get("stacked", 0)
         offsets: Any = offsets_of([spec_of(x) for x in values[stop - carried : stop]])
         rows = np.zeros((slots, offsets[-1]), np.uint8)
-        leaves = _SnapshotWriter(rows, offsets, block)
+        writer = _SnapshotWriter(rows, offsets, block)
         if params["loop"] == "scan":
             count = max(int(values[0]), 0) if params["counted"] else params["length"]
-            leaves.wanted = stored_by_count(count, slots, block)
-        return (*op.walked(compile, values, plain(params), leaves.visit), rows)
+            writer.stored_steps = stored_by_count(count, slots, block)
+        return (*op.walked(compile, values, plain(params), writer.visit), rows)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
         """The rule of the loop."""
@@ -75,42 +75,42 @@ class Checkpointed(Control):
         return [*inner.op.jvp(inner, dots, out, inputs, ctx), None]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The loop for a batch; the snapshots, which are not read then, per element."""
+        """The loop for a batch; the snapshots, which nothing reads in this case, per element."""
         rule = batching.scan if params["loop"] == "scan" else batching.while_
         outs = rule(args, batched, size, plain(params))
         columns = [x for x, f in zip(args, batched, strict=True) if f]
 
         def row(handles: list[Array]) -> Any:
-            rest = iter(handles)
-            given = [next(rest) if f else x for x, f in zip(args, batched, strict=True)]
-            return lookup("checkpointed")(*given, **params)[-1]
+            elements = iter(handles)
+            operands = [next(elements) if f else x for x, f in zip(args, batched, strict=True)]
+            return lookup("checkpointed")(*operands, **params)[-1]
 
         return (*outs, map(row, columns))
 
 
 class _SnapshotWriter:
-    """The snapshots of one run."""
+    """Stores the snapshots of one run."""
 
     def __init__(self, rows: np.ndarray[Any, Any], offsets: Sequence[int], block: int) -> None:
         self.rows, self.offsets, self.distance = rows, offsets, block
-        self.wanted: Sequence[int] | None = None  # the steps to store, if known in advance
-        self.held = 0
+        self.stored_steps: Sequence[int] | None = None  # the steps to store, if known in advance
+        self.count = 0  # stored states
 
     def visit(self, k: int, carry: Sequence[Any]) -> None:
         """Store the state before a step, if the schedule requires it."""
-        if self.wanted is None:
-            if k == self.held * self.distance and self.held == len(self.rows):
-                self.held = blocks_of(self.held, 2)
-                self.rows[: self.held] = self.rows[::2]
+        if self.stored_steps is None:
+            if k == self.count * self.distance and self.count == len(self.rows):
+                self.count = blocks_of(self.count, 2)
+                self.rows[: self.count] = self.rows[::2]
                 self.distance *= 2
-            if k != self.held * self.distance:
+            if k != self.count * self.distance:
                 return
-        elif self.held == len(self.wanted) or k != self.wanted[self.held]:
+        elif self.count == len(self.stored_steps) or k != self.stored_steps[self.count]:
             return
         for x, start in zip(carry, self.offsets, strict=False):
             data = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-            self.rows[self.held, start : start + data.size] = data
-        self.held += 1
+            self.rows[self.count, start : start + data.size] = data
+        self.count += 1
 
 
 def _by_itself(node: Node) -> Any:

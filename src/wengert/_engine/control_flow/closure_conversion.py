@@ -4,13 +4,14 @@ The function is traced once, on placeholders.  Captured values (tensors, nodes o
 being built, arrays) become inputs of the body and operands of the loop, so that they are
 differentiated.  Nodes that do not depend on the placeholders are computed once, before the loop.
 
-    closed     the body of a function
-    cut        the nodes between some inputs and outputs, as a body
-    output     the node of a result
-    operand    a captured node as an operand
-    together   bodies with the same captured values
-    with_lengths_grouped  outputs with slices of computed lengths in nodes of their own
-    hoisted    a body without the nodes that depend on its first inputs only
+    closed                the body of a function
+    cut                   the nodes between some inputs and outputs, as a body
+    output                the node of a result
+    operand               a captured node as an operand
+    together              bodies that share their captured values
+    with_lengths_grouped  outputs whose slices of computed lengths are in `sized` nodes
+    same_in_each_step     the loop-invariant nodes of a body
+    hoisted               a body without the loop-invariant nodes
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from .slice_groups import grouped
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-_INSIDE = 64  # elements; a constant array up to this size is a part of the body
+_MAX_INLINE_CONSTANT = 64  # elements; larger constant arrays become operands
 # Kinds whose operations cannot fail, so that they may run before a loop that has no steps.
-_SAFE = frozenset(("elementwise", "reduction", "contraction"))
+_CANNOT_FAIL = frozenset(("elementwise", "reduction", "contraction"))
 
 
 class Closed(NamedTuple):
@@ -50,8 +51,8 @@ class Closed(NamedTuple):
 
     body : Body
     captured : the operands for its first inputs.
-    structure : the structure of the function's result.
-    live : whether each leaf of the result is not None.
+    structure : the pytree structure of the function's result.
+    live : for each leaf of the result, whether it is not None.
     """
 
     body: Body
@@ -60,9 +61,9 @@ class Closed(NamedTuple):
     live: tuple[bool, ...]
 
     def container(self, outputs: Sequence[Any]) -> Any:
-        """Outputs of the body in the containers of the function's result."""
-        rest = iter(outputs)
-        return pytree.unflatten(self.structure, [next(rest) if x else None for x in self.live])
+        """Outputs of the body, in the containers of the function's result."""
+        remaining = iter(outputs)
+        return pytree.unflatten(self.structure, [next(remaining) if x else None for x in self.live])
 
 
 def closed(
@@ -70,7 +71,7 @@ def closed(
     specs: Sequence[Spec],
     what: str,
     hoist: bool = True,
-    twice: bool = False,
+    recomputed: bool = False,
 ) -> Closed:
     """The body of a function of leaves with these specs.
 
@@ -82,26 +83,30 @@ def closed(
     what : str
         Its name in messages.
     hoist : bool
-        Whether nodes that do not depend on the placeholders are computed before; not for branches,
-        which may not be taken.
-    twice : bool
+        Whether nodes that do not depend on the placeholders are computed outside of the body; False
+        for branches, which may not be taken.
+    recomputed : bool
         Whether it is the body of a call that is recomputed, rather than of a loop.
 
     Raises
     ------
     TraceError
-        It writes to captured values, prints or draws random numbers.
+        The function writes to captured values, prints or draws random numbers.
     StructureError
-        It returns something that is not a number or an array.
+        The function returns something that is not a number or an array.
     """
     try:
-        return _closed(fun, specs, what, hoist, twice, None)
+        return _closed(fun, specs, what, hoist, recomputed, None)
     except ShapeError as error:
-        around = current_trace()
-        if not isinstance(error.__cause__, LengthsDiffer) or around is None or not around.lengths:
+        enclosing = current_trace()
+        if (
+            not isinstance(error.__cause__, LengthsDiffer)
+            or enclosing is None
+            or not enclosing.lengths
+        ):
             raise
         # Slices in the step may have the same lengths as captured slices.
-        return _closed(fun, specs, what, hoist, twice, around)
+        return _closed(fun, specs, what, hoist, recomputed, enclosing)
 
 
 def _closed(
@@ -109,13 +114,13 @@ def _closed(
     specs: Sequence[Spec],
     what: str,
     hoist: bool,
-    twice: bool,
-    around: Session | None,
+    recomputed: bool,
+    enclosing: Session | None,
 ) -> Closed:
-    """The body of a function; its slices have the lengths of those in the session `around`."""
+    """`closed`; computed lengths that also occur in the session `enclosing` are its lengths."""
     with tracing() as opened, enable_grad(), RuntimeChecks.collected() as checks:
         opened.isolated = opened.general = True
-        opened.lengths, opened.around = {}, around
+        opened.lengths, opened.around = {}, enclosing
         inputs = [placeholder(s) for s in specs]
         try:
             out = fun(*map(wrap, inputs))
@@ -126,13 +131,13 @@ def _closed(
                 f"{what}: it may raise a {type(checks[0].error).__name__} that depends on values, "
                 f"which is not possible inside a compiled loop{at(user_line())}."
             )
-        _check_without_effects(opened, what, twice)
+        _check_without_effects(opened, what, recomputed)
         leaves, structure = pytree.flatten(out)
         live = tuple([x is not None for x in leaves])
         outputs = [output(x, what) for x in leaves if x is not None]
         outputs = with_lengths_grouped(outputs, inputs, opened.since, opened.lengths, what)
-    body, outside = cut(outputs, inputs, opened.since, what, hoist)
-    return Closed(body, [operand(n) for n in outside], structure, live)
+    body, captured = cut(outputs, inputs, opened.since, what, hoist)
+    return Closed(body, [operand(n) for n in captured], structure, live)
 
 
 def with_lengths_grouped(
@@ -142,7 +147,7 @@ def with_lengths_grouped(
     lengths: Mapping[str, Node],
     what: str,
 ) -> list[Node]:
-    """The outputs of a step, with what uses slices of computed lengths in `sized` nodes.
+    """The outputs of a step, with computations on slices of computed lengths in `sized` nodes.
 
     Parameters
     ----------
@@ -159,17 +164,17 @@ def with_lengths_grouped(
     return grouped(outputs, order, lengths, what)
 
 
-def _check_without_effects(opened: Session, what: str, twice: bool = False) -> None:
-    if twice and (opened.written or opened.effects):
+def _check_without_effects(opened: Session, what: str, recomputed: bool = False) -> None:
+    if recomputed and (opened.written or opened.effects):
         raise TraceError(
-            f"{what}: it writes to a tensor from outside, draws random numbers, prints or checks, "
+            f"{what}: it writes to a captured tensor, draws random numbers, prints or checks, "
             "which would be repeated when the derivative recomputes it. Do that outside, and pass "
-            f"what changes as arguments (a mask, random numbers){at(user_line())}."
+            f"the result as an argument (a mask, random numbers){at(user_line())}."
         )
     if opened.written:
         raise TraceError(
-            f"{what}: it writes to a tensor from outside, or draws from a random stream, which "
-            "would happen in each step. Carry the value, and write the result afterwards; draw "
+            f"{what}: it writes to a captured tensor, or draws from a random stream, which would "
+            "happen in each step. Carry the value, and write the result after the loop; draw "
             f"before the loop, a row for each step{at(user_line())}."
         )
     if opened.effects:
@@ -181,7 +186,7 @@ def _check_without_effects(opened: Session, what: str, twice: bool = False) -> N
         )
     if opened.grads_left():
         raise TraceError(
-            f"{what}: it calls backward(), which leaves gradients in tensors. Use wengert.grad "
+            f"{what}: it calls backward(), which stores gradients in tensors. Use wengert.grad "
             f"inside a loop{at(user_line())}."
         )
 
@@ -214,47 +219,47 @@ def cut(
     ----------
     outputs, inputs : sequence of Node
     since : int
-        A serial number; older nodes are captured.
+        A serial number; nodes with smaller ones are captured.
     what : str
         The name of the body.
     hoist : bool
-        Whether nodes that do not depend on the inputs are captured too.
+        Whether newer nodes that do not depend on the inputs are captured too.
     """
     order = _nodes_between(outputs, inputs, since)
     inside: set[Node] = set(inputs)
     for node in order:
         if _belongs(node, inside, hoist):
             inside.add(node)
-    place: dict[Node, Node] = {}
-    outside: list[Node] = []
+    placeholders: dict[Node, Node] = {}
+    captured: list[Node] = []
 
-    def taken(node: Node) -> None:
-        if node not in place and node not in inside and not _is_small(node):
-            place[node] = placeholder(node.spec, node.name, type(node) is Node)
-            outside.append(node)
+    def capture(node: Node) -> None:
+        if node not in placeholders and node not in inside and not _is_small(node):
+            placeholders[node] = placeholder(node.spec, node.name, type(node) is Node)
+            captured.append(node)
 
     nodes = [n for n in order if n in inside]
     for node in nodes:
         for a in node.inputs:
-            taken(a)
+            capture(a)
     for node in outputs:
-        taken(node)
-    new = rebuilt(nodes, place, without_aliases)
+        capture(node)
+    copies = rebuilt(nodes, placeholders, without_aliases)
     body = Body(
-        *[new.get(n, n) for n in outputs],
-        inputs=[*[place[n] for n in outside], *inputs],
+        *[copies.get(n, n) for n in outputs],
+        inputs=[*[placeholders[n] for n in captured], *inputs],
         name=what,
     )
-    return body, outside
+    return body, captured
 
 
 def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Replace the variable of a derivative with its operand (for `rebuilt`)."""
+    """Replace a variable node, an alias that a derivative made, by its operand (for `rebuilt`)."""
     return args[0] if node.op is VARIABLE else None
 
 
 def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
-    """The nodes recorded since a given serial number that some outputs need, in order."""
+    """The nodes that some outputs need, recorded since a serial number, in evaluation order."""
     seen: set[Node] = set()
     stack = list(outputs)
     while stack:
@@ -269,29 +274,29 @@ def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) 
 
 
 def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
-    """Whether a node must be computed in each step."""
+    """Whether a node must be part of the body."""
     if not inside.isdisjoint(node.inputs):
         return True
     op: Any = node.op
     if not node.args or op is VARIABLE:
         return not node.args
-    return not hoist or op.kind not in _SAFE or op.effects.side_effect
+    return not hoist or op.kind not in _CANNOT_FAIL or op.effects.side_effect
 
 
 def _is_small(node: Node) -> bool:
-    """Whether a constant may be part of the body: a size, a number, a few of them."""
+    """Whether a constant may be part of the body: a size, a number or a small array."""
     if node.op is SIZE:
         return True
     return (
         node.op is CONSTANT
         and isinstance(node, ConstantLeaf)
         and isinstance(node.value, np.ndarray | np.generic | int | float | complex)
-        and np.size(node.value) <= _INSIDE
+        and np.size(node.value) <= _MAX_INLINE_CONSTANT
     )
 
 
 def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
-    """The nodes that depend on the first inputs only, and may run before a loop.
+    """The loop-invariant nodes: they depend on the first inputs only, and may run before the loop.
 
     Parameters
     ----------
@@ -306,7 +311,7 @@ def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
         op: Any = node.op
         if isinstance(op, LeafOp) or op.effects.side_effect:
             continue
-        may_move = op.kind in _SAFE or op.kind == "view" or op.effects.total or op is PART
+        may_move = op.kind in _CANNOT_FAIL or op.kind == "view" or op.effects.total or op is PART
         if not (
             may_move
             or (runs and getattr(op, "trusted", False) and not op.effects.value_dependent_shape)
@@ -319,7 +324,7 @@ def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
 
 
 def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | None]:
-    """A body without the nodes that depend on its first inputs only, and a body for these.
+    """A body without its loop-invariant nodes, and a body that computes these.
 
     A view costs nothing, and stays in the loop unless a hoisted node needs it.
 
@@ -337,29 +342,29 @@ def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | No
         `before` takes these inputs; `body` takes its results as additional inputs after them.
     """
     fixed = same_in_each_step(body, count, runs)
-    reached = [a for n in body.nodes if n not in fixed for a in n.inputs]
-    reached += [n for n in body.outputs]
-    used: dict[Node, None] = {}
-    while reached:
-        node = reached.pop(0)
+    pending = [a for n in body.nodes if n not in fixed for a in n.inputs]
+    pending += [n for n in body.outputs]
+    needed: dict[Node, None] = {}
+    while pending:
+        node = pending.pop(0)
         if node not in fixed or not node.args:
             continue
         if node.op.kind == "view" and node.op is not PART:
-            reached += node.inputs
+            pending += node.inputs
         else:
-            used[node] = None
-    if not used:
+            needed[node] = None
+    if not needed:
         return body, None
-    before = Body(*used, inputs=body.inputs[:count], name=body.name)
-    place = {n: placeholder(n.spec, n.name, type(n) is Node) for n in used}
-    nodes = rebuilt(body.nodes, place)
-    inputs = [*body.inputs[:count], *place.values(), *body.inputs[count:]]
-    outputs = [nodes[n] for n in body.outputs]
+    before = Body(*needed, inputs=body.inputs[:count], name=body.name)
+    placeholders = {n: placeholder(n.spec, n.name, type(n) is Node) for n in needed}
+    copies = rebuilt(body.nodes, placeholders)
+    inputs = [*body.inputs[:count], *placeholders.values(), *body.inputs[count:]]
+    outputs = [copies[n] for n in body.outputs]
     return Body(*outputs, inputs=inputs, name=body.name), before
 
 
-def together(made: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
-    """Bodies with the same inputs: the captured values of all come first.
+def together(closures: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
+    """Bodies that share their captured values, which become the first inputs of each.
 
     Returns
     -------
@@ -368,26 +373,26 @@ def together(made: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
         The operands for the first inputs of each.
     """
     captured: list[Any] = []
-    place: dict[Any, int] = {}
-    numbers: list[list[int]] = []
-    for one in made:
-        mine = []
-        for x in one.captured:
+    positions: dict[Any, int] = {}
+    own_positions: list[list[int]] = []
+    for closure in closures:
+        own = []
+        for x in closure.captured:
             key = x.node if isinstance(x, Handle) else id(x)
-            if key not in place:
-                place[key] = len(captured)
+            if key not in positions:
+                positions[key] = len(captured)
                 captured.append(x)
-            mine.append(place[key])
-        numbers.append(mine)
+            own.append(positions[key])
+        own_positions.append(own)
     bodies = []
-    for one, mine in zip(made, numbers, strict=True):
-        old = dict(zip(mine, one.body.inputs[: len(mine)], strict=True))
-        first = [old.get(k) or _stand_in(x) for k, x in enumerate(captured)]
-        inputs = [*first, *one.body.inputs[len(mine) :]]
-        bodies.append(Body(*one.body.outputs, inputs=inputs, name=one.body.name))
+    for closure, own in zip(closures, own_positions, strict=True):
+        own_inputs = dict(zip(own, closure.body.inputs[: len(own)], strict=True))
+        captured_inputs = [own_inputs.get(k) or _placeholder_for(x) for k, x in enumerate(captured)]
+        inputs = [*captured_inputs, *closure.body.inputs[len(own) :]]
+        bodies.append(Body(*closure.body.outputs, inputs=inputs, name=closure.body.name))
     return bodies, captured
 
 
-def _stand_in(x: Array) -> Node:
+def _placeholder_for(x: Array) -> Node:
     is_node = isinstance(x, Handle) and type(x.node) is Node
     return placeholder(describe(x), differentiable=is_node)

@@ -1,7 +1,7 @@
 """Conditionals: cond and switch.
 
-If the condition is known, one branch is called, as by Python's ``if``.  While a graph is built, all
-branches are traced, and one of them runs.
+If the condition has a value, one branch is called, as by Python's ``if``.  While a graph is built,
+all branches are traced, and one of them runs when the graph does.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def cond(
 
     Notes
     -----
-    If `pred` is known this is Python's ``if``: one function is called. In a graph both are traced
-    once, and their results must have the same containers, shapes and dtypes; one of them runs, and
-    in the derivative its derivative: operands of the other get zeros. Under `vmap` with a batched
-    `pred` both run, and each batch element selects a result.
+    If `pred` has a value, this is Python's ``if``: one function is called. In a graph both are
+    traced once, and their results must have the same containers, shapes and dtypes; one of them
+    runs, and only it contributes to the derivative. Under `vmap` with a batched `pred` both run,
+    and each batch element selects a result.
 
     Examples
     --------
@@ -79,18 +79,18 @@ def cond(
     true_fun, false_fun = converted(true_fun), converted(false_fun)
     _check_which(pred, "biuf", what, "a boolean")
     if not is_traced(pred):
-        return _taken(true_fun if bool(pred) else false_fun, operands)
+        return _call_branch(true_fun if bool(pred) else false_fun, operands)
     which = pred if describe(pred).dtype.kind == "b" else pred != 0
-    return _chosen(cond_op, which, [false_fun, true_fun], operands, what)
+    return _record_conditional(cond_op, which, [false_fun, true_fun], operands, what)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """Apply one of several functions, selected by its number.
+    """Apply one of several functions, selected by its index.
 
     Parameters
     ----------
     index : int or integer Tensor without axes
-        A number below 0 selects the first, one that is too large the last.
+        A negative index selects the first function, an index that is too large the last.
     branches : sequence of callable
         Take `operands`; captured tensors are differentiated too.
     *operands
@@ -124,38 +124,40 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     (np.float64(9.0), np.float64(9.0))
     """
     what = "switch"
-    branches = [converted(f) for f in _listed(branches)]
+    branches = [converted(f) for f in _checked_branches(branches)]
     _check_which(index, "iu", what, "an integer")
     if not is_traced(index):
-        return _taken(branches[min(max(int(index), 0), len(branches) - 1)], operands)
+        return _call_branch(branches[min(max(int(index), 0), len(branches) - 1)], operands)
     if len(branches) == 1:
-        return _taken(branches[0], operands)
-    return _chosen(switch_op, index, branches, operands, what)
+        return _call_branch(branches[0], operands)
+    return _record_conditional(switch_op, index, branches, operands, what)
 
 
-def _listed(branches: Any) -> list[Callable[..., Any]]:
-    given = list(branches) if isinstance(branches, Iterable) else None
-    if not given:
-        odd = "no branches" if given == [] else f"branches of type {type(branches).__name__}"
-        raise ArgumentError(
-            f"switch was given {odd}. Give a list of at least one function{at(user_line())}."
+def _checked_branches(branches: Any) -> list[Callable[..., Any]]:
+    functions = list(branches) if isinstance(branches, Iterable) else None
+    if not functions:
+        described = (
+            "no branches" if functions == [] else f"branches of type {type(branches).__name__}"
         )
-    for branch in given:
+        raise ArgumentError(
+            f"switch was given {described}. Give a list of at least one function{at(user_line())}."
+        )
+    for branch in functions:
         function(branch, "switch")
-    return given
+    return functions
 
 
-def _check_which(x: Operand, kinds: str, what: str, wanted: str) -> None:
+def _check_which(x: Operand, kinds: str, what: str, expected: str) -> None:
     spec = numeric(x)
     if spec is None or spec.shape or spec.dtype.kind not in kinds:
         raise DtypeError(
-            f"{what}: the selector is {spec or 'a ' + type(x).__name__}, and not {wanted}"
+            f"{what}: the selector is {spec or 'a ' + type(x).__name__}. It must be {expected}"
             f"{at(user_line())}."
         )
 
 
-def _taken(f: Callable[..., Any], operands: tuple[Operand, ...]) -> Any:
-    """The result of one branch, which gets copies of the operands, as if all had been traced."""
+def _call_branch(f: Callable[..., Any], operands: tuple[Operand, ...]) -> Any:
+    """The result of one branch, which gets copies of the operands, as it does when it is traced."""
     plain = is_plain(pytree.flatten(operands)[0])
     out = f(*mapped(apart, operands))
     return mapped(lambda x: plain_result(_own(strong(x)), plain), out)
@@ -165,14 +167,16 @@ def _own(x: Array) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else apart(x)
 
 
-def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str) -> Any:
+def _record_conditional(
+    op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str
+) -> Any:
     leaves, structure = pytree.flatten(operands)
     # Python numbers are passed on: they keep their weak dtype.
     slots = [k for k, x in enumerate(leaves) if not _is_python(x) and numeric(x) is not None]
-    given = [strong(leaves[k]) for k in slots]
-    specs = [Spec(describe(x).shape, describe(x).dtype) for x in given]
-    numbers = [f"branch {k}" for k in range(len(functions))]
-    names = ["false_fun", "true_fun"] if op is cond_op else numbers
+    values = [strong(leaves[k]) for k in slots]
+    specs = [Spec(describe(x).shape, describe(x).dtype) for x in values]
+    branch_names = [f"branch {k}" for k in range(len(functions))]
+    names = ["false_fun", "true_fun"] if op is cond_op else branch_names
 
     def of_leaves(f: Callable[..., Any] | np.ufunc | Opaque) -> Any:
         def run(*handles: Any) -> Any:
@@ -184,29 +188,29 @@ def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: 
         return run
 
     pairs = zip(functions, names, strict=True)
-    made = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
-    _check_same_specs(made, names, what)
-    bodies, captured = together(made)
-    outs = op(which, *captured, *given, branches=tuple(bodies))
-    return made[0].container(outs)
+    closures = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
+    _check_same_specs(closures, names, what)
+    bodies, captured = together(closures)
+    outs = op(which, *captured, *values, branches=tuple(bodies))
+    return closures[0].container(outs)
 
 
 def _is_python(x: Operand) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
-def _check_same_specs(made: Sequence[Closed], names: Sequence[str], what: str) -> None:
+def _check_same_specs(closures: Sequence[Closed], names: Sequence[str], what: str) -> None:
     """Refuse branches whose results differ in containers, shapes or dtypes."""
-    first = made[0]
-    for one, name in zip(made[1:], names[1:], strict=True):
-        if (one.structure, one.live) != (first.structure, first.live):
+    first = closures[0]
+    for closure, name in zip(closures[1:], names[1:], strict=True):
+        if (closure.structure, closure.live) != (first.structure, first.live):
             raise StructureError(
-                f"{what}: {names[0]} returns {_shape(first)}, and {name} {_shape(one)}. Return the "
-                f"same containers from all{at(user_line())}."
+                f"{what}: {names[0]} returns {_shape(first)}, and {name} {_shape(closure)}. "
+                f"Return the same containers from all branches{at(user_line())}."
             )
-        places = pytree.paths(first.container(first.body.outputs))
-        live = [p for p, is_live in zip(places, first.live, strict=True) if is_live]
-        for p, a, b in zip(live, first.body.outputs, one.body.outputs, strict=True):
+        paths = pytree.paths(first.container(first.body.outputs))
+        live = [p for p, is_live in zip(paths, first.live, strict=True) if is_live]
+        for p, a, b in zip(live, first.body.outputs, closure.body.outputs, strict=True):
             a, b = a.spec, b.spec
             if (a.shape, a.dtype) != (b.shape, b.dtype):
                 cls = DtypeError if a.shape == b.shape else ShapeError

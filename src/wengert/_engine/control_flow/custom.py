@@ -3,14 +3,14 @@
     custom_call    args: captured, operands -> results     a body, and the rule of its derivative
 
 The node is run, batched and compiled as its body, which is inlined before a graph is executed
-(`wengert.rewrite.inlined`).  Derivatives that are taken before use the rule instead, at any order,
-in loops and under `vmap`: the node of a derivative is another node with the same rule.
+(rewrite/inline_custom_calls.py).  Derivatives that are taken before that use the rule, at any
+order, in loops and under `vmap`.
 
 A rule is in terms of leaves: one for each operand that is not captured, one for each result.
-Captured values are not part of the rule; asking for their derivative is an error.
+Captured values are not part of the rule, so a derivative with respect to them is refused.
 
     CustomCall     the operation
-    checked        cotangents as a rule returned them, if each fits its operand
+    checked        the cotangents that a rule returned, each checked against its operand
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class CustomCall(Control):
         """The specs of the body's results."""
         body = params["body"]
         if body is None:
-            found: tuple[Spec, ...] = super(Control, self).infer(specs, params)
-            return found
-        rule, first = params["rule"], params["captured"]
+            result_specs: tuple[Spec, ...] = super(Control, self).infer(specs, params)
+            return result_specs
+        rule, captured = params["rule"], params["captured"]
         self.check(body, specs, rule.name)
         outs = tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
-        rule.check([n.spec for n in body.inputs[first:]], outs)
+        rule.check([n.spec for n in body.inputs[captured:]], outs)
         return outs
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
@@ -66,19 +66,22 @@ class CustomCall(Control):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
-        """The cotangents from the rule, checked; or the transpose of its rule for tangents."""
-        rule, first = node.params["rule"], node.params["captured"]
+        """The cotangents from the rule, checked; without a VJP rule, the transpose of the JVP."""
+        rule, captured = node.params["rule"], node.params["captured"]
         if ctx is not PROBE:
-            self._refuse_captured(node, [ctx.wants(a) for a in node.args[:first]])
-        get = t.get if isinstance(t, dict) else dict(enumerate(t)).get
-        ts = [_full(get(k), s) for k, s in enumerate(node.spec)]
+            self._refuse_captured(node, [ctx.wants(a) for a in node.args[:captured]])
+        cotangent_of = t.get if isinstance(t, dict) else dict(enumerate(t)).get
+        ts = [_instantiated(cotangent_of(k), s) for k, s in enumerate(node.spec)]
         if not rule.has_vjp:
             self._refuse_unruled(node)
             return vjp_from_jvp(node, ts, out, inputs, ctx)
         saved = None if ctx.recorded or node.info is None else node.info.saved
-        pull = rule.guarded_bars if ctx.guarded else rule.bars
-        bars = pull(inputs[first:], out, ts, saved)
-        return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, ctx)]
+        vjp_rule = rule.guarded_bars if ctx.guarded else rule.bars
+        cotangents = vjp_rule(inputs[captured:], out, ts, saved)
+        return [
+            *[None] * captured,
+            *checked(node, cotangents, node.args[captured:], rule.name, ctx),
+        ]
 
     def jvp(
         self,
@@ -88,14 +91,14 @@ class CustomCall(Control):
         inputs: list[Array],
         ctx: RuleContext,
     ) -> Any:
-        """The tangents from the rule, or the transpose of its rule for cotangents."""
-        rule, first = node.params["rule"], node.params["captured"]
-        self._refuse_captured(node, [d is not None for d in dots[:first]])
+        """The tangents from the rule, checked; without a JVP rule, the transpose of the VJP."""
+        rule, captured = node.params["rule"], node.params["captured"]
+        self._refuse_captured(node, [d is not None for d in dots[:captured]])
         if not rule.has_jvp:
             self._refuse_unruled(node)
             return jvp_from_vjp(node, dots, out, inputs, ctx)
-        found = rule.dots(inputs[first:], out, dots[first:])
-        pairs = zip(found, node.spec, strict=True)
+        tangents = rule.dots(inputs[captured:], out, dots[captured:])
+        pairs = zip(tangents, node.spec, strict=True)
         return tuple([_tangent(x, s, node, rule.name, ctx) for x, s in pairs])
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
@@ -104,27 +107,27 @@ class CustomCall(Control):
             return NotImplemented
         return batching.custom(args, batched, size, params)
 
-    def _refuse_captured(self, node: Node, asked: Sequence[bool]) -> None:
-        if any(asked):
-            k = asked.index(True)
+    def _refuse_captured(self, node: Node, needed: Sequence[bool]) -> None:
+        if any(needed):
+            k = needed.index(True)
             a = node.args[k]
             what = a.name if isinstance(a, Node) and a.name else "a value"
             raise NotDifferentiableError(
                 f"{node.params['rule'].name} captures {what} ({a.spec}), and the derivative with "
-                "respect to it is needed: the rule gives derivatives of the arguments only. "
-                f"Pass it as an argument, or put wengert.stop_gradient around it{at(node.where)}."
+                "respect to it is needed, but the rule has derivatives of the arguments only. "
+                f"Pass it as an argument, or apply wengert.stop_gradient to it{at(node.where)}."
             )
 
     def _refuse_unruled(self, node: Node) -> None:
         rule = node.params["rule"]
         if not rule.has_vjp and not rule.has_jvp:
             raise NotDifferentiableError(
-                f"the derivative of {rule.name} was needed, and it has no rule. {rule.missing()}"
+                f"the derivative of {rule.name} is needed, and it has no rule. {rule.missing()}"
                 f"{at(node.where)}."
             )
 
 
-def _full(t: Array | None, spec: Spec) -> Any:
+def _instantiated(t: Array | None, spec: Spec) -> Any:
     """The cotangent of a result: zeros if none arrived, None if its dtype has none."""
     if spec.dtype.kind not in "fc":
         return None
@@ -132,16 +135,16 @@ def _full(t: Array | None, spec: Spec) -> Any:
 
 
 def _tangent(dot: Any, spec: Spec, node: Node, name: str, ctx: RuleContext) -> Any:
-    """A tangent as the rule returned it, checked against its result."""
+    """The tangent that a rule returned, checked against its result."""
     if spec.dtype.kind not in "fc":
         return None
     if dot is None:
         return zeros(spec)
-    dot = _number(dot, name, f"as the tangent of a result, which is {spec}", node)
+    dot = _as_array(dot, name, f"as the tangent of a result, which is {spec}", node)
     if tuple(dot.shape) != tuple(spec.shape):
         raise RuleError(
             f"the rule of {name} returned shape {tuple(dot.shape)} for the tangent of a result, "
-            f"which has shape {spec.shape}. A tangent has the shape of its result{at(node.where)}."
+            f"which has shape {spec.shape}. Return the shape of the result{at(node.where)}."
         )
     _refuse_recorded(dot, name, node, ctx)
     _refuse_complex(dot, spec, name, "result", node)
@@ -149,9 +152,9 @@ def _tangent(dot: Any, spec: Spec, node: Node, name: str, ctx: RuleContext) -> A
 
 
 def checked(
-    node: Node, bars: Sequence[Any], args: Sequence[Any], name: str, ctx: RuleContext
+    node: Node, cotangents: Sequence[Any], args: Sequence[Any], name: str, ctx: RuleContext
 ) -> list[Any]:
-    """Cotangents as a rule returned them.
+    """The cotangents that a rule returned, None where an argument has no derivative.
 
     Raises
     ------
@@ -160,30 +163,30 @@ def checked(
         or depends on a recorded tensor that is not an argument.
     """
     where = at(node.where)
-    if len(bars) != len(args):
+    if len(cotangents) != len(args):
         raise RuleError(
-            f"the rule of {name} returned {len(bars)} cotangents for {len(args)} arguments. Return "
-            f"one for each, None where it is zero{where}."
+            f"the rule of {name} returned {len(cotangents)} cotangents for {len(args)} arguments. "
+            f"Return one for each, None where it is zero{where}."
         )
-    fitted: list[Any] = []
-    for k, (bar, a) in enumerate(zip(bars, args, strict=True)):
-        if bar is None or type(a) is not Node:
-            fitted.append(None)
+    result: list[Any] = []
+    for k, (cotangent, a) in enumerate(zip(cotangents, args, strict=True)):
+        if cotangent is None or type(a) is not Node:
+            result.append(None)
             continue
         spec = a.spec
-        bar = _number(bar, name, f"for argument {k}, which is {spec}", node)
-        if tuple(bar.shape) != tuple(spec.shape):
+        cotangent = _as_array(cotangent, name, f"for argument {k}, which is {spec}", node)
+        if tuple(cotangent.shape) != tuple(spec.shape):
             raise RuleError(
-                f"the rule of {name} returned shape {tuple(bar.shape)} for argument {k}, which has "
-                f"shape {spec.shape}. A cotangent has the shape of its argument{where}."
+                f"the rule of {name} returned shape {tuple(cotangent.shape)} for argument {k}, which has "
+                f"shape {spec.shape}. Return the shape of the argument{where}."
             )
-        _refuse_complex(bar, spec, name, f"argument {k}", node)
-        _refuse_recorded(bar, name, node, ctx)
-        fitted.append(bar)
-    return fitted
+        _refuse_complex(cotangent, spec, name, f"argument {k}", node)
+        _refuse_recorded(cotangent, name, node, ctx)
+        result.append(cotangent)
+    return result
 
 
-def _number(x: Any, name: str, what: str, node: Node) -> Any:
+def _as_array(x: Any, name: str, what: str, node: Node) -> Any:
     x = x if hasattr(x, "dtype") else np.asarray(x)
     if x.dtype.kind not in "biufc":
         raise RuleError(

@@ -3,9 +3,9 @@
     custom_jvp    the rule maps tangents; reverse mode is its transpose
     custom_vjp    the rule maps cotangents; forward mode is its transpose
 
-Both are called like the function.  On plain arrays the function is called.  On recorded tensors a
-call is one node of the tape, which stores the residuals of `fwd`.  In a graph it is a node
-`custom_call` with the function as its body (custom.py, custom_calls.py).
+Both are called like the function.  With plain arrays, the function itself is called.  With recorded
+tensors, a call is one node of the tape, which stores the residuals of `fwd`.  In a graph it is a
+`custom_call` node with the function as its body (custom.py, custom_calls.py).
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class _Custom:
                     f"{self.kind} of {self.name}: nondiff_argnames names {name!r}, but its "
                     f"arguments are {', '.join(known) or 'not known'}{at(user_line())}."
                 )
-        found = {*numbers, *[known.index(n) for n in names]}
-        if any(k < 0 for k in found):
+        positions = {*numbers, *[known.index(n) for n in names]}
+        if any(k < 0 for k in positions):
             raise ArgumentError(
-                f"{self.kind} of {self.name}: nondiff_argnums counts arguments from the front, "
-                f"and not {min(found)}{at(user_line())}."
+                f"{self.kind} of {self.name}: nondiff_argnums contains {min(positions)}. Count "
+                f"arguments from the first, which is 0{at(user_line())}."
             )
-        return tuple(sorted(found))
+        return tuple(sorted(positions))
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -101,9 +101,9 @@ class _Custom:
             return self._plain(args, leaves, structure)
         call = self._call(args, leaves, structure)
         if any([is_traced(x) or isinstance(x, Dim) for x in leaves]):
-            return call.written(leaves)
+            return call.record_in_graph(leaves)
         if is_recording() and any([is_recorded(x) for x in leaves]):
-            return call.recorded(leaves)
+            return call.record_on_tape(leaves)
         return self._refuse_outside(converted(self.fun)(*args))
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -128,14 +128,14 @@ class _Custom:
                 raise TraceError(
                     f"{self.kind} of {self.name}: an argument named by nondiff_argnums is a tensor "
                     "that is recorded or traced. These arguments are for functions and options, "
-                    "not for arrays. Let it be an ordinary argument, with None for its "
+                    "not for arrays. Make it an ordinary argument, and return None as its "
                     f"cotangent{at(user_line())}."
                 )
         for k, x in enumerate(leaves):
             if x is not None and not isinstance(x, Dim) and numeric(x) is None:
-                place = pytree.paths(tuple(args))[k] if not nondiff else ""
+                path = pytree.paths(tuple(args))[k] if not nondiff else ""
                 raise StructureError(
-                    f"{self.kind} of {self.name}: an argument{' at ' * bool(place)}{place} is a "
+                    f"{self.kind} of {self.name}: an argument{' at ' * bool(path)}{path} is a "
                     f"{type(x).__name__}, which is not an array or a number. Name it in "
                     f"nondiff_argnums{at(user_line())}."
                 )
@@ -143,26 +143,26 @@ class _Custom:
 
     def _plain(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Any:
         """Call the function on plain arguments; captured values may be traced."""
-        found = converted(self.fun)(*args)
-        if any([is_recorded(x) and is_traced(x) for x in pytree.flatten(found)[0]]):
-            return self._call(args, leaves, structure).written(leaves)
-        return self._refuse_outside(found)
+        result = converted(self.fun)(*args)
+        if any([is_recorded(x) and is_traced(x) for x in pytree.flatten(result)[0]]):
+            return self._call(args, leaves, structure).record_in_graph(leaves)
+        return self._refuse_outside(result)
 
-    def _refuse_outside(self, found: Array | tuple[Array, ...]) -> Any:
-        if is_recording() and any([is_recorded(x) for x in pytree.flatten(found)[0]]):
+    def _refuse_outside(self, result: Array | tuple[Array, ...]) -> Any:
+        if is_recording() and any([is_recorded(x) for x in pytree.flatten(result)[0]]):
             raise self.outside()
-        return found
+        return result
 
     def outside(self) -> NotDifferentiableError:
         """The error for a captured tensor."""
         return NotDifferentiableError(
-            f"{self.kind} of {self.name}: it captures a recorded tensor, and its rule gives "
-            "derivatives of its arguments only. Pass the tensor as an argument, or put "
-            f"wengert.stop_gradient around it{at(user_line())}."
+            f"{self.kind} of {self.name}: it captures a recorded tensor, and its rule has "
+            "derivatives of its arguments only. Pass the tensor as an argument, or apply "
+            f"wengert.stop_gradient to it{at(user_line())}."
         )
 
     def full(self, nondiff: Sequence[Any], moving: Sequence[Any]) -> list[Any]:
-        """All arguments in order."""
+        """All arguments in their order, from the two groups."""
         args = list(moving)
         for k, x in zip(self.nondiff_argnums, nondiff, strict=False):
             args.insert(k, x)
@@ -275,7 +275,7 @@ class custom_jvp(_Custom):
                 function(rule, "defjvps")
         self.jvp, self._one_by_one = None, jvps
 
-    def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
+    def run_forward(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and no residuals."""
         return converted(self.fun)(*args), None
 
@@ -291,14 +291,14 @@ class custom_jvp(_Custom):
         if self._one_by_one is not None:
             return self._summed(call, primals, tangents, call.results(outs))
         assert self.jvp is not None
-        found = self.jvp(*call.nondiff, primals, tangents)
-        if not isinstance(found, tuple | list) or len(found) != 2:
+        returned = self.jvp(*call.nondiff, primals, tangents)
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise RuleError(
-                f"the rule of {self.name} returned a {type(found).__name__}. Return a pair: the "
+                f"the rule of {self.name} returned a {type(returned).__name__}. Return a pair: the "
                 f"result, and its tangent{at(user_line())}."
             )
-        call.check_same_specs(found[0], outs, "the rule")
-        return call.of_out(found[1], "the rule")
+        call.check_same_specs(returned[0], outs, "the rule")
+        return call.of_out(returned[1], "the rule")
 
     def _summed(self, call: BoundRule, primals: Any, tangents: Any, out: Any) -> list[Any]:
         assert self._one_by_one is not None
@@ -422,23 +422,23 @@ class custom_vjp(_Custom):
         function(bwd, "defvjp")
         self.fwd, self.bwd = fwd, bwd
 
-    def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
+    def run_forward(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and the residuals in a tuple; without a rule, the result alone."""
         if self.fwd is None:
             return converted(self.fun)(*args), None
-        found = converted(self.fwd)(*args)
-        if not isinstance(found, tuple | list) or len(found) != 2:
+        returned = converted(self.fwd)(*args)
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise RuleError(
-                f"fwd of {self.name} returned a {type(found).__name__}. Return a pair: the result, "
+                f"fwd of {self.name} returned a {type(returned).__name__}. Return a pair: the result, "
                 f"and the residuals for bwd{at(user_line())}."
             )
-        return found[0], (found[1],)
+        return returned[0], (returned[1],)
 
 
-def _refuse_symbolic_zeros(asked: bool, kind: str) -> None:
-    if asked:
+def _refuse_symbolic_zeros(requested: bool, kind: str) -> None:
+    if requested:
         raise ArgumentError(
             f"{kind}: symbolic_zeros=True is not supported. Tangents and cotangents that are zero "
-            "are arrays of zeros, and compiled programs omit products with them: "
-            f"leave symbolic_zeros at False{at(user_line())}."
+            "are arrays of zeros, and compiled programs omit products with them. "
+            f"Leave symbolic_zeros at False{at(user_line())}."
         )

@@ -1,7 +1,9 @@
 """Custom rules as graphs, which can be saved.
 
 BodyRule    a rule that consists of graphs
-as_bodies   the graphs of any rule
+Stated      a rule with the graph of its function
+as_bodies   any rule as graphs
+as_linear   the JVP of a custom call as a graph
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from .custom import CustomCall, custom_call
 
 
 class BodyRule(CustomRule):
-    """A traced rule; compared by identity, because its graphs may contain it.
+    """A traced rule; compared by identity, because its graphs may contain the rule itself.
 
-    Symbolic lengths in them are determined from its operands.
+    Symbolic lengths in the graphs are determined by its operands.
 
     Parameters
     ----------
@@ -58,49 +60,52 @@ class BodyRule(CustomRule):
         self.fill(reverse, forward, given)
 
     def fill(self, reverse: Body | None, forward: Body | None, given: Flags) -> None:
-        """Set the graphs, in which this rule itself may occur."""
+        """Set the graphs; they may contain this rule, so they can be made after it."""
         self.reverse, self.forward, self.given = reverse, forward, given
         self.has_vjp, self.has_jvp = reverse is not None, forward is not None
 
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Refuse operands and results that its graphs were not made for."""
-        moving = [s for s in specs if s.dtype.kind in "fc"]
-        live = [s for s in outs if s.dtype.kind in "fc"]
-        cases = [(self.forward, moving, live)]
+        """Raise if its graphs were traced for other operands or results."""
+        differentiable = [s for s in specs if s.dtype.kind in "fc"]
+        differentiable_results = [s for s in outs if s.dtype.kind in "fc"]
+        cases = [(self.forward, differentiable, differentiable_results)]
         if self.reverse is not None:
-            right = len(self.given) == len(specs)
-            wanted = [s for s, g in zip(specs, self.given, strict=False) if g]
-            cases.append((self.reverse, live, wanted if right else []))
-        for body, more, results in cases:
+            lengths_match = len(self.given) == len(specs)
+            with_cotangents = [s for s, g in zip(specs, self.given, strict=False) if g]
+            cases.append(
+                (self.reverse, differentiable_results, with_cotangents if lengths_match else [])
+            )
+        for body, extra, results in cases:
             if body is not None and not (
-                _alike(body.inputs, [*specs, *outs, *more]) and _alike(body.outputs, results)
+                _specs_match(body.inputs, [*specs, *outs, *extra])
+                and _specs_match(body.outputs, results)
             ):
-                raise ShapeError(f"the rule of {self.name} is made for other operands.")
+                raise ShapeError(f"the rule of {self.name} was traced for other operands.")
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """Run the reverse graph."""
+        """The results of the reverse graph."""
         assert self.reverse is not None
-        given = [t for t in ts if t is not None]
-        found = iter(inline_graph(self.reverse, [*operands, *outs, *given]))
-        return [next(found) if is_given else None for is_given in self.given]
+        cotangents = [t for t in ts if t is not None]
+        results = iter(inline_graph(self.reverse, [*operands, *outs, *cotangents]))
+        return [next(results) if is_given else None for is_given in self.given]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """The results of the graph; it takes zeros for tangents that are None."""
+        """The results of the forward graph, with zeros for tangents that are None."""
         assert self.forward is not None
         specs = [describe(x) for x in operands]
-        given = [
+        tangents = [
             zeros(Spec(s.shape, s.dtype)) if d is None else d
             for s, d in zip(specs, dots, strict=True)
             if s.dtype.kind in "fc"
         ]
-        found = iter(inline_graph(self.forward, [*operands, *outs, *given]))
-        return [next(found) if describe(x).dtype.kind in "fc" else None for x in outs]
+        results = iter(inline_graph(self.forward, [*operands, *outs, *tangents]))
+        return [next(results) if describe(x).dtype.kind in "fc" else None for x in outs]
 
 
-def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
-    """Whether nodes were made for these specs; a symbolic length may be any."""
+def _specs_match(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
+    """Whether specs are those of the nodes; a symbolic length of a node matches any length."""
     return len(nodes) == len(specs) and all(
         n.spec.dtype == s.dtype
         and len(n.spec.shape) == len(s.shape)
@@ -122,7 +127,7 @@ def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
 
     Parameters
     ----------
-    rule : Rule
+    rule : CustomRule
     body : Body
         Of the node with the rule.
     captured : int
@@ -137,46 +142,48 @@ def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
         def bars(xs: list[Any], ys: list[Any], ts: list[Any]) -> Sequence[Any]:
             return rule.bars(xs, ys, ts)
 
-        reverse, given = _listed(bars, operands, outs, outs, operands, rule.name)
+        reverse, given = _traced_rule(bars, operands, outs, outs, operands, rule.name)
     forward = None
     if rule.has_jvp:
 
         def dots(xs: list[Any], ys: list[Any], ds: list[Any]) -> Sequence[Any]:
-            found = rule.dots(xs, ys, ds)
-            pairs = zip(found, outs, strict=True)
+            tangents = rule.dots(xs, ys, ds)
+            pairs = zip(tangents, outs, strict=True)
             return [uniform(n.spec, 0) if x is None else x for x, n in pairs]
 
-        forward, _ = _listed(dots, operands, outs, operands, outs, rule.name)
+        forward, _ = _traced_rule(dots, operands, outs, operands, outs, rule.name)
     return BodyRule(rule.name, reverse, forward, given)
 
 
-def _listed(
+def _traced_rule(
     fun: Callable[..., Any],
     operands: Sequence[Node],
     outs: Sequence[Node],
-    moving: Sequence[Node],
-    found: Sequence[Node],
+    differentiable: Sequence[Node],
+    like: Sequence[Node],
     name: str,
 ) -> tuple[Body, Flags]:
     """A function of operands, results and some (co)tangents as a graph."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        xs, ys = [_like(n) for n in operands], [_like(n) for n in outs]
-        ts = [placeholder(_spec(n)) if _is_inexact(n) else None for n in moving]
-        made = fun(*[[None if n is None else wrap(n) for n in ns] for ns in (xs, ys, ts)])
-        given = tuple([b is not None and _is_inexact(n) for b, n in zip(made, found, strict=True)])
+        xs, ys = [_placeholder_like(n) for n in operands], [_placeholder_like(n) for n in outs]
+        ts = [placeholder(_spec(n)) if _is_inexact(n) else None for n in differentiable]
+        traced = fun(*[[None if n is None else wrap(n) for n in ns] for ns in (xs, ys, ts)])
+        present = tuple(
+            [value is not None and _is_inexact(n) for value, n in zip(traced, like, strict=True)]
+        )
         results = [
-            project(b if isinstance(b, Handle) else wrap(constant(np.asarray(b))), n)
-            for b, n, is_given in zip(made, found, given, strict=True)
-            if is_given
+            project(value if isinstance(value, Handle) else wrap(constant(np.asarray(value))), n)
+            for value, n, is_present in zip(traced, like, present, strict=True)
+            if is_present
         ]
     inputs = [*xs, *ys, *[n for n in ts if n is not None]]
     body = Body(*results, inputs=inputs, name=f"the rule of {name}")
     nodes = rebuilt(body.nodes, {n: n for n in inputs}, without_aliases)
-    return Body(*[nodes[n] for n in body.outputs], inputs=inputs, name=body.name), given
+    return Body(*[nodes[n] for n in body.outputs], inputs=inputs, name=body.name), present
 
 
-def _like(n: Node) -> Node:
+def _placeholder_like(n: Node) -> Node:
     return placeholder(_spec(n), n.name, type(n) is Node)
 
 
@@ -198,26 +205,26 @@ def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
     moving : tuple of int
         The operands whose tangents it takes.
     """
-    first = node.params["captured"]
+    captured = node.params["captured"]
     op: CustomCall = custom_call
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [_like(a) for a in node.params["body"].inputs]
+        inputs = [_placeholder_like(a) for a in node.params["body"].inputs]
         call = op(*map(wrap, inputs), **node.params)[0].node.args[0]
-        moving = [k for k, n in enumerate(inputs) if k >= first and type(n) is Node]
-        dots = {k: placeholder(_spec(inputs[k])) for k in moving}
-        given = [wrap(dots[k]) if k in dots else None for k in range(len(inputs))]
+        differentiable = [k for k, n in enumerate(inputs) if k >= captured and type(n) is Node]
+        dots = {k: placeholder(_spec(inputs[k])) for k in differentiable}
+        tangents = [wrap(dots[k]) if k in dots else None for k in range(len(inputs))]
         outs = [wrap(placeholder(s)) for s in call.spec]
-        found = op.jvp(
-            call, given, tuple(outs), list(map(wrap, inputs)), RuleContext(recorded=True)
+        result_tangents = op.jvp(
+            call, tangents, tuple(outs), list(map(wrap, inputs)), RuleContext(recorded=True)
         )
         results = [
             uniform(s, 0) if x is None else x
-            for x, s in zip(found, call.spec, strict=True)
+            for x, s in zip(result_tangents, call.spec, strict=True)
             if s.dtype.kind in "fc"
         ]
-    more = [x.node for x in outs]
-    full = [*inputs, *more, *dots.values()]
-    return Body(*results, inputs=full, name=f"tangents of {node.params['rule'].name}"), tuple(
-        moving
+    result_inputs = [x.node for x in outs]
+    all_inputs = [*inputs, *result_inputs, *dots.values()]
+    return Body(*results, inputs=all_inputs, name=f"tangents of {node.params['rule'].name}"), tuple(
+        differentiable
     )

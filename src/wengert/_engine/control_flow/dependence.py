@@ -1,9 +1,8 @@
-"""Dependence: which results of a body depend on which of its inputs, differentiably.
+"""Dependence: which outputs of a body depend differentiably on which of its inputs.
 
 This determines which values of a loop have tangents if some operands have, and which cotangents
-contribute to them: the carry is followed from step to step until a fixed point is reached.  Inner
-branches and loops are analyzed too, because each of their results depends on some of their operands
-only.
+contribute to them; for the carry, by fixed-point iteration over the steps.  Inner branches and
+loops are analyzed too, because each of their results may depend on some of their operands only.
 
     Dependence    of a body's outputs on its inputs
 """
@@ -20,13 +19,13 @@ from wengert._engine.core.subgraph import Body
 
 
 class Dependence:
-    """The dependence of the outputs of a body on its inputs, by number."""
+    """On which inputs the outputs of a body depend, by position."""
 
     def __init__(self, body: Body) -> None:
         mask = {n: 1 << k if type(n) is Node else 0 for k, n in enumerate(body.inputs)}
         for node in body.nodes:
             if node not in mask:
-                mask[node] = _reached(node, mask)
+                mask[node] = _inputs_of(node, mask)
         count = len(body.inputs)
         self._of = [frozenset(k for k in range(count) if mask[n] >> k & 1) for n in body.outputs]
 
@@ -34,17 +33,19 @@ class Dependence:
         """The inputs that an output depends on."""
         return self._of[output]
 
-    def moving(self, moved: Iterable[int], carried: range) -> frozenset[int]:
+    def moving(self, initial: Iterable[int], carried: range) -> frozenset[int]:
         """The inputs that have tangents in some step, if some have before the first."""
-        found = set(moved)
-        more = True
-        while more:
-            new = {k for i, k in enumerate(carried) if k not in found and self._of[i] & found}
-            found |= new
-            more = bool(new)
-        return frozenset(found)
+        moving = set(initial)
+        changed = True
+        while changed:
+            new = {k for i, k in enumerate(carried) if k not in moving and self._of[i] & moving}
+            moving |= new
+            changed = bool(new)
+        return frozenset(moving)
 
-    def live(self, given: Iterable[int], moving: frozenset[int], carried: range) -> list[int]:
+    def live(
+        self, with_cotangents: Iterable[int], moving: frozenset[int], carried: range
+    ) -> list[int]:
         """The carried inputs with tangents that an output with a cotangent depends on.
 
         Parameters
@@ -52,44 +53,44 @@ class Dependence:
         given : iterable of int
             The outputs with cotangents; of the carry those of the last step.
         """
-        reached = set(given)
-        found: set[int] = set()
-        more = True
-        while more:
+        reached = set(with_cotangents)
+        live: set[int] = set()
+        changed = True
+        while changed:
             new = {
                 k
                 for i, k in enumerate(carried)
                 if k in moving
-                and k not in found
+                and k not in live
                 and (i in reached or any(k in self._of[j] for j in reached))
             }
-            found |= new
+            live |= new
             reached |= {k - carried.start for k in new}
-            more = bool(new)
-        return sorted(found)
+            changed = bool(new)
+        return sorted(live)
 
 
-def _reached(node: Node, mask: Mapping[Node, int]) -> int:
+def _inputs_of(node: Node, mask: Mapping[Node, int]) -> int:
     """The inputs that a node depends on."""
     if type(node) is not Node:
         return 0
     operands: Sequence[Node] = node.inputs
     if node.op is PART:
-        (whole,) = node.args
-        used = _used(whole, node.params["index"])
-        if used is not None:
-            operands = [a for k, a in enumerate(whole.args) if k in used]
-    found = 0
+        (call,) = node.args
+        used_operands = _used_operands(call, node.params["index"])
+        if used_operands is not None:
+            operands = [a for k, a in enumerate(call.args) if k in used_operands]
+    inputs = 0
     for a in operands:
-        found |= mask[a]
-    return found
+        inputs |= mask[a]
+    return inputs
 
 
-def _used(node: Node, output: int) -> frozenset[int] | None:
+def _used_operands(node: Node, output: int) -> frozenset[int] | None:
     """The operands that a result of a conditional or loop depends on; None if not known."""
     params = node.params
     if node.op.control_flow == BRANCH:
-        return frozenset([k + 1 for k in _of_choice(params["branches"])[output]])
+        return frozenset([k + 1 for k in _of_branches(params["branches"])[output]])
     if node.op.control_flow != LOOP:
         return None
     carried = params["carried"]
@@ -97,12 +98,12 @@ def _used(node: Node, output: int) -> frozenset[int] | None:
         if output == carried:  # the number of steps
             return frozenset()
         output -= 1
-    found = _of_loop(params["body"], carried, params.get("stacked", 0))[output]
-    return frozenset([k + params.get("counted", 0) for k in found])
+    inputs = _of_loop(params["body"], carried, params.get("stacked", 0))[output]
+    return frozenset([k + params.get("counted", 0) for k in inputs])
 
 
 @functools.lru_cache(maxsize=512)
-def _of_choice(branches: tuple[Body, ...]) -> list[frozenset[int]]:
+def _of_branches(branches: tuple[Body, ...]) -> list[frozenset[int]]:
     """The inputs of the branches on which each result depends in any branch."""
     all_of = [Dependence(b) for b in branches]
     count = len(branches[0].outputs)
@@ -114,7 +115,7 @@ def _of_loop(body: Body, carried: int, stacked: int) -> list[frozenset[int]]:
     """The inputs of the body on whose initial values each result depends."""
     depends = Dependence(body)
     fixed = len(body.inputs) - carried - stacked
-    found = []
+    results = []
     for k in range(len(body.outputs)):
         reached = set(depends.on(k))
         if k < carried:
@@ -126,5 +127,5 @@ def _of_loop(body: Body, carried: int, stacked: int) -> list[frozenset[int]]:
                 new = depends.on(i) - reached
                 reached |= new
                 pending += new
-        found.append(frozenset(reached))
-    return found
+        results.append(frozenset(reached))
+    return results

@@ -106,7 +106,7 @@ class _LoopTangent:
         self.carried, stacked = params["carried"], params.get("stacked", 0)
         body: Body = params["body"]
         moved = frozenset(k for k, d in enumerate(dots) if d is not None)
-        self.made = made = pushed(body, self.carried, stacked, moved, ctx.guarded)
+        self.bodies = made = pushed(body, self.carried, stacked, moved, ctx.guarded)
         if made.masked:
             ctx.mask([node])
         tangents = {
@@ -124,7 +124,7 @@ class _LoopTangent:
         for k, i in enumerate(self.moving):
             out[i] = found[self.carried + k]
         first = self.carried + len(self.moving) + count + ys
-        for k, i in enumerate(self.made.tangents):
+        for k, i in enumerate(self.bodies.tangents):
             out[i + count] = found[first + k]
         return out
 
@@ -139,7 +139,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) 
         *loop.operands,
         **{
             **params,
-            "body": loop.made.body,
+            "body": loop.bodies.body,
             "carried": loop.carried + len(loop.moving),
             "stacked": loop.stacked,
         },
@@ -151,8 +151,8 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
     """The tangents of a while loop's results; the number of steps has none."""
     params = node.params
     loop = _LoopTangent(node, dots, inputs, ctx)
-    body = loop.made.body
-    condition = _with_more_inputs(params["condition"], body, loop.made.moving, loop.bounds)
+    body = loop.bodies.body
+    condition = _with_more_inputs(params["condition"], body, loop.bodies.moving, loop.bounds)
     found = lookup("while")(
         *loop.operands,
         **{

@@ -104,22 +104,22 @@ class PrimitiveCall(BoundRule):
     @property
     def size_names(self) -> frozenset[str]:
         """The symbolic sizes among its parameters."""
-        return sizes_of(self.made.params)
+        return sizes_of(self.function.params)
 
     def at_sizes(self, sizes: dict[Any, Any]) -> BoundRule:
         """The same with numbers for symbolic sizes."""
         if self.size_names.isdisjoint(sizes):
             return self
-        made = PrimitiveFunction(self.made.op, substituted(self.made.params, sizes))
+        function = PrimitiveFunction(self.function.op, substituted(self.function.params, sizes))
         other = object.__new__(PrimitiveCall)
-        other.__dict__.update(self.__dict__, made=made, _key=(made, *self._key[1:]))
+        other.__dict__.update(self.__dict__, function=function, _key=(function, *self._key[1:]))
         return other
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """Apply the registered rule."""
-        op, args = self.made.op, self.args(operands)
+        op, args = self.function.op, self.args(operands)
         self._refuse_integers(outs)
         t, out = self.results(ts), self.results(outs)
         bars = self._explained("reverse", op.vjp_rule, t, out, args)
@@ -138,7 +138,7 @@ class PrimitiveCall(BoundRule):
         for k, dot in zip(self.slots, dots, strict=True):
             args[k] = dot
         self._refuse_integers(outs)
-        out, rule = self.results(outs), self.made.op.jvp_rule
+        out, rule = self.results(outs), self.function.op.jvp_rule
         found = self._explained("forward", rule, args, out, self.args(operands))
         return list(found) if isinstance(found, tuple) else [found]
 
@@ -159,7 +159,7 @@ class PrimitiveCall(BoundRule):
         args: Sequence[Any],
     ) -> Any:
         try:
-            return rule(first, out, *args, **self.made.params)
+            return rule(first, out, *args, **self.function.params)
         except WengertError:
             raise
         except Exception as error:

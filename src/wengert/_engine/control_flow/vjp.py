@@ -34,11 +34,11 @@ from wengert._engine.ops.casts import astype
 from .bounded_loops import (
     buffered,
     from_buffers,
-    merged,
     most_steps,
-    noted,
     ranges_of,
-    replaces,
+    set_buffered_variant,
+    set_ranges,
+    with_buffered_loops,
 )
 from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
@@ -123,48 +123,57 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
-        noted(inputs, asked.ranges)
+        set_ranges(inputs, asked.ranges)
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
         nodes = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
         pairs = zip([nodes[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
         masked_targets: set[Node] = set()
-        bars = pullback(
+        cotangents = pullback(
             gathered(pairs), targets, masked=asked.guarded, masked_targets=masked_targets
         )
         masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in masked_targets])
         if not asked.guarded and not masked.isdisjoint(live):
             # Cotangents of values that a step did not select are zeros in the previous step.
             return pulled(body, asked._replace(guarded=True))
-        bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
+        cotangents = [
+            uniform(n.spec, 0) if cotangent is None else cotangent
+            for cotangent, n in zip(cotangents, targets, strict=True)
+        ]
         sums = [placeholder(n.spec) for n in targets[len(live) : len(live) + len(consts)]]
         for k, total in enumerate(sums, len(live)):
-            bars[k] = wrap(total) + bars[k]
-        results = [b.node for b in bars]
+            cotangents[k] = wrap(total) + cotangents[k]
+        results = [cotangent.node for cotangent in cotangents]
         results = added_in_place(results, ancestors(results))
         chains = chains_of(inputs, nodes[: asked.carried], fixed)
         if not asked.restores:
             chains = [c for c in chains if step_of(c, inputs[:fixed]) is not None]
-        made = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
-    read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in made.read])
-    rows = [*[inputs[k] for k in read], *made.places, *seeds[len(live) :]]
-    sums_end = len(live) + len(consts)
+        split_pullback = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
+    read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in split_pullback.read])
+    rows = [*[inputs[k] for k in read], *split_pullback.places, *seeds[len(live) :]]
+    summed_end = len(live) + len(consts)
     back, before = hoisted(
         Body(
-            *[*made.results[:sums_end], *made.starts, *made.results[sums_end:]],
-            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *made.ends, *rows],
+            *[
+                *split_pullback.results[:summed_end],
+                *split_pullback.starts,
+                *split_pullback.results[summed_end:],
+            ],
+            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *split_pullback.ends, *rows],
             name=f"{body.name}, backwards",
         ),
         fixed,
     )
-    if made.chains:
+    if split_pullback.chains:
         back = BackwardBody(*back.outputs, inputs=back.inputs, name=back.name)
-        back.restores = range(sums_end, sums_end + len(made.chains))
-    restored = tuple([c.number for c in made.chains])
-    steps = tuple([_step(c, inputs[:fixed]) for c in made.chains])
-    forward = Body(*merged([*nodes, *made.kept]), inputs=inputs, name=body.name)
-    kept = len(made.kept)
+        back.restores = range(summed_end, summed_end + len(split_pullback.chains))
+    restored = tuple([c.number for c in split_pullback.chains])
+    steps = tuple([_step(c, inputs[:fixed]) for c in split_pullback.chains])
+    forward = Body(
+        *with_buffered_loops([*nodes, *split_pullback.kept]), inputs=inputs, name=body.name
+    )
+    kept = len(split_pullback.kept)
     return Pulled(
         *(forward, kept, before, back, tuple(live), consts, stacks, read, ys),
         *(restored, steps, masked, used_of(back, fixed)),
@@ -184,30 +193,30 @@ def pull_scan(
     params = node.params
     count = list(inputs[: params["counted"]])
     length = params["length"]
-    trips: Any = (
+    steps: Any = (
         lookup("maximum")(count[0], 0)
         if count
         else size_value(length)
         if isinstance(length, Dim)
         else length
     )
-    rest = slice(len(count), None)
-    loop = _LoopCotangent(node, node.args[rest], inputs[rest], t, ctx, out, trips)
-    made = loop.made
-    kept: Sequence[Any] = ()
-    if loop.slots is not None and made.kept:
-        more = {k: params[k] for k in ("length", "reverse", "counted")}
+    operands = slice(len(count), None)
+    loop = _LoopCotangent(node, node.args[operands], inputs[operands], t, ctx, out, steps)
+    bodies = loop.bodies
+    residuals: Sequence[Any] = ()
+    if loop.slots is not None and bodies.kept:
+        extra = {k: params[k] for k in ("length", "reverse", "counted")}
         snapshots = lookup("checkpointed")(*inputs, **loop.leaving(node))[-1]
-        return [*[None] * len(count), *loop.replayed(count, snapshots, more)]
-    if made.kept and loop.most is not None:
+        return [*[None] * len(count), *loop.replayed(count, snapshots, extra)]
+    if bodies.kept and loop.most is not None:
         return [*[None] * len(count), *loop.through_buffers(node, count)]
-    if made.kept:
+    if bodies.kept:
         if length is None:
             length = open_length()
-        outs = lookup("scan")(*inputs, **{**params, "body": made.forward, "length": length})
-        kept = outs[len(outs) - made.kept :]
-    more = {"length": length, "reverse": not params["reverse"], "counted": params["counted"]}
-    return [*[None] * len(count), *loop.backwards(count, kept, more)]
+        outs = lookup("scan")(*inputs, **{**params, "body": bodies.forward, "length": length})
+        residuals = outs[len(outs) - bodies.kept :]
+    extra = {"length": length, "reverse": not params["reverse"], "counted": params["counted"]}
+    return [*[None] * len(count), *loop.backwards(count, residuals, extra)]
 
 
 def pull_while(
@@ -217,20 +226,20 @@ def pull_while(
     params = node.params
     carried = params["carried"]
     # The number of steps follows the carry; it is not an output of the body.
-    given = {k - (k > carried): x for k, x in t.items() if k != carried}
-    loop = _LoopCotangent(node, node.args, inputs, given, ctx, out, out[carried])
-    made = loop.made
+    cotangents = {k - (k > carried): x for k, x in t.items() if k != carried}
+    loop = _LoopCotangent(node, node.args, inputs, cotangents, ctx, out, out[carried])
+    bodies = loop.bodies
     length = params["length"]
-    if loop.slots is not None and made.kept:
+    if loop.slots is not None and bodies.kept:
         outs = lookup("checkpointed")(*inputs, **loop.leaving(node))
-        more = {"length": length, "reverse": False, "counted": True, "spread": True}
-        return loop.replayed([outs[carried]], outs[-1], more)
-    if made.kept and length is None:
+        extra = {"length": length, "reverse": False, "counted": True, "spread": True}
+        return loop.replayed([outs[carried]], outs[-1], extra)
+    if bodies.kept and length is None:
         length = open_length()
-    outs = lookup("while")(*inputs, **{**params, "body": made.forward, "length": length})
-    kept = outs[len(outs) - made.kept :]
-    more = {"length": length, "reverse": True, "counted": True}
-    return loop.backwards([outs[carried]], kept, more)
+    outs = lookup("while")(*inputs, **{**params, "body": bodies.forward, "length": length})
+    residuals = outs[len(outs) - bodies.kept :]
+    extra = {"length": length, "reverse": True, "counted": True}
+    return loop.backwards([outs[carried]], residuals, extra)
 
 
 class _LoopCotangent:
@@ -243,10 +252,10 @@ class _LoopCotangent:
         inputs: Sequence[Any],
         t: Mapping[int, Any],
         ctx: Any,
-        ends: Sequence[Any],
-        trips: Any,
+        results: Sequence[Any],
+        steps: Any,
     ) -> None:
-        self.ends, self.trips = ends, trips
+        self.results, self.steps = results, steps
         self.params = params = node.params
         self.body: Body = params["body"]
         self.args, self.inputs, self.t = args, inputs, t
@@ -254,71 +263,83 @@ class _LoopCotangent:
         self.fixed = len(args) - self.carried - self.stacked
         wanted = frozenset(k for k, a in enumerate(args) if ctx.wants(a))
         # An outer loop cannot store logs whose length differs between its steps.
-        self.most = None
-        most = params["length"]
-        if most is None and params.get("counted") and params.get("slots") is None:
-            most = self.most = most_steps(node.args[0])
-        restores = most is not None and not is_open(most)
-        ranges = ranges_of(self.body, args, self.fixed, self.carried, most)
+        self.max_steps = None
+        max_steps = params["length"]
+        if max_steps is None and params.get("counted") and params.get("slots") is None:
+            max_steps = self.max_steps = most_steps(node.args[0])
+        restores = max_steps is not None and not is_open(max_steps)
+        ranges = ranges_of(self.body, args, self.fixed, self.carried, max_steps)
         asked = Asked(
             self.carried, self.stacked, frozenset(t), wanted, ctx.guarded, restores, ranges
         )
-        self.made = pulled(self.body, asked)
-        ctx.mask([args[k] for k in self.made.masked])
-        self.slots = _slots(params, self.made)
+        self.bodies = pulled(self.body, asked)
+        ctx.mask([args[k] for k in self.bodies.masked])
+        self.slots = _slots(params, self.bodies)
 
-    def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
+    def backwards(
+        self, count: list[Any], residuals: Sequence[Any], extra: dict[str, Any]
+    ) -> list[Any]:
         """The cotangent of each operand, or None."""
-        made = self.made
-        if not made.live and not made.ys:
+        bodies = self.bodies
+        if not bodies.live and not bodies.ys:
             return [None] * len(self.args)
-        consts, starts = [*[self.inputs[k] for k in made.used], *self.hoisted()], self.starts()
-        rows = [*[self.inputs[k] for k in made.read], *kept, *[self.t[k] for k in made.ys]]
-        found = lookup("scan")(
-            *[*count, *consts, *starts, *rows],
-            body=with_consts(made.back, self.fixed, made.used),
-            carried=len(starts),
+        consts, initial = [*[self.inputs[k] for k in bodies.used], *self.hoisted()], self.starts()
+        rows = [*[self.inputs[k] for k in bodies.read], *residuals, *[self.t[k] for k in bodies.ys]]
+        results = lookup("scan")(
+            *[*count, *consts, *initial, *rows],
+            body=with_consts(bodies.back, self.fixed, bodies.used),
+            carried=len(initial),
             stacked=len(rows),
-            **more,
+            **extra,
         )
-        return self.placed(found)
+        return self.placed(results)
 
     def through_buffers(self, node: Node, count: list[Any]) -> list[Any]:
         """The same with residuals in buffers, if the number of steps is bounded."""
-        made, most, params = self.made, self.most, self.params
-        assert most is not None
-        if not made.live and not made.ys:
+        bodies, max_steps, params = self.bodies, self.max_steps, self.params
+        assert max_steps is not None
+        if not bodies.live and not bodies.ys:
             return [None] * len(self.args)
-        split = len(self.inputs) - self.stacked
-        specs = [n.spec for n in made.forward.outputs[-made.kept :]]
-        buffers = [zeros(Spec((most, *s.shape), s.dtype)) for s in specs]
-        more = {"length": None, "counted": True}
+        first_stacked = len(self.inputs) - self.stacked
+        specs = [n.spec for n in bodies.forward.outputs[-bodies.kept :]]
+        buffers = [zeros(Spec((max_steps, *s.shape), s.dtype)) for s in specs]
+        extra = {"length": None, "counted": True}
         outs = lookup("scan")(
-            *[*count, *self.inputs[:split], np.int64(0), *buffers, *self.inputs[split:]],
-            body=buffered(made.forward, self.carried, self.stacked, made.kept, most),
-            carried=self.carried + 1 + made.kept,
+            *[
+                *count,
+                *self.inputs[:first_stacked],
+                np.int64(0),
+                *buffers,
+                *self.inputs[first_stacked:],
+            ],
+            body=buffered(bodies.forward, self.carried, self.stacked, bodies.kept, max_steps),
+            carried=self.carried + 1 + bodies.kept,
             stacked=self.stacked,
             reverse=params["reverse"],
-            **more,
+            **extra,
         )
-        replaces(node, outs[0].node.inputs[0])
-        kept = outs[self.carried + 1 :]
-        consts, starts = [*[self.inputs[k] for k in made.used], *self.hoisted()], self.starts()
-        carried = range(len(consts), len(consts) + len(starts))
-        first = carried.stop + len(made.read)
-        places = range(first, first + made.kept)
-        rows = [*[self.inputs[k] for k in made.read], *[self.t[k] for k in made.ys]]
-        found = lookup("scan")(
-            *[*count, *consts, *kept, *starts, self.trips, *rows],
+        set_buffered_variant(node, outs[0].node.inputs[0])
+        residuals = outs[self.carried + 1 :]
+        consts, initial = [*[self.inputs[k] for k in bodies.used], *self.hoisted()], self.starts()
+        carried = range(len(consts), len(consts) + len(initial))
+        first_residual = carried.stop + len(bodies.read)
+        residual_inputs = range(first_residual, first_residual + bodies.kept)
+        rows = [*[self.inputs[k] for k in bodies.read], *[self.t[k] for k in bodies.ys]]
+        results = lookup("scan")(
+            *[*count, *consts, *residuals, *initial, self.steps, *rows],
             body=from_buffers(
-                with_consts(made.back, self.fixed, made.used), places, carried, made.kept, most
+                with_consts(bodies.back, self.fixed, bodies.used),
+                residual_inputs,
+                carried,
+                bodies.kept,
+                max_steps,
             ),
-            carried=len(starts) + 1,
+            carried=len(initial) + 1,
             stacked=len(rows),
             reverse=not params["reverse"],
-            **more,
+            **extra,
         )
-        return self.placed([*found[: len(starts)], *found[len(starts) + 1 :]])
+        return self.placed([*results[: len(initial)], *results[len(initial) + 1 :]])
 
     def leaving(self, node: Node) -> dict[str, Any]:
         """The parameters of the same loop with snapshots."""
@@ -328,32 +349,32 @@ class _LoopCotangent:
     def _room(self) -> dict[str, Any]:
         assert self.slots is not None
         slots, length = min(self.slots, MOST_STATES), self.params["length"]
-        most = blocks_of(length, slots) if isinstance(length, int) else slots
-        return {"slots": min(slots, most), "block": slots}
+        needed = blocks_of(length, slots) if isinstance(length, int) else slots
+        return {"slots": min(slots, needed), "block": slots}
 
-    def replayed(self, count: list[Any], snapshots: Array, more: dict[str, Any]) -> list[Any]:
+    def replayed(self, count: list[Any], snapshots: Array, extra: dict[str, Any]) -> list[Any]:
         """The same with memory for a few states only."""
-        made = self.made
-        if not made.live and not made.ys:
+        bodies = self.bodies
+        if not bodies.live and not bodies.ys:
             return [None] * len(self.args)
-        hoisted, starts = self.hoisted(), self.starts()
-        found = lookup("replay")(
-            *[*count, *self.inputs, snapshots, *hoisted, *starts, *[self.t[k] for k in made.ys]],
+        hoisted, initial = self.hoisted(), self.starts()
+        results = lookup("replay")(
+            *[*count, *self.inputs, snapshots, *hoisted, *initial, *[self.t[k] for k in bodies.ys]],
             step=_only(self.body, range(self.carried)),
-            keep=_only(made.forward, [*range(self.carried), *range(-made.kept, 0)]),
-            back=made.back,
+            keep=_only(bodies.forward, [*range(self.carried), *range(-bodies.kept, 0)]),
+            back=bodies.back,
             carried=self.carried,
             stacked=self.stacked,
             more=len(hoisted),
-            pulled=len(starts),
-            read=tuple([k - self.fixed - self.carried for k in made.read]),
-            **{**self._room(), "spread": False, **more},
+            pulled=len(initial),
+            read=tuple([k - self.fixed - self.carried for k in bodies.read]),
+            **{**self._room(), "spread": False, **extra},
         )
-        return self.placed(found)
+        return self.placed(results)
 
     def hoisted(self) -> list[Any]:
         """The loop-invariant operands of the backward loop, computed from the consts."""
-        before = self.made.before
+        before = self.bodies.before
         if before is None:
             return []
         # Inside, the level is relative to the body; here it is that of this pass.
@@ -361,33 +382,35 @@ class _LoopCotangent:
 
     def starts(self) -> list[Any]:
         """The carried cotangents and sums before the first step of the backward loop."""
-        found = []
-        for k in self.made.live:
-            t = self.t.get(k - self.fixed)
-            found.append(zeros(self.body.inputs[k].spec) if t is None else t)
-        found += [zeros(self.body.inputs[k].spec) for k in self.made.consts]
-        return found + [
-            self._end(*p) for p in zip(self.made.restored, self.made.steps, strict=True)
+        initial = []
+        for k in self.bodies.live:
+            cotangent = self.t.get(k - self.fixed)
+            initial.append(zeros(self.body.inputs[k].spec) if cotangent is None else cotangent)
+        initial += [zeros(self.body.inputs[k].spec) for k in self.bodies.consts]
+        return initial + [
+            self._end(*p) for p in zip(self.bodies.restored, self.bodies.steps, strict=True)
         ]
 
     def _end(self, k: int, step: Any) -> Any:
         """The value after the last step of a carried value that the backward loop restores."""
         if step is None:
-            return self.ends[k - self.fixed]
+            return self.results[k - self.fixed]
         # An induction variable is computed, so that no outer loop needs to store it.
         dtype = self.body.inputs[k].spec.dtype
-        each = self.inputs[step] if isinstance(step, int) else wrap(step)
-        return self.inputs[k] + each * astype(self.trips, dtype)
+        increment = self.inputs[step] if isinstance(step, int) else wrap(step)
+        return self.inputs[k] + increment * astype(self.steps, dtype)
 
-    def placed(self, found: Sequence[Any]) -> list[Any]:
+    def placed(self, results: Sequence[Any]) -> list[Any]:
         """The results of the backward loop for each operand."""
-        made = self.made
-        bars: list[Any] = [None] * len(self.args)
-        first = len(made.live) + len(made.consts)
-        found = [*found[:first], *found[first + len(made.restored) :]]
-        for k, bar in zip((*made.live, *made.consts, *made.stacks), found, strict=True):
-            bars[k] = bar
-        return bars
+        bodies = self.bodies
+        cotangents: list[Any] = [None] * len(self.args)
+        restored_start = len(bodies.live) + len(bodies.consts)
+        results = [*results[:restored_start], *results[restored_start + len(bodies.restored) :]]
+        for k, cotangent in zip(
+            (*bodies.live, *bodies.consts, *bodies.stacks), results, strict=True
+        ):
+            cotangents[k] = cotangent
+        return cotangents
 
 
 def _only(body: Body, outputs: Iterable[int]) -> Body:
@@ -395,13 +418,13 @@ def _only(body: Body, outputs: Iterable[int]) -> Body:
     return Body(*[body.outputs[k] for k in outputs], inputs=body.inputs, name=body.name)
 
 
-def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
+def _slots(params: Mapping[str, Any], bodies: Pulled) -> int | None:
     """The number of steps whose residuals may be stored; None for all."""
     slots: int | None = params.get("slots")
     if slots is not None and params.get("bytes"):
         # For each step either its state or its residuals are stored.
-        carry = made.forward.outputs[: params["carried"]]
-        state, kept = bytes_of(carry), bytes_of(made.forward.outputs[-made.kept or None :])
-        slots = max(slots * state // max(state + kept, 1), 1)
+        carry = bodies.forward.outputs[: params["carried"]]
+        state, residuals = bytes_of(carry), bytes_of(bodies.forward.outputs[-bodies.kept or None :])
+        slots = max(slots * state // max(state + residuals, 1), 1)
     length = params["length"]
     return None if slots is None or (isinstance(length, int) and length <= slots) else slots

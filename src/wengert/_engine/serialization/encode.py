@@ -225,14 +225,14 @@ class FileEncoder:
 
     def _primitive(self, x: PrimitiveCall, path: Path) -> list[Any]:
         """The rule of a primitive, stored by name like an operation."""
-        op: Any = x.made.op
+        op: Any = x.function.op
         if (op.name, op) not in REGISTRY.items():
             raise RegistryError(
                 f"{_where(path)}uses the operation {op.name}, which is saved by name, but another "
                 "operation is registered under that name. Register it under a unique name, "
                 f"wengert.extend.primitive(..., name=...){at(user_line())}."
             )
-        given = [list(x.slots), list(x.static), x.made.params, x.count]
+        given = [list(x.slots), list(x.static), x.function.params, x.count]
         return [op.name, op.__module__, self.value(given, path)]
 
     def _tensor(self, x: Handle, path: Path) -> int:
