@@ -114,12 +114,12 @@ IN_STEPS = {
     "step returns one": (
         lambda x: wg.scan(lambda c, v: v, x[0], x),
         StructureError,
-        r"returned a \w+, and not a pair \(carry, y\). Return \(carry, None\)",
+        r"returned a \w+ instead of a pair \(carry, y\). Return \(carry, None\)",
     ),
     "step returns three": (
         lambda x: wg.scan(lambda c, v: (c, c, c), x, x),
         StructureError,
-        r"a step returned 3 values, and not a pair",
+        r"a step returned 3 values instead of a pair",
     ),
     "step gives a word": (
         lambda x: wg.scan(lambda c, v: (c, {"a": "no"}), x, x),
@@ -204,22 +204,22 @@ IN_STEPS = {
     "condition is a number": (
         lambda x: wg.while_loop(lambda c: c[0], lambda c: c, x),
         DtypeError,
-        r"while_loop: the condition is float64\[\], and not a single boolean. Compare",
+        r"while_loop: the condition is float64\[\]. It must be a single boolean: compare",
     ),
     "condition is an integer": (
         lambda x: wg.while_loop(lambda c: 1, lambda c: c, x),
         DtypeError,
-        r"the condition is int64\[\], and not a single boolean",
+        r"the condition is int64\[\]. It must be a single boolean",
     ),
     "condition is an array": (
         lambda x: wg.while_loop(lambda c: c > 1, lambda c: c, x),
         DtypeError,
-        r"the condition is bool\[3\], and not a single boolean.*np\.any, np\.all",
+        r"the condition is bool\[3\]. It must be a single boolean.*np\.any or np\.all",
     ),
     "condition is nothing": (
         lambda x: wg.while_loop(lambda c: None, lambda c: c, x),
         DtypeError,
-        r"the condition is a NoneType, and not a single boolean",
+        r"the condition is a NoneType. It must be a single boolean",
     ),
     "max_steps is negative": (
         lambda x: wg.while_loop(lambda c: True, lambda c: c, x, max_steps=-2),

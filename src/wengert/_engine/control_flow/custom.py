@@ -177,8 +177,8 @@ def checked(
         cotangent = _as_array(cotangent, name, f"for argument {k}, which is {spec}", node)
         if tuple(cotangent.shape) != tuple(spec.shape):
             raise RuleError(
-                f"the rule of {name} returned shape {tuple(cotangent.shape)} for argument {k}, which has "
-                f"shape {spec.shape}. Return the shape of the argument{where}."
+                f"the rule of {name} returned shape {tuple(cotangent.shape)} for argument {k}, "
+                f"which has shape {spec.shape}. Return the shape of the argument{where}."
             )
         _refuse_complex(cotangent, spec, name, f"argument {k}", node)
         _refuse_recorded(cotangent, name, node, ctx)

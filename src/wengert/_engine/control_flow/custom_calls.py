@@ -250,9 +250,9 @@ class BoundRule(CustomRule):
         leaves, tangent_structure = pytree.flatten(x)
         if tangent_structure != structure:
             raise RuleError(
-                f"{what} of {self.name} returned a tangent nested as {_nesting(tangent_structure)}, but "
-                f"{self.name} returns {_nesting(structure)}. A tangent is nested as its result"
-                f"{at(user_line())}."
+                f"{what} of {self.name} returned a tangent nested as "
+                f"{_nesting(tangent_structure)}, but {self.name} returns {_nesting(structure)}. A "
+                f"tangent is nested as its result{at(user_line())}."
             )
         return leaves
 
@@ -272,8 +272,8 @@ class BoundRule(CustomRule):
 
     def _differs(self, what: str, returned: str, expected: str) -> None:
         raise RuleError(
-            f"{what} of {self.name} returned {returned} as its first result, but {self.name} returns "
-            f"{expected}. Return the same as {self.name}{at(user_line())}."
+            f"{what} of {self.name} returned {returned} as its first result, but {self.name} "
+            f"returns {expected}. Return the same as {self.name}{at(user_line())}."
         )
 
     def _of_operands(
@@ -292,8 +292,8 @@ class BoundRule(CustomRule):
             described = f"{count} cotangents" if isinstance(count, int) else f"a {count}"
             example = "(g,)" if len(arguments) == 1 else "(g1, g2, ...)"
             raise RuleError(
-                f"{what} of {self.name} returned {described} for {len(arguments)} arguments. Return a "
-                f"tuple with a cotangent for each, {example}, None where it is zero"
+                f"{what} of {self.name} returned {described} for {len(arguments)} arguments. "
+                f"Return a tuple with a cotangent for each, {example}, None where it is zero"
                 f"{at(user_line())}."
             )
         leaves: list[Any] = []
@@ -305,9 +305,9 @@ class BoundRule(CustomRule):
             cotangent_leaves, cotangent_structure = pytree.flatten(cotangent)
             if cotangent_structure != structure:
                 raise RuleError(
-                    f"{what} of {self.name} returned {_nesting(cotangent_structure)} as the cotangent of "
-                    f"argument {k}, which is {_nesting(structure)}. A cotangent is nested as its "
-                    f"argument{at(user_line())}."
+                    f"{what} of {self.name} returned {_nesting(cotangent_structure)} as the "
+                    f"cotangent of argument {k}, which is {_nesting(structure)}. A cotangent is "
+                    f"nested as its argument{at(user_line())}."
                 )
             leaves += cotangent_leaves
         return [leaves[k] for k in self.slots]

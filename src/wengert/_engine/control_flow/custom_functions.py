@@ -429,8 +429,8 @@ class custom_vjp(_Custom):
         returned = converted(self.fwd)(*args)
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise RuleError(
-                f"fwd of {self.name} returned a {type(returned).__name__}. Return a pair: the result, "
-                f"and the residuals for bwd{at(user_line())}."
+                f"fwd of {self.name} returned a {type(returned).__name__}. Return a pair: the "
+                f"result, and the residuals for bwd{at(user_line())}."
             )
         return returned[0], (returned[1],)
 

@@ -1,14 +1,17 @@
 """Eager loops: checked arguments, and steps that run in Python.
 
-A loop in Python and the node of a graph must give the same results.  So each step gets its
-own values: writing to them in place changes neither the caller's arrays nor earlier results.
+A loop in Python and the node of a graph must give the same results.  So each step gets its own
+copies of values: writing to them changes neither the caller's arrays nor earlier results.
 
     becomes_node       whether a loop becomes a node, rather than being run
     Carry              the carry: its containers, and the specs that every step must keep
     ScannedInputs      the containers of arrays that a loop runs over
     Columns            the outputs of the steps, to be stacked
-    as_number, strong  numbers with a dtype
+    numeric            the spec of an array or number
+    as_number, strong  values with strong dtypes
     apart              the same value in newly allocated memory
+    refused            the error for shapes or dtypes that differ between steps
+    plain_result       plain arrays as results for plain arrays
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ def as_number(x: Operand | None) -> Any:
 
 
 def strong(x: Any) -> Any:
-    """A value with a strong dtype, for a Python number or a tensor of one; others unchanged."""
+    """The same value with a strong dtype; changes Python numbers and tensors with weak dtypes."""
     if isinstance(x, Dim):
         return astype(size_value(x), np.dtype(np.int64))
     if isinstance(x, Handle):
@@ -64,7 +67,19 @@ def numeric(x: Operand) -> Spec | None:
 def refused(
     what: str, spec: Spec, when: str, first: Spec, then: str, dtype: str = ""
 ) -> WengertError:
-    """The error for a value whose shape or dtype differs between steps; `dtype` is a remedy."""
+    """The error for a value whose shape or dtype differs between steps.
+
+    Parameters
+    ----------
+    what : str
+        The value.
+    spec, when
+        What it is, and at which point.
+    first, then
+        What it was, and at which earlier point.
+    dtype : str
+        What to do if the dtypes differ.
+    """
     text = f"{what} is {first} {then} and {spec} {when}. "
     if spec.shape != first.shape:
         return ShapeError(f"{text}Return the same shape every time{at(user_line())}.")
@@ -81,7 +96,7 @@ def apart(x: Any) -> Any:
     if isinstance(x, Handle):
         opened = current_trace()
         if opened is not None and opened.isolated and x.node.serial < opened.since:
-            return lookup("copy")(x)  # writing to it does not change the original
+            return lookup("copy")(x)  # a captured value: writing must not change the original
         return wrap(x.node)
     if not isinstance(x, np.ndarray):
         return x
@@ -95,13 +110,13 @@ def is_plain(leaves: Sequence[Any]) -> bool:
 
 
 def plain_result(x: Any, plain: bool) -> Any:
-    """A result: a plain array if plain arrays were given, unless it is recorded."""
+    """A result as a plain array if plain arrays were given, unless it is recorded."""
     if plain and isinstance(x, Handle) and type(x.node) is ConstantLeaf:
         return value_of(x)
     return x
 
 
-def _place(container: Any, k: int) -> str:
+def _position(container: Any, k: int) -> str:
     """The position of a leaf in its containers, for a message."""
     path = pytree.paths(container)[k]
     return f" at {path}" if path else ""
@@ -134,8 +149,8 @@ class Carry:
             spec = numeric(x)
             if spec is None:
                 raise StructureError(
-                    f"{what}: the carry{_place(init, k)} is a {type(full[k]).__name__}. A carry is "
-                    f"made of arrays and numbers; capture what does not change"
+                    f"{what}: the carry{_position(init, k)} is a {type(full[k]).__name__}. A carry "
+                    f"is made of arrays and numbers; capture what does not change"
                     f"{at(user_line())}."
                 )
             self.leaves.append(x)
@@ -162,7 +177,7 @@ class Carry:
         Raises
         ------
         StructureError, ShapeError, DtypeError
-            It is not; the message has the position.
+            They differ; the message has the position.
         """
         full, structure = pytree.flatten(out)
         slots = [k for k, x in enumerate(full) if x is not None]
@@ -173,30 +188,30 @@ class Carry:
                 f"containers{at(user_line())}."
             )
         leaves = [strong(full[k]) for k in slots]
-        for k, x, wanted in zip(slots, leaves, self.specs, strict=True):
+        for k, x, expected in zip(slots, leaves, self.specs, strict=True):
             spec = numeric(x)
             if spec is None:
                 raise StructureError(
-                    f"{self.what}: the carry{_place(self.init, k)} is a {type(x).__name__} after a "
-                    f"step, and {wanted} at the start. Return an array or a number"
+                    f"{self.what}: the carry{_position(self.init, k)} is a {type(x).__name__} "
+                    f"after a step, and {expected} at the start. Return an array or a number"
                     f"{at(user_line())}."
                 )
-            if spec != wanted:
-                place = f"{self.what}: the carry{_place(self.init, k)}"
+            if spec != expected:
+                what = f"{self.what}: the carry{_position(self.init, k)}"
                 remedy = (
                     f"Start with {spec.dtype} (the Python number 0 is an integer, 0.0 is not), "
                     "or cast the result of the step"
                 )
-                raise refused(place, spec, "after a step", wanted, "at the start", remedy)
+                raise refused(what, spec, "after a step", expected, "at the start", remedy)
         return leaves
 
     def following(self, out: Array | tuple[Array, ...], before: Sequence[Any]) -> list[Any]:
-        """The leaves of the next carry, in memory without references from earlier steps."""
+        """The leaves of the next carry, which share no memory with other values."""
         leaves = self.checked(out)
-        own = {id(x) for x in before}
+        given = {id(x) for x in before}
         for k, x in enumerate(leaves):
-            if id(x) in own:
-                own.remove(id(x))
+            if id(x) in given:
+                given.remove(id(x))
             else:
                 leaves[k] = apart(x)
         return leaves
@@ -228,7 +243,7 @@ class ScannedInputs:
         full, self._structure = pytree.flatten(xs)
         self._slots = [k for k, x in enumerate(full) if x is not None]
         self._count = len(full)
-        self.leaves = [_stack(full[k], what, _place(xs, k)) for k in self._slots]
+        self.leaves = [_stack(full[k], what, _position(xs, k)) for k in self._slots]
         specs = [describe(x) for x in self.leaves]
         self.specs = [Spec(s.shape[1:], s.dtype) for s in specs]
         for k, spec in zip(self._slots, specs, strict=True):
@@ -236,7 +251,7 @@ class ScannedInputs:
             length = count if length is None else length
             if count != length:
                 raise ShapeError(
-                    f"{what}: xs{_place(xs, k)} has length {count}, but there are {length} "
+                    f"{what}: xs{_position(xs, k)} has length {count}, but there are {length} "
                     f"steps. All of xs, and length, must agree{at(user_line())}."
                 )
         if length is None:
@@ -253,7 +268,7 @@ class ScannedInputs:
         return pytree.unflatten(self._structure, full)
 
     def at(self, k: int) -> Any:
-        """The rows of one step, in memory that it may write to."""
+        """Copies of the rows of one step, to which it may write."""
         return self.container([apart(x[k]) for x in self.leaves])
 
 
@@ -305,32 +320,32 @@ class Columns:
         spec = numeric(x)
         if spec is None:
             raise StructureError(
-                f"{self._what} returned a {type(x).__name__}{_place(y, k)}. Return arrays, numbers "
-                f"and containers of them{at(user_line())}."
+                f"{self._what} returned a {type(x).__name__}{_position(y, k)}. Return arrays, "
+                f"numbers and containers of them{at(user_line())}."
             )
         return spec
 
     def _refuse(
         self, y: Array | dict[Any, Any] | list[Operand], structure: Any, specs: list[Any]
     ) -> None:
-        known = [x is None for x in specs] == [x is None for x in self._specs]
-        if structure != self._structure or not known:
+        same_leaves = [x is None for x in specs] == [x is None for x in self._specs]
+        if structure != self._structure or not same_leaves:
             raise StructureError(
                 f"{self._what}: the output is {self._first} in the first step and "
                 f"{pytree.marked(y)} in another. Return the same containers in every step"
                 f"{at(user_line())}."
             )
         k = next(k for k, s in enumerate(specs) if s != self._specs[k])
-        place = f"{self._what}: the output{_place(y, k)}"
-        raise refused(place, specs[k], "in another", self._specs[k], "in the first step")
+        what = f"{self._what}: the output{_position(y, k)}"
+        raise refused(what, specs[k], "in another", self._specs[k], "in the first step")
 
     def stacked(self, reverse: bool, plain: bool) -> Any:
         """The outputs as arrays, the last step first if `reverse`."""
-        found: list[Any] = []
+        stacked: list[Any] = []
         for column in self._columns:
             rows = [plain_result(x, plain) for x in column]
-            found.append(None if rows[0] is None else _stacked(rows[::-1] if reverse else rows))
-        return pytree.unflatten(self._structure, found)
+            stacked.append(None if rows[0] is None else _stacked(rows[::-1] if reverse else rows))
+        return pytree.unflatten(self._structure, stacked)
 
 
 def _stacked(column: Sequence[Any]) -> Any:

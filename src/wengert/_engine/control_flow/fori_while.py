@@ -1,9 +1,9 @@
 """Loops that repeat a step: fori_loop, over a range, and while_loop, while a condition holds.
 
-Like scan (loops.py), they run in Python on values, and are one node in a graph.
+Like scan (loops.py), they run in Python with concrete values, and are one node in a graph.
 
     fori_loop    a step for each integer of a range
-    while_loop   repeats while a condition holds
+    while_loop   steps while a condition holds
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def fori_loop(
 
     Notes
     -----
-    The cost is that of `scan`. Reverse mode stores residuals in a stack that grows with the steps,
-    also if their number is known only at run time. Reading ``x[i]`` and writing ``x[i] = v`` take
-    constant time, and so do their derivatives.
+    It runs like `scan`. Reverse mode stores the residuals of all steps, even if their number is
+    known only at run time. Reading ``x[i]`` and writing ``x[i] = v`` take constant time, and so do
+    their derivatives.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def fori_loop(
     function(body_fun, what)
     body_fun = converted(body_fun)
     carry = Carry(init_val, what)
-    room = budget_of(memory, [*carry.specs, _NUMBER], what)
+    budget = budget_of(memory, [*carry.specs, _NUMBER], what)
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
     if not becomes_node([*carry.leaves, lower, upper]):
         leaves = carry.start()
@@ -112,15 +112,15 @@ def fori_loop(
         note_range(i, lower, upper)
         return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
 
-    made = closed(step, [_NUMBER, *carry.specs], what)
+    closure = closed(step, [_NUMBER, *carry.specs], what)
     length = None if is_traced(lower) or is_traced(upper) else upper - lower
     if length is not None and not isinstance(length, Dim):
         length = max(length, 0)
     count = None
     if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
         length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))
-    first = [_as_value(lower), *carry.leaves]
-    outs = scan_node(made, first, [], length, False, count, room)
+    initial = [_as_value(lower), *carry.leaves]
+    outs = scan_node(closure, initial, [], length, False, count, budget)
     return carry.container(outs[1:])
 
 
@@ -131,8 +131,8 @@ def _bound(x: Operand | Size, what: str, name: str) -> Any:
     spec = numeric(x)
     if spec is None or spec.shape or spec.dtype.kind not in "iu":
         raise DtypeError(
-            f"{what}: {name} must be an integer, and is {spec or 'a ' + type(x).__name__}. Give an "
-            f"integer; of a float int(x), in a graph x.astype(int){at(user_line())}."
+            f"{what}: {name} must be an integer, and is {spec or 'a ' + type(x).__name__}. Convert "
+            f"a float by int(x), in a graph by x.astype(int){at(user_line())}."
         )
     return x if is_traced(x) else int(value_of(x))
 
@@ -168,11 +168,11 @@ def while_loop(
         Takes the value and returns the next, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
     max_steps : int, optional
-        The largest number of steps; a loop that takes more raises an error.
+        The maximum number of steps; a loop that takes more raises an error.
     memory : int or str, optional
-        For the backward pass, as for `scan`. As the number of steps is not known while the loop
-        runs, states are stored at equal distances, which are doubled when the memory is full
-        (online checkpointing).
+        The memory limit of the backward pass, as in `scan`. Because the number of steps is not
+        known while the loop runs, states are stored at equal distances, which are doubled when the
+        memory is full (online checkpointing).
 
     Returns
     -------
@@ -188,13 +188,13 @@ def while_loop(
     GuardError
         It takes more than `max_steps` steps.
     TraceError
-        As `scan`.
+        As for `scan`.
 
     Notes
     -----
-    The cost is that of `scan`. It is differentiable in both modes to any order; reverse mode stores
-    residuals in a stack that grows with the steps. The number of steps is an integer and has no
-    derivative, so the derivative is that of the steps taken.
+    It runs like `scan`, and is differentiable in both modes to any order; reverse mode stores the
+    residuals of all steps. The number of steps is an integer and has no derivative, so the
+    derivative is that of the steps taken.
 
     Examples
     --------
@@ -213,19 +213,19 @@ def while_loop(
     cond_fun, body_fun = converted(cond_fun), converted(body_fun)
     carry = Carry(init_val, what)
     max_steps = whole(max_steps, what, "max_steps")
-    room = budget_of(memory, carry.specs, what)
+    budget = budget_of(memory, carry.specs, what)
     if not becomes_node(carry.leaves):
         return _while_now(cond_fun, body_fun, carry, max_steps)
 
     def step(*leaves: Any) -> Any:
         return carry.checked(body_fun(carry.container(leaves)))
 
-    def goes_on(*leaves: Any) -> Any:
+    def condition(*leaves: Any) -> Any:
         return as_number(_condition(cond_fun(carry.container(leaves))))
 
     body = closed(step, carry.specs, what)
-    condition = closed(goes_on, carry.specs, f"{what}: the condition")
-    both, captured = together([body, condition])
+    condition_closure = closed(condition, carry.specs, f"{what}: the condition")
+    both, captured = together([body, condition_closure])
     params = {
         "body": both[0],
         "condition": both[1],
@@ -233,7 +233,7 @@ def while_loop(
         "limit": max_steps,
         "length": None,
     }
-    params.update(room)
+    params.update(budget)
     outs = recorded(while_op, [*captured, *carry.leaves], params)
     return carry.container(outs[: len(carry.leaves)])
 
@@ -260,7 +260,7 @@ def _condition(x: Array) -> Any:
     if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
         given = spec if isinstance(spec, Spec) else f"a {type(x).__name__}"
         raise DtypeError(
-            f"while_loop: the condition is {given}, and not a single boolean. Compare, or use "
-            f"np.any, np.all{at(user_line())}."
+            f"while_loop: the condition is {given}. It must be a single boolean: compare, or use "
+            f"np.any or np.all{at(user_line())}."
         )
     return x

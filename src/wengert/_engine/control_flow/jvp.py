@@ -1,7 +1,7 @@
 """JVP rules of loops and branches: the same loop, with tangents next to the carry.
 
-pushed       a body with tangents
-push_scan, push_while, push_conditional     rules of the operations
+pushed                                     a body with tangents
+push_scan, push_while, push_conditional    rules of the operations
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .dependence import Dependence
 
 
 class Pushed(NamedTuple):
-    """A body with tangents; its inputs and outputs by number.
+    """A body with tangents; inputs and outputs are given by position.
 
     body : takes consts, their tangents, carry, its tangents, rows, their tangents; returns the next
         carry, its tangents, the ys, and theirs.
     moving : the inputs that have tangents.
     tangents : the ys that have tangents.
-    masked : whether tangents of its results may be zero because something was not selected.
+    masked : whether tangents of results may be zero because something was not selected.
     """
 
     body: Body
@@ -47,55 +47,55 @@ def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarde
     depends = Dependence(body)
     moving = tuple(sorted(depends.moving(moved, range(fixed, fixed + carried))))
     ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(moving)]
-    asked = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
-    inputs, dots, outs, found, masked_outputs = _with_tangents(body, moving, asked, guarded)
+    requested = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
+    inputs, dots, outs, tangents, masked_outputs = _with_tangents(body, moving, requested, guarded)
     if not guarded and masked_outputs.intersection(range(carried)):
-        # Tangents of values that a step did not select are zeros in the next one.
+        # A carried tangent that a step masks must be a strong zero in the next step.
         return pushed(body, carried, stacked, moved, True)
-    count = len(asked) - len(ys)
-    made = Body(
-        *[*outs[:carried], *found[:count], *outs[carried:], *found[count:]],
-        inputs=_beside(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
+    count = len(requested) - len(ys)
+    body_with_tangents = Body(
+        *[*outs[:carried], *tangents[:count], *outs[carried:], *tangents[count:]],
+        inputs=_interleaved(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
         name=f"{body.name}, with tangents",
     )
-    return Pushed(made, moving, tuple(ys), bool(masked_outputs))
+    return Pushed(body_with_tangents, moving, tuple(ys), bool(masked_outputs))
 
 
 def _with_tangents(
-    body: Body, moving: Sequence[int], asked: Sequence[int], guarded: bool
+    body: Body, moving: Sequence[int], requested: Sequence[int], guarded: bool
 ) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
-    """Inputs, their tangents by number, outputs, the requested tangents, and the masked ones."""
+    """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         dots = {k: placeholder(inputs[k].spec) for k in moving}
         outs = inline_graph(body, [wrap(n) for n in inputs])
-        nodes = [getattr(outs[k], "node", None) for k in asked]
+        nodes = [getattr(outs[k], "node", None) for k in requested]
         live = [n for n in nodes if type(n) is Node]
         known = {inputs[k]: wrap(dot) for k, dot in dots.items()}
         masked_outputs: set[Node] = set()
-        dotted = (
+        computed = (
             pushforward(live, known, record=True, masked=guarded, masked_outputs=masked_outputs)
             if live
             else ()
         )
-        rest = iter(dotted)
-        found = [next(rest) if type(n) is Node else None for n in nodes]
-        found = [
+        remaining = iter(computed)
+        tangents = [next(remaining) if type(n) is Node else None for n in nodes]
+        tangents = [
             uniform(body.outputs[k].spec, 0) if x is None else x
-            for k, x in zip(asked, found, strict=True)
+            for k, x in zip(requested, tangents, strict=True)
         ]
-    masked = {k for k, n in zip(asked, nodes, strict=True) if n in masked_outputs}
-    return inputs, dots, outs, found, masked
+    masked = {k for k, n in zip(requested, nodes, strict=True) if n in masked_outputs}
+    return inputs, dots, outs, tangents, masked
 
 
-def _beside(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -> list[Any]:
+def _interleaved(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -> list[Any]:
     """The items by group, each group followed by its tangents."""
-    made: list[Any] = []
+    interleaved: list[Any] = []
     for start, stop in itertools.pairwise(bounds):
-        made += items[start:stop]
-        made += [dots[k] for k in range(start, stop) if k in dots]
-    return made
+        interleaved += items[start:stop]
+        interleaved += [dots[k] for k in range(start, stop) if k in dots]
+    return interleaved
 
 
 class _LoopTangent:
@@ -106,26 +106,26 @@ class _LoopTangent:
         self.carried, stacked = params["carried"], params.get("stacked", 0)
         body: Body = params["body"]
         moved = frozenset(k for k, d in enumerate(dots) if d is not None)
-        self.bodies = made = pushed(body, self.carried, stacked, moved, ctx.guarded)
-        if made.masked:
+        self.bodies = bodies = pushed(body, self.carried, stacked, moved, ctx.guarded)
+        if bodies.masked:
             ctx.mask([node])
         tangents = {
-            k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in made.moving
+            k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in bodies.moving
         }
         self.fixed = fixed = len(body.inputs) - self.carried - stacked
         self.bounds = (0, fixed, fixed + self.carried, len(body.inputs))
-        self.operands = _beside(inputs, tangents, self.bounds)
-        self.stacked = stacked + sum(k >= fixed + self.carried for k in made.moving)
-        self.moving = [k - fixed for k in made.moving if fixed <= k < fixed + self.carried]
+        self.operands = _interleaved(inputs, tangents, self.bounds)
+        self.stacked = stacked + sum(k >= fixed + self.carried for k in bodies.moving)
+        self.moving = [k - fixed for k in bodies.moving if fixed <= k < fixed + self.carried]
 
-    def tangents(self, found: Sequence[Any], count: int, ys: int) -> list[Any]:
-        """The tangent of each output of the loop, or None; `count` more precede the ys."""
+    def tangents(self, results: Sequence[Any], count: int, ys: int) -> list[Any]:
+        """The tangent of each output, or None; `count` further outputs come before the `ys`."""
         out: list[Any] = [None] * (self.carried + count + ys)
         for k, i in enumerate(self.moving):
-            out[i] = found[self.carried + k]
+            out[i] = results[self.carried + k]
         first = self.carried + len(self.moving) + count + ys
         for k, i in enumerate(self.bodies.tangents):
-            out[i + count] = found[first + k]
+            out[i + count] = results[first + k]
         return out
 
 
@@ -134,7 +134,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) 
     params = node.params
     count = params["counted"]
     loop = _LoopTangent(node, dots[count:], inputs[count:], ctx)
-    found = lookup("scan")(
+    results = lookup("scan")(
         *inputs[:count],
         *loop.operands,
         **{
@@ -144,7 +144,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) 
             "stacked": loop.stacked,
         },
     )
-    return loop.tangents(found, 0, len(params["body"].outputs) - loop.carried)
+    return loop.tangents(results, 0, len(params["body"].outputs) - loop.carried)
 
 
 def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
@@ -153,7 +153,7 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
     loop = _LoopTangent(node, dots, inputs, ctx)
     body = loop.bodies.body
     condition = _with_more_inputs(params["condition"], body, loop.bodies.moving, loop.bounds)
-    found = lookup("while")(
+    results = lookup("while")(
         *loop.operands,
         **{
             **params,
@@ -162,7 +162,7 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
             "carried": loop.carried + len(loop.moving),
         },
     )
-    return loop.tangents(found, 1, len(params["body"].outputs) - loop.carried)
+    return loop.tangents(results, 1, len(params["body"].outputs) - loop.carried)
 
 
 def _with_more_inputs(
@@ -170,7 +170,7 @@ def _with_more_inputs(
 ) -> Body:
     """A condition that also takes tangents, and ignores them."""
     dots = {k: placeholder(condition.inputs[k].spec) for k in moving}
-    inputs = _beside(condition.inputs, dots, bounds)
+    inputs = _interleaved(condition.inputs, dots, bounds)
     return Body(*condition.outputs, inputs=inputs, name=condition.name)
 
 
@@ -179,29 +179,33 @@ def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx
     which, *operands = inputs
     moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
-    asked = _moved_by(bodies, moving)
-    branches = tuple([_pushed_branch(b, moving, asked, ctx.guarded) for b in bodies])
-    given = [dots[k + 1] for k in moving]
-    found = lookup(node.op.name)(which, *operands, *given, **{**node.params, "branches": branches})
+    requested = _results_with_tangents(bodies, moving)
+    branches = tuple([_pushed_branch(b, moving, requested, ctx.guarded) for b in bodies])
+    tangents = [dots[k + 1] for k in moving]
+    results = lookup(node.op.name)(
+        which, *operands, *tangents, **{**node.params, "branches": branches}
+    )
     out: list[Any] = [None] * len(bodies[0].outputs)
-    for k, dot in zip(asked, found, strict=True):
+    for k, dot in zip(requested, results, strict=True):
         out[k] = dot
     ctx.mask([node])  # the tangent of a branch without tangents is zero
     return out
 
 
-def _moved_by(bodies: Iterable[Body], moving: Sequence[int]) -> tuple[int, ...]:
+def _results_with_tangents(bodies: Iterable[Body], moving: Sequence[int]) -> tuple[int, ...]:
     """The results that have a tangent in some branch."""
-    found: set[int] = set()
+    results: set[int] = set()
     for body in bodies:
         depends = Dependence(body)
-        found |= {k for k in range(len(body.outputs)) if not depends.on(k).isdisjoint(moving)}
-    return tuple(sorted(found))
+        results |= {k for k in range(len(body.outputs)) if not depends.on(k).isdisjoint(moving)}
+    return tuple(sorted(results))
 
 
 @functools.lru_cache(maxsize=512)
 def _pushed_branch(
-    body: Body, moving: tuple[int, ...], asked: tuple[int, ...], guarded: bool
+    body: Body, moving: tuple[int, ...], requested: tuple[int, ...], guarded: bool
 ) -> Body:
-    inputs, dots, _, found, _ = _with_tangents(body, moving, asked, guarded)
-    return Body(*found, inputs=[*inputs, *[dots[k] for k in moving]], name=f"{body.name}, tangents")
+    inputs, dots, _, tangents, _ = _with_tangents(body, moving, requested, guarded)
+    return Body(
+        *tangents, inputs=[*inputs, *[dots[k] for k in moving]], name=f"{body.name}, tangents"
+    )

@@ -44,9 +44,9 @@ def _body(f: Callable[..., Any], *operands: Any) -> Body:
         opened.isolated = opened.general = True
         specs = [Spec(np.shape(x), np.asarray(x).dtype) for x in operands]
         inputs = [placeholder(s) for s in specs]
-        made = Body(*[strong(x) for x in f(*map(wrap, inputs))], inputs=inputs, name=f.__name__)
-    _WRITTEN[made] = f
-    return made
+        body = Body(*[strong(x) for x in f(*map(wrap, inputs))], inputs=inputs, name=f.__name__)
+    _WRITTEN[body] = f
+    return body
 
 
 # ---- loops -------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _squares(a: Array, s: Array, x: Array) -> Any:
 
 
 def _plainly(a: Array, s: Array, x: Array) -> Any:
-    """Without functions: the bytes of states are compared."""
+    """Without elementary functions, because states are compared byte by byte."""
     return a * s + x, s[0] * x
 
 
@@ -145,13 +145,13 @@ def _loop_oracle(*args: Any, **params: Any) -> Any:
 
 
 def _checkpointed_oracle(*args: Any, **params: Any) -> Any:
-    found, states = _by_hand(args, plain(params))
+    results, states = _by_hand(args, plain(params))
     rule = stored_by_count if params["loop"] == "scan" else stored_by_distance
     rows = [
         b"".join(np.asarray(x).tobytes() for x in states[k])
         for k in rule(len(states), params["slots"], params["block"])
     ]
-    return (*found, np.array([[*row] for row in rows], np.uint8))
+    return (*results, np.array([[*row] for row in rows], np.uint8))
 
 
 def _replays(rng: np.random.Generator) -> Examples:
@@ -161,16 +161,18 @@ def _replays(rng: np.random.Generator) -> Examples:
     """
     a, s, xs = np.float64(0.4), np.float64(rng.uniform(0.5, 1.0)), rng.uniform(0.2, 0.6, 7)
     body = _body(_squares, a, s, xs[0])
-    made = pulled(body, Asked(1, 1, frozenset({0, 1}), frozenset({0, 1, 2}), True, True))
+    bodies = pulled(body, Asked(1, 1, frozenset({0, 1}), frozenset({0, 1, 2}), True, True))
     step = Body(body.outputs[0], inputs=body.inputs, name=body.name)
     keep = Body(
-        made.forward.outputs[0], *made.forward.outputs[-made.kept :], inputs=made.forward.inputs,
+        bodies.forward.outputs[0],
+        *bodies.forward.outputs[-bodies.residual_count :],
+        inputs=bodies.forward.inputs,
         name=body.name,
-    )  # fmt: skip
-    more = [] if made.before is None else evaluated(made.before)([a])
+    )
+    hoisted = [] if bodies.before is None else evaluated(bodies.before)([a])
     params: dict[str, Any] = {
-        "step": step, "keep": keep, "back": made.back, "carried": 1, "stacked": 1,
-        "more": len(more), "pulled": 2, "read": tuple([k - 2 for k in made.read]), "length": 7,
+        "step": step, "keep": keep, "back": bodies.back, "carried": 1, "stacked": 1,
+        "more": len(hoisted), "pulled": 2, "read": tuple([k - 2 for k in bodies.read]), "length": 7,
         "counted": False,
     }  # fmt: skip
     for reverse, slots, block in ((False, 1, 2), (True, 1, 7), (False, 1, 1)):
@@ -178,8 +180,8 @@ def _replays(rng: np.random.Generator) -> Examples:
         loop |= {"reverse": reverse, "counted": False, "loop": "scan"}
         snapshots = checkpointed(a, s, xs, **loop, slots=slots, block=block)[-1]
         bars = np.float64(rng.normal()), np.float64(0.0), rng.normal(size=7)
-        room = {"slots": slots, "block": block, "spread": False, "reverse": reverse}
-        yield (a, s, xs, snapshots, *more, *bars), {**params, **room}
+        schedule = {"slots": slots, "block": block, "spread": False, "reverse": reverse}
+        yield (a, s, xs, snapshots, *hoisted, *bars), {**params, **schedule}
 
 
 def _replay_oracle(*args: Any, **params: Any) -> Any:
@@ -191,14 +193,14 @@ def _replay_oracle(*args: Any, **params: Any) -> Any:
     for k in order:
         states.append(s)
         s = a * s * s + xs[k]
-    bar, rows = end, np.zeros_like(xs)
+    cotangent, rows = end, np.zeros_like(xs)
     for k, s in zip(reversed(order), reversed(states), strict=True):
-        after = a * s * s + xs[k]
-        bar = bar + ts[k] * xs[k]
-        rows[k] = bar + ts[k] * after
-        total = total + bar * s * s
-        bar = 2.0 * a * s * bar
-    return bar, total, rows
+        state = a * s * s + xs[k]
+        cotangent = cotangent + ts[k] * xs[k]
+        rows[k] = cotangent + ts[k] * state
+        total = total + cotangent * s * s
+        cotangent = 2.0 * a * s * cotangent
+    return cotangent, total, rows
 
 
 # ---- branches ----------------------------------------------------------------------------------
@@ -230,7 +232,7 @@ def _choice_oracle(which: Any, *operands: Any, branches: Sequence[Body]) -> Any:
 
 
 def _of_prefix(x: Any, y: Any, empty: Any, count: Any = None) -> Any:
-    """Takes the first elements; their number is a symbolic size in the body."""
+    """Uses the first elements; their number is a symbolic size in the body."""
     if count is None:
         count = Dim({((f"{LOCAL}0", 1),): 1}) - 1
     part = lookup("getitem")(x, index=slice(0, count)) if isinstance(x, Handle) else x[:count]
@@ -240,7 +242,7 @@ def _of_prefix(x: Any, y: Any, empty: Any, count: Any = None) -> Any:
 
 def _prefixes(rng: np.random.Generator) -> Examples:
     x, y = rng.normal(size=(2, 4))
-    empty = np.zeros(0)  # with it, the law of symbolic sizes leaves the lengths as they are
+    empty = np.zeros(0)  # so that the law of symbolic sizes does not change the lengths
     body = _body(_of_prefix, x, y, empty)
     for count in (0, 1, 3):
         yield (np.array([count + 1]), x, y, empty), {"branches": (body,), "names": (f"{LOCAL}0",)}

@@ -1,12 +1,12 @@
 """Loops along arrays: scan, map.
 
-On values a loop runs step by step in Python, and every step is recorded if a derivative is taken.
-While a graph is built it becomes one node (operations.py), whose body is traced once, for any
-number of steps.
+With concrete values a loop runs step by step in Python, and every step is recorded if a derivative
+is taken.  While a graph is built it becomes one node (operations.py), whose body is traced once,
+for any number of steps.
 
     scan         carry a value along an array, and stack the results of the steps
     map          apply a function to each row
-    scan_node    the node that both, and fori_loop (fori_while.py), become
+    scan_node    the node that these and fori_loop (fori_while.py) become
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def scan(
     Raises
     ------
     StructureError
-        A step did not return a pair, returned other containers than before, or something that is
-        not a number; or the number of steps is not given.
+        A step did not return a pair, returned different containers or something that is not a
+        number; or the number of steps is not given.
     ShapeError, DtypeError
         The carry or the output changes between steps; the lengths of `xs` differ.
     ArgumentError
@@ -112,10 +112,10 @@ def scan(
 
     Notes
     -----
-    On values `f` is called for each step, at the cost of Python and NumPy. In a graph it is traced
-    once for any length, and the loop is one node; if there are no steps, it is called once
-    for the shapes of its outputs. The derivatives are loops too: forward mode carries tangents
-    with the carry; reverse mode loops backward over the residuals that the forward loop stored.
+    With concrete values `f` is called for each step, at the speed of Python and NumPy; if there are
+    no steps, it is called once to determine the shapes of its outputs. In a graph it is traced once
+    for any length, and the loop is one node. The derivatives are loops too: forward mode adds
+    tangents to the carry; reverse mode loops backward over residuals stored by the forward loop.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def scan(
     _check_unroll(unroll)
     carry = Carry(init, what)
     rows = ScannedInputs(xs, whole(length, what), what)
-    reverse, room = bool(reverse), budget_of(memory, carry.specs, what)
+    reverse, budget = bool(reverse), budget_of(memory, carry.specs, what)
     if not becomes_node([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
-    made = _step_of(f, carry, rows)
-    outs = scan_node(made, carry.leaves, rows.leaves, rows.length, reverse, room=room)
-    leaves, ys = made.container(outs)
+    closure = _step_of(f, carry, rows)
+    outs = scan_node(closure, carry.leaves, rows.leaves, rows.length, reverse, room=budget)
+    leaves, ys = closure.container(outs)
     return carry.container(leaves), ys
 
 
@@ -155,15 +155,15 @@ def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed
 
 
 def scan_node(
-    made: Closed,
+    closure: Closed,
     carry: Any,
     rows: Any,
     length: Any,
     reverse: bool,
     count: Any = None,
-    room: Mapping[str, Any] | None = None,
+    budget: Mapping[str, Any] | None = None,
 ) -> list[Any]:
-    """The node of a loop; results as handles.
+    """The results of a loop that becomes a node.
 
     Parameters
     ----------
@@ -174,21 +174,21 @@ def scan_node(
     length : int or Dim or None
     reverse : bool
     count : Tensor, optional
-        The number of steps, if it is a value.
-    room : mapping, optional
+        The number of steps, if it is computed in the graph.
+    budget : mapping, optional
         How many states the backward pass may store (checkpoint_budget.py).
     """
     params = {
-        "body": made.body,
+        "body": closure.body,
         "carried": len(carry),
         "stacked": len(rows),
         "length": length,
         "reverse": reverse,
         "counted": count is not None,
     }
-    params.update(room or {})
-    first = [] if count is None else [count]
-    return list(recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
+    params.update(budget or {})
+    count_operand = [] if count is None else [count]
+    return list(recorded(scan_op, [*count_operand, *closure.captured, *carry, *rows], params))
 
 
 def recorded(op: Control, args: list[Any], params: dict[str, Any]) -> Any:
@@ -204,7 +204,7 @@ def _scan_now(
     plain = is_plain([*carry.leaves, *rows.leaves])
     leaves, columns = carry.start(), Columns("scan")
     if rows.length == 0:
-        return carry.result(leaves, plain), _nothing(f, carry, rows)
+        return carry.result(leaves, plain), _empty_outputs(f, carry, rows)
     numbers = range(rows.length)
     for k in stepping("scan", reversed(numbers) if reverse else numbers):
         out = pair(f(carry.container(leaves), rows.at(k)))
@@ -213,17 +213,17 @@ def _scan_now(
     return carry.result(leaves, plain), columns.stacked(reverse, plain)
 
 
-def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
-    """The outputs if there are no steps: empty arrays of the right shapes."""
+def _empty_outputs(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
+    """The outputs of a loop without steps: empty arrays with the shapes and dtypes of outputs."""
     try:
-        made = _step_of(f, carry, rows)
-        ends = [None] * len(carry.leaves)
-        ys = [n.spec for n in made.body.outputs[len(ends) :]]
-        ys = made.container([*ends, *ys])[1]
+        closure = _step_of(f, carry, rows)
+        carry_leaves = [None] * len(carry.leaves)
+        ys = [n.spec for n in closure.body.outputs[len(carry_leaves) :]]
+        ys = closure.container([*carry_leaves, *ys])[1]
     except (TraceError, ValueError, TypeError) as error:
-        if not _is_of_values(error):
+        if not _may_need_values(error):
             raise
-        # The step needs values, which is allowed here: it is run on zeros.
+        # The step cannot be traced, because it needs values; run it on zeros instead.
         row = rows.container([np.zeros(s.shape, s.dtype)[()] for s in rows.specs])
         with np.errstate(all="ignore"):
             out = pair(f(carry.container(carry.start()), row))
@@ -232,18 +232,20 @@ def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
     return mapped(lambda s: np.empty((0, *s.shape), s.dtype), ys)
 
 
-def _is_of_values(error: Exception) -> bool:
-    """Whether a step may have failed because it needs values, or writes to a plain array."""
+def _may_need_values(error: Exception) -> bool:
+    """Whether tracing may have failed because a step needs values or writes to a plain array."""
     return isinstance(error, TraceError) or not isinstance(error, WengertError)
 
 
 def pair(out: tuple[Any, ...]) -> tuple[Any, Any]:
     """The carry and the output that a step returned."""
     if not isinstance(out, tuple | list) or len(out) != 2:
-        given = f"{len(out)} values" if isinstance(out, tuple | list) else f"a {type(out).__name__}"
+        returned = (
+            f"{len(out)} values" if isinstance(out, tuple | list) else f"a {type(out).__name__}"
+        )
         raise StructureError(
-            f"scan: a step returned {given}, and not a pair (carry, y). Return (carry, None) if "
-            f"there is no output{at(user_line())}."
+            f"scan: a step returned {returned} instead of a pair (carry, y). Return (carry, None) "
+            f"if there is no output{at(user_line())}."
         )
     return out[0], out[1]
 
@@ -276,9 +278,9 @@ def whole(length: Any, what: str, name: str = "length") -> Any:
     except TypeError:
         number = None
     if number is None or number < 0:
-        odd = "negative" if number is not None else "not an integer"
+        problem = "negative" if number is not None else "not an integer"
         raise ArgumentError(
-            f"{what}: {name}={length!r} is {odd}. Give a number of steps, 0 or more"
+            f"{what}: {name}={length!r} is {problem}. Give a number of steps, 0 or more"
             f"{at(user_line())}."
         )
     return number
@@ -301,12 +303,12 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     Parameters
     ----------
     f : callable
-        Takes one element, and returns arrays or nested containers of them.
+        Takes one row, and returns arrays or nested containers of them.
     xs : array_like, Tensor, or nested containers of them
-        All of one length in axis 0.
+        All of equal length in axis 0.
     batch_size : int, optional
-        The number of rows to compute together by `vmap`: faster than one at a time, and takes the
-        memory of that many; `f` must not branch on values then.
+        The number of rows to compute together by `vmap`: faster than one at a time, but takes the
+        memory of that many rows, and `f` must not branch on values.
 
     Returns
     -------
@@ -322,7 +324,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
 
     Notes
     -----
-    It is a `scan` without a carry: one row after the other. `vmap` computes all rows together.
+    This is a `scan` without a carry: one row after the other. `vmap` computes all rows together.
 
     Examples
     --------
@@ -349,15 +351,15 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
 
 
 def _in_batches(f: Callable[..., Any], rows: ScannedInputs, size: int) -> Any:
-    many = vmap(f)
+    batched = vmap(f)
     if rows.length <= size:
-        return many(rows.container(rows.leaves))
-    full = rows.length // size * size
-    parts = [x[:full].reshape(-1, size, *shape_of(x)[1:]) for x in rows.leaves]
-    done = map(many, rows.container(parts))
-    done = mapped(lambda y: y.reshape(full, *shape_of(y)[2:]), done)
-    if full == rows.length:
-        return done
-    rest = many(rows.container([x[full:] for x in rows.leaves]))
+        return batched(rows.container(rows.leaves))
+    covered = rows.length // size * size
+    parts = [x[:covered].reshape(-1, size, *shape_of(x)[1:]) for x in rows.leaves]
+    results = map(batched, rows.container(parts))
+    results = mapped(lambda y: y.reshape(covered, *shape_of(y)[2:]), results)
+    if covered == rows.length:
+        return results
+    last = batched(rows.container([x[covered:] for x in rows.leaves]))
     join = lookup("concatenate")
-    return pytree.tree_map(lambda a, b: a if a is None else join(a, b, axis=0), done, rest)
+    return pytree.tree_map(lambda a, b: a if a is None else join(a, b, axis=0), results, last)

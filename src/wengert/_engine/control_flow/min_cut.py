@@ -1,8 +1,9 @@
 """Minimum cuts: the cheapest set of edges whose removal separates a source from a sink.
 
-By maximum flow: while there is a path with remaining capacity, flow is added along the
-shortest one; then the saturated edges that leave the nodes reachable from the source are the cut.
-Importing SciPy's takes longer than tracing a loop and its derivative, so it is implemented here.
+By maximum flow: while there is a path with remaining capacity, flow is added along the shortest
+one; then the saturated edges that leave the nodes reachable from the source are the cut.  It is
+implemented here because importing SciPy's implementation takes longer than tracing a loop and its
+derivative.
 
     reached     the nodes on the side of the source
     UNLIMITED   the capacity of an edge that is never cut
@@ -31,38 +32,38 @@ def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> se
     ValueError
         There is no cut: a path consists of unlimited edges only.
     """
-    left: dict[int, dict[int, int]] = {source: {}, sink: {}}
+    residual: dict[int, dict[int, int]] = {source: {}, sink: {}}
     for a, b, capacity in edges:
-        there, back = left.setdefault(a, {}), left.setdefault(b, {})
-        there[b] = min(UNLIMITED, there.get(b, 0) + capacity)
-        back.setdefault(a, 0)
+        forward, backward = residual.setdefault(a, {}), residual.setdefault(b, {})
+        forward[b] = min(UNLIMITED, forward.get(b, 0) + capacity)
+        backward.setdefault(a, 0)
     while True:
-        before = _paths(left, source, sink)
-        if sink not in before:
-            return set(before)
+        predecessors = _shortest_paths(residual, source, sink)
+        if sink not in predecessors:
+            return set(predecessors)
         path = [sink]
         while path[-1] != source:
-            path.append(before[path[-1]])
+            path.append(predecessors[path[-1]])
         pairs = list(zip(path[1:], path, strict=False))
-        flow = min(left[a][b] for a, b in pairs)
+        flow = min(residual[a][b] for a, b in pairs)
         if flow >= UNLIMITED:
             raise ValueError("a path from the source to the sink cannot be cut")
         for a, b in pairs:
-            if left[a][b] < UNLIMITED:
-                left[a][b] -= flow
-            left[b][a] = min(UNLIMITED, left[b][a] + flow)
+            if residual[a][b] < UNLIMITED:
+                residual[a][b] -= flow
+            residual[b][a] = min(UNLIMITED, residual[b][a] + flow)
 
 
-def _paths(left: dict[int, dict[int, int]], source: int, sink: int) -> dict[int, int]:
+def _shortest_paths(residual: dict[int, dict[int, int]], source: int, sink: int) -> dict[int, int]:
     """The predecessor of each reachable node on a shortest path."""
-    before = {source: source}
-    front = [source]
-    while front and sink not in before:
-        after = []
-        for a in front:
-            for b, capacity in left[a].items():
-                if capacity > 0 and b not in before:
-                    before[b] = a
-                    after.append(b)
-        front = after
-    return before
+    predecessors = {source: source}
+    frontier = [source]
+    while frontier and sink not in predecessors:
+        next_frontier = []
+        for a in frontier:
+            for b, capacity in residual[a].items():
+                if capacity > 0 and b not in predecessors:
+                    predecessors[b] = a
+                    next_frontier.append(b)
+        frontier = next_frontier
+    return predecessors

@@ -23,7 +23,6 @@ from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, bare, shown
 from wengert._engine.core.subgraph import Body, evaluated
-from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import GuardError, ShapeError, at
 
 from . import batching
@@ -66,7 +65,7 @@ class Control(Operation):
 
 
 class _Loop(Control):
-    """A loop: some results are those of its carry after the last step."""
+    """A loop, whose first results are its carry after the last step."""
 
     control_flow = LOOP
 
@@ -87,11 +86,11 @@ class Scan(_Loop):
         check_scan(specs, params)
         body, carried, length = params["body"], params["carried"], params["length"]
         stacked = params["stacked"]
-        given = list(specs[params["counted"] :])
-        given[len(given) - stacked :] = [
-            Spec(s.shape[1:], s.dtype) for s in given[len(given) - stacked :]
+        row_specs = list(specs[params["counted"] :])
+        row_specs[len(row_specs) - stacked :] = [
+            Spec(s.shape[1:], s.dtype) for s in row_specs[len(row_specs) - stacked :]
         ]
-        self.check(body, given, "its body")
+        self.check(body, row_specs, "its body")
         outs = [n.spec for n in body.outputs]
         ys = [Spec((length, *s.shape), s.dtype) for s in outs[carried:]]
         return (*[Spec(s.shape, s.dtype) for s in outs[:carried]], *ys)
@@ -109,10 +108,10 @@ class Scan(_Loop):
     ) -> tuple[Any, ...]:
         """Run the steps; `visit` is called before each with its number and the carry."""
         body, carried, stacked = params["body"], params["carried"], params["stacked"]
-        count, given = _counted(values, params)
-        fixed = len(given) - carried - stacked
-        consts, carry = list(given[:fixed]), list(given[fixed : fixed + carried])
-        xs = given[fixed + carried :]
+        count, operands = _count_and_operands(values, params)
+        fixed = len(operands) - carried - stacked
+        consts, carry = list(operands[:fixed]), list(operands[fixed : fixed + carried])
+        xs = operands[fixed + carried :]
         step = compile(body)
         ys = [_Stack(n.spec, count) for n in body.outputs[carried:]]
         for i in range(count):
@@ -128,7 +127,7 @@ class Scan(_Loop):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
-        """A loop in reverse."""
+        """The backward loop."""
         return reverse.pull_scan(node, t, out, inputs, ctx)
 
     def jvp(
@@ -143,7 +142,7 @@ class Scan(_Loop):
         return forward.push_scan(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same loop, with a batch in each step."""
+        """The same loop, with a body for a batch."""
         return batching.scan(args, batched, size, params)
 
 
@@ -154,7 +153,7 @@ class _Stack:
         self.array = np.empty((count, *spec.shape), spec.dtype)
 
 
-def _counted(values: Sequence[Any], params: dict[str, Any]) -> tuple[int, Sequence[Any]]:
+def _count_and_operands(values: Sequence[Any], params: dict[str, Any]) -> tuple[int, Sequence[Any]]:
     if params["counted"]:
         return max(int(values[0]), 0), values[1:]
     return params["length"], values
@@ -217,7 +216,7 @@ class While(_Loop):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
-        """A loop in reverse, over the steps taken."""
+        """The backward loop over the steps that were taken."""
         return reverse.pull_while(node, t, out, inputs, ctx)
 
     def jvp(
@@ -232,7 +231,7 @@ class While(_Loop):
         return forward.push_while(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same loop for a batch, until the last element has ended."""
+        """The same loop for a batch, until the last batch element has finished."""
         return batching.while_(args, batched, size, params)
 
 
@@ -243,7 +242,7 @@ class Choice(Control):
     differentiation = Differentiation(masks=True, takes_parts=True)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """The specs that the results of all branches share."""
+        """The specs of the results, which are the same for all branches."""
         check_conditional(self.name, specs, params)
         branches = params["branches"]
         for k, branch in enumerate(branches):
@@ -251,7 +250,7 @@ class Choice(Control):
         return tuple([Spec(n.spec.shape, n.spec.dtype) for n in branches[0].outputs])
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
-        """Run the selected branch; a number out of range selects the nearest."""
+        """Run the selected branch; an index out of range selects the first or last."""
         which, *operands = values
         branches = params["branches"]
         return tuple(compile(branches[min(max(int(which), 0), len(branches) - 1)])(operands))
@@ -274,7 +273,7 @@ class Choice(Control):
         return forward.push_conditional(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same conditional for a batch, or all branches if elements select different ones."""
+        """The same conditional for a batch; all branches run if the selector is batched."""
         return batching.choice(args, batched, size, params)
 
 
@@ -282,8 +281,3 @@ scan_op = register(Scan("scan", "A loop whose length is known before it starts."
 while_op = register(While("while", "A loop that ends when its condition is false."))
 cond_op = register(Choice("cond", "One of two bodies: the second if the first operand is true."))
 switch_op = register(Choice("switch", "One of several bodies, by index."))
-
-
-def length_of(xs: Sequence[Any]) -> int | Dim:
-    """The length of the first axis of a stacked operand."""
-    return xs[0].shape[0]  # type: ignore[no-any-return]

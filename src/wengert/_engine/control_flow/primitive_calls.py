@@ -83,9 +83,9 @@ class PrimitiveCall(BoundRule):
     ) -> PrimitiveCall:
         """Rebuild the rule of a saved call of a primitive."""
         leaves = [_OPERAND if k in slots else x for k, x in enumerate(static)]
-        made = cls(PrimitiveFunction(op, params), (), leaves, pytree.flatten((0,) * len(leaves))[1])
-        made.out = pytree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
-        return made
+        call = cls(PrimitiveFunction(op, params), (), leaves, pytree.flatten((0,) * len(leaves))[1])
+        call.out = pytree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
+        return call
 
     @property
     def count(self) -> int | None:
@@ -115,22 +115,22 @@ class PrimitiveCall(BoundRule):
         other.__dict__.update(self.__dict__, function=function, _key=(function, *self._key[1:]))
         return other
 
-    def bars(
+    def cotangents(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """Apply the registered rule."""
         op, args = self.function.op, self.args(operands)
         self._refuse_integers(outs)
         t, out = self.results(ts), self.results(outs)
-        bars = self._explained("reverse", op.vjp_rule, t, out, args)
-        if not isinstance(bars, list | tuple):
-            bars = (bars,)
-        if len(bars) != len(args):
+        cotangents = self._explained("reverse", op.vjp_rule, t, out, args)
+        if not isinstance(cotangents, list | tuple):
+            cotangents = (cotangents,)
+        if len(cotangents) != len(args):
             raise RuleError(
-                f"The rule of {op.name} returned {len(bars)} cotangents for {len(args)} operands. "
-                f"Return a tuple with one for each, None if it is zero{at(user_line())}."
+                f"The rule of {op.name} returned {len(cotangents)} cotangents for {len(args)} "
+                f"operands. Return a tuple with one for each, None if it is zero{at(user_line())}."
             )
-        return [bars[k] for k in self.slots]
+        return [cotangents[k] for k in self.slots]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """Apply the registered rule."""
@@ -139,8 +139,8 @@ class PrimitiveCall(BoundRule):
             args[k] = dot
         self._refuse_integers(outs)
         out, rule = self.results(outs), self.function.op.jvp_rule
-        found = self._explained("forward", rule, args, out, self.args(operands))
-        return list(found) if isinstance(found, tuple) else [found]
+        tangents = self._explained("forward", rule, args, out, self.args(operands))
+        return list(tangents) if isinstance(tangents, tuple) else [tangents]
 
     def _refuse_integers(self, outs: Sequence[Any]) -> None:
         if len(outs) == 1 and outs[0].dtype.kind not in "fc":

@@ -1,12 +1,13 @@
 """Replay: the backward pass of a checkpointed loop, which recomputes most states.
 
-    replay    args: [count] consts, carry, xs, snapshots, more consts, cotangents, rows of them
+    replay    args: [count] consts, carry, xs, snapshots, more consts, carried cotangents and sums,
+              cotangents of the ys
 
-`step` is the loop's body without its ys, `keep` the same with the residuals, and `back` the second
-part of its pullback.  The schedule determines which states are stored, and when
+`step` is the loop's body without its ys, `keep` the same with the residuals as ys, and `back` the
+backward part of its pullback.  The schedule determines which states are stored, and when
 (checkpoint_schedule.py).  The snapshots were stored by the forward loop (checkpointed_loop.py); a
 backend can start from them, but the value does not depend on them.  The derivatives of a replay are
-those of the two loops that it replaces, which store all residuals.
+those of the two loops that it is equivalent to, which store all residuals.
 """
 
 from __future__ import annotations
@@ -67,13 +68,13 @@ class OperandGroups:
             params["more"],
             params["pulled"],
         ]
-        found = []
+        groups = []
         start = 0
         for n in lengths:
-            found.append(args[start : start + n])
+            groups.append(args[start : start + n])
             start += n
-        self.count, self.consts, self.carry, self.xs = found[:4]
-        self.snapshots, self.more, self.starts = found[4:]
+        self.count, self.consts, self.carry, self.xs = groups[:4]
+        self.snapshots, self.more, self.starts = groups[4:]
         self.rows = args[start:]
 
 
@@ -110,45 +111,45 @@ class CheckpointedReplay(Control):
             if not action.backwards:
                 states.append(state)
                 continue
-            kept = []
+            residuals = []
             for k in range(middle, middle + action.backwards):
                 out = keep([*parts.consts, *state, *[x[k] for x in rows]])
                 state = out[: params["carried"]]
-                kept.append(out[params["carried"] :])
+                residuals.append(out[params["carried"] :])
             for k in reversed(range(middle, middle + action.backwards)):
-                at = count - 1 - k if params["reverse"] else k
-                xs = [parts.xs[i][at] for i in params["read"]]
-                given = [*xs, *kept.pop(), *[t[at] for t in parts.rows]]
-                found = back([*consts, *carried, *given])
-                carried = found[:pulled]
-                for stack, value in zip(stacks, found[pulled:], strict=True):
-                    stack[at] = value
+                row = count - 1 - k if params["reverse"] else k
+                xs = [parts.xs[i][row] for i in params["read"]]
+                row_operands = [*xs, *residuals.pop(), *[t[row] for t in parts.rows]]
+                results = back([*consts, *carried, *row_operands])
+                carried = results[:pulled]
+                for stack, value in zip(stacks, results[pulled:], strict=True):
+                    stack[row] = value
         return (*carried, *stacks)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
         """The rule of the equivalent two loops."""
         variables = [fresh(_node(x)) for x in inputs]
-        outs = _written(node, variables)
+        outs = _equivalent_loops(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
         masked_targets: set[Node] = set()
-        bars = pullback(
+        cotangents = pullback(
             *(seeds, variables, ctx.recorded, tape),
             masked=ctx.guarded,
             masked_targets=masked_targets,
         )
         ctx.mask([a for a, v in zip(node.args, variables, strict=True) if v in masked_targets])
-        return bars
+        return cotangents
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
         """The rule of the equivalent two loops."""
         variables = [fresh(_node(x)) for x in inputs]
-        outs = [_node(x) for x in _written(node, variables)]
+        outs = [_node(x) for x in _equivalent_loops(node, variables)]
         known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
         live = [n for n in outs if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
         masked_outputs: set[Node] = set()
-        found = iter(
+        tangents = iter(
             pushforward(
                 *(live, known, ctx.recorded, tape),
                 masked=ctx.guarded,
@@ -157,31 +158,32 @@ class CheckpointedReplay(Control):
         )
         if masked_outputs:
             ctx.mask([node])
-        return [next(found) if type(n) is Node else None for n in outs]
+        return [next(tangents) if type(n) is Node else None for n in outs]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The equivalent two loops for the batch."""
         columns = [x for x, f in zip(args, batched, strict=True) if f]
 
         def row(*handles: Any) -> list[Any]:
-            rest = iter(handles)
+            remaining = iter(handles)
             return list(
                 expanded(
-                    [next(rest) if f else x for x, f in zip(args, batched, strict=True)], params
+                    [next(remaining) if f else x for x, f in zip(args, batched, strict=True)],
+                    params,
                 )
             )
 
         pairs = map_over_batch(row, columns, size, "replay")
-        spread: Any = lookup("broadcast_to")
-        return tuple([x if f else spread(x, shape=(size, *x.shape)) for x, f in pairs])
+        broadcast_to: Any = lookup("broadcast_to")
+        return tuple([x if f else broadcast_to(x, shape=(size, *x.shape)) for x, f in pairs])
 
 
 def _node(x: Any) -> Node:
     return x.node if isinstance(x, Handle) else constant(x)
 
 
-def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
-    """The two loops, with the scope and level of the node that they replace."""
+def _equivalent_loops(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
+    """The equivalent two loops, with the scope and level of the node."""
     handles = [wrap(v) for v in variables]
     if not is_deriving():
         return expanded(handles, node.params)
@@ -194,20 +196,21 @@ def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     """The forward loop, storing all residuals, and the backward loop."""
     parts = OperandGroups(args, params)
     carried, stacked, length = params["carried"], params["stacked"], params["length"]
-    if length is None:  # the residuals have one all the same
+    if length is None:  # the loop had no rows, but its residuals are stacked
         length = open_length()
-    same = {"length": length, "counted": params["counted"]}
+    shared_params = {"length": length, "counted": params["counted"]}
     states = lookup("scan")(
         *[*parts.count, *parts.consts, *parts.carry, *parts.xs],
-        body=params["keep"], carried=carried, stacked=stacked, reverse=params["reverse"], **same,
+        body=params["keep"], carried=carried, stacked=stacked, reverse=params["reverse"],
+        **shared_params,
     )[carried:]  # fmt: skip
     rows = [*[parts.xs[k] for k in params["read"]], *states, *parts.rows]
-    found: Sequence[Any] = lookup("scan")(
+    results: Sequence[Any] = lookup("scan")(
         *[*parts.count, *parts.consts, *parts.more, *parts.starts, *rows],
         body=params["back"], carried=params["pulled"], stacked=len(rows),
-        reverse=not params["reverse"], **same,
+        reverse=not params["reverse"], **shared_params,
     )  # fmt: skip
-    return found
+    return results
 
 
 replay = register(CheckpointedReplay("replay", "The backward pass of a checkpointed loop."))

@@ -1,12 +1,13 @@
 """Residuals: the values that a forward loop stores for the backward pass.
 
-The nodes of a step's pullback that need no cotangent can be computed in either pass.  The cheapest
-set of values from which the others can be recomputed is stored: a minimum cut, in which a value
-costs its bytes, and expensive operations are not recomputed.  For a step of arithmetic this is the
-carry alone; for a step with a matrix product and tanh, the result of tanh.
+The nodes of a step's pullback that depend on no cotangent can be computed in either pass.  The
+cheapest set of values from which the others can be recomputed is stored: a minimum cut, in which
+the cost of a value is its size in bytes, and expensive operations are not recomputed.  For a step
+of arithmetic this is the carry alone; for a step with a matrix product and tanh, the result of
+tanh.
 
-A carried value that can be restored in the backward pass (restoration.py) costs what its undo log
-costs instead; all its versions are then available.
+If a carried value can be restored in the backward pass (restoration.py), its cost is the size of
+its undo log instead, and all its versions are available.
 
     split      the two parts of a pullback
     ancestors  the nodes that some nodes depend on
@@ -24,27 +25,27 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_open, valued
 from wengert._engine.core.tracing import SIZE, placeholder
 
+from .checkpoint_budget import Typical
 from .min_cut import UNLIMITED, reached
 from .restoration import Chain, Undo
 
-_TYPICAL = 64  # assumed for a symbolic length
-_LARGEST_COST = 1 << 40  # a cost
+_LARGEST_COST = 1 << 40  # of one value; below UNLIMITED, so that it can be stored
 
 
 class SplitPullback(NamedTuple):
-    """The second part of a pullback, and the residuals that it reads.
+    """The part of a pullback that the backward pass computes, and the residuals that it reads.
 
-    kept : the residuals, nodes of the first part.
-    places : their placeholders in the second.
-    results : the results in terms of these, of inputs and cotangents.
-    read : the inputs that it also reads.
+    residuals : the nodes of the forward part to store.
+    placeholders : of the residuals, in the backward part.
+    results : the cotangents, in terms of residuals, inputs and seeds.
+    read : the nodes of the backward part, with the inputs that it reads.
     chains : the carried values that it restores.
-    ends : the placeholders of these after the step.
-    starts : these before the step.
+    ends : placeholders for the restored values after the step.
+    starts : the restored values before the step.
     """
 
-    kept: list[Node]
-    places: list[Node]
+    residuals: list[Node]
+    placeholders: list[Node]
     results: list[Node]
     read: set[Node]
     chains: list[Chain]
@@ -54,7 +55,7 @@ class SplitPullback(NamedTuple):
 
 def split(
     results: Sequence[Node],
-    late: Collection[Node],
+    backward_only: Collection[Node],
     carry: Collection[Node],
     chains: Sequence[Chain] = (),
 ) -> SplitPullback:
@@ -63,45 +64,54 @@ def split(
     Parameters
     ----------
     results : sequence of Node
-    late : collection of Node
+    backward_only : collection of Node
         The placeholders that are known in the backward pass only.
     carry : collection of Node
-        Those that are not available then, unless they are stored.
+        The carried inputs, which the backward pass does not know unless they are stored or
+        restored.
     chains : sequence of Chain
-        Those that can be restored.
+        The carried values that can be restored.
     """
     nodes = ancestors(results)
-    after = set(late)
+    backward_nodes = set(backward_only)
     for node in nodes:
-        if not after.isdisjoint(node.inputs):
-            after.add(node)
-    border = {
-        a for n in nodes if n in after for a in n.inputs if a not in after and not _is_free(a)
+        if not backward_nodes.isdisjoint(node.inputs):
+            backward_nodes.add(node)
+    frontier = {
+        a
+        for n in nodes
+        if n in backward_nodes
+        for a in n.inputs
+        if a not in backward_nodes and not _is_free(a)
     }
-    border.update(n for n in results if n not in after and not _is_free(n))
-    chains = [c for c in chains if _restoring([c], nodes, after, border, carry)[0] < UNLIMITED]
-    cost, kept, undo = _restoring(chains, nodes, after, border, carry)
+    frontier.update(n for n in results if n not in backward_nodes and not _is_free(n))
+    chains = [
+        c
+        for c in chains
+        if _cost_with_restoring([c], nodes, backward_nodes, frontier, carry)[0] < UNLIMITED
+    ]
+    cost, residuals, undo = _cost_with_restoring(chains, nodes, backward_nodes, frontier, carry)
     for chain in sorted(chains, key=lambda c: -_cost(c.versions[0].spec)):
-        # Restoring a value that nothing needs costs time.
+        # Do not restore a value if that saves no memory.
         fewer = [c for c in chains if c is not chain]
-        found = _restoring(fewer, nodes, after, border, carry)
-        if found[0] <= cost:
-            chains, (cost, kept, undo) = fewer, found
-    places = [placeholder(n.spec, n.name, type(n) is Node) for n in kept]
-    place = dict(zip(kept, places, strict=True))
-    built = None if undo is None else undo.built(results, dict(place))
-    if built is None:
+        without_chain = _cost_with_restoring(fewer, nodes, backward_nodes, frontier, carry)
+        if without_chain[0] <= cost:
+            chains, (cost, residuals, undo) = fewer, without_chain
+    placeholders = [placeholder(n.spec, n.name, type(n) is Node) for n in residuals]
+    replacements = dict(zip(residuals, placeholders, strict=True))
+    backward_part = None if undo is None else undo.built(results, dict(replacements))
+    if backward_part is None:
         if undo is not None:
-            return split(results, late, carry)
-        new = rebuilt(nodes, place)
-        built = [new[n] for n in results], [], []
-    made, ends, starts = built
-    needed = set(ancestors([*made, *starts]))
-    used = [k for k, p in enumerate(places) if p in needed]
+            return split(results, backward_only, carry)
+        copies = rebuilt(nodes, replacements)
+        backward_part = [copies[n] for n in results], [], []
+    backward_results, ends, starts = backward_part
+    needed = set(ancestors([*backward_results, *starts]))
+    used_residuals = [k for k, p in enumerate(placeholders) if p in needed]
     return SplitPullback(
-        kept=[kept[k] for k in used],
-        places=[places[k] for k in used],
-        results=made,
+        residuals=[residuals[k] for k in used_residuals],
+        placeholders=[placeholders[k] for k in used_residuals],
+        results=backward_results,
         read=needed,
         chains=list(chains),
         ends=ends,
@@ -109,33 +119,36 @@ def split(
     )
 
 
-def _restoring(
+def _cost_with_restoring(
     chains: Sequence[Chain],
     nodes: Sequence[Node],
-    after: set[Node],
-    border: set[Node],
+    backward_nodes: set[Node],
+    frontier: set[Node],
     carry: Collection[Node],
 ) -> tuple[int, list[Node], Undo | None]:
-    """The cost of storing what is needed if some carried values are restored, and these values."""
+    """What to store if some carried values are restored: the cost, the values and the undo steps.
+
+    The cost is UNLIMITED if these cannot be restored together.
+    """
     if not chains:
-        early = [n for n in nodes if n not in after]
-        kept = _cheapest(early, border, set(carry), {}, set())
-        return sum([_cost(n.spec) for n in kept]), kept, None
-    undo = Undo(chains, nodes, after)
+        forward_nodes = [n for n in nodes if n not in backward_nodes]
+        residuals = _cheapest(forward_nodes, frontier, set(carry), {}, set())
+        return sum([_cost(n.spec) for n in residuals]), residuals, None
+    undo = Undo(chains, nodes, backward_nodes)
     stored = undo.stored(_is_stored) if undo.possible else None
     if stored is None or any([_is_open(n.spec) for n in stored]):
         return UNLIMITED, [], undo
-    border = border | {n for n, _ in undo.needs if not _is_free(n)}
-    border = {n for n in border if n not in undo.free}
+    frontier = frontier | {n for n, _ in undo.needs if not _is_free(n)}
+    frontier = {n for n in frontier if n not in undo.free}
     logs = list(dict.fromkeys(undo.logs.values()))
-    early = ancestors([*border])
-    kept = _cheapest(early, border, set(carry) - set(undo.free), undo.free, stored)
-    kept = [*kept, *logs]
-    return sum([_cost(n.spec) for n in kept]), kept, undo
+    forward_nodes = ancestors([*frontier])
+    residuals = _cheapest(forward_nodes, frontier, set(carry) - set(undo.free), undo.free, stored)
+    residuals = [*residuals, *logs]
+    return sum([_cost(n.spec) for n in residuals]), residuals, undo
 
 
 def ancestors(results: Iterable[Node]) -> list[Node]:
-    """The nodes that some nodes depend on, and these, operands first."""
+    """Some nodes and all nodes that they depend on, operands first."""
     seen: set[Node] = set()
     stack = list(results)
     while stack:
@@ -147,7 +160,7 @@ def ancestors(results: Iterable[Node]) -> list[Node]:
 
 
 def _is_free(node: Node) -> bool:
-    """Whether a node costs nothing in either pass: a constant, a size, an array of one number."""
+    """Whether a node costs nothing in either pass: a constant, a size, a node without operands."""
     return (
         node.op is CONSTANT
         or node.op is SIZE
@@ -157,7 +170,7 @@ def _is_free(node: Node) -> bool:
 
 def _cheapest(
     nodes: Sequence[Node],
-    border: set[Node],
+    frontier: set[Node],
     carry: set[Node],
     free: Container[Node],
     stored: set[Node],
@@ -168,61 +181,56 @@ def _cheapest(
     ----------
     nodes : sequence of Node
         Operands first.
-    border : set of Node
+    frontier : set of Node
         The values that the second part needs.
     carry, stored : set of Node
         The values that cannot be computed in the backward pass.
     free : container of Node
-        The values available there.
+        The values that are available there.
     """
-    needed = set(border)
+    needed = set(frontier)
     for node in reversed(nodes):
         if node in needed:
             needed.update(node.inputs)
-    inside = [n for n in nodes if n in needed and n not in free and not _is_free(n)]
-    place = {n: k for k, n in enumerate(inside)}
-    source, sink = 2 * len(inside), 2 * len(inside) + 1
+    candidates = [n for n in nodes if n in needed and n not in free and not _is_free(n)]
+    positions = {n: k for k, n in enumerate(candidates)}
+    source, sink = 2 * len(candidates), 2 * len(candidates) + 1
     edges: list[tuple[int, int, int]] = []
-    for node, k in place.items():
+    for node, k in positions.items():
         edges.append((2 * k, 2 * k + 1, _cost(node.spec)))
         if node in carry or node in stored or _is_stored(node):
             edges.append((source, 2 * k, UNLIMITED))
-        edges += [(2 * place[a] + 1, 2 * k, UNLIMITED) for a in node.inputs if a in place]
-        if node in border:
+        edges += [(2 * positions[a] + 1, 2 * k, UNLIMITED) for a in node.inputs if a in positions]
+        if node in frontier:
             edges.append((2 * k + 1, sink, UNLIMITED))
-    near = reached(edges, source, sink)
-    return [n for n, k in place.items() if 2 * k in near and 2 * k + 1 not in near]
+    source_side = reached(edges, source, sink)
+    return [
+        n for n, k in positions.items() if 2 * k in source_side and 2 * k + 1 not in source_side
+    ]
 
 
 def _cost(spec: tuple[Spec, ...] | Spec) -> int:
-    """The cost of storing a value: its bytes, and a constant per value."""
+    """The cost of storing a value: its size in bytes, plus a constant."""
     if type(spec) is not Spec or _is_open(spec):
         return UNLIMITED
     size = 1
     for n in spec.shape:
-        size *= max(int(valued(n, _Typical())), 1)
+        size *= max(int(valued(n, Typical())), 1)
     return min(size * spec.dtype.itemsize + 4, _LARGEST_COST)
 
 
-class _Typical(dict[str, int]):
-    """An estimate for each symbolic size."""
-
-    def __missing__(self, name: str) -> int:
-        return _TYPICAL
-
-
 def _is_open(spec: Any) -> bool:
-    """Whether a length differs between steps, so that values cannot be stacked."""
+    """Whether a length may differ between steps, so that values cannot be stacked."""
     specs = spec if type(spec) is tuple else (spec,)
     return any(is_open(n) for s in specs for n in s.shape)
 
 
 def _is_stored(node: Node) -> bool:
-    """Whether a node is not recomputed."""
-    return not isinstance(node.op, LeafOp) and _is_dear(node)
+    """Whether a node is never recomputed, because storing it is cheaper."""
+    return not isinstance(node.op, LeafOp) and _is_expensive(node)
 
 
-def _is_dear(node: Node) -> bool:
+def _is_expensive(node: Node) -> bool:
     """Whether storing a node is cheaper than recomputing it."""
     op: Any = node.op
     if op is PART or _is_open(node.spec):

@@ -2,15 +2,16 @@
 
 A step that writes to elements of a carried array, adds to an integer, or passes an array to an
 inner loop is undone without storing the array: the backward loop carries the array too, and writes
-the overwritten elements back, which the forward loop stored (an undo log).  So every version of the
-array is available in the backward pass, for the bytes of the elements written.  An integer sum is
-undone exactly by a subtraction, also if it overflows; a floating-point sum is not, and is not
+back the overwritten elements, which the forward loop stored (an undo log).  So every version of the
+array is available in the backward pass, for the memory of the elements written.  An integer sum is
+undone exactly by subtraction, even if it overflows; floating-point sums are not exact, and are not
 undone.
 
     Chain       the versions of a carried value in one step
     chains_of   those of a body
-    Undo        the second part of a pullback, built while the versions are restored
+    Undo        the backward part of a pullback, built while the versions are restored
     step_of     the increment of an induction variable per step
+    BackwardBody  the body of a loop that restores carried values
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from . import versions
 
 Write = tuple[Any, Sequence[Node]]  # an index template and its operands
 
-_MOST_WRITES = 64  # to one carried value, in one step
-_LATEST = 1 << 60  # a time
+_MAX_WRITES = 64  # to one carried value, in one step
+_LATEST = 1 << 60  # later than the serial number of any node
 
 
 class BackwardBody(Body):
@@ -44,8 +45,8 @@ class BackwardBody(Body):
     Attributes
     ----------
     restores : range
-        The carried values that are versions of primal values: the result is that before the loop
-        if the operand is that after it.
+        The carried values that are versions of primal values: given the value after the forward
+        loop, the result is the value before it.
     """
 
     restores = range(0)
@@ -54,7 +55,7 @@ class BackwardBody(Body):
 class Chain(NamedTuple):
     """The versions of a carried value in one step.
 
-    number : the body's input.
+    number : the position of the body's input.
     versions : the input, and the value after each write.
     """
 
@@ -63,27 +64,27 @@ class Chain(NamedTuple):
 
     @property
     def pairs(self) -> list[tuple[Node, Node]]:
-        """Each version with the one before."""
+        """Each version with its predecessor."""
         return list(zip(self.versions[1:], self.versions, strict=False))
 
 
 def chains_of(inputs: Sequence[Node], outputs: Sequence[Node], first: int) -> list[Chain]:
     """The carried values whose versions can be restored; `first` is the first carried input."""
-    found = []
-    for k, end in enumerate(outputs, first):
-        versions = [end]
-        while versions[-1] is not inputs[k] and len(versions) <= _MOST_WRITES:
+    chains = []
+    for k, last in enumerate(outputs, first):
+        versions = [last]
+        while versions[-1] is not inputs[k] and len(versions) <= _MAX_WRITES:
             before = _before(versions[-1])
             if before is None:
                 break
             versions.append(before)
         if versions[-1] is inputs[k]:
-            found.append(Chain(k, tuple(versions[::-1])))
-    return found
+            chains.append(Chain(k, tuple(versions[::-1])))
+    return chains
 
 
 def _before(version: Node) -> Node | None:
-    """The version that a write changed; None if it cannot be restored."""
+    """The version that was overwritten; None if it cannot be restored."""
     if version.op is lookup("add") and _is_integer(version):
         before = version.inputs[version.inputs[0].op is CONSTANT]
         return before if before.spec == version.spec else None
@@ -118,22 +119,29 @@ class Undo:
     ----------
     chains : sequence of Chain
     nodes : sequence of Node
-        Those of the pullback.
-    late : collection of Node
+        The nodes of the pullback.
+    backward_only : collection of Node
         The nodes that are known in the backward pass only.
 
     Attributes
     ----------
     possible : bool
+        Whether all writes can be undone.
     free : dict
-        The versions, and when they were made.
+        The versions, with the order in which they are made.
+    same : dict
+        For each version, other nodes with the same value.
     logs : dict
-        The overwritten elements of each write.
+        For each version made by a write, the elements that it overwrote.
+    writes : dict
+        For each of these versions, the index that was written.
+    loops : dict
+        For each version made by an inner loop, its backward loop and the output that restores it.
     needs : list of (Node, Node)
         Nodes that are needed to undo a write, with the version that it made.
     """
 
-    def __init__(self, chains: Sequence[Chain], nodes: Sequence[Node], late: Any) -> None:
+    def __init__(self, chains: Sequence[Chain], nodes: Sequence[Node], backward_only: Any) -> None:
         self.chains = chains
         self.free = {v: t for c in chains for v, t in zip(c.versions, _times(c), strict=True)}
         self.same: dict[Node, list[Node]] = {}
@@ -148,62 +156,66 @@ class Undo:
         self.writes: dict[Node, Write] = {}
         self.loops: dict[Node, tuple[Node, int]] = {}
         self.needs: list[tuple[Node, Node]] = []
-        self.possible = all([self._planned(*p, nodes, late) for c in chains for p in c.pairs])
+        self.possible = all([self._plan(*p, nodes, backward_only) for c in chains for p in c.pairs])
 
-    def _planned(self, after: Node, before: Node, nodes: Sequence[Node], late: Any) -> bool:
+    def _plan(self, after: Node, before: Node, nodes: Sequence[Node], backward_only: Any) -> bool:
         if _is_loop(after):
-            found = _backward_loop(after, nodes)
-            if found is None:
+            inner_loop = _backward_loop(after, nodes)
+            if inner_loop is None:
                 return False
-            self.loops[after] = found
-            border = _border_of(found[0], late)
-            self.needs += [(n, after) for n in border]
+            self.loops[after] = inner_loop
+            operands = _forward_operands(inner_loop[0], backward_only)
+            self.needs += [(n, after) for n in operands]
         elif after.op is lookup("add"):
             self.needs.append((_added(after, before), after))
         else:
             write = _write_of(after)
             if write is None:
                 return False
-            template, places = self.writes[after] = write
-            log = lookup("getitem")(wrap(before), *map(wrap, places), index=template).node
+            template, indices = self.writes[after] = write
+            log = lookup("getitem")(wrap(before), *map(wrap, indices), index=template).node
             if type(log.spec) is not Spec or any(is_open(n) for n in log.spec.shape):
                 return False
             self.logs[after] = log
-            self.needs += [(x, after) for x in places]
+            self.needs += [(x, after) for x in indices]
         return True
 
     def stored(self, is_stored: Any) -> set[Node] | None:
-        """The nodes that must be stored because they depend on versions restored later."""
-        found: set[Node] = set()
+        """The nodes that must be stored because they depend on versions that are restored later.
+
+        None if such a node is itself a version.
+        """
+        stored: set[Node] = set()
         for node, after in self.needs:
             time = self.free[after]
             if node in self.free:
                 if self.free[node] < time:
                     return None
             elif self._earliest(node, is_stored) < time:
-                found.add(node)
-        return found
+                stored.add(node)
+        return stored
 
     def _earliest(self, node: Node, is_stored: Any) -> float:
-        """When the earliest version was made that a node is computed from."""
-        found, stack, seen = float("inf"), [node], {node}
+        """The order number of the earliest version that a node is computed from."""
+        earliest, stack, seen = float("inf"), [node], {node}
         while stack:
             n = stack.pop()
             if n in self.free:
-                found = min(found, self.free[n])
+                earliest = min(earliest, self.free[n])
             elif not is_stored(n):
                 stack += [a for a in n.inputs if a not in seen]
                 seen.update(n.inputs)
-        return found
+        return earliest
 
     def built(
-        self, results: Sequence[Node], place: dict[Node, Node]
+        self, results: Sequence[Node], values: dict[Node, Node]
     ) -> tuple[list[Node], list[Node], list[Node]] | None:
-        """The second part; None if a write cannot be undone in time.
+        """The backward part; None if a write can only be undone after its version is needed.
 
         Parameters
         ----------
-        place : dict
+        results : sequence of Node
+        values : dict
             The known values: the placeholders of the residuals.
 
         Returns
@@ -215,46 +227,46 @@ class Undo:
         ends = []
         for chain in self.chains:
             end = placeholder(chain.versions[-1].spec, chain.versions[0].name)
-            self._place(place, chain.versions[-1], end)
+            self._set_value(values, chain.versions[-1], end)
             ends.append(end)
         needed = [*results, *[n for n, _ in self.needs], *[b for b, _ in self.loops.values()]]
-        pending = _demanded(needed, {**self.free, **place})
+        pending = _nodes_to_compute(needed, {**self.free, **values})
         pairs = [p for c in self.chains for p in c.pairs]
         for after, before in sorted(pairs, key=lambda p: -self.free[p[0]]):
-            pending = _swept(pending, place)
-            if after not in place or not self._undone(after, before, place):
+            pending = _compute_available(pending, values)
+            if after not in values or not self._undo_write(after, before, values):
                 return None
-        if _swept(pending, place):
+        if _compute_available(pending, values):
             return None
-        starts = [place[c.versions[0]] for c in self.chains]
-        return [place[n] for n in results], ends, starts
+        starts = [values[c.versions[0]] for c in self.chains]
+        return [values[n] for n in results], ends, starts
 
-    def _undone(self, after: Node, before: Node, place: dict[Node, Node]) -> bool:
+    def _undo_write(self, after: Node, before: Node, values: dict[Node, Node]) -> bool:
         if after in self.loops:
             loop, output = self.loops[after]
-            if loop not in place:
+            if loop not in values:
                 return False
-            self._place(place, before, part(place[loop], output))
+            self._set_value(values, before, part(values[loop], output))
             return True
-        missing = [n for n, of in self.needs if of is after and n not in place]
+        missing = [n for n, of in self.needs if of is after and n not in values]
         if missing:
             return False
-        now = wrap(place[after])
+        value = wrap(values[after])
         if after.op is lookup("add"):
-            made = lookup("subtract")(now, wrap(place[_added(after, before)]))
+            restored = lookup("subtract")(value, wrap(values[_added(after, before)]))
         else:
             template, operands = self.writes[after]
-            places = [wrap(place[x]) for x in operands]
-            old = wrap(place[self.logs[after]])
-            made = lookup("setitem")(now, old, *places, index=template)
-        self._place(place, before, made.node)
+            indices = [wrap(values[x]) for x in operands]
+            overwritten = wrap(values[self.logs[after]])
+            restored = lookup("setitem")(value, overwritten, *indices, index=template)
+        self._set_value(values, before, restored.node)
         return True
 
-    def _place(self, place: dict[Node, Node], version: Node, restored: Node) -> None:
-        """A version is known from now on."""
-        place[version] = restored
+    def _set_value(self, values: dict[Node, Node], version: Node, restored: Node) -> None:
+        """Store the value of a version, and of nodes with the same value."""
+        values[version] = restored
         for node in self.same.get(version, ()):
-            place[node] = restored
+            values[node] = restored
 
 
 def _is_loop(version: Node) -> bool:
@@ -266,43 +278,43 @@ def _is_loop(version: Node) -> bool:
 
 
 def _write_of(version: Node) -> Write | None:
-    """The elements by which a version may differ from the one before; None if not known.
+    """The index of all elements that a version may have changed; None if not known.
 
-    They are indexed by values that are known outside of a node with computed lengths: if it writes
-    to ``A[i, :j]``, they are those of ``A[i]``.
+    For a `sized` node it only uses values that are known outside of the node: if its body writes to
+    ``A[i, :j]``, the index is that of ``A[i]``.
     """
     if version.op is lookup("setitem"):
         return version.params["index"], version.inputs[2:]
     node = version.inputs[0]
     (body,) = node.params["branches"]
-    last = body.outputs[version.params["index"]]
-    found: Write | None = None
-    while last not in body.inputs:
-        if last.op is not lookup("setitem"):
+    current = body.outputs[version.params["index"]]
+    common_write: Write | None = None
+    while current not in body.inputs:
+        if current.op is not lookup("setitem"):
             return None
-        places = last.inputs[2:]
-        if any(x not in body.inputs for x in places):
+        indices = current.inputs[2:]
+        if any(x not in body.inputs for x in indices):
             return None
-        template, _ = split_local(last.params["index"], [wrap(x) for x in places])
-        operands = tuple([node.inputs[1 + body.inputs.index(x)] for x in places])
+        template, _ = split_local(current.params["index"], [wrap(x) for x in indices])
+        operands = tuple([node.inputs[1 + body.inputs.index(x)] for x in indices])
         write = (Ellipsis if template is None else template), operands
-        if found is not None and found != write:
+        if common_write is not None and common_write != write:
             return None
-        found, last = write, last.inputs[0]
-    return found
+        common_write, current = write, current.inputs[0]
+    return common_write
 
 
 def _times(chain: Chain) -> list[int]:
-    """The order in which versions are made: the last is restored first."""
-    made = [(v.inputs[0] if v.op is PART else v).serial for v in chain.versions[1:]]
+    """Numbers in the order in which the versions are made; the last is restored first."""
+    serials = [(v.inputs[0] if v.op is PART else v).serial for v in chain.versions[1:]]
     if all([v.op is lookup("add") for v in chain.versions[1:]]):
         # Counters are restored before all arrays, whose indices depend on them.
-        return [_LATEST, *[_LATEST + t for t in made]]
-    return [-1, *made]
+        return [_LATEST, *[_LATEST + t for t in serials]]
+    return [-1, *serials]
 
 
 def _backward_loop(after: Node, nodes: Sequence[Node]) -> tuple[Node, int] | None:
-    """The backward loop of an inner loop that restores one of its carried values."""
+    """The backward loop of an inner loop, and its output that restores the value `after`."""
     loop, index = after.inputs[0], after.params["index"]
     for node in nodes:
         params = node.params
@@ -332,22 +344,22 @@ def _rows(node: Node) -> int:
     return len(node.args) - fixed - int(params["more"]) - int(params["pulled"])
 
 
-def _border_of(node: Node, late: Any) -> list[Node]:
-    """The nodes that are known early and that a late one is computed from directly."""
-    found: dict[Node, None] = {}
+def _forward_operands(node: Node, backward_only: Any) -> list[Node]:
+    """The nodes of the forward pass that a node of the backward pass is computed from."""
+    operands: dict[Node, None] = {}
     stack, seen = [node], {node}
     while stack:
         for a in stack.pop().inputs:
-            if a not in late:
-                found[a] = None
+            if a not in backward_only:
+                operands[a] = None
             elif a not in seen:
                 seen.add(a)
                 stack.append(a)
-    return list(found)
+    return list(operands)
 
 
-def _demanded(needed: Iterable[Node], known: Any) -> list[Node]:
-    """The nodes to compute for some nodes, operands first."""
+def _nodes_to_compute(needed: Iterable[Node], known: Any) -> list[Node]:
+    """The nodes that are needed to compute some nodes from known ones, operands first."""
     seen: set[Node] = set()
     stack = [n for n in needed if n not in known]
     while stack:
@@ -358,14 +370,14 @@ def _demanded(needed: Iterable[Node], known: Any) -> list[Node]:
     return sorted(seen, key=lambda n: n.serial)
 
 
-def _swept(pending: Sequence[Node], place: dict[Node, Node]) -> list[Node]:
-    """Compute the values that can be computed already; returns the others."""
-    left = []
+def _compute_available(pending: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
+    """Compute the pending nodes whose operands have values; returns the other nodes."""
+    remaining = []
     for node in pending:
-        if all([a in place for a in node.inputs]):
-            args = tuple([place[a] for a in node.inputs])
+        if all([a in values for a in node.inputs]):
+            args = tuple([values[a] for a in node.inputs])
             same = all([a is b for a, b in zip(args, node.inputs, strict=True)])
-            place[node] = node if same else with_args(node, args)
+            values[node] = node if same else with_args(node, args)
         else:
-            left.append(node)
-    return left
+            remaining.append(node)
+    return remaining

@@ -1,10 +1,10 @@
 """Lengths that differ between the steps of a loop: a body with sizes as operands.
 
-    sized    args: lengths (int64, one for each name, plus one), operands -> results
+    sized    args: lengths (an int64 for each name: the length plus one), operands -> results
 
 Inside the body the names are symbolic sizes; its operands and results have fixed shapes.  The rules
-are those of a conditional with one branch.  Such nodes are made of the code of a step that
-uses slices with computed bounds (slice_groups.py).
+are those of a conditional with one branch.  Such nodes are made from the nodes of a step that use
+slices with computed bounds (slice_groups.py).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Sized(Choice):
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The specs of the body's results."""
         branches, names = params.get("branches"), params.get("names")
-        right = type(branches) is tuple and len(branches) == 1 and isinstance(branches[0], Body)
-        right = right and type(names) is tuple and all(is_local(n) for n in names)
-        right = right and params.keys() == {"branches", "names"}
+        valid = type(branches) is tuple and len(branches) == 1 and isinstance(branches[0], Body)
+        valid = valid and type(names) is tuple and all(is_local(n) for n in names)
+        valid = valid and params.keys() == {"branches", "names"}
         lengths = specs[0]
-        right = right and type(lengths) is Spec and lengths.shape == (len(names or ()),)
-        right = right and lengths.dtype == np.dtype(np.int64)
-        right = right and len(specs) == 1 + len(branches[0].inputs)  # type: ignore[index]
-        if not right:
+        valid = valid and type(lengths) is Spec and lengths.shape == (len(names or ()),)
+        valid = valid and lengths.dtype == np.dtype(np.int64)
+        valid = valid and len(specs) == 1 + len(branches[0].inputs)  # type: ignore[index]
+        if not valid:
             raise OperandError(
                 "sized: the operands or parameters do not fit its body. Trace a loop with slices "
                 f"instead of building such nodes by hand{at(user_line())}."
@@ -51,9 +51,9 @@ class Sized(Choice):
         return tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
 
     def updated_operand(self, node: Node, output: int) -> int | None:
-        """The operand of whose array the body writes some elements."""
-        found = updated_input(node.params["branches"][0], output)
-        return None if found is None else found + 1
+        """The operand that an output is, with some elements written by the body."""
+        index = updated_input(node.params["branches"][0], output)
+        return None if index is None else index + 1
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Run the body at these lengths."""
@@ -62,13 +62,13 @@ class Sized(Choice):
         return tuple(compile(params["branches"][0].at_sizes(sizes))(operands))
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The body for a batch; one element after the other if their lengths differ."""
+        """The body for a batch; if its elements have different lengths, a loop over them."""
         (body,) = params["branches"]
         if batched[0]:
             return _one_by_one(args, batched, size, params)
-        least = (True,) * len(body.outputs)
-        made, _ = batching.for_batch(body, tuple(batched[1:]), size, least)
-        return lookup("sized")(*args, **{**params, "branches": (made,)})
+        required = (True,) * len(body.outputs)
+        batched_body, _ = batching.for_batch(body, tuple(batched[1:]), size, required)
+        return lookup("sized")(*args, **{**params, "branches": (batched_body,)})
 
 
 def _one_by_one(args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:

@@ -1,10 +1,11 @@
-"""The code of a loop's step that uses slices with computed bounds, as `sized` nodes (sized.py).
+"""The nodes of a loop's step that use slices with computed bounds, as `sized` nodes (sized.py).
 
-    grouped    the outputs of a step, with computations on arrays of one such length grouped
+    grouped    the outputs of a step, with computations on such slices in `sized` nodes
+    is_local   whether a name is that of a length computed in a step
 
-All computations on arrays of such a length, and all nodes between them, are one group; its inputs
-and outputs have fixed shapes.  The rest of the step, and writes into the carry among it,
-stays as it is.
+Connected computations on arrays of such lengths, and all nodes between them, are one group, whose
+inputs and outputs have fixed shapes.  The other nodes of the step, such as writes to the carry, are
+not changed.
 """
 
 from __future__ import annotations
@@ -39,39 +40,39 @@ def grouped(
     ----------
     outputs : sequence of Node
     order : sequence of Node
-        The nodes of the step and of the lengths, in order.
+        The nodes of the step and of the lengths, in evaluation order.
     lengths : mapping from str to Node
         The lengths by name, plus one.
     what : str
-        The loop in messages.
+        The loop, for messages.
     """
     local = frozenset(lengths)
     names = {n: local_sizes(n) & local for n in order}
     group: dict[Node, Group] = {}
     for node in order:
-        inner = [
+        grouped_operands = [
             a for a in node.inputs if a in group and (_shape_names(a) & local or _is_part(node))
         ]
-        if not names[node] and not inner:
+        if not names[node] and not grouped_operands:
             continue
-        mine: Group = [node]
-        for a in inner:
-            mine = _joined(group, group[a], mine)
-        group[node] = mine
-        for n in mine:
-            group[n] = mine
+        members: Group = [node]
+        for a in grouped_operands:
+            members = _joined(group, group[a], members)
+        group[node] = members
+        for n in members:
+            group[n] = members
     if not group:
         return list(outputs)
     for n in outputs:
         if _shape_names(n) & local:
             raise TraceError(
-                f"{what}: a step returns an array of shape {n.spec.shape}, a length that differs "
+                f"{what}: a step returns an array of shape {n.spec.shape}, whose length differs "
                 "between steps. Write it to a slice of an array of fixed size, or reduce it"
                 f"{at(n.where or user_line())}."
             )
-    on = {n: [*n.inputs, *[lengths[x] for x in sorted(names[n])]] for n in order}
-    _made_convex(order, on, group)
-    return _replaced(outputs, order, on, group, names, lengths, what)
+    dependencies = {n: [*n.inputs, *[lengths[x] for x in sorted(names[n])]] for n in order}
+    _make_convex(order, dependencies, group)
+    return _with_sized_nodes(outputs, order, dependencies, group, names, lengths, what)
 
 
 def _shape_names(node: Node) -> frozenset[str]:
@@ -80,7 +81,7 @@ def _shape_names(node: Node) -> frozenset[str]:
 
 
 def is_local(name: object) -> bool:
-    """Whether a name is that of a length known in a step of a loop."""
+    """Whether a name is that of a length that is computed in a step of a loop."""
     return type(name) is str and name.startswith(LOCAL)
 
 
@@ -97,93 +98,102 @@ def _joined(group: dict[Node, Group], a: Group, b: Group) -> Group:
     return a
 
 
-def _made_convex(order: Sequence[Node], on: Mapping[Node, list[Node]], group: Any) -> None:
-    """Add to each group the nodes that both depend on it and are needed by it."""
+def _make_convex(
+    order: Sequence[Node], dependencies: Mapping[Node, list[Node]], group: Any
+) -> None:
+    """Add to each group the nodes that depend on some of its nodes and are needed by others."""
     changed = True
     while changed:
         changed = False
-        for mine in {id(g): g for g in group.values()}.values():
-            inside = set(mine)
-            after: set[Node] = set()
+        for members in {id(g): g for g in group.values()}.values():
+            inside = set(members)
+            descendants: set[Node] = set()
             for n in order:
-                if n not in inside and any(a in inside or a in after for a in on[n]):
-                    after.add(n)
-            before: set[Node] = set()
+                if n not in inside and any(
+                    a in inside or a in descendants for a in dependencies[n]
+                ):
+                    descendants.add(n)
+            ancestors: set[Node] = set()
             for n in reversed(order):
-                if n in inside or n in before:
-                    before.update(a for a in on[n] if a in on and a not in inside)
-            between = after & before
+                if n in inside or n in ancestors:
+                    ancestors.update(
+                        a for a in dependencies[n] if a in dependencies and a not in inside
+                    )
+            between = descendants & ancestors
             if between:
                 for n in between:
-                    _joined(group, mine, group.get(n, [n]))
-                for n in mine:
-                    group[n] = mine
+                    _joined(group, members, group.get(n, [n]))
+                for n in members:
+                    group[n] = members
                 changed = True
                 break
 
 
-def _replaced(
+def _with_sized_nodes(
     outputs: Sequence[Node],
     order: Sequence[Node],
-    on: Mapping[Node, list[Node]],
+    dependencies: Mapping[Node, list[Node]],
     group: dict[Node, Group],
     names: Mapping[Node, frozenset[str]],
     lengths: Mapping[str, Node],
     what: str,
 ) -> list[Node]:
+    """The outputs, with a `sized` node for each group."""
     position = {n: k for k, n in enumerate(order)}
-    for mine in {id(g): g for g in group.values()}.values():
-        mine.sort(key=position.__getitem__)
+    for members in {id(g): g for g in group.values()}.values():
+        members.sort(key=position.__getitem__)
     unit = {n: group[n][0] if n in group else n for n in order}
     sorter: TopologicalSorter[Node] = TopologicalSorter()
     for n in order:
-        sorter.add(unit[n], *[unit[a] for a in on[n] if a in unit and unit[a] is not unit[n]])
+        sorter.add(
+            unit[n], *[unit[a] for a in dependencies[n] if a in unit and unit[a] is not unit[n]]
+        )
     used: set[Node] = set(outputs)
     for n in order:
-        used.update(a for a in on[n] if unit.get(a) is not unit[n])
-    place: dict[Node, Node] = {}
+        used.update(a for a in dependencies[n] if unit.get(a) is not unit[n])
+    values: dict[Node, Node] = {}
     for first in sorter.static_order():
         if first not in group:
-            place.update(rebuilt([first], place))
+            values.update(rebuilt([first], values))
             continue
-        mine = group[first]
-        mentioned = sorted(frozenset[str]().union(*[names[n] for n in mine]))
-        if any(lengths[x] in mine for x in mentioned):
+        members = group[first]
+        mentioned = sorted(frozenset[str]().union(*[names[n] for n in members]))
+        if any(lengths[x] in members for x in mentioned):
             raise TraceError(
                 f"{what}: the length of a slice is computed from another slice of computed length "
                 "that is combined with it. Compute it before the loop, or mask with np.where"
                 f"{at(first.where or user_line())}."
             )
-        _emit(mine, mentioned, [n for n in mine if n in used], lengths, place, what)
-    return [place.get(n, n) for n in outputs]
+        _emit(members, mentioned, [n for n in members if n in used], lengths, values, what)
+    return [values.get(n, n) for n in outputs]
 
 
 def _emit(
-    mine: Group,
+    members: Group,
     names: Sequence[str],
     outs: Sequence[Node],
     lengths: Mapping[str, Node],
-    place: dict[Node, Node],
+    values: dict[Node, Node],
     what: str,
 ) -> None:
     """Record one `sized` node for a group, and store its results."""
-    inside = set(mine)
-    inputs = dict.fromkeys(_outer(mine, inside))
-    stand = {n: placeholder(n.spec, n.name, type(n) is Node) for n in inputs}
-    new = rebuilt(mine, stand)
-    body = Body(*[new[n] for n in outs], inputs=list(stand.values()), name=what)
-    sizes = [wrap(place.get(lengths[x], lengths[x])) for x in names]
-    given = [wrap(place.get(n, n)) for n in inputs]
-    found = lookup("sized")(_packed(sizes), *given, branches=(body,), names=tuple(names))
-    for n, x in zip(outs, found, strict=True):
-        place[n] = x.node
+    inside = set(members)
+    inputs = dict.fromkeys(_external_operands(members, inside))
+    placeholders = {n: placeholder(n.spec, n.name, type(n) is Node) for n in inputs}
+    copies = rebuilt(members, placeholders)
+    body = Body(*[copies[n] for n in outs], inputs=list(placeholders.values()), name=what)
+    sizes = [wrap(values.get(lengths[x], lengths[x])) for x in names]
+    operands = [wrap(values.get(n, n)) for n in inputs]
+    results = lookup("sized")(_packed(sizes), *operands, branches=(body,), names=tuple(names))
+    for n, x in zip(outs, results, strict=True):
+        values[n] = x.node
 
 
-def _outer(mine: Group, inside: set[Node]) -> Iterable[Node]:
-    for n in mine:
+def _external_operands(members: Group, inside: set[Node]) -> Iterable[Node]:
+    for n in members:
         for a in n.inputs:
-            small = a.op is SIZE or (a.op is CONSTANT and not a.spec.shape)
-            if a not in inside and not small:
+            is_inline = a.op is SIZE or (a.op is CONSTANT and not a.spec.shape)
+            if a not in inside and not is_inline:
                 yield a
 
 

@@ -1,7 +1,7 @@
 """Bodies without the inputs that they do not use.
 
-An operand that a backward loop or branch is given is stored by the loop around it, so it is given
-those only that it reads.
+An enclosing loop stores all operands of a backward loop or branch, so these have only the operands
+that they read.
 
     with_used_inputs    branches with the inputs that any of them uses
     used_of             which inputs a body uses
@@ -21,7 +21,7 @@ from .restoration import BackwardBody
 
 @functools.lru_cache(maxsize=512)
 def with_used_inputs(branches: tuple[Body, ...]) -> tuple[tuple[Body, ...], tuple[int, ...]]:
-    """Branches with the inputs that any of them uses, and the numbers of these."""
+    """Branches with the inputs that any of them uses, and the positions of these inputs."""
     reached = [set(ancestors(b.outputs)) for b in branches]
     used = tuple(
         [
@@ -30,14 +30,14 @@ def with_used_inputs(branches: tuple[Body, ...]) -> tuple[tuple[Body, ...], tupl
             if any(b.inputs[k] in found for b, found in zip(branches, reached, strict=True))
         ]
     )
-    made = [Body(*b.outputs, inputs=[b.inputs[k] for k in used], name=b.name) for b in branches]
-    return tuple(made), used
+    reduced = [Body(*b.outputs, inputs=[b.inputs[k] for k in used], name=b.name) for b in branches]
+    return tuple(reduced), used
 
 
 def used_of(body: Body, count: int) -> tuple[int, ...]:
-    """Which of its first inputs a body uses."""
-    found = set(ancestors(body.outputs))
-    return tuple([k for k in range(count) if body.inputs[k] in found])
+    """Which of its first `count` inputs a body uses."""
+    reached = set(ancestors(body.outputs))
+    return tuple([k for k in range(count) if body.inputs[k] in reached])
 
 
 def with_consts(body: Body, fixed: int, used: Sequence[int]) -> Body:
@@ -47,14 +47,14 @@ def with_consts(body: Body, fixed: int, used: Sequence[int]) -> Body:
     ----------
     body : Body
     fixed : int
-        How many of its inputs may be left out.
+        The number of first inputs, which may be omitted.
     used : sequence of int
-        Those that stay.
+        The first inputs to keep.
     """
     if len(used) == fixed:
         return body
     inputs = [*[body.inputs[k] for k in used], *body.inputs[fixed:]]
-    made = type(body)(*body.outputs, inputs=inputs, name=body.name)
-    if isinstance(body, BackwardBody) and isinstance(made, BackwardBody):
-        made.restores = body.restores
-    return made
+    reduced = type(body)(*body.outputs, inputs=inputs, name=body.name)
+    if isinstance(body, BackwardBody) and isinstance(reduced, BackwardBody):
+        reduced.restores = body.restores
+    return reduced

@@ -1,7 +1,7 @@
 """Verification: whether the parameters of a loop or conditional fit its bodies and operands.
 
-Nodes made by tracing are right; graphs that are built by hand or read from files may not be.  It is
-checked whenever a spec is inferred, so a verified graph has no invalid node.
+Nodes made by tracing are valid; graphs that are built by hand or read from files may not be.  The
+checks run whenever specs are inferred, so a verified graph has no invalid node.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
         rows = stacked or len(body.outputs) > carried
         _need(counted and not rows, "scan", "it has rows, and no length")
     else:
-        _need(_is_count(length) or type(length) is Dim, "scan", f"length={length!r} is no length")
+        is_length = _is_count(length) or type(length) is Dim
+        _need(is_length, "scan", f"length={length!r} is not a length")
     for s in specs[len(specs) - stacked :] if stacked else ():
-        right = type(s) is Spec and s.shape and s.shape[0] == length
-        _need(right, "scan", f"it has {length} steps, but an operand to scan over is {s}")
+        valid = type(s) is Spec and s.shape and s.shape[0] == length
+        _need(valid, "scan", f"it has {length} steps, but an operand to scan over is {s}")
 
 
 def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -69,14 +70,14 @@ def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
         rows = len(body.outputs) > params["carried"]
         _need(not rows, "while", "it has stacked results, and no length")
     else:
-        _need(is_open(length), "while", f"length={length!r} is not a length known at its end")
+        _need(is_open(length), "while", f"length={length!r} is not a length known after the loop")
 
 
 def check_conditional(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     """Refuse an invalid cond or switch."""
     branches = params.get("branches")
-    right = type(branches) is tuple and branches and all(isinstance(b, Body) for b in branches)
-    _need(right and len(params) == 1, name, "its branches are not bodies")
+    valid = type(branches) is tuple and branches and all(isinstance(b, Body) for b in branches)
+    _need(valid and len(params) == 1, name, "its branches are not bodies")
     assert branches is not None
     _need(name != "cond" or len(branches) == 2, name, f"it has {len(branches)} branches, not two")
     for b in branches:
@@ -100,7 +101,7 @@ def _check_slots(params: Mapping[str, Any], name: str) -> None:
 
 
 def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Refuse a backward loop that could not run."""
+    """Refuse an invalid replay."""
     name = "replay"
     _need(params.keys() == _REPLAY, name, f"its parameters are {', '.join(sorted(params))}")
     step, keep, back = params["step"], params["keep"], params["back"]
@@ -118,23 +119,24 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     same = [[bare(n.spec) for n in b.inputs] for b in (step, keep)]
     _need(same[0] == same[1], name, "its bodies keep and step differ in their inputs")
     read = params["read"]
-    right = type(read) is tuple and all(_is_count(k) and k < params["stacked"] for k in read)
-    _need(right, name, f"read={read!r} are not positions")
-    given = pulled + len(keep.outputs) - carried + len(read)
+    valid = type(read) is tuple and all(_is_count(k) and k < params["stacked"] for k in read)
+    _need(valid, name, f"read={read!r} is not a tuple of positions")
+    carried_and_residuals = pulled + len(keep.outputs) - carried + len(read)
     rows = len(specs) - params["counted"] - len(step.inputs) - 1 - more - pulled
     fixed = len(step.inputs) - carried - params["stacked"]
     _need(
-        rows >= 0 and len(back.inputs) == fixed + more + given + rows,
+        rows >= 0 and len(back.inputs) == fixed + more + carried_and_residuals + rows,
         name,
         f"its {len(specs)} operands do not fit its bodies",
     )
     snapshots = specs[params["counted"] + len(step.inputs)]
     size = size_of_state([n.spec for n in step.outputs])
-    right = type(snapshots) is Spec and snapshots.dtype == np.dtype(np.uint8)
-    right = right and snapshots.shape == (params["slots"], size)
-    _need(right, name, f"its snapshots are {snapshots}")
-    _need(len(back.outputs) >= pulled, name, "its backward pass gives less than it carries")
-    _need(length is None or _is_count(length) or type(length) is Dim, name, "its length is none")
+    valid = type(snapshots) is Spec and snapshots.dtype == np.dtype(np.uint8)
+    valid = valid and snapshots.shape == (params["slots"], size)
+    _need(valid, name, f"its snapshots are {snapshots}")
+    _need(len(back.outputs) >= pulled, name, "its backward body returns less than it carries")
+    is_length = length is None or _is_count(length) or type(length) is Dim
+    _need(is_length, name, f"length={length!r} is not a length")
     _need(length is not None or len(back.outputs) == pulled, name, "it has rows, and no length")
 
 
@@ -156,8 +158,8 @@ def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Bod
 def _check_carry(body: Body, carried: int, stacked: int, name: str) -> None:
     _need(_is_count(carried), name, f"carried={carried!r} is not a number of operands")
     fixed = len(body.inputs) - carried - stacked
-    right = fixed >= 0 and carried <= len(body.outputs)
-    _need(right, name, f"its body does not carry {carried} values and scan over {stacked}")
+    valid = fixed >= 0 and carried <= len(body.outputs)
+    _need(valid, name, f"its body does not carry {carried} values and scan over {stacked}")
     pairs = zip(body.inputs[fixed : fixed + carried], body.outputs[:carried], strict=True)
     for before, after in pairs:
         same = bare(before.spec) == bare(after.spec)
@@ -165,8 +167,8 @@ def _check_carry(body: Body, carried: int, stacked: int, name: str) -> None:
 
 
 def _check_number(spec: Spec, name: str, what: str, kinds: str) -> None:
-    right = type(spec) is Spec and spec.shape == () and spec.dtype.kind in kinds
-    _need(right, name, f"{what} is {spec}")
+    valid = type(spec) is Spec and spec.shape == () and spec.dtype.kind in kinds
+    _need(valid, name, f"{what} is {spec}")
 
 
 def _operands(specs: Sequence[Any], body: Body, more: int) -> str:
@@ -177,8 +179,8 @@ def _is_count(x: Size) -> bool:
     return type(x) is int and x >= 0
 
 
-def _need(right: Any, name: str, what: str) -> None:
-    if not right:
+def _need(valid: Any, name: str, what: str) -> None:
+    if not valid:
         raise OperandError(
             f"{name}: {what}. Trace a function that calls wengert.control instead of building "
             f"such nodes by hand{at(user_line())}."

@@ -1,7 +1,7 @@
-"""Versions of an array: values of which each is the one before with some elements written.
+"""Versions of an array: each is its predecessor with some elements written.
 
-before           the version that a node is made from
-updated_input    the input of a body of which a result is a later version
+before           the predecessor of a version
+updated_input    the input of a body that an output is a later version of
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from wengert._engine.core.subgraph import Body
 
 
 def before(node: Node) -> Node | None:
-    """The version of which a node is one with some elements written; None if there is none."""
-    made, output = node, 0
+    """The array that a node is equal to except for some written elements; None if there is none."""
+    writer, output = node, 0
     if node.op is PART:
-        made, output = node.inputs[0], node.params["index"]
-    if isinstance(made.op, LeafOp):
+        writer, output = node.inputs[0], node.params["index"]
+    if isinstance(writer.op, LeafOp):
         return None
-    place = made.op.updated_operand(made, output)
-    if place is None:
+    position = writer.op.updated_operand(writer, output)
+    if position is None:
         return None
-    found = made.args[place]
-    return found if isinstance(found, Node) and found.spec == node.spec else None
+    previous = writer.args[position]
+    return previous if isinstance(previous, Node) and previous.spec == node.spec else None
 
 
 def updated_input(body: Body, output: int) -> int | None:
-    """The number of the input of a body of which an output is a later version."""
+    """The position of the input that an output is a later version of; None if there is none."""
     node: Node | None = body.outputs[output]
     while node is not None and node not in body.inputs:
         node = before(node)

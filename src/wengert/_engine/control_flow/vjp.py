@@ -2,12 +2,12 @@
 
 The pullback of the body is traced once: from the cotangents of the next carry and of the ys to
 those of the carry, of the x and of the captured values.  It is split in two: the nodes that can be
-computed in the forward loop, and those that need cotangents.  The forward loop stores the residuals
-that the second part reads (residuals.py); the backward loop reads them along with the xs, carries
-the cotangents, and sums those of the consts.
+computed in the forward loop, and those that depend on cotangents.  The forward loop stores the
+residuals that the second part reads (residuals.py); the backward loop reads them along with the xs,
+carries the cotangents, and sums those of the consts.
 
-    pulled                              the two bodies of a derivative
-    pull_scan, pull_while               rules of the operations
+    pulled                   the bodies of the forward and the backward loop
+    pull_scan, pull_while    rules of the operations
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Asked(NamedTuple):
     carried, stacked : how many of the body's inputs are carried, and how many are rows of the xs.
     given : the outputs of the loop that have cotangents.
     wanted : the body's inputs whose operands need cotangents.
-    guarded : whether an exactly zero cotangent times anything is zero.
-    restores : whether arrays may be restored; otherwise only induction variables are.
+    guarded : whether zero cotangents are strong zeros.
+    restores : whether arrays may be restored (restoration.py); if not, only induction variables.
     ranges : the ranges of induction variables, if known.
     """
 
@@ -74,26 +74,26 @@ class Asked(NamedTuple):
 
 
 class Pulled(NamedTuple):
-    """The bodies of a loop's derivative; its inputs and outputs by number.
+    """The bodies of a loop's derivative; inputs and outputs are given by position.
 
     forward : the body, with the residuals as additional ys.
-    kept : the number of residuals.
-    before : the nodes of the second part that depend on consts only; None if there are none.
-    back : takes the consts, the results of `before`, the carried cotangents, sums; rows of the xs,
-        of the residuals, of the cotangents of the ys.
+    residual_count : the number of residuals.
+    before : the loop-invariant part of the backward body; None if there is none.
+    back : the backward body: takes the consts, the results of `before`, the carried cotangents,
+        sums and restored values; rows of the xs, of the residuals, of the cotangents of the ys.
     live : the carried inputs that have cotangents.
-    consts : the inputs whose cotangents are summed.
-    stacks : the rows that need cotangents.
-    read : the rows that are read again.
+    consts : the consts whose cotangents are summed.
+    stacks : the xs whose cotangents are needed.
+    read : the xs that `back` reads.
     ys : the ys that have cotangents.
-    restored : the carried values that it restores; consts of the result are carried cotangents.
+    restored : the carried inputs that `back` restores.
     steps : the increment of each of these per step: an input, a number, or None if unknown.
     masked : the inputs whose cotangents may be zero because something was not selected.
     used : the consts that `back` uses.
     """
 
     forward: Body
-    kept: int
+    residual_count: int
     before: Body | None
     back: Body
     live: tuple[int, ...]
@@ -109,7 +109,7 @@ class Pulled(NamedTuple):
 
 @functools.lru_cache(maxsize=512)
 def pulled(body: Body, asked: Asked) -> Pulled:
-    """The bodies of a derivative."""
+    """The bodies of the forward and the backward loop."""
     fixed = len(body.inputs) - asked.carried - asked.stacked
     carried = range(fixed, fixed + asked.carried)
     depends = Dependence(body)
@@ -135,7 +135,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         )
         masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in masked_targets])
         if not asked.guarded and not masked.isdisjoint(live):
-            # Cotangents of values that a step did not select are zeros in the previous step.
+            # A carried cotangent that a step masks must be a strong zero in the step before.
             return pulled(body, asked._replace(guarded=True))
         cotangents = [
             uniform(n.spec, 0) if cotangent is None else cotangent
@@ -149,39 +149,37 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         chains = chains_of(inputs, nodes[: asked.carried], fixed)
         if not asked.restores:
             chains = [c for c in chains if step_of(c, inputs[:fixed]) is not None]
-        split_pullback = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
-    read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in split_pullback.read])
-    rows = [*[inputs[k] for k in read], *split_pullback.places, *seeds[len(live) :]]
+        parts = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
+    read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in parts.read])
+    rows = [*[inputs[k] for k in read], *parts.placeholders, *seeds[len(live) :]]
     summed_end = len(live) + len(consts)
     back, before = hoisted(
         Body(
             *[
-                *split_pullback.results[:summed_end],
-                *split_pullback.starts,
-                *split_pullback.results[summed_end:],
+                *parts.results[:summed_end],
+                *parts.starts,
+                *parts.results[summed_end:],
             ],
-            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *split_pullback.ends, *rows],
+            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *parts.ends, *rows],
             name=f"{body.name}, backwards",
         ),
         fixed,
     )
-    if split_pullback.chains:
+    if parts.chains:
         back = BackwardBody(*back.outputs, inputs=back.inputs, name=back.name)
-        back.restores = range(summed_end, summed_end + len(split_pullback.chains))
-    restored = tuple([c.number for c in split_pullback.chains])
-    steps = tuple([_step(c, inputs[:fixed]) for c in split_pullback.chains])
-    forward = Body(
-        *with_buffered_loops([*nodes, *split_pullback.kept]), inputs=inputs, name=body.name
-    )
-    kept = len(split_pullback.kept)
+        back.restores = range(summed_end, summed_end + len(parts.chains))
+    restored = tuple([c.number for c in parts.chains])
+    steps = tuple([_step(c, inputs[:fixed]) for c in parts.chains])
+    forward = Body(*with_buffered_loops([*nodes, *parts.residuals]), inputs=inputs, name=body.name)
+    residual_count = len(parts.residuals)
     return Pulled(
-        *(forward, kept, before, back, tuple(live), consts, stacks, read, ys),
+        *(forward, residual_count, before, back, tuple(live), consts, stacks, read, ys),
         *(restored, steps, masked, used_of(back, fixed)),
     )
 
 
 def _step(chain: Chain, fixed: Sequence[Node]) -> Any:
-    """The increment of an induction variable per step: an input's number, or a constant."""
+    """The increment per step: the position of an input, a constant node, or None if unknown."""
     step = step_of(chain, fixed)
     return fixed.index(step) if step in fixed else step
 
@@ -204,17 +202,17 @@ def pull_scan(
     loop = _LoopCotangent(node, node.args[operands], inputs[operands], t, ctx, out, steps)
     bodies = loop.bodies
     residuals: Sequence[Any] = ()
-    if loop.slots is not None and bodies.kept:
+    if loop.slots is not None and bodies.residual_count:
         extra = {k: params[k] for k in ("length", "reverse", "counted")}
-        snapshots = lookup("checkpointed")(*inputs, **loop.leaving(node))[-1]
+        snapshots = lookup("checkpointed")(*inputs, **loop.checkpointed_params(node))[-1]
         return [*[None] * len(count), *loop.replayed(count, snapshots, extra)]
-    if bodies.kept and loop.most is not None:
+    if bodies.residual_count and loop.max_steps is not None:
         return [*[None] * len(count), *loop.through_buffers(node, count)]
-    if bodies.kept:
+    if bodies.residual_count:
         if length is None:
             length = open_length()
         outs = lookup("scan")(*inputs, **{**params, "body": bodies.forward, "length": length})
-        residuals = outs[len(outs) - bodies.kept :]
+        residuals = outs[len(outs) - bodies.residual_count :]
     extra = {"length": length, "reverse": not params["reverse"], "counted": params["counted"]}
     return [*[None] * len(count), *loop.backwards(count, residuals, extra)]
 
@@ -230,14 +228,14 @@ def pull_while(
     loop = _LoopCotangent(node, node.args, inputs, cotangents, ctx, out, out[carried])
     bodies = loop.bodies
     length = params["length"]
-    if loop.slots is not None and bodies.kept:
-        outs = lookup("checkpointed")(*inputs, **loop.leaving(node))
+    if loop.slots is not None and bodies.residual_count:
+        outs = lookup("checkpointed")(*inputs, **loop.checkpointed_params(node))
         extra = {"length": length, "reverse": False, "counted": True, "spread": True}
         return loop.replayed([outs[carried]], outs[-1], extra)
-    if bodies.kept and length is None:
+    if bodies.residual_count and length is None:
         length = open_length()
     outs = lookup("while")(*inputs, **{**params, "body": bodies.forward, "length": length})
-    residuals = outs[len(outs) - bodies.kept :]
+    residuals = outs[len(outs) - bodies.residual_count :]
     extra = {"length": length, "reverse": True, "counted": True}
     return loop.backwards([outs[carried]], residuals, extra)
 
@@ -262,7 +260,8 @@ class _LoopCotangent:
         self.carried, self.stacked = params["carried"], params.get("stacked", 0)
         self.fixed = len(args) - self.carried - self.stacked
         wanted = frozenset(k for k, a in enumerate(args) if ctx.wants(a))
-        # An outer loop cannot store logs whose length differs between its steps.
+        # Arrays are restored only if the number of steps is known: otherwise the length of the undo
+        # logs differs between the steps of an outer loop, which cannot stack them.
         self.max_steps = None
         max_steps = params["length"]
         if max_steps is None and params.get("counted") and params.get("slots") is None:
@@ -283,7 +282,10 @@ class _LoopCotangent:
         bodies = self.bodies
         if not bodies.live and not bodies.ys:
             return [None] * len(self.args)
-        consts, initial = [*[self.inputs[k] for k in bodies.used], *self.hoisted()], self.starts()
+        consts, initial = (
+            [*[self.inputs[k] for k in bodies.used], *self.hoisted()],
+            self.initial_values(),
+        )
         rows = [*[self.inputs[k] for k in bodies.read], *residuals, *[self.t[k] for k in bodies.ys]]
         results = lookup("scan")(
             *[*count, *consts, *initial, *rows],
@@ -292,16 +294,16 @@ class _LoopCotangent:
             stacked=len(rows),
             **extra,
         )
-        return self.placed(results)
+        return self.by_operand(results)
 
     def through_buffers(self, node: Node, count: list[Any]) -> list[Any]:
-        """The same with residuals in buffers, if the number of steps is bounded."""
+        """`backwards` with residuals in buffers, for a number of steps that has a bound."""
         bodies, max_steps, params = self.bodies, self.max_steps, self.params
         assert max_steps is not None
         if not bodies.live and not bodies.ys:
             return [None] * len(self.args)
         first_stacked = len(self.inputs) - self.stacked
-        specs = [n.spec for n in bodies.forward.outputs[-bodies.kept :]]
+        specs = [n.spec for n in bodies.forward.outputs[-bodies.residual_count :]]
         buffers = [zeros(Spec((max_steps, *s.shape), s.dtype)) for s in specs]
         extra = {"length": None, "counted": True}
         outs = lookup("scan")(
@@ -312,18 +314,23 @@ class _LoopCotangent:
                 *buffers,
                 *self.inputs[first_stacked:],
             ],
-            body=buffered(bodies.forward, self.carried, self.stacked, bodies.kept, max_steps),
-            carried=self.carried + 1 + bodies.kept,
+            body=buffered(
+                bodies.forward, self.carried, self.stacked, bodies.residual_count, max_steps
+            ),
+            carried=self.carried + 1 + bodies.residual_count,
             stacked=self.stacked,
             reverse=params["reverse"],
             **extra,
         )
         set_buffered_variant(node, outs[0].node.inputs[0])
         residuals = outs[self.carried + 1 :]
-        consts, initial = [*[self.inputs[k] for k in bodies.used], *self.hoisted()], self.starts()
+        consts, initial = (
+            [*[self.inputs[k] for k in bodies.used], *self.hoisted()],
+            self.initial_values(),
+        )
         carried = range(len(consts), len(consts) + len(initial))
         first_residual = carried.stop + len(bodies.read)
-        residual_inputs = range(first_residual, first_residual + bodies.kept)
+        residual_inputs = range(first_residual, first_residual + bodies.residual_count)
         rows = [*[self.inputs[k] for k in bodies.read], *[self.t[k] for k in bodies.ys]]
         results = lookup("scan")(
             *[*count, *consts, *residuals, *initial, self.steps, *rows],
@@ -331,7 +338,7 @@ class _LoopCotangent:
                 with_consts(bodies.back, self.fixed, bodies.used),
                 residual_inputs,
                 carried,
-                bodies.kept,
+                bodies.residual_count,
                 max_steps,
             ),
             carried=len(initial) + 1,
@@ -339,49 +346,49 @@ class _LoopCotangent:
             reverse=not params["reverse"],
             **extra,
         )
-        return self.placed([*results[: len(initial)], *results[len(initial) + 1 :]])
+        return self.by_operand([*results[: len(initial)], *results[len(initial) + 1 :]])
 
-    def leaving(self, node: Node) -> dict[str, Any]:
-        """The parameters of the same loop with snapshots."""
+    def checkpointed_params(self, node: Node) -> dict[str, Any]:
+        """The parameters of the loop that stores snapshots."""
         params = {k: x for k, x in node.params.items() if k not in ("slots", "bytes")}
-        return {**params, "loop": node.op.name, **self._room()}
+        return {**params, "loop": node.op.name, **self._schedule_params()}
 
-    def _room(self) -> dict[str, Any]:
+    def _schedule_params(self) -> dict[str, Any]:
         assert self.slots is not None
         slots, length = min(self.slots, MOST_STATES), self.params["length"]
         needed = blocks_of(length, slots) if isinstance(length, int) else slots
         return {"slots": min(slots, needed), "block": slots}
 
     def replayed(self, count: list[Any], snapshots: Array, extra: dict[str, Any]) -> list[Any]:
-        """The same with memory for a few states only."""
+        """`backwards` by a replay, which stores a few states only."""
         bodies = self.bodies
         if not bodies.live and not bodies.ys:
             return [None] * len(self.args)
-        hoisted, initial = self.hoisted(), self.starts()
+        hoisted, initial = self.hoisted(), self.initial_values()
         results = lookup("replay")(
             *[*count, *self.inputs, snapshots, *hoisted, *initial, *[self.t[k] for k in bodies.ys]],
             step=_only(self.body, range(self.carried)),
-            keep=_only(bodies.forward, [*range(self.carried), *range(-bodies.kept, 0)]),
+            keep=_only(bodies.forward, [*range(self.carried), *range(-bodies.residual_count, 0)]),
             back=bodies.back,
             carried=self.carried,
             stacked=self.stacked,
             more=len(hoisted),
             pulled=len(initial),
             read=tuple([k - self.fixed - self.carried for k in bodies.read]),
-            **{**self._room(), "spread": False, **extra},
+            **{**self._schedule_params(), "spread": False, **extra},
         )
-        return self.placed(results)
+        return self.by_operand(results)
 
     def hoisted(self) -> list[Any]:
         """The loop-invariant operands of the backward loop, computed from the consts."""
         before = self.bodies.before
         if before is None:
             return []
-        # Inside, the level is relative to the body; here it is that of this pass.
+        # In the body the derivative level is relative; here it is that of this backward pass.
         return inline_graph(before, self.inputs[: self.fixed], highest=deriving_level())
 
-    def starts(self) -> list[Any]:
-        """The carried cotangents and sums before the first step of the backward loop."""
+    def initial_values(self) -> list[Any]:
+        """The carried cotangents, sums and restored values before the first backward step."""
         initial = []
         for k in self.bodies.live:
             cotangent = self.t.get(k - self.fixed)
@@ -395,13 +402,13 @@ class _LoopCotangent:
         """The value after the last step of a carried value that the backward loop restores."""
         if step is None:
             return self.results[k - self.fixed]
-        # An induction variable is computed, so that no outer loop needs to store it.
+        # Computed from the number of steps, so that no outer loop needs to store it.
         dtype = self.body.inputs[k].spec.dtype
         increment = self.inputs[step] if isinstance(step, int) else wrap(step)
         return self.inputs[k] + increment * astype(self.steps, dtype)
 
-    def placed(self, results: Sequence[Any]) -> list[Any]:
-        """The results of the backward loop for each operand."""
+    def by_operand(self, results: Sequence[Any]) -> list[Any]:
+        """The cotangent of each operand, from the results of the backward loop."""
         bodies = self.bodies
         cotangents: list[Any] = [None] * len(self.args)
         restored_start = len(bodies.live) + len(bodies.consts)
@@ -424,7 +431,10 @@ def _slots(params: Mapping[str, Any], bodies: Pulled) -> int | None:
     if slots is not None and params.get("bytes"):
         # For each step either its state or its residuals are stored.
         carry = bodies.forward.outputs[: params["carried"]]
-        state, residuals = bytes_of(carry), bytes_of(bodies.forward.outputs[-bodies.kept or None :])
+        state, residuals = (
+            bytes_of(carry),
+            bytes_of(bodies.forward.outputs[-bodies.residual_count or None :]),
+        )
         slots = max(slots * state // max(state + residuals, 1), 1)
     length = params["length"]
     return None if slots is None or (isinstance(length, int) and length <= slots) else slots
