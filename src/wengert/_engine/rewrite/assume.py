@@ -1,7 +1,7 @@
 """Assume: properties of values stated by the user.
 
-An identity node with facts for rewrite rules (value_properties.py): `x * 0.0` is zero if x is
-finite, `A.T` is A if A is symmetric.
+`assume` is an identity node with facts, which rewrite rules use (value_properties.py): `x * 0.0` is
+zero if x is finite, `A.T` is A if A is symmetric.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def _operation() -> LinearMap:
-    """The operation; the function that users call is below."""
+    """The operation; defined in a function because users call another `assume`, below."""
 
     def assume(x: Array, *, facts: tuple[str, ...]) -> Any:
         """The operand, which is assumed to have the given properties."""
         return x
 
-    made: LinearMap = linear(assume, oracle=lambda x, *, facts: x)
-    return made
+    operation: LinearMap = linear(assume, oracle=lambda x, *, facts: x)
+    return operation
 
 
 _assume = _operation()
@@ -48,7 +48,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def assume(x: Operand, **facts: bool) -> Any:
-    """State properties of a value, which simplification may use.
+    """State properties of a value that simplification may use.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def assume(x: Operand, **facts: bool) -> Any:
     Raises
     ------
     ArgumentError
-        An unknown fact; or the value is known and does not have the property.
+        An unknown fact; or a concrete value does not have the property.
 
     Notes
     -----
-    A known value is checked. In a graph it is not: inputs that contradict the facts silently give
-    wrong results. Use `wengert.debug.guard` to check at each run. There is no cost.
+    Concrete values are checked. In a graph there is no check, and no cost: inputs that contradict
+    the facts silently give wrong results. Use `wengert.debug.guard` to check at each run.
 
     Examples
     --------
@@ -82,21 +82,21 @@ def assume(x: Operand, **facts: bool) -> Any:
     >>> [n.op.name for n in graph if n.op.name == "transpose"]
     []
     """
-    chosen = checked([name for name, holds in facts.items() if holds])
+    assumed = checked([name for name, holds in facts.items() if holds])
     checked(facts)
     if isinstance(x, Handle):
         if x.node.value is not None:
-            _check(x.node.value, chosen)
-        return _assume(x, facts=tuple(sorted(chosen)))
-    _check(x, chosen)
+            _check(x.node.value, assumed)
+        return _assume(x, facts=tuple(sorted(assumed)))
+    _check(x, assumed)
     return x
 
 
 def _check(value: Any, facts: frozenset[str]) -> None:
-    known = facts_of_value(value, most=None)
+    known = facts_of_value(value, max_elements=None)
     for fact in sorted(facts, key=FACTS.index):
         if fact not in known:
             raise ArgumentError(
-                f"the value is assumed to be {fact}, but it is not. Leave out the fact, or check "
-                f"where the value comes from{at(user_line())}."
+                f"the value is assumed to be {fact}, but it is not. Omit the fact, or correct the "
+                f"value{at(user_line())}."
             )

@@ -1,12 +1,12 @@
 """Driver: one traversal of a graph that replaces every node by its simplest form.
 
-Nodes are visited in order, so that their operands have been simplified.  A node is looked up
+Nodes are visited in order, so that their operands are already simplified.  A node is looked up
 among the existing ones (common subexpressions are merged); if it is new, the rules that can apply
-are tried (rule_index.py), and the nodes that a rule returns are simplified in the same way.  So the
-resulting graph has no node to which a rule applies, in time linear in its length.
+are tried (rule_index.py), and the nodes that a rule returns are simplified in the same way.  So no
+rule applies to any node of the resulting graph, and the time is linear in the number of nodes.
 
-A replacement has the spec of the node, and is not differentiable if the node was not; this is
-ensured here, for all rules.  The original graph is not changed.
+For all rules, the driver ensures that a replacement has the spec of the node, and is not
+differentiable if the node was not.  The original graph is not changed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from .rule import NodeBuilder, NodeRule
 from .rule_index import RuleIndex
 from .value_properties import Facts
 
-_DEPTH = 50  # nested applications of rules, each to the result of another
-_SMALL_BYTES = 1 << 14  # bytes; larger constants are compared by identity
+_MAX_DEPTH = 50  # nested applications of rules, each to the result of another
+_SMALL_BYTES = 1 << 14  # larger constants are compared by identity
 
 
 class Applied(NamedTuple):
@@ -59,7 +59,7 @@ class Driver:
     Parameters
     ----------
     graph : Graph
-    index : Index
+    index : RuleIndex
         The rules.
     merge : bool
         Whether equal nodes become one.
@@ -78,33 +78,36 @@ class Driver:
         self._specs: dict[Node, Any] = {}
         self._numbers: dict[Node, tuple[str, str | None, Any]] = {}
         self._frozen: dict[int, tuple[Any, Hashable]] = {}
-        self._chain: list[str] = []  # the rules being applied
+        self._active_rules: list[str] = []
         self._full = lookup("full")
         self._final: set[Node] = set()
         self._linear: set[Node] = set()  # (co)tangents, and nodes computed from them
 
     def run(self, graph: AnyGraph) -> AnyGraph:
-        """The graph in its simplest form; itself if nothing changes."""
-        place, final, reordered = self._place, self._final, False
+        """The simplified graph; the graph itself if nothing changes."""
+        replacements, final, reordered = self._place, self._final, False
         linear = _linear_nodes(graph)
         for node in graph.nodes:
             op, args = node.op, node.args
             if isinstance(op, LeafOp):
-                place[node] = self._leaf(node)
+                replacements[node] = self._leaf(node)
                 if node in linear:
-                    self._linear.add(place[node])
+                    self._linear.add(replacements[node])
                 continue
-            new = tuple([place[a] for a in args])
-            if op.effects.side_effect:  # side effects are ordered: all after a replaced one
-                reordered = reordered or new != args
-                made = _moved(node, new) if reordered else node
+            new_args = tuple([replacements[a] for a in args])
+            # Side effects are ordered: if one is rebuilt, all later ones are rebuilt after it.
+            if op.effects.side_effect:
+                reordered = reordered or new_args != args
+                simplified = _with_operands(node, new_args) if reordered else node
             else:
-                made = self.simplest(node if new == args else _moved(node, new))
-            place[node] = made
-            final.add(made)
+                simplified = self.simplest(
+                    node if new_args == args else _with_operands(node, new_args)
+                )
+            replacements[node] = simplified
+            final.add(simplified)
             if node in linear:
-                self._linear.add(made)
-        changed = {old: new for old, new in place.items() if old is not new}
+                self._linear.add(simplified)
+        changed = {old: new for old, new in replacements.items() if old is not new}
         return graph.with_nodes(changed) if changed else graph
 
     def _leaf(self, node: Node) -> Node:
@@ -124,24 +127,24 @@ class Driver:
         info = node.info
         if info is not None and info.spec is not None:
             return info.spec
-        found = self._specs.get(node)
-        if found is None:
-            found = self._specs[node] = node.spec
-        return found
+        spec = self._specs.get(node)
+        if spec is None:
+            spec = self._specs[node] = node.spec
+        return spec
 
     def _number(self, node: Node) -> tuple[str, str | None, Any]:
-        """Description, key and value of a constant or of an array of one number."""
-        found = self._numbers.get(node)
-        if found is None:
+        """Description, key and value of a node whose elements may all equal one number."""
+        number = self._numbers.get(node)
+        if number is None:
             is_full = node.op is self._full
-            word = "full" if is_full else "number"
+            kind = "full" if is_full else "number"
             value = node.params["value"] if is_full else same_everywhere(node.value)
             key = None
             if value is not None and not isinstance(value, complex | np.complexfloating):
                 key = number_key(value)
-            asked = key is not None and key in self.index.numbers
-            found = self._numbers[node] = (f"{word} {key}" if asked else word, key, value)
-        return found
+            in_pattern = key is not None and key in self.index.numbers
+            number = self._numbers[node] = (f"{kind} {key}" if in_pattern else kind, key, value)
+        return number
 
     def describe(self, node: Node) -> Any:
         """The description of an operand by which rules are looked up (rule_index.py)."""
@@ -167,19 +170,19 @@ class Driver:
     def simplest(self, node: Node) -> Node:
         """The simplest form of a node with simplified operands."""
         if not self.merge:
-            made = self._rewritten(node)
-            return node if made is None else made
+            result = self._rewritten(node)
+            return node if result is None else result
         key = self._key(node)
         known = self._known.get(key)
         if known is not None:
             if known is not node:
                 self.applied.append(Applied("merge", node, known))
             return known
-        made = self._rewritten(node)
-        if made is None:
-            made = node
-        self._known[key] = made
-        return made
+        result = self._rewritten(node)
+        if result is None:
+            result = node
+        self._known[key] = result
+        return result
 
     def _key(self, node: Node) -> Hashable:
         op, args, params = node.op, node.args, node.params
@@ -189,7 +192,7 @@ class Driver:
         if not params:
             return op, type(node), args, weak
         known = self._frozen.get(id(params))
-        if known is None:  # kept alive, so that its id is not reused
+        if known is None:  # the reference to `params` prevents that its id is reused
             known = self._frozen[id(params)] = (params, frozen(params))
         return op, type(node), known[1], args, weak
 
@@ -198,99 +201,102 @@ class Driver:
         args = node.args
         operands = tuple([self.describe(a) for a in args])
         same = len(args) == 2 and args[0] is args[1]
-        found = self.index.candidates(node.op, operands, same)
-        if not found:
+        candidates = self.index.candidates(node.op, operands, same)
+        if not candidates:
             return None
         since = next_serial()
-        for rule, tree in found:
+        for rule, tree in candidates:
             count = len(self.applied)
-            self._entered(rule.name, node)
+            self._enter_rule(rule.name, node)
             try:
-                made = (
+                replacement = (
                     self._by_function(rule, node) if tree is None else rule.apply(tree, node, self)
                 )
-                if made is not None:
-                    widens = tree is not None and type(rule.made) is Wildcard
-                    made = self._fitted(made, node, widens)
+                if replacement is not None:
+                    widens = tree is not None and type(rule.replacement_tree) is Wildcard
+                    replacement = self._with_spec_of(replacement, node, widens)
             finally:
-                self._chain.pop()
-            if made is not None and made is not node:
-                if made.serial > since:
-                    _named(made, node)
-                self.applied.append(Applied(rule.name, node, made))
-                return made
+                self._active_rules.pop()
+            if replacement is not None and replacement is not node:
+                if replacement.serial > since:
+                    _copy_name(replacement, node)
+                self.applied.append(Applied(rule.name, node, replacement))
+                return replacement
             del self.applied[count:]
         return None
 
-    def _entered(self, name: str, node: Node) -> None:
-        """Note that a rule is being applied; deep nesting means that rules undo each other."""
-        self._chain.append(name)
-        if len(self._chain) > _DEPTH:
-            last = ", ".join(dict.fromkeys(self._chain[-6:]))
-            self._chain.pop()
+    def _enter_rule(self, name: str, node: Node) -> None:
+        """Record that a rule is being applied; deep nesting means that rules undo each other."""
+        self._active_rules.append(name)
+        if len(self._active_rules) > _MAX_DEPTH:
+            last = ", ".join(dict.fromkeys(self._active_rules[-6:]))
+            self._active_rules.pop()
             raise GraphError(
-                f"rules that undo each other: after {_DEPTH} replacements of one node rules still "
+                f"rules undo each other: after {_MAX_DEPTH} replacements of one node rules still "
                 f"apply (the last were {last}). Give one of them a condition{at(node.where)}."
             )
 
     def _by_function(self, rule: NodeRule, node: Node) -> Node | None:
         if type(node) is Node and any(map(is_stopped, node.args)):
-            return None  # the rule would look through it, and its result would be differentiable
-        made = rule.function(node, NodeBuilder(self, node))
-        if made is None:
+            return None  # a rule may use the operands of stop_gradient, which are differentiable
+        replacement = rule.function(node, NodeBuilder(self, node))
+        if replacement is None:
             return None
-        if isinstance(made, Handle):
-            made = made.node
-        return self._absorbed(made, node) if isinstance(made, Node) else self.constant(made)
+        if isinstance(replacement, Handle):
+            replacement = replacement.node
+        if not isinstance(replacement, Node):
+            return self.constant(replacement)
+        return self._simplest_traced(replacement, node)
 
-    def _absorbed(self, made: Node, like: Node) -> Node:
-        """The simplest form of a node that a user's rule made with NumPy."""
-        waiting, place = [made], self._place
-        while waiting:
-            node = waiting[-1]
-            if node in place or node in self._final or not node.args:
-                waiting.pop()
+    def _simplest_traced(self, result: Node, like: Node) -> Node:
+        """The simplest form of a node that a user's rule computed by calling NumPy."""
+        stack, replacements = [result], self._place
+        while stack:
+            node = stack[-1]
+            if node in replacements or node in self._final or not node.args:
+                stack.pop()
                 continue
-            later = [a for a in node.inputs if not self._is_ours(a)]
-            if later:
-                waiting += later
+            pending = [a for a in node.inputs if not self._is_simplified(a)]
+            if pending:
+                stack += pending
                 continue
-            args = [place.get(a, a) for a in node.args]
-            place[node] = self.new_node(node.op, args, node.params, like)
-            waiting.pop()
-        return place.get(made, made)
+            args = [replacements.get(a, a) for a in node.args]
+            replacements[node] = self.new_node(node.op, args, node.params, like)
+            stack.pop()
+        return replacements.get(result, result)
 
-    def _is_ours(self, node: Node) -> bool:
+    def _is_simplified(self, node: Node) -> bool:
         return node in self._place or node in self._final or not node.args
 
-    def _fitted(self, made: Node, node: Node, widens: bool) -> Node | None:
+    def _with_spec_of(self, replacement: Node, node: Node, widens: bool) -> Node | None:
         """A replacement with the spec of the node; None if that is not possible.
 
-        It may be broadcast; it is cast only if it is itself an operand (`widens`), because
-        computing in lower precision would change the value.
+        It may be broadcast. It is cast only if it is itself an operand (`widens`): otherwise it was
+        computed in another precision, and its value would differ.
         """
-        have, wanted = self.spec(made), self.spec(node)
-        if have is not wanted and have != wanted:
-            if type(have) is not Spec or type(wanted) is not Spec:
+        spec, required = self.spec(replacement), self.spec(node)
+        if spec is not required and spec != required:
+            if type(spec) is not Spec or type(required) is not Spec:
                 return None
-            if have.dtype != wanted.dtype:
-                if not widens or not holds(wanted.dtype, have.dtype):
+            if spec.dtype != required.dtype:
+                if not widens or not holds(required.dtype, spec.dtype):
                     return None
-                made = self.new_node(lookup("cast"), (made,), {"dtype": wanted.dtype}, node)
-            if have.shape != wanted.shape:
+                params = {"dtype": required.dtype}
+                replacement = self.new_node(lookup("cast"), (replacement,), params, node)
+            if spec.shape != required.shape:
                 try:
-                    made = self.new_node(
-                        lookup("broadcast_to"), (made,), {"shape": wanted.shape}, node
+                    replacement = self.new_node(
+                        lookup("broadcast_to"), (replacement,), {"shape": required.shape}, node
                     )
                 except OperandError:
                     return None
-            if self.spec(made) != wanted:
+            if self.spec(replacement) != required:
                 return None
-        if type(made) is Node and type(node) is not Node:
+        if type(replacement) is Node and type(node) is not Node:
             return None  # the replacement would be differentiable, the node is not
-        return made
+        return replacement
 
-    # ---- writing nodes -------------------------------------------------------------------------
+    # ---- creating nodes ------------------------------------------------------------------------
 
     def constant(self, value: Any) -> Node:
         """A node that holds a value."""
@@ -327,52 +333,52 @@ class Driver:
         linear = linear_in(like) and [k for k, a in enumerate(args) if a in self._linear]
         if linear and not op.discrete:
             info.linear = tuple(linear)
-        made = self.simplest(cls(op, args, params or NO_PARAMS, None, info))
-        self._final.add(made)
+        node = self.simplest(cls(op, args, params or NO_PARAMS, None, info))
+        self._final.add(node)
         if info.linear:
-            self._linear.add(made)
-        return made
+            self._linear.add(node)
+        return node
 
     def _operand(self, x: Any) -> Node:
         return x.node if isinstance(x, Handle) else self.constant(x)
 
-    def built(self, tree: Any, found: WildcardBindings, like: Node) -> Node:
+    def built(self, tree: Any, bindings: WildcardBindings, like: Node) -> Node:
         """The nodes of a pattern with bound wildcards and parameters."""
-        kind = type(tree)
-        if kind is Wildcard:
-            return found.operands[tree.number]  # type: ignore[no-any-return]
-        if kind is not OperationPattern:
+        pattern_type = type(tree)
+        if pattern_type is Wildcard:
+            return bindings.operands[tree.number]  # type: ignore[no-any-return]
+        if pattern_type is not OperationPattern:
             return self.constant(tree.value)
-        args = [self.built(a, found, like) for a in tree.args]
-        params = {k: _slotted(v, found) for k, v in tree.params.items()}
+        args = [self.built(a, bindings, like) for a in tree.args]
+        params = {k: _bound_param(v, bindings) for k, v in tree.params.items()}
         return self.new_node(tree.op, args, params, like)
 
 
 def _linear_nodes(graph: AnyGraph) -> set[Node]:
     """The nodes of derivatives that are marked as linear in operands, and these operands."""
-    found = {n for n in graph.nodes if n.info is not None and n.info.linear}
-    return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
+    marked = {n for n in graph.nodes if n.info is not None and n.info.linear}
+    return marked.union(*[[n.args[k] for k in linear_in(n)] for n in marked])
 
 
-def _slotted(value: Any, found: WildcardBindings) -> Any:
-    return found.params[value.name] if type(value) is ParameterWildcard else value
+def _bound_param(value: Any, bindings: WildcardBindings) -> Any:
+    return bindings.params[value.name] if type(value) is ParameterWildcard else value
 
 
-def _named(made: Node, node: Node) -> None:
-    """Give a new node the name of the one that it replaces."""
-    if node.name is not None and made.args:
-        made.note(name=node.name)
+def _copy_name(replacement: Node, node: Node) -> None:
+    """Give a new node the name of the node that it replaces."""
+    if node.name is not None and replacement.args:
+        replacement.note(name=node.name)
 
 
-def _moved(node: Node, args: tuple[Node, ...]) -> Node:
-    """A node on other operands of the same specs."""
+def _with_operands(node: Node, args: tuple[Node, ...]) -> Node:
+    """The same node with other operands of the same specs."""
     if node.value is None and node.info is not None:
         return type(node)(node.op, args, node.params, None, node.info)
     return with_args(node, args)
 
 
 def same_everywhere(value: Any) -> Any:
-    """The number that a constant has everywhere, or None."""
+    """The number that all elements of a constant equal, or None."""
     if isinstance(value, bool | int | float | complex):
         return value
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufc":
@@ -384,8 +390,8 @@ def same_everywhere(value: Any) -> Any:
     if value.size == 0 or value.size > _SMALL_BYTES:
         return None
     first = value.flat[0]
-    same = value == first
-    if not same.all() or (first == 0 and np.signbit(value.real).any() != np.signbit(first.real)):
+    equal = value == first
+    if not equal.all() or (first == 0 and np.signbit(value.real).any() != np.signbit(first.real)):
         return None
     return first
 

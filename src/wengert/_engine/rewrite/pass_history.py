@@ -25,14 +25,14 @@ class PassRun:
     Attributes
     ----------
     name : str
-        Of the pass; of several that share one pass, "fold + merge + ...".
+        The name of the pass; passes that share one traversal are joined: "fold + merge + ...".
     seconds : float
-        For the pass and its verification.
+        The time of the pass and its verification.
     before, after : Graph
     applied : tuple of Applied
-        ``(rule, node, replacement)``, in order. The node is one of `before`, or one that an earlier
-        rule made.
-    inside : tuple of Inside
+        ``(rule, node, replacement)``, in order. The node is one of `before`, or was created by an
+        earlier rule.
+    inside : tuple of BodyHistory
         ``(name, history)`` of the bodies of loops and branches, if these were simplified.
     """
 
@@ -93,20 +93,20 @@ class PassHistory:
         )
 
     def applications(self) -> str:
-        """Every application of a rule, one per line of text, with the user's line."""
+        """Every application of a rule, one per line, with the user's source line."""
         lines: list[str] = []
         for step in self.steps:
             for body in step.inside:
                 text = body.history.applications()
                 lines += [f"in {body.name}:", *(f"    {line}" for line in text.splitlines())]
-            lines += map(_spelled, step.applied)
+            lines += map(_formatted, step.applied)
         return "\n".join(lines)
 
 
-def _spelled(applied: Applied) -> str:
+def _formatted(applied: Applied) -> str:
     where = applied.node.where
-    place = f"   # {short(where)}" if where else ""
-    return f"{applied.rule}: {_brief(applied.node)} -> {_brief(applied.replacement)}{place}"
+    location = f"   # {short(where)}" if where else ""
+    return f"{applied.rule}: {_brief(applied.node)} -> {_brief(applied.replacement)}{location}"
 
 
 def _brief(node: Node) -> str:

@@ -1,18 +1,18 @@
 """Pass manager: the order of passes, their traversals and their verification.
 
-    fold        nodes of constants only are computed
-    merge       equal nodes become one
-    algebra     cheaper equal expressions
-    derivatives guards of backward passes, where they are not needed
-    matrices    the structure of matrices is used; fewer products (rules/contractions.py)
-    stabilise   overflow and cancellation are avoided
-    shapes      broadcasts, transposes and reshapes are merged and moved; dead writes are removed
-    loops       dead code in loops is removed, and equal loops are fused
-    prune       nodes that nothing needs are dropped
+    fold        computes nodes whose operands are constants
+    merge       merges equal nodes
+    algebra     replaces expressions by equal ones that are cheaper
+    derivatives removes guards of backward passes that are not needed
+    matrices    uses the structure of matrices; computes fewer products (rules/contractions.py)
+    stabilise   avoids overflow and cancellation
+    shapes      merges and moves broadcasts, transposes and reshapes; removes dead stores
+    loops       removes dead code in loops, and fuses loops (loops/)
+    prune       removes nodes that nothing needs
 
 A pass maps a graph to a graph, or is a list of rules.  The library's rules share one traversal to a
 fixed point; users' passes run separately, in order; all are repeated until nothing changes.
-Bodies of loops and branches are simplified by the same passes before each round.
+Before each round, bodies of loops and branches are simplified by the same passes.
 """
 
 from __future__ import annotations
@@ -64,16 +64,12 @@ class Pass:
     function : callable, optional
         ``function(graph) -> graph``, for any other pass.
     joins : bool
-        Whether it may share a traversal with its neighbors; users' passes by default do not.
+        Whether it may share a traversal with adjacent passes; by default users' passes do not.
     settles : bool
-        Whether it is idempotent.
+        Whether it is idempotent; passes that consist of rules are.
     enters : bool
-        Whether it runs on bodies of loops and branches too; functions of a graph by default do not.
-
-    Attributes
-    ----------
-    applied : tuple of Applied
-        The rewrites of the last call.
+        Whether it also runs on bodies of loops and branches; by default passes with a function do
+        not.
     """
 
     __module__ = "wengert.rewrite"
@@ -108,9 +104,9 @@ class Pass:
 
     def __call__(self, graph: AnyGraph) -> AnyGraph:
         """The graph after this pass; the given graph is not changed."""
-        made = self.run(graph)[0]
-        check(self.name, graph, made, True, set())
-        return made
+        result = self.run(graph)[0]
+        check(self.name, graph, result, True, set())
+        return result
 
 
 class _Loops(Pass):
@@ -126,28 +122,28 @@ def _joined(passes: Sequence[Pass]) -> Pass:
     if len(passes) == 1:
         return passes[0]
     key = tuple(passes)
-    found = _JOINED.get(key)
-    if found is None:
+    joined = _JOINED.get(key)
+    if joined is None:
         name = " + ".join(p.name for p in passes)
         rules = [r for p in passes for r in p.rules]
         if len(_JOINED) >= 64:
             _JOINED.clear()
         merges = any(p.merges for p in passes)
-        found = _JOINED[key] = Pass(name, rules, merges=merges, joins=True)
-    return found
+        joined = _JOINED[key] = Pass(name, rules, merges=merges, joins=True)
+    return joined
 
 
 _JOINED: dict[tuple[Pass, ...], Pass] = {}
 
 
 def _pruned(graph: AnyGraph) -> AnyGraph:
-    """The graph with the nodes that outputs, updates and effects need, and the inputs."""
+    """The graph without nodes that outputs, updates and effects do not need; inputs are kept."""
     needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in reversed(graph.nodes):
         if node in needed:
             needed.update(node.args)
-    kept = needed.union(graph.inputs)
-    return graph if all(n in kept for n in graph.nodes) else graph.with_nodes({})
+    kept_nodes = needed.union(graph.inputs)
+    return graph if all(n in kept_nodes for n in graph.nodes) else graph.with_nodes({})
 
 
 _REGISTRY: dict[str, Pass] = {}
@@ -162,14 +158,14 @@ def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False)
     made : callable, sequence of rules, or Pass
         ``made(graph)`` returns a graph.
     replace : bool
-        Whether it may replace another of that name.
+        Whether it may replace another pass of that name.
 
     Raises
     ------
     RegistryError
-        The name is taken.
+        Another pass has that name.
     ArgumentError
-        It is neither callable nor a sequence of rules.
+        `made` is neither callable nor a sequence of rules.
 
     Examples
     --------
@@ -188,8 +184,8 @@ def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False)
             f"a pass named {name!r} is registered already. Choose another name, or pass "
             f"replace=True{at(user_line())}."
         )
-    found = _REGISTRY[name] = _as_pass(made, name)
-    return found
+    registered = _REGISTRY[name] = _as_pass(made, name)
+    return registered
 
 
 def passes() -> list[str]:
@@ -201,8 +197,8 @@ def _as_pass(made: Any, name: str | None = None) -> Pass:
     if isinstance(made, str):
         if made in _REGISTRY:
             return _REGISTRY[made]
-        near = difflib.get_close_matches(made, _REGISTRY, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        similar = difflib.get_close_matches(made, _REGISTRY, 1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
         raise RegistryError(
             f"there is no pass {made!r}; choose among {', '.join(_REGISTRY)}.{hint}"
             f"{at(user_line())}"
@@ -234,7 +230,7 @@ class Passes:
         Whether adjacent passes share one traversal if they may (`Pass.joins`), which is faster; if
         not, each runs, and is timed and verified, separately.
     rounds : int
-        The largest number of repetitions of the list.
+        The maximum number of repetitions of the list.
 
     Examples
     --------
@@ -254,9 +250,12 @@ class Passes:
         self._passes = [_as_pass(p) for p in passes]
         self.joined, self.rounds = joined, rounds
         names = [p.name for p in self._passes]
-        twice = {n for n in names if names.count(n) > 1}
-        if twice:
-            raise ArgumentError(f"the pass {min(twice)!r} comes twice{at(user_line())}.")
+        duplicates = {n for n in names if names.count(n) > 1}
+        if duplicates:
+            raise ArgumentError(
+                f"the pass {min(duplicates)!r} is listed twice. Remove or rename one of them"
+                f"{at(user_line())}."
+            )
         self._bodies: Bodies | None = None
 
     def __repr__(self) -> str:
@@ -282,19 +281,19 @@ class Passes:
         RegistryError
             There is no pass of that name in this list.
         """
-        where = len(self._passes)
+        position = len(self._passes)
         if before is not None:
-            where = self._index(before)
+            position = self._index(before)
         elif after is not None:
-            where = self._index(after) + 1
-        longer = [*self._passes[:where], _as_pass(made, name), *self._passes[where:]]
-        return Passes(longer, joined=self.joined, rounds=self.rounds)
+            position = self._index(after) + 1
+        extended = [*self._passes[:position], _as_pass(made, name), *self._passes[position:]]
+        return Passes(extended, joined=self.joined, rounds=self.rounds)
 
     def without(self, *names: str) -> Passes:
         """The list without some passes."""
         removed = {self._index(n) for n in names}
-        rest = [p for i, p in enumerate(self._passes) if i not in removed]
-        return Passes(rest, joined=self.joined, rounds=self.rounds)
+        remaining = [p for i, p in enumerate(self._passes) if i not in removed]
+        return Passes(remaining, joined=self.joined, rounds=self.rounds)
 
     def one_by_one(self) -> Passes:
         """The same list, in which each pass runs, and is timed and verified, separately."""
@@ -308,19 +307,19 @@ class Passes:
         return self.names.index(name)
 
     def steps(self) -> list[Pass]:
-        """The passes of one round."""
+        """The passes of one round, adjacent ones joined if `joined`."""
         if not self.joined:
             return self._passes
-        made: list[Pass] = []
-        open_: list[Pass] = []
+        steps: list[Pass] = []
+        group: list[Pass] = []
         for p in self._passes:
             if p.function is None and p.joins:
-                open_.append(p)
+                group.append(p)
                 continue
-            made += [_joined(open_)] if open_ else []
-            made.append(p)
-            open_ = []
-        return made + ([_joined(open_)] if open_ else [])
+            steps += [_joined(group)] if group else []
+            steps.append(p)
+            group = []
+        return steps + ([_joined(group)] if group else [])
 
     def __call__(
         self, graph: AnyGraph, *, verify: bool = True, history: PassHistory | None = None
@@ -331,40 +330,40 @@ class Passes:
         traversals = sum(p.function is None for p in steps)
         for _ in range(self.rounds):
             graph = self._within(graph, verify, trusted, history)
-            again = False
+            repeat = False
             for p in steps:
                 start = time.perf_counter()
                 after, applied = _run(p, graph)
                 changed = after is not graph
                 if changed:
                     check(p.name, graph, after, verify, trusted)
-                    again = again or not p.settles or traversals > 1
+                    repeat = repeat or not p.settles or traversals > 1
                 if history is not None:
                     seconds = time.perf_counter() - start
                     history.steps.append(PassRun(p.name, seconds, graph, after, applied))
                 graph = after
-            if not again:
+            if not repeat:
                 break
         return graph
 
     def _within(
         self, graph: AnyGraph, verify: bool, trusted: set[Node], history: PassHistory | None
     ) -> AnyGraph:
-        """The graph with simplified bodies of loops and branches."""
+        """The graph with bodies of loops and branches simplified."""
         if not any([node.params and bodies_of(node) for node in graph.nodes]):
             return graph
         if self._bodies is None:
-            own = [p for p in self._passes if p.enters]
-            inner = self if len(own) == len(self._passes) else None
-            inner = inner or Passes(own, joined=self.joined, rounds=self.rounds)
-            self._bodies = Bodies(lambda body, found: inner(body, history=found))
+            body_passes = [p for p in self._passes if p.enters]
+            inner = self if len(body_passes) == len(self._passes) else None
+            inner = inner or Passes(body_passes, joined=self.joined, rounds=self.rounds)
+            self._bodies = Bodies(lambda body, body_history: inner(body, history=body_history))
         start = time.perf_counter()
-        after, inside = self._bodies.of(graph, None if history is None else PassHistory)
+        after, body_histories = self._bodies.of(graph, None if history is None else PassHistory)
         if after is not graph:
             check("bodies", graph, after, verify, trusted)
             if history is not None:
                 seconds = time.perf_counter() - start
-                history.steps.append(PassRun("bodies", seconds, graph, after, (), inside))
+                history.steps.append(PassRun("bodies", seconds, graph, after, (), body_histories))
         return after
 
 
@@ -423,7 +422,7 @@ def simplify(
 
     Notes
     -----
-    Linear in the number of nodes: about 10 microseconds each.
+    The time is linear in the number of nodes: about 10 microseconds each.
 
     Examples
     --------
@@ -438,13 +437,13 @@ def simplify(
     if not history:
         return chosen(graph, verify=verify)
     steps = PassHistory()
-    made = chosen(graph, verify=verify, history=steps)
-    if made is graph:
-        made = graph.with_nodes({})
-    made.history = steps  # type: ignore[attr-defined]
-    return made
+    result = chosen(graph, verify=verify, history=steps)
+    if result is graph:
+        result = graph.with_nodes({})
+    result.history = steps  # type: ignore[attr-defined]
+    return result
 
 
 def _listed(passes: Any) -> list[Any]:
-    several = isinstance(passes, Iterable) and not isinstance(passes, str | Pass | Handle)
-    return list(passes) if several else [passes]
+    is_list = isinstance(passes, Iterable) and not isinstance(passes, str | Pass | Handle)
+    return list(passes) if is_list else [passes]

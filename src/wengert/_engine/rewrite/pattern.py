@@ -1,18 +1,19 @@
-"""Patterns: functions of NumPy traced as trees that nodes are matched with.
+"""Patterns: NumPy functions, traced to trees with which nodes are matched.
 
-A pattern is traced like any function, with wildcards instead of tensors; so is its replacement.
+A pattern is traced like any function, with wildcards as arguments; so is its replacement.
 `lambda x: np.log(1 + x)` becomes
 
     OperationPattern(log, {}, (OperationPattern(add, {}, (NumberPattern("1.0", 1), Wildcard(0))),))
 
-Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  The
-positions of a parameter are found by tracing with two values of it, and comparing the trees.
+Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  Where a
+parameter is used is found by tracing with two values of it, and comparing the trees.
 
     OperationPattern, NumberPattern, Wildcard, ParameterWildcard   the nodes of a tree
-    traced                                                        the tree of a function
-    variants                                                      the same tree with operands of
-                                                                  commutative operations swapped
-    matches                                                       whether a node matches a tree
+    traced                                                         the tree of a function
+    together                                                       shares one trace among patterns
+    variants                                                       a tree with the operands of
+                                                                   commutative operations swapped
+    matches                                                        whether a node matches a tree
 """
 
 from __future__ import annotations
@@ -40,30 +41,30 @@ from wengert.errors import ArgumentError, at, user_line
 T = TypeVar("T")
 SAMPLES: Mapping[str, tuple[Any, Any]] = {"axis": (0, 1), "keepdims": (False, True)}
 _LENGTH = dim("pattern_length")  # of all axes: patterns must not depend on it
-_MOST_COMMUTATIVE = 8
+_MAX_COMMUTATIVE = 8  # a pattern has up to 2 ** 8 variants
 
 
 class Wildcard(NamedTuple):
-    """Any node; the same one for all occurrences of the wildcard."""
+    """Matches any node; all occurrences of one wildcard match the same node."""
 
     number: int
 
 
 class NumberPattern(NamedTuple):
-    """A constant of that value, of any dtype; the key distinguishes 0.0 and -0.0."""
+    """Matches a constant of that value, of any dtype; the key distinguishes 0.0 and -0.0."""
 
     key: str
     value: Any
 
 
 class ParameterWildcard(NamedTuple):
-    """Any value of a parameter; the same one for all occurrences of the name."""
+    """Matches any value of a parameter; all occurrences of one name match the same value."""
 
     name: str
 
 
 class OperationPattern(NamedTuple):
-    """An operation with parameters on operands."""
+    """Matches an operation with these parameters and operands."""
 
     op: Op
     params: dict[str, Any]
@@ -128,43 +129,43 @@ def traced(
     Raises
     ------
     ArgumentError
-        The function depends on shapes, or on parameters other than by passing them on.
+        The function depends on shapes, or uses parameters other than by passing them to operations.
     """
     names, params = signature(fun)
-    places = [operands.index(name) for name in names]
+    positions = [operands.index(name) for name in names]
     unknown = [p for p in params if p not in samples]
     if unknown:
         raise ArgumentError(
-            f"the parameter {unknown[0]} of a pattern: give two values to trace with, "
+            f"the pattern {fun!r} has the parameter {unknown[0]}. Give two values to trace with, "
             f"samples={{{unknown[0]!r}: (..., ...)}}{at(user_line())}."
         )
     spec = {n: Spec((_LENGTH,) * ndim, np.dtype(dtypes.get(n, float))) for n in names}
 
     def tree(values: Mapping[str, Any]) -> Any:
         nodes = [placeholder(spec[n], n) for n in names]
-        with nullcontext() if _together.get() else _trace():
+        with nullcontext() if _in_shared_trace.get() else _trace():
             out = fun(*map(wrap, nodes), **values)
-        holes = dict(zip(nodes, places, strict=True))
-        return _tree(out.node if isinstance(out, Handle) else out, holes, fun)
+        wildcards = dict(zip(nodes, positions, strict=True))
+        return _tree(out.node if isinstance(out, Handle) else out, wildcards, fun)
 
-    alone = _call if _together.get() else Context().run
-    first = {p: samples[p][0] for p in params}
-    found: Tree = alone(tree, first)
+    run = _call if _in_shared_trace.get() else Context().run
+    first_values = {p: samples[p][0] for p in params}
+    generalised: Tree = run(tree, first_values)
     for p in params:
-        other = alone(tree, {**first, p: samples[p][1]})
-        found = _generalised(found, other, p, samples[p], fun)
-    return found
+        other = run(tree, {**first_values, p: samples[p][1]})
+        generalised = _generalised(generalised, other, p, samples[p], fun)
+    return generalised
 
 
 # Patterns are traced in a separate context, in which no policy, scope or trace is active.
-_together = ContextVar("wengert_patterns_together", default=False)
+_in_shared_trace = ContextVar("wengert_patterns_together", default=False)
 
 
 def together(function: Callable[[], T]) -> T:
     """Call a function that traces many patterns, in one trace."""
 
     def call() -> T:
-        _together.set(True)  # this context ends with the call
+        _in_shared_trace.set(True)  # this context ends with the call
         with _trace():
             return function()
 
@@ -174,7 +175,7 @@ def together(function: Callable[[], T]) -> T:
 @contextmanager
 def _trace() -> Iterator[None]:
     with tracing(), derivation(0) as origin:
-        origin.where = "a pattern"  # its nodes have no user line, and finding one takes long
+        origin.where = "a pattern"  # avoids searching the call stack for a user line, which is slow
         yield
 
 
@@ -182,11 +183,11 @@ def _call(function: Callable[..., T], *args: Any) -> T:
     return function(*args)
 
 
-def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
+def _tree(x: Any, wildcards: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
     if not isinstance(x, Node):
         return NumberPattern(number_key(x), x)
-    if x in holes:
-        return Wildcard(holes[x])
+    if x in wildcards:
+        return Wildcard(wildcards[x])
     if x.op is CONSTANT and np.ndim(x.value) == 0:
         return NumberPattern(number_key(x.value), x.value)
     if isinstance(x.op, LeafOp) or sizes_of(x.params):
@@ -194,7 +195,7 @@ def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
             f"the pattern {fun!r} depends on the shape of its operands ({x.op.name}). Write this "
             f"rule as a function of the node (wengert.rewrite.rule){at(user_line())}."
         )
-    return OperationPattern(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
+    return OperationPattern(x.op, dict(x.params), tuple(_tree(a, wildcards, fun) for a in x.inputs))
 
 
 def _generalised(
@@ -204,9 +205,9 @@ def _generalised(
     if type(a) is not OperationPattern or type(b) is not OperationPattern:
         if a == b:
             return a
-        raise _odd(name, fun)
+        raise _unsupported_use(name, fun)
     if a.op is not b.op or len(a.args) != len(b.args) or a.params.keys() != b.params.keys():
-        raise _odd(name, fun)
+        raise _unsupported_use(name, fun)
     params = {}
     for k, v in a.params.items():
         if isinstance(v, ParameterWildcard) or frozen(v) == frozen(b.params[k]):
@@ -214,17 +215,18 @@ def _generalised(
         elif (frozen(v), frozen(b.params[k])) == (frozen(values[0]), frozen(values[1])):
             params[k] = ParameterWildcard(name)
         else:
-            raise _odd(name, fun)
+            raise _unsupported_use(name, fun)
     pairs = zip(a.args, b.args, strict=True)
     return OperationPattern(
         a.op, params, tuple(_generalised(x, y, name, values, fun) for x, y in pairs)
     )
 
 
-def _odd(name: str, fun: Any) -> ArgumentError:
+def _unsupported_use(name: str, fun: Any) -> ArgumentError:
     return ArgumentError(
-        f"the pattern {fun!r} depends on the value of {name} other than by passing it on. Write "
-        f"this rule as a function of the node (wengert.rewrite.rule){at(user_line())}."
+        f"the pattern {fun!r} computes with the value of {name}, which it may only pass to "
+        f"operations. Write this rule as a function of the node (wengert.rewrite.rule)"
+        f"{at(user_line())}."
     )
 
 
@@ -236,10 +238,11 @@ def variants(tree: Any) -> list[Any]:
     count = _count(tree)
     if not count:
         return [tree]
-    if count > _MOST_COMMUTATIVE:
+    if count > _MAX_COMMUTATIVE:
         raise ArgumentError(
-            f"a pattern with more than {_MOST_COMMUTATIVE} commutative operations. Split it, or "
-            f"write a rule as a function of the node{at(user_line())}."
+            f"a pattern has {count} commutative operations, and {_MAX_COMMUTATIVE} are allowed. "
+            "Split it, or write the rule as a function of the node (wengert.rewrite.rule)"
+            f"{at(user_line())}."
         )
     return list(_orders(tree))
 
@@ -261,9 +264,9 @@ def _orders(tree: Any) -> Iterator[Any]:
 
 
 def matches(
-    tree: Any, node: Node, found: WildcardBindings, number: Callable[[Node], str | None]
+    tree: Any, node: Node, bindings: WildcardBindings, number: Callable[[Node], str | None]
 ) -> bool:
-    """Whether a node matches a tree; the bindings of wildcards are stored in `found`.
+    """Whether a node matches a tree; `bindings` receives the nodes bound to wildcards.
 
     Parameters
     ----------
@@ -272,40 +275,40 @@ def matches(
     """
     kind = type(tree)
     if kind is Wildcard:
-        have = found.operands[tree.number]
-        if have is None:
-            found.operands[tree.number] = node
+        bound = bindings.operands[tree.number]
+        if bound is None:
+            bindings.operands[tree.number] = node
             return True
-        return have is node
+        return bound is node
     if kind is NumberPattern:
         return bool(number(node) == tree.key)
     if node.op is not tree.op or len(node.args) != len(tree.args):
         return False
-    if (node.params or tree.params) and not _params_match(tree.params, node.params, found):
+    if (node.params or tree.params) and not _params_match(tree.params, node.params, bindings):
         return False
     for part, a in zip(tree.args, node.args, strict=True):
-        # No rule may look through a node without derivative: the replacement would have one.
+        # Do not match through stop_gradient: the replacement would be differentiable.
         if type(part) is OperationPattern and type(node) is Node and is_stopped(a):
             return False
-        if not matches(part, a, found, number):
+        if not matches(part, a, bindings, number):
             return False
     return True
 
 
 def _params_match(
-    tree: Mapping[str, Any], params: Mapping[str, Any], found: WildcardBindings
+    tree: Mapping[str, Any], params: Mapping[str, Any], bindings: WildcardBindings
 ) -> bool:
     for k in {**tree, **params}:
-        wanted, given = tree.get(k), params.get(k)
-        if type(wanted) is ParameterWildcard:
-            known = found.params.setdefault(wanted.name, given)
-            if known is not given and frozen(known) != frozen(given):
+        expected, actual = tree.get(k), params.get(k)
+        if type(expected) is ParameterWildcard:
+            bound = bindings.params.setdefault(expected.name, actual)
+            if bound is not actual and frozen(bound) != frozen(actual):
                 return False
-        elif frozen(_chosen(wanted)) != frozen(_chosen(given)):
+        elif frozen(_without_default(expected)) != frozen(_without_default(actual)):
             return False
     return True
 
 
-def _chosen(x: Any) -> Any:
-    """None and False are defaults, which an operation may leave out."""
+def _without_default(x: Any) -> Any:
+    """A parameter with None for False: both are defaults, which operations may omit."""
     return None if x is False else x

@@ -6,8 +6,8 @@
     NodeBuilder  creates the nodes that such a function returns
 
 A rule never changes a node; it returns a replacement.  The driver (driver.py) ensures that the
-replacement has the same shape and dtype, is not differentiable where the node was not, and has the
-user's line of the node.
+replacement has the same shape and dtype, is not differentiable if the node was not, and has the
+source location of the node.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .rewrite_context import RewriteContext
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
 
-Descriptor = Any  # of an operand in the rule index: its operation, or "number 1.0"
+Descriptor = Any  # of an operand in the rule index: its operation, or a string like "number 1.0"
 
 
 class Match:
@@ -88,9 +88,10 @@ class Rule:
     name : str
         Its name in histories.
     pattern : callable
-        A Python function of NumPy; its arguments match any node, equal arguments the same node. A
-        number matches that number in any dtype; operands of commutative operations match in either
-        order. Keyword-only arguments are parameters of operations: ``lambda x, *, axis: ...``.
+        A Python function that calls NumPy. An argument matches any node, the same one wherever it
+        is used. A number matches that number in any dtype; operands of commutative operations match
+        in either order. Keyword-only arguments are parameters of operations: ``lambda x, *, axis:
+        ...``.
     replacement : callable
         The same arguments, or fewer of them.
     reason : str
@@ -104,13 +105,13 @@ class Rule:
         as accurate.
     kinds : str
         The kinds of dtypes that operands may have: "f" floats (default), "c" complex, "i" and "u"
-        integers, "b" booleans. Integers must all have the dtype of the result, since they wrap
+        integers, "b" booleans. Integers must all have the dtype of the result, because they wrap
         around.
     samples : mapping, optional
-        For parameters other than axis and keepdims two values to trace the functions with.
+        Two values to trace the functions with, for each parameter other than axis and keepdims.
     dtypes : mapping, optional
-        The dtypes of wildcards while tracing; float64 by default. Those of ``bool`` are conditions,
-        of any dtype.
+        The dtypes of wildcards while tracing; float64 by default. A wildcard of ``bool`` is a
+        condition, and matches nodes of any dtype.
     ndim : int
         The number of axes of wildcards while tracing.
 
@@ -183,8 +184,8 @@ class Rule:
         return self._orders
 
     @property
-    def made(self) -> Any:
-        """The replacement as a tree; traced at first use, as most rules never apply."""
+    def replacement_tree(self) -> Any:
+        """The replacement as a tree; traced at first use, because most rules never apply."""
         if self._replacement is None:
             self._replacement = traced(self.replacement, self.operands, *self._options)
         return self._replacement
@@ -192,37 +193,37 @@ class Rule:
     @property
     def trees(self) -> tuple[list[OperationPattern], Any]:
         """The orders of the pattern, and the replacement."""
-        return self.orders, self.made
+        return self.orders, self.replacement_tree
 
     def apply(self, tree: OperationPattern, node: Node, context: RewriteContext) -> Node | None:
         """The replacement of a node that matches one order of the pattern, or None."""
-        found = WildcardBindings([None] * len(self.operands), {})
-        if not matches(tree, node, found, context.number_key) or not self._fits(
-            node, found, context
+        bindings = WildcardBindings([None] * len(self.operands), {})
+        if not matches(tree, node, bindings, context.number_key) or not self._fits(
+            node, bindings, context
         ):
             return None
         if self.condition is not None:
-            operands = dict(zip(self.operands, found.operands, strict=True))
-            if not self.condition(Match(node, operands, found.params, context)):
+            operands = dict(zip(self.operands, bindings.operands, strict=True))
+            if not self.condition(Match(node, operands, bindings.params, context)):
                 return None
-        replacement = self.made
+        replacement = self.replacement_tree
         if type(replacement) is NumberPattern:
             return context.filled(replacement.value, node)
-        return context.built(replacement, found, node)
+        return context.built(replacement, bindings, node)
 
-    def _fits(self, node: Node, found: WildcardBindings, context: RewriteContext) -> bool:
-        """Whether the rule applies to the dtypes."""
+    def _fits(self, node: Node, bindings: WildcardBindings, context: RewriteContext) -> bool:
+        """Whether the rule applies to the dtypes of the operands and the result."""
         root = context.spec(node)
         if type(root) is not Spec:
             return False
         dtypes = set()
-        for name, a in zip(self.operands, found.operands, strict=True):
+        for name, a in zip(self.operands, bindings.operands, strict=True):
             if a is not None and self._options[1].get(name) is not bool:
-                own = context.spec(a)
-                if type(own) is not Spec or (own.dtype.kind not in self.kinds and not own.weak):
+                spec = context.spec(a)
+                if type(spec) is not Spec or (spec.dtype.kind not in self.kinds and not spec.weak):
                     return False
-                if not own.weak:
-                    dtypes.add(own.dtype)
+                if not spec.weak:
+                    dtypes.add(spec.dtype)
         if not any(d.kind in "iub" for d in dtypes):
             return True
         return len(dtypes) == 1 and (root.dtype in dtypes or root.dtype.kind == "b")
@@ -244,9 +245,9 @@ class NodeBuilder:
         self._like = like
 
     def __call__(self, op: str | Operation, *operands: Any, **params: Any) -> Node:
-        """A node of an operation, given by itself or by name, in its simplest form."""
-        made: Op = lookup(op) if isinstance(op, str) else op
-        return self.context.new_node(made, operands, params, self._like)
+        """The simplest form of a new node; `op` is an operation or its name."""
+        operation: Op = lookup(op) if isinstance(op, str) else op
+        return self.context.new_node(operation, operands, params, self._like)
 
 
 class NodeRule:
@@ -299,10 +300,10 @@ def rule(
     over : str or sequence of str, optional
         It applies only to nodes with at least one operand that is a node of these operations.
     operand : int, optional
-        The position of that operand; any by default. Use 0 if the function reads ``node.args[0]``
-        as a node of these operations.
+        The position of that operand; any by default. Use 0 if the function assumes that
+        ``node.args[0]`` is a node of these operations.
     reason, exact, example
-        As of `Rule`; the example is ``(function, *arrays)``.
+        As for `Rule`; the example is ``(function, *arrays)``.
 
     Returns
     -------
@@ -322,22 +323,24 @@ def rule(
     %0 = input x   float64[3]
     return %0
     """
-    ons = frozenset([on] if isinstance(on, str) else on)
-    overs = None if over is None else frozenset([over] if isinstance(over, str) else over)
+    operations = frozenset([on] if isinstance(on, str) else on)
+    operand_operations = (
+        None if over is None else frozenset([over] if isinstance(over, str) else over)
+    )
 
     def may(op: Op, operands: tuple[Descriptor, ...]) -> bool:
-        if op.name not in ons and op.kind not in ons:
+        if op.name not in operations and op.kind not in operations:
             return False
-        if overs is None:
+        if operand_operations is None:
             return True
         candidates = operands if operand is None else operands[operand : operand + 1]
-        return any(name_of(d) in overs for d in candidates)
+        return any(name_of(d) in operand_operations for d in candidates)
 
     return lambda f: NodeRule(name, f, may, reason=reason, exact=exact, example=example)
 
 
 def name_of(d: Descriptor) -> str:
-    """The name of the operation of a descriptor; "number" for a constant of one number."""
+    """The name of the operation of a descriptor; "number" for a constant."""
     return d.partition(" ")[0] if isinstance(d, str) else d.name
 
 

@@ -1,13 +1,13 @@
 """Rule index: the rules that can apply to a node, by its operation and those of its operands.
 
-Most nodes match no rule; one look-up shows that.  The key of a node is its operation, and for each
-operand:
+Most nodes match no rule, which one look-up shows.  The key of a node is its operation, and for each
+operand a descriptor:
 
-    an operation                          a node of that operation
-    "number", "number 1.0"                a constant; with its value, if a pattern contains it
-    "full", "full 1.0"                    the same for an array of one number (ops/creation.py)
+    an operation              a node of that operation
+    "number", "number 1.0"    a constant; with its value if a pattern contains it
+    "full", "full 1.0"        the same for an array filled with one number (ops/creation.py)
 
-The applicable rules are determined once for each key, in their order.
+The applicable rules, in their order, are determined once for each key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert._engine.core.op import Op
 from .pattern import NumberPattern, OperationPattern, Wildcard, together
 from .rule import AnyRule, Descriptor, NodeRule, Rule
 
-Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of operands that can match
+Candidate = tuple[Any, Any]  # a rule, and for a pattern the variant that can match (or None)
 
 
 class RuleIndex:
@@ -52,42 +52,45 @@ class RuleIndex:
                 continue
             for tree in rule.orders:
                 self._by_root.setdefault(tree.op, []).append((i, tree))
-            self._note_numbers(rule.orders[0])  # the other orders have the same
+            self._add_numbers(rule.orders[0])  # the other variants have the same numbers
 
-    def _note_numbers(self, tree: Any) -> None:
+    def _add_numbers(self, tree: Any) -> None:
         if type(tree) is NumberPattern:
             self.numbers.add(tree.key)
         elif type(tree) is OperationPattern:
             for part in tree.args:
-                self._note_numbers(part)
+                self._add_numbers(part)
 
     def candidates(
         self, op: Op, operands: tuple[Descriptor, ...], same: bool
     ) -> tuple[Candidate, ...]:
-        """The rules that can apply to a node with a key as above.
+        """The rules that can apply to a node with this key.
 
         Parameters
         ----------
+        op : Op
+        operands : tuple
+            A descriptor for each operand.
         same : bool
             Whether both operands are the same node.
         """
         key = (op, operands, same)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._search(*key)
-        return found
+        candidates = self._found.get(key)
+        if candidates is None:
+            candidates = self._found[key] = self._search(*key)
+        return candidates
 
     def _search(self, op: Op, operands: tuple[Any, ...], same: bool) -> tuple[Candidate, ...]:
-        chosen: list[tuple[int, Any]] = [
+        applicable: list[tuple[int, Any]] = [
             (i, tree)
             for i, tree in self._by_root.get(op, ())
             if len(tree.args) == len(operands)
             and all(map(_may_be, tree.args, operands))
             and (same or not _is_twice(tree.args))
         ]
-        chosen += [(i, None) for i, rule in self._any if rule.may(op, operands)]
-        chosen.sort(key=lambda pair: pair[0])
-        return tuple((self.rules[i], tree) for i, tree in chosen)
+        applicable += [(i, None) for i, rule in self._any if rule.may(op, operands)]
+        applicable.sort(key=lambda pair: pair[0])
+        return tuple((self.rules[i], tree) for i, tree in applicable)
 
 
 def _is_twice(args: tuple[Any, ...]) -> bool:

@@ -10,10 +10,10 @@
     definite                           they are symmetric and positive definite
 
 All but `finite` and `number` ignore NaN: exp(x) is nonnegative, also where x is NaN.  They hold in
-floating point: exp(x) is not positive, because it underflows to zero; the sum of finite numbers may
-be infinite.
+floating-point arithmetic: exp(x) is not positive, because it underflows to zero, and the sum of
+finite numbers may be infinite.
 
-Facts come from constants, from dtypes, from assumptions of the user (`assume`), and are propagated
+Facts are known from constants, dtypes and assumptions of the user (`assume`), and are propagated
 through operations by the rules of this file.  They are inferred on demand, once for each node.
 """
 
@@ -52,7 +52,7 @@ _EXAMINED_ELEMENTS = 1 << 16  # larger constants are not examined
 
 
 def closed(facts: Any) -> Known:
-    """Facts with those that they imply."""
+    """Facts, and those that they imply."""
     known = set(facts)
     for fact in list(known):
         known |= _IMPLIED.get(fact, set())
@@ -63,13 +63,13 @@ def closed(facts: Any) -> Known:
     return frozenset(known)
 
 
-def facts_of_value(value: Operand, most: int | None = _EXAMINED_ELEMENTS) -> Known:
-    """The facts of a plain array or number; none if it has more elements than `most`."""
+def facts_of_value(value: Operand, max_elements: int | None = _EXAMINED_ELEMENTS) -> Known:
+    """The facts of a plain array or number; none if it has more than `max_elements` elements."""
     x = np.asarray(value)
-    if x.dtype.kind not in "biuf" or (most is not None and x.size > most):
+    if x.dtype.kind not in "biuf" or (max_elements is not None and x.size > max_elements):
         return NOTHING
     nan = np.isnan(x)
-    held = {
+    holds = {
         "finite": np.isfinite(x),
         "number": ~nan,
         "positive": (x > 0) | nan,
@@ -77,7 +77,7 @@ def facts_of_value(value: Operand, most: int | None = _EXAMINED_ELEMENTS) -> Kno
         "nonzero": x != 0,
         "integer": ~np.isfinite(x) | (np.trunc(x) == x),
     }
-    facts = {name for name, where in held.items() if np.all(where)}
+    facts = {name for name, where in holds.items() if np.all(where)}
     if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
         facts |= {
             name
@@ -130,9 +130,9 @@ class Facts:
                 stack.pop()
                 continue
             rule = _rule_of(current.op)
-            later = [a for a in current.args if a not in known] if rule is not None else []
-            if later:
-                stack += later
+            pending = [a for a in current.args if a not in known] if rule is not None else []
+            if pending:
+                stack += pending
                 continue
             known[current] = self._found(current, rule)
             stack.pop()
@@ -159,7 +159,7 @@ _RULES: dict[str, Callable[..., Any]] = {}
 
 
 def _rule_of(op: Any) -> Callable[..., Any] | None:
-    """The rule for an operation: one of this file, or one derived from its stated range."""
+    """The rule for an operation: one of this file, or one derived from its value range."""
     rule = _RULES.get(op.name)
     if rule is None and op.range is not NOTHING_KNOWN:
         rule = functools.partial(_by_range, op.range)
@@ -169,14 +169,15 @@ def _rule_of(op: Any) -> Callable[..., Any] | None:
 def _by_range(
     known_range: ValueRange, known: list[Known], node: Node, context: RewriteContext
 ) -> Known:
-    found = known_range.always | (known[0] & known_range.inherited)
-    return found | known_range.of_numbers if "number" in known[0] else found
+    facts = known_range.always | (known[0] & known_range.inherited)
+    return facts | known_range.of_numbers if "number" in known[0] else facts
 
 
 def fact_rule(*names: str) -> Callable[[Any], Any]:
     """Register a rule for operations (a decorator).
 
-    The function takes the facts of the operands, the node, and the context, and returns facts.
+    The function takes the facts of the operands, the node and the context; it returns the facts of
+    the node.
     """
 
     def enter(function: Any) -> Any:
@@ -202,12 +203,12 @@ _RULES["negative"] = lambda known, node, context: (
 
 def _shape_of_eye(node: Node) -> set[str]:
     params = node.params
-    square = params.get("offset", 0) == 0 and params["rows"] == params["columns"]
-    return {"diagonal", "definite"} if square else set()
+    is_identity = params.get("offset", 0) == 0 and params["rows"] == params["columns"]
+    return {"diagonal", "definite"} if is_identity else set()
 
 
 def _if_float(node: Node, context: RewriteContext, fact: str) -> set[str]:
-    """The fact, but not for integers: they wrap around, and abs() of the least one is negative."""
+    """The fact, unless the node is an integer: they wrap around, abs of the minimum is negative."""
     return {fact} if context.spec(node).dtype.kind == "f" else set()
 
 
@@ -256,10 +257,10 @@ def _divide(known: list[Known], node: Node, context: RewriteContext) -> set[str]
 
 
 def _structure(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
-    """Symmetric plus symmetric is symmetric, and so on, for matrices of one shape."""
+    """An elementwise operation on symmetric matrices of one shape gives a symmetric matrix."""
     if context.spec(node.args[0]) != context.spec(node.args[1]):
         return set()
-    # inf - inf and 0 * inf are NaN, but at symmetric positions.
+    # This includes NaN from inf - inf or 0 * inf, which is at symmetric positions.
     return set(known[0] & known[1] & {"symmetric"})
 
 
@@ -283,14 +284,14 @@ def _where(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
 
 
 @fact_rule("floor", "ceil", "rint", "trunc")
-def _whole(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
+def _rounded(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return {"integer"} | (known[0] & {"finite", "number"})
 
 
 @fact_rule(
     "reshape", "expand_dims", "squeeze", "broadcast_to", "flip", "roll", "diagonal", "getitem"
 )
-def _moved(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
+def _rearranged(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & _ELEMENTS)
 
 
@@ -321,7 +322,7 @@ def _reduced(known: list[Known], node: Node, context: RewriteContext) -> set[str
 
 @fact_rule("inv")
 def _inverse(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
-    # The inverse of a symmetric matrix by LAPACK is symmetric only up to rounding.
+    # LAPACK's inverse of a symmetric matrix is symmetric only up to rounding.
     return set(known[0] & {"diagonal"})
 
 

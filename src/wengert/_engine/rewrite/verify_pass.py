@@ -1,7 +1,8 @@
 """Verification of passes: the resulting graph can replace the original.
 
-It must have the same inputs, the same number of outputs, updates and effects, of the same specs,
-and each node must come after its operands and have the spec that its operation infers from them.
+It must have the same inputs, and the same number of outputs, updates and effects with the same
+specs; each node must come after its operands, and have the spec that its operation infers from
+them.
 """
 
 from __future__ import annotations
@@ -18,35 +19,35 @@ from wengert.errors import GraphError, at, user_line
 def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[Node]) -> None:
     """Check that a pass returned a valid graph with the same inputs and outputs.
 
-    Nodes are immutable, so those that have been verified before (`trusted`) are skipped.
+    Nodes are immutable, so nodes that have already been verified (`trusted`) are skipped.
     """
 
-    def broken(what: str) -> GraphError:
+    def invalid(what: str) -> GraphError:
         return GraphError(
             f"the pass {name!r} returned {what}. A pass takes a graph and returns one with the "
             f"same inputs, outputs of the same shapes and dtypes, and valid nodes{at(user_line())}."
         )
 
     if not isinstance(after, BaseGraph):
-        raise broken(f"a {type(after).__name__}")
+        raise invalid(f"a {type(after).__name__}")
     if after.inputs != before.inputs:
-        raise broken("a graph with other inputs")
+        raise invalid("a graph with other inputs")
     for what, old, new in (
         ("output", before.outputs, after.outputs),
         ("effect", before.effects, after.effects),
         ("update", tuple(before.updates), tuple(after.updates)),
     ):
         if len(old) != len(new):
-            raise broken(f"a graph with {len(new)} {what}s instead of {len(old)}")
+            raise invalid(f"a graph with {len(new)} {what}s instead of {len(old)}")
     pairs = [*zip(before.outputs, after.outputs, strict=True)]
     pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
-    for i, (node, made) in enumerate(pairs):
-        if node is not made and node.spec != made.spec:
-            raise broken(f"{made.spec} for output {i}, which was {node.spec}")
+    for i, (node, replacement) in enumerate(pairs):
+        if node is not replacement and node.spec != replacement.spec:
+            raise invalid(f"{replacement.spec} for output {i}, which was {node.spec}")
     if verify:
-        wrong = _wrong_node(after, trusted)
-        if wrong is not None:
-            raise broken(f"a graph in which {wrong}")
+        problem = _wrong_node(after, trusted)
+        if problem is not None:
+            raise invalid(f"a graph in which {problem}")
 
 
 def _wrong_node(graph: BaseGraph, trusted: set[Node]) -> str | None:
@@ -64,11 +65,11 @@ def _wrong_node(graph: BaseGraph, trusted: set[Node]) -> str | None:
         try:
             operands = tuple([specs[a] for a in node.args])
         except KeyError:
-            return f"node %{i} ({node.op.name}) uses a node that comes later"
+            return f"node %{i} ({node.op.name}) uses a node that comes after it"
         inferred, _ = infer(node.op, operands, node.params)
         if inferred is not spec and bare(inferred) != bare(spec):
             return (
-                f"node %{i} ({node.op.name}) holds {spec}, but its operands give "
+                f"node %{i} ({node.op.name}) has spec {spec}, but its operands give "
                 f"{inferred}{at(node.where)}"
             )
     return None

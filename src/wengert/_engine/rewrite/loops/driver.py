@@ -44,53 +44,55 @@ def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
     """A graph with simplified loops, and the rewrites that were applied."""
     if not any(n.op.control_flow in (*LOOPS, BRANCH) for n in graph.nodes):
         return graph, ()
-    graph, first = without_repeated_loops(graph)
-    graph, applied = _each(graph)
-    graph, later = with_sunk_sums(graph)
-    graph, more = with_fused_loops(graph)
-    graph, last = with_hoisted_transposes(graph)
-    return graph, (*first, *applied, *later, *more, *last)
+    graph, merged = without_repeated_loops(graph)
+    graph, separate = _rewrite_each(graph)
+    graph, sunk = with_sunk_sums(graph)
+    graph, fused = with_fused_loops(graph)
+    graph, transposed = with_hoisted_transposes(graph)
+    return graph, (*merged, *separate, *sunk, *fused, *transposed)
 
 
-def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+def _rewrite_each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """Rewrite each loop and conditional separately."""
     needs = used(graph)
-    new, applied = Rewiring(), []
+    rewiring, applied = Rewiring(), []
     for node in graph.nodes:
         if node not in needs:
-            new.follow(node)
+            rewiring.follow(node)
             continue
-        done, parts = _one(node, tuple(new.now(node.inputs)), needs[node])
-        if not done:
-            new.follow(node)
+        names, parts = _rewrite(node, tuple(rewiring.replaced(node.inputs)), needs[node])
+        if not names:
+            rewiring.follow(node)
             continue
-        new.replace(node, parts)
-        made = next((x.args[0] for x in parts.values() if x.op.name == "part"), None)
-        made = made if isinstance(made, Node) else next(iter(parts.values()), node)
-        applied += [Applied(name, node, made) for name in done]
-    return (new.graph(graph), applied) if applied else (graph, [])
+        rewiring.replace(node, parts)
+        result = next((x.args[0] for x in parts.values() if x.op.name == "part"), None)
+        result = result if isinstance(result, Node) else next(iter(parts.values()), node)
+        applied += [Applied(name, node, result) for name in names]
+    return (rewiring.graph(graph), applied) if applied else (graph, [])
 
 
-def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str], dict[int, Node]]:
+def _rewrite(
+    node: Node, operands: tuple[Node, ...], need: Need
+) -> tuple[list[str], dict[int, Node]]:
     """The names of the rewrites of one loop or conditional, and its new results."""
     parts = unrolled(node, operands, need)
     if parts is not None:
         return ["inlined"], parts
     is_loop = node.op.control_flow == LOOP
-    found = (trimmed if is_loop else narrowed)(node, operands, need)
-    done: list[str] = []
-    if found is not None:
-        done, parts = list(found.done), found.results
-        node, operands = found.node, found.node.inputs
+    trimmed_node = (trimmed if is_loop else narrowed)(node, operands, need)
+    names: list[str] = []
+    if trimmed_node is not None:
+        names, parts = list(trimmed_node.rewrites), trimmed_node.results
+        node, operands = trimmed_node.node, trimmed_node.node.inputs
     if is_loop and (with_hoisted := _hoisted(node, operands)) is not None:
-        words, moved = with_hoisted
-        done += words
+        hoisting_names, hoisted_loop = with_hoisted
+        names += hoisting_names
         if parts is None:
-            return done, parts_of(moved, need.results)
+            return names, parts_of(hoisted_loop, need.results)
         for k, x in parts.items():
             if x.op.name == "part" and x.args[0] is node:
-                parts[k] = parts_of(moved, [x.params["index"]])[x.params["index"]]
-    return done, parts or {}
+                parts[k] = parts_of(hoisted_loop, [x.params["index"]])[x.params["index"]]
+    return names, parts or {}
 
 
 def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] | None:
@@ -98,26 +100,29 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
 
     None if there are none.
     """
-    first = LoopView(node)
-    runs = not first.is_while and not first.count and _is_nonempty(first.length)
-    split = factored(first.body, first.fixed, runs)
-    body, before = hoisted(split or first.body, first.fixed, runs)
+    original = LoopView(node)
+    has_steps = not original.is_while and not original.count and _is_nonempty(original.length)
+    split = factored(original.body, original.fixed, has_steps)
+    body, before = hoisted(split or original.body, original.fixed, has_steps)
     if before is None:
         return None
-    words = [FACTORED] * (split is not None) + ["hoisted"]
+    names = [FACTORED] * (split is not None) + ["hoisted"]
     loop = LoopView(like(node, operands, node.params))
     count = len(loop.count)
-    given = operands[count:]
-    consts, carry = given[: loop.fixed], given[loop.fixed : loop.fixed + loop.carried]
-    ready = inlined(before, consts, type(node) is Node)
+    loop_operands = operands[count:]
+    consts, carry = (
+        loop_operands[: loop.fixed],
+        loop_operands[loop.fixed : loop.fixed + loop.carried],
+    )
+    hoisted_values = inlined(before, consts, type(node) is Node)
     condition = loop.condition
     if condition is not None:
-        places = [placeholder(n.spec, n.name, type(n) is Node) for n in before.outputs]
-        inner = condition.inputs
-        inputs = [*inner[: loop.fixed], *places, *inner[loop.fixed :]]
+        placeholders = [placeholder(n.spec, n.name, type(n) is Node) for n in before.outputs]
+        condition_inputs = condition.inputs
+        inputs = [*condition_inputs[: loop.fixed], *placeholders, *condition_inputs[loop.fixed :]]
         condition = Body(*condition.outputs, inputs=inputs, name=condition.name)
-    rows = given[loop.fixed + loop.carried :]
-    return words, loop.with_body(body, condition, [*consts, *ready], carry, rows)
+    rows = loop_operands[loop.fixed + loop.carried :]
+    return names, loop.with_body(body, condition, [*consts, *hoisted_values], carry, rows)
 
 
 def _is_nonempty(length: Size) -> bool:

@@ -23,7 +23,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
 
 NAME = "factorization hoisted"
-_ROWS = 16  # smaller systems are solved in registers, faster than a call of LAPACK
+_MIN_ROWS = 16  # smaller systems are solved in registers, faster than a call of LAPACK
 _DTYPES = "fdFD"
 
 
@@ -46,20 +46,22 @@ def factored(body: Body, count: int, runs: bool) -> Body | None:
     if not any(n.op.name == "solve" for n in body.nodes):
         return None
     fixed = same_in_each_step(body, count, runs)
-    found = [n for n in body.nodes if n not in fixed and _is_split(n) and n.inputs[0] in fixed]
-    if not found:
+    solves = [
+        n for n in body.nodes if n not in fixed and _is_worthwhile(n) and n.inputs[0] in fixed
+    ]
+    if not solves:
         return None
     factors: dict[Node, Node] = {}
 
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
-        return _solved(node, args, factors) if node in found else None
+        return _solve_by_factors(node, args, factors) if node in solves else None
 
     nodes = rebuilt(body.nodes, {}, change)
     outputs = [nodes.get(n, n) for n in body.outputs]
     return Body(*outputs, inputs=body.inputs, name=body.name)
 
 
-def _is_split(node: Node) -> bool:
+def _is_worthwhile(node: Node) -> bool:
     """Whether factorizing separately is faster for a node."""
     if node.op.name != "solve":
         return False
@@ -68,15 +70,15 @@ def _is_split(node: Node) -> bool:
     return (
         ((b.ndim == 1 and a.ndim == 2) or b.ndim >= 2)
         and type(rows) is int
-        and rows >= _ROWS
+        and rows >= _MIN_ROWS
         and a.dtype == b.dtype
         and a.dtype.char in _DTYPES
     )
 
 
-def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
+def _solve_by_factors(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
     """The node as a solve by factors."""
-    (a, trans), b = _plain(args[0]), args[1]
+    (a, trans), b = _without_transpose(args[0]), args[1]
     if a not in factors:
         factors[a] = _node("lu_packed", (a,), {}, a, node)
     packed, pivots = (part_of(factors[a], k) for k in (0, 1))
@@ -87,7 +89,7 @@ def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> No
     return _node("reshape", (x,), {"shape": node.spec.shape}, node, node)
 
 
-def _plain(a: Node) -> tuple[Node, int]:
+def _without_transpose(a: Node) -> tuple[Node, int]:
     """A matrix without its transpose, and its form: plain, transposed, adjoint."""
     inner = _untransposed(a)
     if inner is not None and inner.op.name == "conjugate":
@@ -103,8 +105,8 @@ def _untransposed(a: Node) -> Node | None:
     """The operand whose last two axes a node swaps; None for other nodes."""
     if a.op.name != "transpose":
         return None
-    before, axes = range(a.spec.ndim), a.params.get("axes")
-    if tuple(before[::-1] if axes is None else axes) != (*before[:-2], *before[:-3:-1]):
+    order, axes = range(a.spec.ndim), a.params.get("axes")
+    if tuple(order[::-1] if axes is None else axes) != (*order[:-2], *order[:-3:-1]):
         return None
     return a.inputs[0]
 

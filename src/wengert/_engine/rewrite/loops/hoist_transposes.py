@@ -34,35 +34,35 @@ def with_hoisted_transposes(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     if not any(n.op.control_flow == LOOP for n in graph.nodes):
         return graph, []
     needs = used(graph)  # without loops whose results are used as a tuple
-    new, applied = Rewiring(), []
+    rewiring, applied = Rewiring(), []
     for node in graph.nodes:
-        new.follow(node)
-        now = new.place.get(node, node)
+        rewiring.follow(node)
+        loop = rewiring.place.get(node, node)
         if (
             node not in needs
             or node.op.control_flow != LOOP
-            or (made := _with_transposes(now)) is None
+            or (rewritten := _with_transposes(loop)) is None
         ):
             continue
-        new.replace(node, {k: part_of(made, k) for k in range(len(now.spec))})
-        applied.append(Applied(NAME, node, made))
-    return (new.graph(graph), applied) if applied else (graph, [])
+        rewiring.replace(node, {k: part_of(rewritten, k) for k in range(len(loop.spec))})
+        applied.append(Applied(NAME, node, rewritten))
+    return (rewiring.graph(graph), applied) if applied else (graph, [])
 
 
 def _with_transposes(node: Node) -> Node | None:
     """The loop with some operands transposed; None if no layout changes."""
     loop = LoopView(node)
-    wanted = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
-    if not wanted:
+    positions = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
+    if not positions:
         return None
-    inputs, consts, place = list(loop.body.inputs), list(loop.consts), {}
-    for k in wanted:
+    inputs, consts, replacements = list(loop.body.inputs), list(loop.consts), {}
+    for k in positions:
         old = inputs[k]
         spec = Spec(old.spec.shape[::-1], old.spec.dtype)
         inputs[k] = placeholder(spec, old.name, type(old) is Node)
-        place[old] = _transpose(inputs[k], old)
+        replacements[old] = _transpose(inputs[k], old)
         consts[k] = _transpose(consts[k], node)
-    nodes = rebuilt(loop.body.nodes, place)
+    nodes = rebuilt(loop.body.nodes, replacements)
     outputs = [nodes.get(n, n) for n in loop.body.outputs]
     body = Body(*outputs, inputs=inputs, name=loop.body.name)
     return loop.with_body(body, loop.condition, consts, loop.carry, loop.rows)
@@ -82,34 +82,34 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
     if shape[0] * shape[1] < _SMALL_MATRIX or loop.condition is not None:
         return False
     views = {matrix: False}  # whether the matrix is used transposed
-    found = False
+    has_product = False
     for n in loop.body.nodes:
-        seen = [a for a in n.inputs if a in views]
-        if not seen:
+        operands = [a for a in n.inputs if a in views]
+        if not operands:
             continue
         if n.op.name == "transpose" and n.params.get("axes") in (None, (1, 0)):
-            views[n] = not views[seen[0]]
-        elif len(seen) == 1 and n.op.name in _PRODUCTS and len(n.inputs) == 2:
-            if not _is_across(n, seen[0], views[seen[0]]):
+            views[n] = not views[operands[0]]
+        elif len(operands) == 1 and n.op.name in _PRODUCTS and len(n.inputs) == 2:
+            if not _is_across(n, operands[0], views[operands[0]]):
                 return False
-            found = True
+            has_product = True
         else:
             return False
-    return found and views.keys().isdisjoint(loop.body.outputs)
+    return has_product and views.keys().isdisjoint(loop.body.outputs)
 
 
 def _is_across(product: Node, view: Node, is_transposed: bool) -> bool:
     """Whether neighbors in a row of the result are in different rows of the matrix."""
     ranks = [len(a.spec.shape) for a in product.inputs]
-    *words, result = lookup(product.op.name).letters(*ranks, **product.params)
-    place = product.inputs.index(view)
-    mine, other = words[place], words[1 - place]
-    mine = mine[::-1] if is_transposed else mine  # as in memory
-    if len(set(mine)) != 2 or not result or result[-1] != mine[0] or mine[1] not in other:
+    *subscripts, result = lookup(product.op.name).letters(*ranks, **product.params)
+    position = product.inputs.index(view)
+    own, other = subscripts[position], subscripts[1 - position]
+    own = own[::-1] if is_transposed else own  # as in memory
+    if len(set(own)) != 2 or not result or result[-1] != own[0] or own[1] not in other:
         return False
-    if mine[1] in result or mine[0] in other:
+    if own[1] in result or own[0] in other:
         return False
     rows: Any = 1
-    for letter, n in zip(result, product.spec.shape, strict=True):
-        rows = rows * n if letter in other else rows
+    for label, n in zip(result, product.spec.shape, strict=True):
+        rows = rows * n if label in other else rows
     return isinstance(rows, int) and rows >= _FEW_ROWS

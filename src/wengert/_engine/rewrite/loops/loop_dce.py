@@ -35,7 +35,7 @@ from wengert._engine.core.tracing import part_of
 from ..driver import same_everywhere
 from .loop_view import LoopView, held, like
 
-_INSIDE = 64  # elements of a constant that may be a part of a body
+_MAX_INLINE_CONSTANT = 64  # elements of a constant that may be a part of a body
 
 
 class Need(NamedTuple):
@@ -50,24 +50,26 @@ def used(graph: BaseGraph) -> dict[Node, Need]:
     needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     needed.update(graph.inputs)
     parts: dict[Node, set[int]] = {}
-    found: dict[Node, Need] = {}
+    needs: dict[Node, Need] = {}
     for node in reversed(graph.nodes):
         if node.op is PART and node in needed:
             parts.setdefault(node.args[0], set()).add(node.params["index"])
             continue
-        form = node.op.control_flow
-        if form in (LOOP, BRANCH):
+        control_flow = node.op.control_flow
+        if control_flow in (LOOP, BRANCH):
             if node in needed:  # its results are used as a tuple
                 needed.update(node.inputs)
             elif node in parts:
-                need = (_need_of_loop if form == LOOP else _need_of_branches)(node, parts[node])
-                found[node] = need
+                need = (_need_of_loop if control_flow == LOOP else _need_of_branches)(
+                    node, parts[node]
+                )
+                needs[node] = need
                 first = len(node.inputs) - _inputs(node)
                 needed.update(node.inputs[:first])
                 needed.update(node.inputs[first + k] for k in need.inputs)
         elif node in needed:
             needed.update(node.inputs)
-    return found
+    return needs
 
 
 def _inputs(node: Node) -> int:
@@ -78,29 +80,29 @@ def _inputs(node: Node) -> int:
 def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
     loop = LoopView(node)
     first = loop.fixed
-    on = reads(loop.body)
+    dependencies = reads(loop.body)
     inputs = set() if loop.condition is None else set(reads(loop.condition)[0])
-    numbers = [loop.of_body(k) for k in results]
-    waiting = [k for k in numbers if k is not None]
-    waiting += [k - first for k in inputs if first <= k < first + loop.carried]
-    done: set[int] = set()
-    while waiting:
-        k = waiting.pop()
-        if k in done:
+    outputs = [loop.of_body(k) for k in results]
+    pending = [k for k in outputs if k is not None]
+    pending += [k - first for k in inputs if first <= k < first + loop.carried]
+    visited: set[int] = set()
+    while pending:
+        k = pending.pop()
+        if k in visited:
             continue
-        done.add(k)
+        visited.add(k)
         if k < loop.carried:
             inputs.add(first + k)
-        inputs |= on[k]
-        waiting += [i - first for i in on[k] if first <= i < first + loop.carried]
+        inputs |= dependencies[k]
+        pending += [i - first for i in dependencies[k] if first <= i < first + loop.carried]
     return Need(frozenset(results), frozenset(inputs))
 
 
 def _need_of_branches(node: Node, results: Iterable[int]) -> Need:
     inputs: set[int] = set()
     for branch in node.params["branches"]:
-        on = reads(branch)
-        inputs.update(*[on[k] for k in results])
+        dependencies = reads(branch)
+        inputs.update(*[dependencies[k] for k in results])
     return Need(frozenset(results), frozenset(inputs))
 
 
@@ -109,10 +111,10 @@ def reads(body: Body) -> list[frozenset[int]]:
     mask = {n: 1 << k for k, n in enumerate(body.inputs)}
     for node in body.nodes:
         if node not in mask:
-            found = 0
+            reached = 0
             for a in node.inputs:
-                found |= mask[a]
-            mask[node] = found
+                reached |= mask[a]
+            mask[node] = reached
     count = len(body.inputs)
     return [frozenset(k for k in range(count) if mask[n] >> k & 1) for n in body.outputs]
 
@@ -125,7 +127,7 @@ class Trimmed(NamedTuple):
 
     node: Node
     results: dict[int, Node]
-    done: list[str]
+    rewrites: list[str]
 
 
 def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
@@ -139,8 +141,8 @@ def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
     loop = LoopView(
         node if tuple(operands) == node.inputs else like(node, tuple(operands), node.params)
     )
-    plan = _LiveParts(loop, need)
-    return plan.made() if plan.done else None
+    live_parts = _LiveParts(loop, need)
+    return live_parts.build() if live_parts.rewrites else None
 
 
 class _LiveParts:
@@ -148,50 +150,52 @@ class _LiveParts:
 
     def __init__(self, loop: LoopView, need: Need) -> None:
         self.loop, self.need = loop, need
-        self.done: list[str] = []
+        self.rewrites: list[str] = []
         inputs, first, stop = need.inputs, loop.fixed, loop.fixed + loop.carried
-        self.still = self._unchanging()
-        self.inside: dict[int, Node] = {}  # constants that replace inputs of the body
+        self.unchanging = self._unchanging()
+        self.constants: dict[int, Node] = {}  # constants that replace inputs of the body
         for k, x in enumerate((*loop.consts, *loop.carry, *loop.rows)):
-            is_const = k < first or (k < stop and k - first in self.still)
+            is_const = k < first or (k < stop and k - first in self.unchanging)
             known = _known(x, loop.body.inputs[k], k >= stop) if is_const or k >= stop else None
             if k in inputs and known is not None:
-                self.inside[k] = known
-        moved = [first + i for i in self.still if first + i in inputs]
-        self.consts = [k for k in (*range(first), *moved) if k in inputs and k not in self.inside]
+                self.constants[k] = known
+        moved = [first + i for i in self.unchanging if first + i in inputs]
+        self.consts = [
+            k for k in (*range(first), *moved) if k in inputs and k not in self.constants
+        ]
         self.carry = [k for k in range(first, stop) if k in inputs and k not in moved]
         self.rows = [k for k in range(stop, len(loop.body.inputs)) if k in inputs]
-        self.rows = [k for k in self.rows if k not in self.inside]
+        self.rows = [k for k in self.rows if k not in self.constants]
         ys = [loop.of_body(k) for k in sorted(need.results)]
         self.ys = [k for k in ys if k is not None and k >= loop.carried]
-        self.same = self._same_in_every_step()
+        self.invariant_ys = self._same_in_every_step()
         self._name_rewrites(moved)
 
     def _name_rewrites(self, moved: Sequence[int]) -> None:
         loop, inputs = self.loop, self.need.inputs
         first, stop = loop.fixed, loop.fixed + loop.carried
         if moved:
-            self.done.append("unchanged carry removed")
+            self.rewrites.append("unchanged carry removed")
         if any(k not in inputs for k in range(first, stop)):
-            self.done.append("unused carry removed")
+            self.rewrites.append("unused carry removed")
         if len(self.ys) < len(loop.body.outputs) - loop.carried:
-            self.done.append("unused output removed")
+            self.rewrites.append("unused output removed")
         if any(k not in inputs for k in (*range(first), *range(stop, len(loop.body.inputs)))):
-            self.done.append("unused input removed")
-        if self.inside:
-            self.done.append("constant inlined")
-        if self.same:
-            self.done.append("invariant output hoisted")
+            self.rewrites.append("unused input removed")
+        if self.constants:
+            self.rewrites.append("constant inlined")
+        if self.invariant_ys:
+            self.rewrites.append("invariant output hoisted")
 
     def _unchanging(self) -> list[int]:
         """The carried values that every step returns unchanged."""
         loop = self.loop
-        found = []
+        positions = []
         for i, start in enumerate(loop.carry):
-            inside, out = loop.body.inputs[loop.fixed + i], loop.body.outputs[i]
-            if out is inside or _is_same_number(out, start):
-                found.append(i)
-        return found
+            body_input, out = loop.body.inputs[loop.fixed + i], loop.body.outputs[i]
+            if out is body_input or _is_same_number(out, start):
+                positions.append(i)
+        return positions
 
     def _same_in_every_step(self) -> set[int]:
         """The ys that are the same operand or constant in every step, for loops of known length."""
@@ -199,40 +203,40 @@ class _LiveParts:
         if loop.is_while or loop.count or length is None or is_open(length):
             return set()
         fixed = set(loop.body.inputs[: loop.fixed])
-        fixed.update(loop.body.inputs[loop.fixed + i] for i in self.still)
+        fixed.update(loop.body.inputs[loop.fixed + i] for i in self.unchanging)
         outs = loop.body.outputs
         return {k for k in self.ys if outs[k] in fixed or _is_number(outs[k])}
 
-    def made(self) -> Trimmed:
+    def build(self) -> Trimmed:
         loop = self.loop
         order = [*self.consts, *self.carry, *self.rows]
         operands = (*loop.consts, *loop.carry, *loop.rows)
         ends = [k - loop.fixed for k in self.carry]
-        ys = [k for k in self.ys if k not in self.same]
-        body = _cut(loop.body, order, [*ends, *ys], self.inside)
+        ys = [k for k in self.ys if k not in self.invariant_ys]
+        body = _restricted(loop.body, order, [*ends, *ys], self.constants)
         condition = None
         if loop.condition is not None:
-            condition = _cut(loop.condition, order, [0], self.inside)
-        given = [operands[k] for k in order]
+            condition = _restricted(loop.condition, order, [0], self.constants)
+        ordered = [operands[k] for k in order]
         first, stop = len(self.consts), len(self.consts) + len(self.carry)
-        node = loop.with_body(body, condition, given[:first], given[first:stop], given[stop:])
+        node = loop.with_body(body, condition, ordered[:first], ordered[first:stop], ordered[stop:])
         new = LoopView(node)
         results: dict[int, Node] = {}
         for k in self.need.results:
             number = loop.of_body(k)
             if number is None:
                 results[k] = part_of(node, len(self.carry))
-            elif number in self.same:
+            elif number in self.invariant_ys:
                 results[k] = self._repeated(number)
-            elif number < loop.carried and number in self.still:
+            elif number < loop.carried and number in self.unchanging:
                 x = loop.carry[number]
                 stops = type(loop.body.inputs[loop.fixed + number]) is not Node
                 results[k] = held(x) if stops and type(x) is Node else x
             else:
-                place = ends.index(number) if number < loop.carried else ys.index(number)
-                place += 0 if number < loop.carried else len(ends)
-                results[k] = part_of(node, new.output(place))
-        return Trimmed(node, results, self.done)
+                position = ends.index(number) if number < loop.carried else ys.index(number)
+                position += 0 if number < loop.carried else len(ends)
+                results[k] = part_of(node, new.output(position))
+        return Trimmed(node, results, self.rewrites)
 
     def _repeated(self, number: int) -> Node:
         """A y that is the same in every step, as an array."""
@@ -244,12 +248,12 @@ class _LiveParts:
         return repeated(x, (loop.length, *out.spec.shape), loop.node)
 
 
-def _cut(
-    body: Body, inputs: Sequence[int], outputs: Sequence[int], inside: Mapping[int, Node]
+def _restricted(
+    body: Body, inputs: Sequence[int], outputs: Sequence[int], constants: Mapping[int, Node]
 ) -> Body:
     """A body with some outputs as functions of some inputs, and constants for others."""
-    place = {body.inputs[k]: x for k, x in inside.items()}
-    nodes = rebuilt(body.nodes, place)
+    replacements = {body.inputs[k]: x for k, x in constants.items()}
+    nodes = rebuilt(body.nodes, replacements)
     return Body(
         *[nodes[body.outputs[k]] for k in outputs],
         inputs=[body.inputs[k] for k in inputs],
@@ -260,7 +264,7 @@ def _cut(
 def _is_number(node: Node) -> bool:
     """Whether a node is a single number for all sizes."""
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
-        return np.size(node.value) <= _INSIDE and key_of_value(node.value) is not None
+        return np.size(node.value) <= _MAX_INLINE_CONSTANT and key_of_value(node.value) is not None
     return node.op.name == "full" and not node.args and not sizes_of(node.params)
 
 
@@ -294,8 +298,8 @@ def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
 def _number_of_rows(x: Node) -> Any:
     """The number that all elements of an array equal, as a Python number, or None."""
     if x.op is CONSTANT and isinstance(x, ConstantLeaf):
-        found = same_everywhere(x.value)
-        return None if found is None else np.asarray(found).item()
+        number = same_everywhere(x.value)
+        return None if number is None else np.asarray(number).item()
     return x.params["value"] if x.op.name == "full" and not x.args else None
 
 
@@ -318,48 +322,48 @@ def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     if node.op.control_flow != LOOP:
         need = _need_of_branches(node, [index])
         inputs = sorted(need.inputs)
-        made = tuple([_cut(b, inputs, [index], {}) for b in params["branches"]])
+        branches = tuple([_restricted(b, inputs, [index], {}) for b in params["branches"]])
         operands = [node.inputs[0], *[node.inputs[k + 1] for k in inputs]]
-        return (node.op, type(node), made), tuple(operands)
+        return (node.op, type(node), branches), tuple(operands)
     loop = LoopView(node)
     need = _need_of_loop(node, [index])
     first, stop = loop.fixed, loop.fixed + loop.carried
-    met = _order(loop, index)
-    met += [k for k in sorted(need.inputs) if k not in met]
+    visited = _order(loop, index)
+    visited += [k for k in sorted(need.inputs) if k not in visited]
     groups = (range(first), range(first, stop), range(stop, len(loop.body.inputs)))
-    order = [k for group in groups for k in met if k in group]
+    order = [k for group in groups for k in visited if k in group]
     number = loop.of_body(index)
     ends = [k - first for k in order if first <= k < stop]
-    body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
-    condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
+    body = _restricted(loop.body, order, [*ends, *([] if number is None else [number])], {})
+    condition = None if loop.condition is None else _restricted(loop.condition, order, [0], {})
     kind = "count" if number is None else "last" if number < loop.carried else "all"
     # Trip counts known after the loop are symbols, which other nodes of the body use.
     length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
-    rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
+    attributes = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
-    key = node.op, type(node), body, condition, rest, len(loop.count)
+    key = node.op, type(node), body, condition, attributes, len(loop.count)
     return key, (*loop.count, *[operands[k] for k in order])
 
 
 def _order(loop: LoopView, index: int) -> list[int]:
     """The inputs in the order of a traversal back from a result."""
-    place = {n: k for k, n in enumerate(loop.body.inputs)}
+    positions = {n: k for k, n in enumerate(loop.body.inputs)}
     number = loop.of_body(index)
-    waiting = [] if number is None else [loop.body.outputs[number]]
-    met: dict[int, None] = {}
+    pending = [] if number is None else [loop.body.outputs[number]]
+    order: dict[int, None] = {}
     seen: set[Node] = set()
-    while waiting:
-        node = waiting.pop()
+    while pending:
+        node = pending.pop()
         if node in seen:
             continue
         seen.add(node)
-        if node in place:
-            k = place[node]
-            met[k] = None
+        if node in positions:
+            k = positions[node]
+            order[k] = None
             if loop.fixed <= k < loop.fixed + loop.carried:
-                waiting.append(loop.body.outputs[k - loop.fixed])
-        waiting += node.inputs
-    return list(met)
+                pending.append(loop.body.outputs[k - loop.fixed])
+        pending += node.inputs
+    return list(order)
 
 
 # ---- branches ----------------------------------------------------------------------------------
@@ -368,21 +372,23 @@ def _order(loop: LoopView, index: int) -> list[int]:
 def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
     """A conditional without dead code; None if there is none."""
     branches: tuple[Body, ...] = node.params["branches"]
-    which, *given = operands
-    inside: dict[int, Node] = {}
-    for k, x in enumerate(given):
+    which, *values = operands
+    constants: dict[int, Node] = {}
+    for k, x in enumerate(values):
         known = _known(x, branches[0].inputs[k], False) if k in need.inputs else None
         if known is not None:
-            inside[k] = known
-    inputs = [k for k in range(len(given)) if k in need.inputs and k not in inside]
+            constants[k] = known
+    inputs = [k for k in range(len(values)) if k in need.inputs and k not in constants]
     outputs = sorted(need.results)
-    done = ["constant inlined"] if inside else []
-    if len(inputs) + len(inside) < len(given):
+    done = ["constant inlined"] if constants else []
+    if len(inputs) + len(constants) < len(values):
         done.append("unused input removed")
     if len(outputs) < len(branches[0].outputs):
         done.append("unused result removed")
     if not done:
         return None
-    made = tuple([_cut(b, inputs, outputs, inside) for b in branches])
-    new = like(node, (which, *[given[k] for k in inputs]), {**node.params, "branches": made})
-    return Trimmed(new, {k: part_of(new, i) for i, k in enumerate(outputs)}, done)
+    new_branches = tuple([_restricted(b, inputs, outputs, constants) for b in branches])
+    conditional = like(
+        node, (which, *[values[k] for k in inputs]), {**node.params, "branches": new_branches}
+    )
+    return Trimmed(conditional, {k: part_of(conditional, i) for i, k in enumerate(outputs)}, done)

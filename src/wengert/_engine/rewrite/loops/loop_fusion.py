@@ -43,14 +43,14 @@ def with_fused_loops(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     if not loops:
         return graph, []
     groups: dict[Hashable, list[_Member]] = {}
-    for one in loops:
-        groups.setdefault(one.key(), []).append(one)
-    before = _Before(graph, [one.loop.node for one in loops])
+    for member in loops:
+        groups.setdefault(member.key(), []).append(member)
+    order = _LoopOrder(graph, [member.loop.node for member in loops])
     lengths = _Lengths(graph)
     clusters: list[list[_Member]] = []
     for group in groups.values():
         _refine(group)
-        clusters += _clusters(group, before, lengths)
+        clusters += _clusters(group, order, lengths)
     clusters = [c for c in clusters if len(c) > 1 or c[0].repeats()]
     return _with_clusters(graph, clusters, lengths.new) if clusters else (graph, [])
 
@@ -65,7 +65,7 @@ class _Member:
     ----------
     classes : list of int
         Of the carried values; those of one class are assumed to be equal.
-    of : list of int
+    numbers : list of int
         The numbers of the body's nodes: its inputs, then the others in order.
     condition_numbers : list of int
         The numbers of the nodes of the condition.
@@ -75,7 +75,7 @@ class _Member:
 
     def __init__(self, node: Node) -> None:
         self.loop = loop = LoopView(node)
-        self.inner, self.encoded, self.places = _encoded(loop.body)
+        self.inner, self.encoded, self.output_positions = _encoded(loop.body)
         inputs, first = loop.body.inputs, loop.fixed
         kinds = [(type(n), n.spec) for n in inputs]
         self.consts = [("const", x, *kinds[k]) for k, x in enumerate(loop.consts)]
@@ -83,7 +83,7 @@ class _Member:
         stop = first + loop.carried
         self.stacks = [("row", x, *kinds[stop + k]) for k, x in enumerate(loop.rows)]
         self.classes: list[int] = []
-        self.of: list[int] = []
+        self.numbers: list[int] = []
         self.condition_numbers: list[int] = []
         self.condition_output: int | None = None
 
@@ -96,21 +96,21 @@ class _Member:
 
     def number(self, table: dict[Hashable, int]) -> None:
         """Number the nodes."""
-        inputs = [key for keys in self.names() for key in keys]
-        self.of = _numbers(self.encoded, inputs, table)
+        inputs = [key for keys in self.input_keys() for key in keys]
+        self.numbers = _numbers(self.encoded, inputs, table)
         if self.loop.condition is not None:
-            _, encoded, places = _encoded(self.loop.condition)
+            _, encoded, output_positions = _encoded(self.loop.condition)
             self.condition_numbers = _numbers(encoded, inputs, table)
-            self.condition_output = self.condition_numbers[places[0]]
+            self.condition_output = self.condition_numbers[output_positions[0]]
 
-    def names(self) -> tuple[list[Hashable], list[Hashable], list[Hashable]]:
+    def input_keys(self) -> tuple[list[Hashable], list[Hashable], list[Hashable]]:
         """The identities of the inputs: outer operands, or classes of carried values."""
         return [*self.consts], [("carry", k) for k in self.classes], [*self.stacks]
 
     @property
     def outputs(self) -> list[int]:
         """The numbers of the body's outputs."""
-        return [self.of[k] for k in self.places]
+        return [self.numbers[k] for k in self.output_positions]
 
     def repeats(self) -> bool:
         """Whether a value is carried, stacked or read twice."""
@@ -126,12 +126,12 @@ def _encoded(body: Body) -> tuple[list[Node], list[Row], list[int]]:
     """The inner nodes of a body, their keys, and the positions of its outputs."""
     inputs = set(body.inputs)
     inner = [n for n in body.nodes if n not in inputs]
-    found = _ENCODED.get(body)
-    if found is None:
+    known = _ENCODED.get(body)
+    if known is None:
         encoded, number = canonical(body, _encode)
         rows = [(key, tuple([number[a] for a in reads]), of) for (key, reads), of in encoded]
-        found = _ENCODED[body] = rows, [number[n] for n in body.outputs]
-    return inner, *found
+        known = _ENCODED[body] = rows, [number[n] for n in body.outputs]
+    return inner, *known
 
 
 def _encode(node: Node) -> tuple[Any, Sequence[Node]]:
@@ -153,51 +153,51 @@ def _key(node: Node) -> Any:
 def _numbers(
     encoded: Sequence[Row], inputs: Sequence[Hashable], table: dict[Hashable, int]
 ) -> list[int]:
-    of = [table.setdefault(x, len(table)) for x in inputs]
+    numbers = [table.setdefault(x, len(table)) for x in inputs]
     for key, operands, _ in encoded:
-        given = [of[k] for k in operands]
-        if len(given) == 2 and key[0].commutative:
-            given.sort()
-        of.append(table.setdefault((key, *given), len(table)))
-    return of
+        operand_numbers = [numbers[k] for k in operands]
+        if len(operand_numbers) == 2 and key[0].commutative:
+            operand_numbers.sort()
+        numbers.append(table.setdefault((key, *operand_numbers), len(table)))
+    return numbers
 
 
 def _refine(group: Sequence[_Member]) -> None:
     """Find equal carried values, over all loops of a group."""
-    known: dict[Hashable, int] = {}
-    for one in group:
-        one.classes = [known.setdefault(start, len(known)) for start in one.starts]
+    classes: dict[Hashable, int] = {}
+    for member in group:
+        member.classes = [classes.setdefault(start, len(classes)) for start in member.starts]
     while True:
         table: dict[Hashable, int] = {}
-        for one in group:
-            one.number(table)
-        finer: dict[Hashable, int] = {}
-        for one in group:
-            ends = one.outputs[: one.loop.carried]
-            pairs = zip(one.classes, ends, strict=True)
-            one.classes = [finer.setdefault(pair, len(finer)) for pair in pairs]
-        if len(finer) == len(known):
+        for member in group:
+            member.number(table)
+        refined: dict[Hashable, int] = {}
+        for member in group:
+            ends = member.outputs[: member.loop.carried]
+            pairs = zip(member.classes, ends, strict=True)
+            member.classes = [refined.setdefault(pair, len(refined)) for pair in pairs]
+        if len(refined) == len(classes):
             break
-        known = finer
+        classes = refined
     table = {}
-    for one in group:  # with the final classes
-        one.number(table)
+    for member in group:  # with the final classes
+        member.number(table)
 
 
 # ---- clusters of loops -------------------------------------------------------------------------
 
 
-class _Before:
+class _LoopOrder:
     """The loops of a graph that must end before others start."""
 
     def __init__(self, graph: BaseGraph, loops: Sequence[Node]) -> None:
         self._bit = {n: 1 << k for k, n in enumerate(loops)}
         mask: dict[Node, int] = {}
         for node in graph.nodes:
-            found = 0
+            dependencies = 0
             for a in node.inputs:
-                found |= mask[a] | self._bit.get(a, 0)
-            mask[node] = found
+                dependencies |= mask[a] | self._bit.get(a, 0)
+            mask[node] = dependencies
         self._mask = {n: mask[n] for n in loops}
 
     def may_join(self, a: Node, b: Node) -> bool:
@@ -206,14 +206,14 @@ class _Before:
 
     def join(self, a: Node, b: Node) -> None:
         """Treat two loops as one with the dependencies and the dependents of both."""
-        bits, waits = self._bit[a] | self._bit[b], self._mask[a] | self._mask[b]
+        bits, prerequisites = self._bit[a] | self._bit[b], self._mask[a] | self._mask[b]
         for node, mask in self._mask.items():
             if mask & bits:
-                self._mask[node] = mask | bits | waits
-        self._mask[a] = self._mask[b] = waits
+                self._mask[node] = mask | bits | prerequisites
+        self._mask[a] = self._mask[b] = prerequisites
         for node, bit in self._bit.items():
             if bit & bits:
-                self._bit[node], self._mask[node] = bits, waits
+                self._bit[node], self._mask[node] = bits, prerequisites
 
 
 class _Lengths:
@@ -239,42 +239,42 @@ class _Lengths:
     def make_one(self, a: Size | None, b: Any) -> None:
         """Merge the classes of two values."""
         if a is not None and b is not None and a != b:
-            one = substituted(a, self.new)
-            for name in b.names - one.names:
-                self.new[name] = one
+            length = substituted(a, self.new)
+            for name in b.names - length.names:
+                self.new[name] = length
             self.new = {name: substituted(x, self.new) for name, x in self.new.items()}
 
 
 def _clusters(
-    group: Sequence[_Member], before: _Before, lengths: _Lengths
+    group: Sequence[_Member], order: _LoopOrder, lengths: _Lengths
 ) -> Iterator[list[_Member]]:
     """The loops of a group to be fused, the one with the largest carry first."""
     clusters: list[list[_Member]] = []
-    for one in sorted(group, key=lambda m: (-len(set(m.classes)), -len(m.encoded))):
-        mine = one.loop
+    for member in sorted(group, key=lambda m: (-len(set(m.classes)), -len(m.encoded))):
+        loop = member.loop
         for cluster in clusters:
             first = cluster[0].loop
             length = next((m.loop.length for m in cluster if m.loop.length is not None), None)
             if (
-                _is_contained(one, cluster[0])
-                and before.may_join(mine.node, first.node)
-                and lengths.may_be_one(length, mine.length)
+                _is_contained(member, cluster[0])
+                and order.may_join(loop.node, first.node)
+                and lengths.may_be_one(length, loop.length)
             ):
-                before.join(mine.node, first.node)
-                lengths.make_one(length, mine.length)
-                cluster.append(one)
+                order.join(loop.node, first.node)
+                lengths.make_one(length, loop.length)
+                cluster.append(member)
                 break
         else:
-            clusters.append([one])
+            clusters.append([member])
     yield from clusters
 
 
-def _is_contained(one: _Member, leader: _Member) -> bool:
-    if one.condition_output != leader.condition_output:
+def _is_contained(member: _Member, leader: _Member) -> bool:
+    if member.condition_output != leader.condition_output:
         return False
-    if one.classes:
-        return set(one.classes) <= set(leader.classes)
-    return bool(one.stacks) and set(one.stacks) <= set(leader.stacks)
+    if member.classes:
+        return set(member.classes) <= set(leader.classes)
+    return bool(member.stacks) and set(member.stacks) <= set(leader.stacks)
 
 
 # ---- the fused loop ----------------------------------------------------------------------------
@@ -283,41 +283,43 @@ def _is_contained(one: _Member, leader: _Member) -> bool:
 def _with_clusters(
     graph: AnyGraph, clusters: Sequence[Sequence[_Member]], lengths: dict[str, Any]
 ) -> tuple[AnyGraph, list[Applied]]:
-    of: dict[Node, Sequence[_Member]] = {
+    cluster_of: dict[Node, Sequence[_Member]] = {
         m.loop.node: cluster for cluster in clusters for m in cluster
     }
     applied: list[Applied] = []
-    new = Rewiring(lengths)
-    for node in _in_order(graph, of):
-        if node in new.parts:
+    rewiring = Rewiring(lengths)
+    for node in _in_order(graph, cluster_of):
+        if node in rewiring.parts:
             continue
-        if node not in of:
-            new.follow(node)
+        if node not in cluster_of:
+            rewiring.follow(node)
             continue
-        cluster = of[node]
-        fused, results = _FusedLoop(cluster, new).made()
-        for one, parts in zip(cluster, results, strict=True):
-            new.replace(one.loop.node, parts)
-            word = "fused loops" if len(cluster) > 1 else "duplicates in a loop merged"
-            applied.append(Applied(word, one.loop.node, fused))
-    return new.graph(graph), applied
+        cluster = cluster_of[node]
+        fused, results = _FusedLoop(cluster, rewiring).build()
+        for member, parts in zip(cluster, results, strict=True):
+            rewiring.replace(member.loop.node, parts)
+            name = "fused loops" if len(cluster) > 1 else "duplicates in a loop merged"
+            applied.append(Applied(name, member.loop.node, fused))
+    return rewiring.graph(graph), applied
 
 
-def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
+def _in_order(graph: BaseGraph, cluster_of: dict[Node, Sequence[_Member]]) -> list[Node]:
     """The nodes in an order in which all operands of each cluster precede its loops."""
-    done: dict[Node, None] = {}
+    ordered: dict[Node, None] = {}
     for root in graph.nodes:
         stack = [root]
         while stack:
             node = stack[-1]
-            cluster = of.get(node, ())
-            needs = node.inputs if not cluster else [a for m in cluster for a in m.loop.node.inputs]
-            later = [a for a in needs if a not in done]
-            if later and node not in done:
-                stack += later
+            cluster = cluster_of.get(node, ())
+            operands = (
+                node.inputs if not cluster else [a for m in cluster for a in m.loop.node.inputs]
+            )
+            pending = [a for a in operands if a not in ordered]
+            if pending and node not in ordered:
+                stack += pending
             else:
-                done[stack.pop()] = None
-    return list(done)
+                ordered[stack.pop()] = None
+    return list(ordered)
 
 
 class _FusedLoop:
@@ -329,29 +331,29 @@ class _FusedLoop:
         self.inputs: dict[Hashable, Node] = {}
         self.operands: dict[Hashable, Node] = {}
 
-    def made(self) -> tuple[Node, list[dict[int, Node]]]:
+    def build(self) -> tuple[Node, list[dict[int, Node]]]:
         """The node of the fused loop, and the results of each original loop."""
         consts, carry, rows = self._inputs()
-        ends: dict[int, int] = {}
+        next_values: dict[int, int] = {}
         ys: dict[int, None] = {}
-        for one in self.cluster:
-            self._write(one)
-            carried = one.loop.carried
-            for c, number in zip(one.classes, one.outputs[:carried], strict=True):
-                ends.setdefault(c, number)
-            ys.update(dict.fromkeys(one.outputs[carried:]))
+        for member in self.cluster:
+            self._write(member)
+            carried = member.loop.carried
+            for c, number in zip(member.classes, member.outputs[:carried], strict=True):
+                next_values.setdefault(c, number)
+            ys.update(dict.fromkeys(member.outputs[carried:]))
         inputs = list(self.inputs.values())
         first = self.cluster[0].loop
         body = Body(
-            *[self.node_of[ends[k[1]]] for k in carry],
+            *[self.node_of[next_values[k[1]]] for k in carry],
             *[self.node_of[n] for n in ys],
             inputs=inputs,
             name=first.body.name,
         )
         condition = None
         if self.cluster[0].condition_output is not None and first.condition is not None:
-            truth = self.node_of[self.cluster[0].condition_output]
-            condition = Body(truth, inputs=inputs, name=first.condition.name)
+            condition_result = self.node_of[self.cluster[0].condition_output]
+            condition = Body(condition_result, inputs=inputs, name=first.condition.name)
         length = next((m.loop.length for m in self.cluster if m.loop.length is not None), None)
         node = first.with_body(
             body,
@@ -365,55 +367,55 @@ class _FusedLoop:
 
     def _inputs(self) -> tuple[list[Any], list[Any], list[Any]]:
         """The distinct consts, carries and rows of the loops."""
-        taken: tuple[dict[Any, Node], ...] = ({}, {}, {})
-        for one in self.cluster:
-            groups = one.names()
-            operands = (one.loop.consts, one.loop.carry, one.loop.rows)
-            inner = iter(one.loop.body.inputs)
-            for found, keys, given in zip(taken, groups, operands, strict=True):
-                for key, x in zip(keys, given, strict=True):
+        groups: tuple[dict[Any, Node], ...] = ({}, {}, {})
+        for member in self.cluster:
+            keys_by_group = member.input_keys()
+            operands = (member.loop.consts, member.loop.carry, member.loop.rows)
+            inner = iter(member.loop.body.inputs)
+            for group, keys, values in zip(groups, keys_by_group, operands, strict=True):
+                for key, x in zip(keys, values, strict=True):
                     node = next(inner)
-                    if key not in found:
-                        found[key] = placeholder(node.spec, node.name, type(node) is Node)
+                    if key not in group:
+                        group[key] = placeholder(node.spec, node.name, type(node) is Node)
                         self.operands[key] = self.new.place.get(x, x)
-        for found in taken:
-            self.inputs.update(found)
-        consts, carry, rows = map(list, taken)
+        for group in groups:
+            self.inputs.update(group)
+        consts, carry, rows = map(list, groups)
         return consts, carry, rows
 
     def _given(self, keys: Sequence[Any]) -> list[Node]:
         return [self.operands[k] for k in keys]
 
-    def _write(self, one: _Member) -> None:
+    def _write(self, member: _Member) -> None:
         """Add the nodes of one loop, unless equal ones have been added."""
-        loop = one.loop
-        names = [key for keys in one.names() for key in keys]
-        for number, name in zip(one.of, names, strict=False):
+        loop = member.loop
+        names = [key for keys in member.input_keys() for key in keys]
+        for number, name in zip(member.numbers, names, strict=False):
             self.node_of.setdefault(number, self.inputs[name])
-        self._add(one.inner, one.encoded, one.of, len(names))
+        self._add(member.inner, member.encoded, member.numbers, len(names))
         if loop.condition is not None:
             inner, encoded, _ = _encoded(loop.condition)
-            self._add(inner, encoded, one.condition_numbers, len(names))
+            self._add(inner, encoded, member.condition_numbers, len(names))
 
     def _add(
-        self, inner: Sequence[Node], encoded: list[Any], of: Sequence[int], first: int
+        self, inner: Sequence[Node], encoded: list[Any], numbers: Sequence[int], first: int
     ) -> None:
-        for node, (_, _, operands), number in zip(inner, encoded, of[first:], strict=True):
+        for node, (_, _, operands), number in zip(inner, encoded, numbers[first:], strict=True):
             if number not in self.node_of:
-                args = tuple([self.node_of[of[k]] for k in operands])
+                args = tuple([self.node_of[numbers[k]] for k in operands])
                 self.node_of[number] = with_args(node, args) if args else node
 
     def _results(
-        self, one: _Member, node: Node, carry: list[Any], ys: list[int]
+        self, member: _Member, node: Node, carry: list[Any], ys: list[int]
     ) -> dict[int, Node]:
-        loop, results = one.loop, {}
+        loop, results = member.loop, {}
         for k in range(len(loop.node.spec)):
             number = loop.of_body(k)
             if number is None:
                 results[k] = part_of(node, len(carry))
             elif number < loop.carried:
-                results[k] = part_of(node, carry.index(("carry", one.classes[number])))
+                results[k] = part_of(node, carry.index(("carry", member.classes[number])))
             else:
-                place = len(carry) + loop.is_while + ys.index(one.outputs[number])
-                results[k] = part_of(node, place)
+                position = len(carry) + loop.is_while + ys.index(member.outputs[number])
+                results[k] = part_of(node, position)
         return results

@@ -1,8 +1,12 @@
 """Loop view: the parts of a loop node, and nodes with other bodies or operands.
 
-LoopView  a scan or while: its count, consts, carry and rows; the outputs of its body
-Rewiring  replaced nodes, and the nodes that use them
-inlined   the nodes of a body with operands instead of its inputs
+LoopView     a scan or while: its count, consts, carry and rows; the outputs of its body
+Rewiring     replacements of nodes, applied to the nodes that use them
+like         a node with other operands and parameters
+with_bodies  a node with other operands and bodies
+inlined      the outputs of a body, computed from operands instead of its inputs
+held         the same value without derivative
+parts_of     selected outputs of a node
 """
 
 from __future__ import annotations
@@ -59,11 +63,11 @@ class LoopView:
         return self.params["length"]
 
     def output(self, index: int) -> int:
-        """The position among the results of the loop of an output of its body."""
+        """The position in the results of the loop of an output of its body."""
         return index + (self.is_while and index >= self.carried)
 
     def of_body(self, index: int) -> int | None:
-        """The position among the body's outputs of a result of the loop; None for the count."""
+        """The position in the outputs of the body of a result of the loop; None for the count."""
         if self.is_while and index >= self.carried:
             return index - 1 if index > self.carried else None
         return index
@@ -93,19 +97,30 @@ def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
     """A node of the same operation with other operands and parameters."""
     spec, _ = infer(node.op, tuple([a.spec for a in args]), params)
     info = node.info_with(spec=spec)
-    if info.linear:  # the operands are at other positions
+    if info.linear:  # the positions of operands may have changed
         linear = {node.args[k] for k in info.linear}
         info.linear = tuple([k for k, a in enumerate(args) if a in linear])
     return type(node)(node.op, args, params, None, info)
 
 
+def with_bodies(node: Node, args: tuple[Node, ...], bodies: Mapping[Body, Body]) -> Node:
+    """A node of the same operation with other operands, and replaced bodies."""
+
+    def replaced(x: Any) -> Any:
+        if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
+            return tuple([bodies[b] for b in x])
+        return bodies[x] if isinstance(x, Body) else x
+
+    return like(node, args, {k: replaced(x) for k, x in node.params.items()})
+
+
 class Rewiring:
-    """Replaced nodes.
+    """Replacements of nodes, applied to the nodes that use them.
 
     Parameters
     ----------
     lengths : mapping, optional
-        Replacements of symbols in sizes.
+        Replacements of symbolic sizes, by name.
 
     Attributes
     ----------
@@ -120,7 +135,7 @@ class Rewiring:
         self.place: dict[Node, Node] = {}
         self.parts: dict[Node, Mapping[int, Node]] = {}
 
-    def now(self, nodes: Iterable[Node]) -> list[Node]:
+    def replaced(self, nodes: Iterable[Node]) -> list[Node]:
         """Nodes with replacements applied."""
         return [self.place.get(n, n) for n in nodes]
 
@@ -132,18 +147,17 @@ class Rewiring:
     def follow(self, node: Node) -> None:
         """Rebuild a node that is not itself replaced."""
         if node.op is PART and node.args[0] in self.parts:
-            found = self.parts[node.args[0]].get(node.params["index"])
-            if found is None:
+            replacement = self.parts[node.args[0]].get(node.params["index"])
+            if replacement is None:
                 return  # an operand of a removed node
-            made = found
-            if node.name is not None and made.op is PART and made.name is None:
-                made.note(name=node.name)
-            self.place[node] = made
+            if node.name is not None and replacement.op is PART and replacement.name is None:
+                replacement.note(name=node.name)
+            self.place[node] = replacement
         elif node not in self.place:
             self.place[node] = rebuilt([node], self.place, self._renamed)[node]
 
     def _renamed(self, node: Node, args: tuple[Any, ...]) -> Node | None:
-        """A node with replaced lengths; None if there are none."""
+        """A node with replaced sizes; None if it has none."""
         lengths = self.lengths
         if not lengths or not node.args:
             return None
@@ -157,10 +171,10 @@ class Rewiring:
         return graph.with_nodes({old: new for old, new in self.place.items() if old is not new})
 
 
-def stopped_like(node: Node, index: int, made: Node) -> Node:
-    """A replacement of an output, which is differentiable only if the output was."""
-    was = type(node) is Node and node.spec[index].dtype.kind in "fc"
-    return made if was or type(made) is not Node else held(made)
+def stopped_like(node: Node, index: int, replacement: Node) -> Node:
+    """A replacement of an output, not differentiable if the output was not."""
+    was_differentiable = type(node) is Node and node.spec[index].dtype.kind in "fc"
+    return replacement if was_differentiable or type(replacement) is not Node else held(replacement)
 
 
 def held(node: Node) -> Node:
@@ -170,17 +184,17 @@ def held(node: Node) -> Node:
 
 
 def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -> list[Node]:
-    """The outputs of a body as nodes on operands.
+    """The outputs of a body, computed from operands.
 
     Parameters
     ----------
     differentiable : bool
         Whether the nodes that are differentiable in the body remain so.
     """
-    place: dict[Node, Node] = {}
+    replacements: dict[Node, Node] = {}
     for a, x in zip(body.inputs, operands, strict=True):
-        stops = type(a) is not Node or not differentiable
-        place[a] = held(x) if stops and type(x) is Node else x
+        is_stopped = type(a) is not Node or not differentiable
+        replacements[a] = held(x) if is_stopped and type(x) is Node else x
 
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
         if isinstance(node.op, LeafOp) or not args:
@@ -193,8 +207,8 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
             return None
         return cls(node.op, args, node.params, None, node.info_with(spec=node.spec))
 
-    made = rebuilt(body.nodes, place, change)
-    return [made[n] for n in body.outputs]
+    copies = rebuilt(body.nodes, replacements, change)
+    return [copies[n] for n in body.outputs]
 
 
 def parts_of(node: Node, indices: Iterable[int]) -> dict[int, Node]:

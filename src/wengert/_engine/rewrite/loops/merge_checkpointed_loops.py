@@ -31,43 +31,45 @@ def without_repeated_loops(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     checkpointed = {_key(n): n for n in used if n.op.control_flow == CHECKPOINTED}
     if not checkpointed:
         return graph, []
-    same = {
+    merged_into = {
         n: checkpointed[_key(n)]
         for n in used
         if n.op.control_flow == LOOP and _key(n) in checkpointed
     }
-    new, applied = Rewiring(), []
+    rewiring, applied = Rewiring(), []
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
-        one = same.get(node, node)
-        if one not in checkpointed.values():
-            new.follow(node)
-        elif one in same.values():
-            if one not in nodes:
-                nodes[one] = like(one, tuple(new.now(node.inputs)), one.params)
-            new.replace(node, _parts(nodes[one], {k: k for k in used[node]}))
-            if node is not one:
-                applied.append(Applied("checkpointed loops merged", node, nodes[one]))
-        elif (found := _without_rows(node, tuple(new.now(node.inputs)), used[node])) is not None:
-            new.replace(node, found)
+        target = merged_into.get(node, node)
+        if target not in checkpointed.values():
+            rewiring.follow(node)
+        elif target in merged_into.values():
+            if target not in nodes:
+                nodes[target] = like(target, tuple(rewiring.replaced(node.inputs)), target.params)
+            rewiring.replace(node, _parts(nodes[target], {k: k for k in used[node]}))
+            if node is not target:
+                applied.append(Applied("checkpointed loops merged", node, nodes[target]))
+        elif (
+            results := _without_rows(node, tuple(rewiring.replaced(node.inputs)), used[node])
+        ) is not None:
+            rewiring.replace(node, results)
             applied.append(
-                Applied("unused output removed", node, next(iter(found.values())).args[0])
+                Applied("unused output removed", node, next(iter(results.values())).args[0])
             )
         else:
-            new.follow(node)
-    return (new.graph(graph), applied) if applied else (graph, [])
+            rewiring.follow(node)
+    return (rewiring.graph(graph), applied) if applied else (graph, [])
 
 
 def _used(graph: AnyGraph) -> dict[Node, set[int]]:
     """The used results of each loop, unless they are used as a tuple."""
-    found: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.control_flow in LOOPS}
-    whole = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
+    results: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.control_flow in LOOPS}
+    used_as_tuple = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in graph.nodes:
-        if node.op is PART and node.args[0] in found:
-            found[node.args[0]].add(node.params["index"])
+        if node.op is PART and node.args[0] in results:
+            results[node.args[0]].add(node.params["index"])
         else:
-            whole.update(node.inputs)
-    return {n: used for n, used in found.items() if n not in whole}
+            used_as_tuple.update(node.inputs)
+    return {n: used for n, used in results.items() if n not in used_as_tuple}
 
 
 def _key(node: Node) -> Hashable:
@@ -79,8 +81,8 @@ def _key(node: Node) -> Hashable:
     return name, type(node), node.inputs, frozen(params)
 
 
-def _parts(node: Node, places: Mapping[int, int]) -> dict[int, Node]:
-    return {k: part_of(node, place) for k, place in places.items()}
+def _parts(node: Node, positions: Mapping[int, int]) -> dict[int, Node]:
+    return {k: part_of(node, position) for k, position in positions.items()}
 
 
 def _without_rows(
@@ -91,9 +93,9 @@ def _without_rows(
     body: Body = params["body"]
     carried = params["carried"]
     first = carried + (params["loop"] == "while")
-    last = first + len(body.outputs) - carried
-    if last == first or any(first <= k < last for k in used):
+    stop = first + len(body.outputs) - carried
+    if stop == first or any(first <= k < stop for k in used):
         return None
-    short = Body(*body.outputs[:carried], inputs=body.inputs, name=body.name)
-    new = like(node, operands, {**params, "body": short})
+    without_ys = Body(*body.outputs[:carried], inputs=body.inputs, name=body.name)
+    new = like(node, operands, {**params, "body": without_ys})
     return _parts(new, {k: k if k < first else first for k in used})

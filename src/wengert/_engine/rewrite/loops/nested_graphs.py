@@ -1,4 +1,4 @@
-"""Nested graphs: bodies of loops and branches are simplified like the graph around them.
+"""Nested graphs: bodies of loops and branches, simplified like the graph that contains them.
 
 A body that several nodes share is simplified once, and cached as long as it is referenced.  The
 result has the same inputs, and outputs of the same specs.
@@ -18,7 +18,7 @@ from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.subgraph import Body, bodies_of
 
-from .loop_view import like
+from .loop_view import with_bodies
 
 
 class BodyHistory(NamedTuple):
@@ -45,38 +45,32 @@ class Bodies:
 
     def of(self, graph: AnyGraph, new_history: Callable[[], Any] | None) -> tuple[AnyGraph, Any]:
         """A graph with simplified bodies, and the history of each (`BodyHistory`)."""
-        inside: list[BodyHistory] = []
-        made: dict[Body, Body] = {}
+        histories: list[BodyHistory] = []
+        simplified: dict[Body, Body] = {}
         for node in graph.nodes:
             for body in bodies_of(node):
-                if body not in made:
-                    made[body] = self._simplest(body, new_history, inside)
-        if all(old is new for old, new in made.items()):
+                if body not in simplified:
+                    simplified[body] = self._simplest(body, new_history, histories)
+        if all(old is new for old, new in simplified.items()):
             return graph, ()
 
         def change(node: Node, args: tuple[Any, ...]) -> Node | None:
-            if any(made[b] is not b for b in bodies_of(node)):
-                return like(node, args, {k: _put(x, made) for k, x in node.params.items()})
+            if any(simplified[b] is not b for b in bodies_of(node)):
+                return with_bodies(node, args, simplified)
             return None
 
         new = rebuilt(graph.nodes, None, change)
         changed = {old: n for old, n in new.items() if old is not n}
-        return graph.with_nodes(changed), tuple(inside)
+        return graph.with_nodes(changed), tuple(histories)
 
-    def _simplest(self, body: Body, new_history: Any, inside: list[BodyHistory]) -> Body:
+    def _simplest(self, body: Body, new_history: Any, histories: list[BodyHistory]) -> Body:
         if body in self._known and new_history is None:  # a history lists all rewrites
             return self._known[body] or body
         history = None if new_history is None else new_history()
-        made = self._simplify(body, history)
-        if made is not body:
-            self._known[made] = None
+        simplified = self._simplify(body, history)
+        if simplified is not body:
+            self._known[simplified] = None
             if history is not None:
-                inside.append(BodyHistory(body.name, history))
-        self._known[body] = made if made is not body else None
-        return made
-
-
-def _put(x: Any, made: dict[Body, Body]) -> Any:
-    if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
-        return tuple([made[b] for b in x])
-    return made[x] if isinstance(x, Body) else x
+                histories.append(BodyHistory(body.name, history))
+        self._known[body] = simplified if simplified is not body else None
+        return simplified

@@ -29,7 +29,7 @@ from .loop_dce import Need, used
 from .loop_view import LoopView, Rewiring, like
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_LEAST_WORK = 4096  # multiplications of a step; fewer are as fast in registers
+_MIN_WORK = 4096  # multiplications of a step; fewer are as fast in registers
 NAME = "sum moved after the loop"
 
 
@@ -38,14 +38,14 @@ class CarriedSum(NamedTuple):
 
     number : of the carried value
     product : the product that is added
-    factors, words : of the product, without transposes, and their subscripts
+    factors, subscripts : of the product, without transposes, and their subscripts
     views : transposes of the product, innermost first
     """
 
     number: int
     product: Node
     factors: tuple[Node, ...]
-    words: tuple[str, ...]
+    subscripts: tuple[str, ...]
     views: tuple[Node, ...]
 
 
@@ -54,35 +54,35 @@ def with_sunk_sums(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     if not any(n.op.name == "scan" for n in graph.nodes):
         return graph, []
     needs = used(graph)
-    new, applied = Rewiring(), []
+    rewiring, applied = Rewiring(), []
     for node in graph.nodes:
         parts = None
         if node.op.name == "scan" and node in needs:
-            parts = _without_sums(node, tuple(new.now(node.inputs)), needs[node])
+            parts = _without_sums(node, tuple(rewiring.replaced(node.inputs)), needs[node])
         if parts is None:
-            new.follow(node)
+            rewiring.follow(node)
             continue
-        new.replace(node, parts)
+        rewiring.replace(node, parts)
         applied.append(Applied(NAME, node, next(iter(parts.values()))))
-    return (new.graph(graph), applied) if applied else (graph, [])
+    return (rewiring.graph(graph), applied) if applied else (graph, [])
 
 
 def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[int, Node] | None:
     """The results of a loop without its sums; None if it has none."""
-    first = LoopView(node)
-    if first.count or not isinstance(first.length, int) or is_open(first.length):
+    original = LoopView(node)
+    if original.count or not isinstance(original.length, int) or is_open(original.length):
         return None
-    sums = [x for k in sorted(need.results) if k < first.carried and (x := _sum(first, k))]
-    more = _to_be_stacked(first, sums)
-    sums = [x for x in sums if all(_is_stacked(first, a) or a in more for a in x.factors)]
+    sums = [x for k in sorted(need.results) if k < original.carried and (x := _sum(original, k))]
+    extra = _to_be_stacked(original, sums)
+    sums = [x for x in sums if all(_is_stacked(original, a) or a in extra for a in x.factors)]
     if not sums:
         return None
-    body, gone = first.body, {x.number for x in sums}
-    more = list(dict.fromkeys(a for x in sums for a in x.factors if a in more))
-    kept = [k for k in range(first.carried) if k not in gone]
-    ys = [*body.outputs[first.carried :], *more]
+    body, removed = original.body, {x.number for x in sums}
+    extra = list(dict.fromkeys(a for x in sums for a in x.factors if a in extra))
+    kept = [k for k in range(original.carried) if k not in removed]
+    ys = [*body.outputs[original.carried :], *extra]
     loop = LoopView(like(node, operands, node.params))
-    inputs = [x for k, x in enumerate(body.inputs) if k - first.fixed not in gone]
+    inputs = [x for k, x in enumerate(body.inputs) if k - original.fixed not in removed]
     new_loop = loop.with_body(
         Body(*[body.outputs[k] for k in kept], *ys, inputs=inputs, name=body.name),
         None,
@@ -90,8 +90,8 @@ def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[in
         [loop.carry[k] for k in kept],
         loop.rows,
     )
-    parts = {k: _part(new_loop, k, loop.carried, kept) for k in need.results if k not in gone}
-    stacks = dict(zip(body.inputs[first.fixed + first.carried :], loop.rows, strict=True))
+    parts = {k: _part(new_loop, k, loop.carried, kept) for k in need.results if k not in removed}
+    stacks = dict(zip(body.inputs[original.fixed + original.carried :], loop.rows, strict=True))
     for x in sums:
         factors = []
         for a in x.factors:
@@ -117,27 +117,31 @@ def _sum(loop: LoopView, k: int) -> CarriedSum | None:
     while added.op.name == "transpose":
         views.append(added)
         (added,) = added.inputs
-    own = [total, out, *views, added]
-    if added.op.name not in _PRODUCTS or len(added.inputs) != 2 or not _used_once(body, own):
+    intermediate = [total, out, *views, added]
+    if (
+        added.op.name not in _PRODUCTS
+        or len(added.inputs) != 2
+        or not _used_once(body, intermediate)
+    ):
         return None
     if added.spec.dtype != total.spec.dtype or out.spec != total.spec:
         return None
-    if _work(added) < _LEAST_WORK:
+    if _work(added) < _MIN_WORK:
         return None
-    bases = [_base(a, w) for a, w in zip(added.inputs, _letters(added)[:-1], strict=True)]
-    factors, words = zip(*bases, strict=True)
-    return CarriedSum(k, added, factors, words, tuple(views[::-1]))
+    bases = [_base(a, w) for a, w in zip(added.inputs, _subscripts(added)[:-1], strict=True)]
+    factors, subscripts = zip(*bases, strict=True)
+    return CarriedSum(k, added, factors, subscripts, tuple(views[::-1]))
 
 
-def _base(x: Node, word: str) -> tuple[Node, str]:
+def _base(x: Node, subscripts: str) -> tuple[Node, str]:
     """The array that a factor is a transpose of, and its subscripts."""
     while x.op.name == "transpose":
         axes = x.params.get("axes")
-        n = len(word)
+        n = len(subscripts)
         order = range(n)[::-1] if axes is None else [k % n for k in axes]
-        word = "".join(c for _, c in sorted(zip(order, word, strict=True)))
+        subscripts = "".join(c for _, c in sorted(zip(order, subscripts, strict=True)))
         (x,) = x.inputs
-    return x, word
+    return x, subscripts
 
 
 def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
@@ -151,18 +155,18 @@ def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
 
 def _work(product: Node) -> int:
     """The number of multiplications of a product; 0 if its sizes are not known."""
-    *words, _ = _letters(product)
+    *subscripts, _ = _subscripts(product)
     lengths: dict[str, Any] = {}
-    for word, a in zip(words, product.inputs, strict=True):
-        for letter, n in zip(word, a.spec.shape, strict=True):
-            lengths[letter] = n if lengths.get(letter, 1) == 1 else lengths[letter]
+    for labels, a in zip(subscripts, product.inputs, strict=True):
+        for label, n in zip(labels, a.spec.shape, strict=True):
+            lengths[label] = n if lengths.get(label, 1) == 1 else lengths[label]
     return prod(lengths.values()) if all(isinstance(n, int) for n in lengths.values()) else 0
 
 
-def _letters(product: Node) -> tuple[str, ...]:
+def _subscripts(product: Node) -> tuple[str, ...]:
     ranks = [len(a.spec.shape) for a in product.inputs]
-    found: tuple[str, ...] = lookup(product.op.name).letters(*ranks, **product.params)
-    return found
+    subscripts: tuple[str, ...] = lookup(product.op.name).letters(*ranks, **product.params)
+    return subscripts
 
 
 def _is_stacked(loop: LoopView, x: Node) -> bool:
@@ -175,22 +179,22 @@ def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
     """Factors to be stacked, in not more memory than the arrays that the loop reads."""
     inputs = loop.body.inputs
     memory = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
-    varying, found = _varying(loop), list[Node]()
+    varying, stacked = _varying(loop), list[Node]()
     for x in sums:
-        missing = [a for a in x.factors if not _is_stacked(loop, a) and a not in found]
+        missing = [a for a in x.factors if not _is_stacked(loop, a) and a not in stacked]
         if len(missing) == 1 and missing[0] in varying and _bytes(missing[0]) <= memory:
             memory -= _bytes(missing[0])
-            found.append(missing[0])
-    return found
+            stacked.append(missing[0])
+    return stacked
 
 
 def _varying(loop: LoopView) -> set[Node]:
     """The nodes of a body that vary between steps."""
-    found = set(loop.body.inputs[loop.fixed :])
+    varying = set(loop.body.inputs[loop.fixed :])
     for n in loop.body.nodes:
-        if n not in found and not found.isdisjoint(n.inputs):
-            found.add(n)
-    return found.difference(loop.body.inputs)
+        if n not in varying and not varying.isdisjoint(n.inputs):
+            varying.add(n)
+    return varying.difference(loop.body.inputs)
 
 
 def _bytes(x: Node) -> int:
@@ -201,16 +205,16 @@ def _bytes(x: Node) -> int:
 
 def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> Node:
     """The product of whole arrays, added to the initial value of the total."""
-    words, result = x.words, _letters(x.product)[-1]
-    step = next(c for c in ascii_letters if c not in "".join((*words, result)))
+    subscripts, result = x.subscripts, _subscripts(x.product)[-1]
+    step = next(c for c in ascii_letters if c not in "".join((*subscripts, result)))
     name = "strong_einsum" if x.product.op.name == "strong_einsum" else "einsum"
-    letters = (*[step + w for w in words], result)
-    made = _node(name, tuple(factors), {"letters": letters}, x.product, near)
+    letters = (*[step + w for w in subscripts], result)
+    total = _node(name, tuple(factors), {"letters": letters}, x.product, near)
     for view in x.views:
-        made = _node("transpose", (made,), dict(view.params), view, near)
+        total = _node("transpose", (total,), dict(view.params), view, near)
     if start.op.name == "full" and start.params["value"] == 0:
-        return made
-    return _node("add", (start, made), {}, x.product, near)
+        return total
+    return _node("add", (start, total), {}, x.product, near)
 
 
 def _node(
