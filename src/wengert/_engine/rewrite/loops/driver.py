@@ -1,16 +1,15 @@
-"""Loop passes: rewriting of loops and branches as a whole.
+"""Loop passes: rewriting of loops and branches as a whole, in this order.
 
-    checkpointed  a loop and the same loop with checkpoints (loops/merge_checkpointed_loops.py)
-    inlined       loops of at most one step, branches with known conditions (loops/unroll.py)
-    trimmed       unused carries, outputs and inputs are removed (loops/loop_dce.py)
-    factored      a loop-invariant matrix is factorized once (loops/hoist_factorizations.py)
-    hoisted       loop-invariant nodes are computed before the loop
-    sunk          a sum of products is one product after the loop (loops/sink_accumulations.py)
-    fused         loops that do the same work become one (loops/loop_fusion.py)
-    transposed    matrices are transposed before the loop, if products need it
-                  (loops/hoist_transposes.py)
+    merged      a loop and the same loop with checkpoints become one (merge_checkpointed_loops.py)
+    inlined     loops of at most one step, branches with known conditions (unroll.py)
+    trimmed     unused carries, outputs and inputs are removed (loop_dce.py)
+    factored    loop-invariant matrices are factorized before the loop (hoist_factorizations.py)
+    hoisted     loop-invariant nodes are computed before the loop
+    sunk        a sum of products becomes one product after the loop (sink_accumulations.py)
+    fused       loops that compute the same values become one (loop_fusion.py)
+    transposed  matrices are transposed before the loop if products need it (hoist_transposes.py)
 
-Bodies are graphs like any other, and are simplified by the same passes (loops/nested_graphs.py).
+Bodies are graphs like any other, and are simplified by the same passes (nested_graphs.py).
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     x = solve(a, b)       in each step, with a loop-invariant `a`,
 
-factorizes `a` in each step, n / 3 times the cost of the solve itself.  It becomes
+factorizes `a` in each step, which costs n / 3 times as much as the triangular solves.  It becomes
 
-    factors, exchanges = lu_packed(a)             before the loop
-    x = solve_packed(factors, exchanges, b)       in each step
+    factors, pivots = lu_packed(a)             before the loop
+    x = solve_packed(factors, pivots, b)       in each step
 
 The backward pass of such a loop solves with the transpose of the same matrix, and uses the same
 factors.  A singular matrix still raises at the first solve.
@@ -28,7 +28,7 @@ _DTYPES = "fdFD"
 
 
 def factored(body: Body, count: int, runs: bool) -> Body | None:
-    """The body with solves by factors, for matrices that depend only on its first inputs.
+    """The body with solves that use factors, for loop-invariant matrices.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def factored(body: Body, count: int, runs: bool) -> Body | None:
 
 
 def _is_worthwhile(node: Node) -> bool:
-    """Whether factorizing separately is faster for a node."""
+    """Whether a node is a solve that is faster with a separate factorization."""
     if node.op.name != "solve":
         return False
     a, b = (x.spec for x in node.inputs)
@@ -77,7 +77,7 @@ def _is_worthwhile(node: Node) -> bool:
 
 
 def _solve_by_factors(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
-    """The node as a solve by factors."""
+    """The node as a solve with factors, which are created at its first use."""
     (a, trans), b = _without_transpose(args[0]), args[1]
     if a not in factors:
         factors[a] = _node("lu_packed", (a,), {}, a, node)
@@ -90,7 +90,7 @@ def _solve_by_factors(node: Node, args: tuple[Node, ...], factors: dict[Node, No
 
 
 def _without_transpose(a: Node) -> tuple[Node, int]:
-    """A matrix without its transpose, and its form: plain, transposed, adjoint."""
+    """The matrix that an operand is made from, and how: 0 itself, 1 transposed, 2 adjoint."""
     inner = _untransposed(a)
     if inner is not None and inner.op.name == "conjugate":
         return inner.inputs[0], 2
@@ -114,7 +114,7 @@ def _untransposed(a: Node) -> Node | None:
 def _node(
     name: str, args: tuple[Node, ...], params: dict[str, Any], like: Node, near: Node
 ) -> Node:
-    """A new node, which is differentiable if another one is."""
+    """A new node, differentiable if `like` is, with the source location of `near`."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
     return type(like)(op, args, params, None, near.provenance(spec))

@@ -2,8 +2,8 @@
 
     h @ weight.T       in each step
 
-reads `weight` across its rows, so that the matrix product must rearrange it in every step.  Here
-the transpose becomes an operand of the loop.
+reads columns of `weight`, which are not contiguous, so the matrix product rearranges it in every
+step.  This pass makes the transpose an operand of the loop.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .loop_dce import used
 from .loop_view import LoopView, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_FEW_ROWS = 4  # rows of the other factor; with fewer a product reads the matrix only once
-_SMALL_MATRIX = 1024  # elements of a matrix for which it is not worthwhile
+_MIN_ROWS = 4  # rows of the other factor; with fewer, a product reads the matrix only once
+_MIN_ELEMENTS = 1024  # of the matrix; for a smaller one it is not worthwhile
 NAME = "transpose hoisted"
 
 
 def with_hoisted_transposes(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """The graph with loops whose matrices have the layout that products read, and the rewrites."""
+    """The graph with transposes hoisted out of loops, and the rewrites."""
     if not any(n.op.control_flow == LOOP for n in graph.nodes):
         return graph, []
-    needs = used(graph)  # without loops whose results are used as a tuple
+    needs = used(graph)  # omits loops whose results are used as a tuple
     rewiring, applied = Rewiring(), []
     for node in graph.nodes:
         rewiring.follow(node)
@@ -74,12 +74,12 @@ def _transpose(x: Node, near: Node) -> Node:
 
 
 def _is_read_across(loop: LoopView, k: int) -> bool:
-    """Whether a const is a matrix that all its products read across its rows."""
+    """Whether a const is a matrix whose columns are read by all its products."""
     matrix = loop.body.inputs[k]
     shape = matrix.spec.shape
     if len(shape) != 2 or not all(isinstance(n, int) for n in shape):
         return False
-    if shape[0] * shape[1] < _SMALL_MATRIX or loop.condition is not None:
+    if shape[0] * shape[1] < _MIN_ELEMENTS or loop.condition is not None:
         return False
     views = {matrix: False}  # whether the matrix is used transposed
     has_product = False
@@ -99,7 +99,7 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
 
 
 def _is_across(product: Node, view: Node, is_transposed: bool) -> bool:
-    """Whether neighbors in a row of the result are in different rows of the matrix."""
+    """Whether adjacent elements in a row of the result belong to different rows of the matrix."""
     ranks = [len(a.spec.shape) for a in product.inputs]
     *subscripts, result = lookup(product.op.name).letters(*ranks, **product.params)
     position = product.inputs.index(view)
@@ -112,4 +112,4 @@ def _is_across(product: Node, view: Node, is_transposed: bool) -> bool:
     rows: Any = 1
     for label, n in zip(result, product.spec.shape, strict=True):
         rows = rows * n if label in other else rows
-    return isinstance(rows, int) and rows >= _FEW_ROWS
+    return isinstance(rows, int) and rows >= _MIN_ROWS

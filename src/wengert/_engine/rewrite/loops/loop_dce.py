@@ -1,14 +1,16 @@
 """Dead code elimination in loops: carried, stacked and constant values that are not used.
 
-The nodes of a body that are live follow from the results that are used: a carried value is live if
-its final value is used, if the condition reads it, or if the next value of a live one depends on
-it.  The rest is removed.  A carry that never changes becomes a constant input, an output that is
-the same in every step is not stacked, and an operand that is a known number is inlined.
+The used results determine which values are live: a carried value is live if its final value is
+used, if the condition reads it, or if the next value of a live one depends on it.  Other values are
+removed.  A carried value that never changes becomes a loop-invariant input, an output that is the
+same in every step is broadcast instead of stacked, and an operand that is a known number is
+inlined.
 
     used           the results of each loop and conditional that are needed, and the operands
+    reads          the inputs that each output of a body depends on
     trimmed        a loop without dead code
-    key_of_result  identifies one result of a loop or conditional
     narrowed       a conditional without dead code
+    key_of_result  identifies one result of a loop or conditional
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _MAX_INLINE_CONSTANT = 64  # elements of a constant that may be a part of a body
 
 
 class Need(NamedTuple):
-    """The live results of a node with bodies, and the live inputs of the bodies, by number."""
+    """The live results of a node with bodies, and the live inputs of the bodies, by position."""
 
     results: frozenset[int]
     inputs: frozenset[int]
@@ -123,7 +125,7 @@ def reads(body: Body) -> list[frozenset[int]]:
 
 
 class Trimmed(NamedTuple):
-    """The new node of a loop, its results by number, and the names of the rewrites."""
+    """The new node, the replacement of each result by position, and the names of the rewrites."""
 
     node: Node
     results: dict[int, Node]
@@ -136,7 +138,7 @@ def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
     Parameters
     ----------
     operands : sequence of Node
-        The current operands.
+        The operands after earlier rewrites.
     """
     loop = LoopView(
         node if tuple(operands) == node.inputs else like(node, tuple(operands), node.params)
@@ -146,14 +148,28 @@ def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
 
 
 class _LiveParts:
-    """The live parts of a loop."""
+    """The live parts of a loop.
+
+    Attributes
+    ----------
+    rewrites : list of str
+        The names of the rewrites that remove the other parts.
+    unchanging : list of int
+        The carried values that never change.
+    constants : dict
+        Constants that replace inputs of the body.
+    consts, carry, rows : list of int
+        The live inputs of the body, after unchanging carried values have become consts.
+    ys : list of int
+        The live ys; `invariant_ys` are those that are the same in every step.
+    """
 
     def __init__(self, loop: LoopView, need: Need) -> None:
         self.loop, self.need = loop, need
         self.rewrites: list[str] = []
         inputs, first, stop = need.inputs, loop.fixed, loop.fixed + loop.carried
         self.unchanging = self._unchanging()
-        self.constants: dict[int, Node] = {}  # constants that replace inputs of the body
+        self.constants: dict[int, Node] = {}
         for k, x in enumerate((*loop.consts, *loop.carry, *loop.rows)):
             is_const = k < first or (k < stop and k - first in self.unchanging)
             known = _known(x, loop.body.inputs[k], k >= stop) if is_const or k >= stop else None
@@ -208,6 +224,7 @@ class _LiveParts:
         return {k for k in self.ys if outs[k] in fixed or _is_number(outs[k])}
 
     def build(self) -> Trimmed:
+        """The loop with the live parts only."""
         loop = self.loop
         order = [*self.consts, *self.carry, *self.rows]
         operands = (*loop.consts, *loop.carry, *loop.rows)
@@ -239,7 +256,7 @@ class _LiveParts:
         return Trimmed(node, results, self.rewrites)
 
     def _repeated(self, number: int) -> Node:
-        """A y that is the same in every step, as an array."""
+        """A y that is the same in every step, broadcast to all steps."""
         loop, out = self.loop, self.loop.body.outputs[number]
         x = out
         if out in loop.body.inputs:
@@ -251,7 +268,7 @@ class _LiveParts:
 def _restricted(
     body: Body, inputs: Sequence[int], outputs: Sequence[int], constants: Mapping[int, Node]
 ) -> Body:
-    """A body with some outputs as functions of some inputs, and constants for others."""
+    """A body with some of its outputs and inputs, and constants in place of other inputs."""
     replacements = {body.inputs[k]: x for k, x in constants.items()}
     nodes = rebuilt(body.nodes, replacements)
     return Body(
@@ -262,7 +279,7 @@ def _restricted(
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a node is a single number for all sizes."""
+    """Whether a node is a small constant, or filled with one number, whatever the sizes."""
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
         return np.size(node.value) <= _MAX_INLINE_CONSTANT and key_of_value(node.value) is not None
     return node.op.name == "full" and not node.args and not sizes_of(node.params)
@@ -296,7 +313,7 @@ def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
 
 
 def _number_of_rows(x: Node) -> Any:
-    """The number that all elements of an array equal, as a Python number, or None."""
+    """The number that all elements of a constant array equal, as a Python number, or None."""
     if x.op is CONSTANT and isinstance(x, ConstantLeaf):
         number = same_everywhere(x.value)
         return None if number is None else np.asarray(number).item()
@@ -304,7 +321,7 @@ def _number_of_rows(x: Node) -> Any:
 
 
 def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
-    """A value repeated for each step."""
+    """A value broadcast to all steps."""
     cls = type(x) if type(x) is not ConstantLeaf or not sizes_of(shape) else DiscreteLeaf
     info = near.provenance(Spec(shape, x.spec.dtype))
     return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, info)
@@ -316,7 +333,7 @@ def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
 def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     """A key of one result of a loop or branch, and the operands that it depends on.
 
-    Equal for nodes that differ in other results only.
+    The key is equal for nodes that differ in other results only.
     """
     params = node.params
     if node.op.control_flow != LOOP:
@@ -337,7 +354,8 @@ def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     body = _restricted(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _restricted(loop.condition, order, [0], {})
     kind = "count" if number is None else "last" if number < loop.carried else "all"
-    # Trip counts known after the loop are symbols, which other nodes of the body use.
+    # A trip count that is known after the loop is a symbolic size, which differs between loops; it
+    # only matters for stacked results, whose users have it in their shapes.
     length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
     attributes = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
@@ -346,7 +364,7 @@ def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
 
 
 def _order(loop: LoopView, index: int) -> list[int]:
-    """The inputs in the order of a traversal back from a result."""
+    """The inputs that a result depends on, in the order of a depth-first traversal from it."""
     positions = {n: k for k, n in enumerate(loop.body.inputs)}
     number = loop.of_body(index)
     pending = [] if number is None else [loop.body.outputs[number]]

@@ -1,10 +1,10 @@
-"""Loop fusion: loops over the same operands that do the same work become one.
+"""Loop fusion: loops over the same operands that compute the same values become one.
 
-A derivative leaves several loops over the same operands: the original one, the one that also saves
-residuals for the backward pass, the one that carries tangents.  Which carried values are equal in
-all steps is found by partition refinement: assume that those with equal initial values are equal,
-and split classes by their updates until nothing changes (as automata are minimized: Hopcroft,
-1971).  A loop all of whose carried values another loop carries too is merged into that one.
+A derivative produces several loops over the same operands: the original one, one that also stores
+residuals for the backward pass, one that also carries tangents.  Which carried values are equal in
+all steps is found by partition refinement: values with equal initial values are assumed to be
+equal, and classes are split by their updates until they are stable (as in the minimization of
+automata: Hopcroft, 1971).  A loop is merged into another one that carries all its carried values.
 
     with_fused_loops    a graph with fused loops
 """
@@ -33,7 +33,7 @@ from .loop_view import LoopView, Rewiring
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-# The key of a node, and its operands and the nodes that its key depends on, by number.
+# The key of a node, and by position: the nodes that its key depends on, and its operands.
 Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
@@ -64,7 +64,7 @@ class _Member:
     Attributes
     ----------
     classes : list of int
-        Of the carried values; those of one class are assumed to be equal.
+        The classes of the carried values; those of one class are assumed to be equal.
     numbers : list of int
         The numbers of the body's nodes: its inputs, then the others in order.
     condition_numbers : list of int
@@ -95,7 +95,7 @@ class _Member:
         return loop.node.op, type(loop.node), count
 
     def number(self, table: dict[Hashable, int]) -> None:
-        """Number the nodes."""
+        """Assign value numbers to the nodes; `table` has a number for each key."""
         inputs = [key for keys in self.input_keys() for key in keys]
         self.numbers = _numbers(self.encoded, inputs, table)
         if self.loop.condition is not None:
@@ -104,16 +104,16 @@ class _Member:
             self.condition_output = self.condition_numbers[output_positions[0]]
 
     def input_keys(self) -> tuple[list[Hashable], list[Hashable], list[Hashable]]:
-        """The identities of the inputs: outer operands, or classes of carried values."""
+        """Keys of the consts, the carry and the rows: their operands, or classes of the carry."""
         return [*self.consts], [("carry", k) for k in self.classes], [*self.stacks]
 
     @property
     def outputs(self) -> list[int]:
-        """The numbers of the body's outputs."""
+        """The value numbers of the body's outputs."""
         return [self.numbers[k] for k in self.output_positions]
 
     def repeats(self) -> bool:
-        """Whether a value is carried, stacked or read twice."""
+        """Whether the loop carries, stacks or reads a value twice."""
         ys = self.outputs[self.loop.carried :]
         return any(len(set(x)) < len(x) for x in (self.consts, self.classes, self.stacks, ys))
 
@@ -137,7 +137,7 @@ def _encoded(body: Body) -> tuple[list[Node], list[Row], list[int]]:
 def _encode(node: Node) -> tuple[Any, Sequence[Node]]:
     """The key of a node: its operation, and the nodes that it depends on."""
     if node.op is PART and node.inputs[0].op.control_flow in (LOOP, BRANCH):
-        # The key does not depend on other results of an inner loop.
+        # A key that does not depend on other results of an inner loop.
         key, reads = key_of_result(node.inputs[0], node.params["index"])
         return (node.op, type(node), key), reads
     return _key(node), node.inputs
@@ -163,7 +163,7 @@ def _numbers(
 
 
 def _refine(group: Sequence[_Member]) -> None:
-    """Find equal carried values, over all loops of a group."""
+    """Find the carried values that are equal, in all loops of a group."""
     classes: dict[Hashable, int] = {}
     for member in group:
         member.classes = [classes.setdefault(start, len(classes)) for start in member.starts]
@@ -188,7 +188,7 @@ def _refine(group: Sequence[_Member]) -> None:
 
 
 class _LoopOrder:
-    """The loops of a graph that must end before others start."""
+    """Which loops of a graph must end before others start, as bit masks."""
 
     def __init__(self, graph: BaseGraph, loops: Sequence[Node]) -> None:
         self._bit = {n: 1 << k for k, n in enumerate(loops)}
@@ -217,27 +217,27 @@ class _LoopOrder:
 
 
 class _Lengths:
-    """Symbols for lengths that are known after loops; fused loops share one.
+    """The symbolic lengths that are known after loops; fused loops have the same.
 
     Attributes
     ----------
     new : dict
-        The lengths that replace symbols.
+        The lengths that replace symbolic lengths, by name.
     """
 
     def __init__(self, graph: BaseGraph) -> None:
         self.new: dict[str, Any] = {}
-        self._fixed: set[str] = set()  # of captured values
+        self._fixed: set[str] = set()  # sizes of operands of bodies, which cannot be renamed
         for node in graph.nodes:
             for body in bodies_of(node):
                 self._fixed |= names_in([d for n in body.inputs for d in n.spec.shape])
 
     def may_be_one(self, a: Any, b: Any) -> bool:
-        """Whether two lengths can be replaced by one."""
+        """Whether two lengths can be made equal."""
         return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
 
     def make_one(self, a: Size | None, b: Any) -> None:
-        """Merge the classes of two values."""
+        """Replace the symbolic sizes of `b`, so that it equals `a`."""
         if a is not None and b is not None and a != b:
             length = substituted(a, self.new)
             for name in b.names - length.names:
@@ -327,7 +327,7 @@ class _FusedLoop:
 
     def __init__(self, cluster: Sequence[_Member], new: Rewiring) -> None:
         self.cluster, self.new = cluster, new
-        self.node_of: dict[int, Node] = {}  # by number
+        self.node_of: dict[int, Node] = {}  # by value number
         self.inputs: dict[Hashable, Node] = {}
         self.operands: dict[Hashable, Node] = {}
 
@@ -366,7 +366,7 @@ class _FusedLoop:
         return node, [self._results(m, node, list(carry), list(ys)) for m in self.cluster]
 
     def _inputs(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """The distinct consts, carries and rows of the loops."""
+        """The keys of the distinct consts, carried values and rows of the loops."""
         groups: tuple[dict[Any, Node], ...] = ({}, {}, {})
         for member in self.cluster:
             keys_by_group = member.input_keys()
@@ -387,7 +387,7 @@ class _FusedLoop:
         return [self.operands[k] for k in keys]
 
     def _write(self, member: _Member) -> None:
-        """Add the nodes of one loop, unless equal ones have been added."""
+        """Add the nodes of one loop, except for those equal to nodes of another."""
         loop = member.loop
         names = [key for keys in member.input_keys() for key in keys]
         for number, name in zip(member.numbers, names, strict=False):

@@ -1,7 +1,8 @@
 """Merging checkpointed loops: one loop stores the checkpoints and computes the results.
 
-The pullback of a loop with limited memory repeats the loop and stores checkpoints.  If the value is
-needed too, one of the two loops suffices; if not, its stacked outputs are unused.
+The pullback of a loop with limited memory runs the loop once more, to store checkpoints.  If the
+results of the original loop are used too, the two loops are merged; if not, stacked outputs are
+removed from the loop that stores checkpoints.
 
     without_repeated_loops    a graph in which each of these loops runs once
 """
@@ -61,7 +62,7 @@ def without_repeated_loops(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 def _used(graph: AnyGraph) -> dict[Node, set[int]]:
-    """The used results of each loop, unless they are used as a tuple."""
+    """The used results of each loop; without loops whose results are used as a tuple."""
     results: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.control_flow in LOOPS}
     used_as_tuple = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in graph.nodes:
@@ -73,7 +74,7 @@ def _used(graph: AnyGraph) -> dict[Node, set[int]]:
 
 
 def _key(node: Node) -> Hashable:
-    """The key of a loop, without its checkpoints."""
+    """A key of a loop, which is the same with and without checkpoints."""
     is_checkpointed = node.op.control_flow == CHECKPOINTED
     params = plain(node.params) if is_checkpointed else node.params
     params = {k: x for k, x in params.items() if is_checkpointed or k not in _MEMORY_PARAMS}

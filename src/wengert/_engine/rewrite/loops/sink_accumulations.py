@@ -1,13 +1,13 @@
 """Sinking accumulations: a sum of products in a loop becomes one product after the loop.
 
-    total = total + a.T @ b       in each step, of a and b that are rows of arrays,
+    total = total + a.T @ b       in each step, where a and b are rows of arrays,
 
-is the product of the arrays, contracted over steps too: one large matrix product, twice as
-fast as many small ones and does not read and write the total in each step.  Derivatives with
-respect to the weights of a recurrent layer are such totals.
+is the product of the arrays, also contracted over the steps: one large matrix product, which is
+twice as fast as many small ones, and does not read and write the total in each step.  Derivatives
+with respect to the weights of a recurrent layer are such totals.
 
-A factor is a row that the loop reads, or an output that it stacks already.  Another factor is
-stacked if it takes no more memory than the residuals of the backward pass.
+Each factor must be a row that the loop reads, or an output that it stacks.  One that is neither is
+stacked for this purpose if it takes no more memory than the arrays that the loop reads.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .loop_dce import Need, used
 from .loop_view import LoopView, Rewiring, like
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_MIN_WORK = 4096  # multiplications of a step; fewer are as fast in registers
+_MIN_WORK = 4096  # multiplications per step; fewer are as fast in the loop
 NAME = "sum moved after the loop"
 
 
 class CarriedSum(NamedTuple):
     """A carried sum of products.
 
-    number : of the carried value
-    product : the product that is added
-    factors, subscripts : of the product, without transposes, and their subscripts
-    views : transposes of the product, innermost first
+    number : the position of the carried value.
+    product : the product that is added.
+    factors, subscripts : the factors of the product, without transposes, and their subscripts.
+    views : transposes of the product, innermost first.
     """
 
     number: int
@@ -107,7 +107,7 @@ def _part(node: Node, k: int, carried: int, kept: Sequence[int]) -> Node:
 
 
 def _sum(loop: LoopView, k: int) -> CarriedSum | None:
-    """Carried value k as a sum of products; None if it is not one."""
+    """Carried value k as a sum of products; None if it is not such a sum."""
     body = loop.body
     total, out = body.inputs[loop.fixed + k], body.outputs[k]
     if out.op.name != "add" or list(out.inputs).count(total) != 1:
@@ -145,7 +145,7 @@ def _base(x: Node, subscripts: str) -> tuple[Node, str]:
 
 
 def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
-    """Whether each of these nodes is used once in a body, counting outputs."""
+    """Whether each of these nodes has one use in a body, where outputs are uses."""
     uses = dict.fromkeys(nodes, 0)
     for x in (*(a for n in body.nodes for a in n.inputs), *body.outputs):
         if x in uses:
@@ -154,7 +154,7 @@ def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
 
 
 def _work(product: Node) -> int:
-    """The number of multiplications of a product; 0 if its sizes are not known."""
+    """The number of multiplications of a product; 0 if its sizes are symbolic."""
     *subscripts, _ = _subscripts(product)
     lengths: dict[str, Any] = {}
     for labels, a in zip(subscripts, product.inputs, strict=True):
@@ -170,13 +170,13 @@ def _subscripts(product: Node) -> tuple[str, ...]:
 
 
 def _is_stacked(loop: LoopView, x: Node) -> bool:
-    """Whether the values of a node in all steps are stacked in an existing array."""
+    """Whether there is an array with the values of a node in all steps."""
     rows = loop.body.inputs[loop.fixed + loop.carried :]
     return x in rows or x in loop.body.outputs[loop.carried :]
 
 
 def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
-    """Factors to be stacked, in not more memory than the arrays that the loop reads."""
+    """Factors to stack as well, within the memory of the arrays that the loop reads."""
     inputs = loop.body.inputs
     memory = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
     varying, stacked = _varying(loop), list[Node]()
@@ -220,7 +220,7 @@ def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> N
 def _node(
     name: str, args: tuple[Node, ...], params: dict[str, Any], origin: Node, near: Node
 ) -> Node:
-    """A replacement for a node of the body."""
+    """A new node with the source location of `origin`, or of `near` if that has none."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
     info = (near if origin.info is None else origin).provenance(spec)

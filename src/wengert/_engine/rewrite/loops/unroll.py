@@ -21,7 +21,7 @@ from .loop_view import LoopView, inlined
 
 
 def unrolled(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
-    """The needed results as nodes without a loop or branch; None if it cannot be inlined."""
+    """The needed results of an inlined loop or conditional; None if it cannot be inlined."""
     if node.op.control_flow == LOOP:
         return _of_short_loop(node, operands, need) if node.op.name == "scan" else None
     which = operands[0]
@@ -69,7 +69,7 @@ def _as_row(x: Node, near: Node) -> Node:
 
 
 def _empty(loop: LoopView, k: int) -> Node:
-    """An array without rows."""
+    """An array of length 0, as result k."""
     spec = loop.node.spec[k]
     zero = np.zeros((), spec.dtype).item()
     params = {"shape": spec.shape, "value": zero, "dtype": spec.dtype}

@@ -1,12 +1,12 @@
 """Algebraic identities that save work.
 
-Floating-point numbers are not a field, so most identities of algebra are left out on purpose:
+Many algebraic identities do not hold for floating-point numbers, and are restricted or omitted:
 
     x + 0.0     is 0.0 for x = -0.0; but x - 0.0 and x + -0.0 are x
-    x * 0.0     is NaN for x = inf, and -0.0 for x = -1: only where x is known to be finite
-    x - x       is NaN for x = inf: only where x is known to be finite
-    x / c       is x * (1 / c) only for powers of two
-    (x + a) + b, x * a / a, -(x - y)    round differently, or lose the sign of a zero
+    x * 0.0     is NaN for x = inf, and -0.0 for x = -1: rewritten only if x is known to be finite
+    x - x       is NaN for x = inf: rewritten only if x is known to be finite
+    x / c       is x * (1 / c) only if c is a power of two
+    (x + a) + b, x * a / a, -(x - y)    round differently, or lose the sign of a zero: omitted
 
 A rule marked `exact` gives the same bits for all operands.  Complex products of infinities differ,
 so rules apply to real numbers unless `kinds` contains "c".
@@ -35,10 +35,10 @@ def _finite(match: Match) -> bool:
 
 
 def _no_negative_zero(match: Match) -> bool:
-    return match.has("x", "nonnegative") or match.has("x", "nonzero") or _is_whole(match)
+    return match.has("x", "nonnegative") or match.has("x", "nonzero") or _is_integer(match)
 
 
-def _is_whole(match: Match) -> bool:
+def _is_integer(match: Match) -> bool:
     return match.spec("x").dtype.kind in "iu"
 
 
@@ -325,18 +325,24 @@ def by_power_of_two(node: Node, new: NodeBuilder) -> Node | None:
     if isinstance(value, bool) or spec.dtype.kind not in "fiu" or not np.isfinite(value):
         return None
     mantissa, _ = math.frexp(float(value))
-    narrowest = [d for d in (new.context.spec(node).dtype, spec.dtype) if d.kind == "f"]
+    float_dtypes = [d for d in (new.context.spec(node).dtype, spec.dtype) if d.kind == "f"]
     reciprocal = 1.0 / float(value) if value else math.inf
-    if abs(mantissa) != 0.5 or abs(value) == 1 or not all(_has(d, value) for d in narrowest):
+    if (
+        abs(mantissa) != 0.5
+        or abs(value) == 1
+        or not all(_is_normal(d, value) for d in float_dtypes)
+    ):
         return None
-    if not all(_has(d, reciprocal) for d in narrowest) or (not spec.weak and spec.shape != ()):
+    if not all(_is_normal(d, reciprocal) for d in float_dtypes) or (
+        not spec.weak and spec.shape != ()
+    ):
         return None
     if spec.weak:
         return new("multiply", x, reciprocal)
     return new("multiply", x, spec.dtype.type(reciprocal)) if spec.dtype.kind == "f" else None
 
 
-def _has(dtype: np.dtype[Any], value: Any) -> bool:
+def _is_normal(dtype: np.dtype[Any], value: Any) -> bool:
     """Whether the magnitude of a float is in the range of normal numbers of a dtype."""
     info = np.finfo(dtype)
     return bool(float(info.smallest_normal) <= abs(float(value)) <= float(info.max))
@@ -351,7 +357,7 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
     example=(lambda x: x + 3 + 4, np.arange(3)),
 )
 def grouped(node: Node, new: NodeBuilder) -> Node | None:
-    """x + (a + b) for (x + a) + b."""
+    """x + (a + b) in place of (x + a) + b, where a and b are constants."""
     context = new.context
     dtype = context.spec(node).dtype
     if dtype.kind not in "iu":

@@ -1,8 +1,8 @@
-"""Constant folding: nodes that depend on constants only are computed once.
+"""Constant folding: nodes that depend on constants only are computed when a graph is simplified.
 
-Large results stay nodes: `np.eye(10_000) * 2` should not make a stored graph large.  An array of
-one number, `full`, stays one through operations that treat all elements equally, also if its sizes
-are symbolic.
+Nodes with large results are not computed: `np.eye(10_000) * 2` should not make a saved graph large.
+An array filled with one number (`full`) is replaced by another one if an operation treats all
+elements equally, even if sizes are symbolic.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..rule import Descriptor, NodeBuilder, NodeRule, rule
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
-LIMIT = 1 << 16  # maximum bytes of a result stored as a constant
-_MOVES = (
+MAX_BYTES = 1 << 16  # maximum bytes of a result stored as a constant
+_REARRANGING = (
     "reshape transpose expand_dims squeeze flip roll copy diagonal broadcast_to getitem"
 ).split()
 
@@ -44,7 +44,7 @@ def _computed(node: Node, new: NodeBuilder) -> Node | None:
     operands = [new.context.spec(a) for a in node.args]
     if any(type(s) is not Spec or is_symbolic(s.shape) for s in operands):
         return None
-    if max(map(_bytes, (spec, *operands))) > LIMIT:
+    if max(map(_bytes, (spec, *operands))) > MAX_BYTES:
         return None
     values = [a.value if a.op is CONSTANT else a.op.run(**a.params) for a in node.args]
     value = _run(node, values, spec)
@@ -65,10 +65,10 @@ def _run(node: Node, values: list[Any], spec: Spec) -> Any:
         return None  # the error is raised when the graph runs, with the user's line
     if spec.weak and isinstance(value, np.generic):
         value = value.item()
-    found = spec_of(value)
-    if found != spec:
+    actual = spec_of(value)
+    if actual != spec:
         return None
-    # A copy: a view would keep the whole array alive, or change with it.
+    # A copy, because a view would keep the whole array alive, and change with it.
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
@@ -87,20 +87,20 @@ def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return op.kind == "elementwise" and strings and any(d[:4] == "full" for d in operands)
 
 
-def _computed_once(node: Node, new: NodeBuilder) -> Node | None:
-    """An elementwise operation on arrays of one number, computed on the numbers."""
+def _computed_element(node: Node, new: NodeBuilder) -> Node | None:
+    """An elementwise operation on arrays filled with one number, computed for one element."""
     context = new.context
     spec = context.spec(node)
     if not is_symbolic(spec.shape) and _bytes(spec) <= 64:
         return None
     values: list[Any] = []
     for a in node.args:
-        number, own = context.number(a), context.spec(a)
+        number, operand_spec = context.number(a), context.spec(a)
         if number is None:
             return None
-        values.append(number if own.weak else own.dtype.type(number))
-    one = _run(node, values, Spec((), spec.dtype))
-    return None if one is None else _full(new, spec, one)
+        values.append(number if operand_spec.weak else operand_spec.dtype.type(number))
+    element = _run(node, values, Spec((), spec.dtype))
+    return None if element is None else _full(new, spec, element)
 
 
 def _full(new: NodeBuilder, spec: Spec, value: Operand) -> Node:
@@ -110,7 +110,7 @@ def _full(new: NodeBuilder, spec: Spec, value: Operand) -> Node:
 
 uniform = NodeRule(
     "compute one number",
-    _computed_once,
+    _computed_element,
     _all_uniform,
     reason="all elements are equal, so one is computed",
     exact=True,
@@ -124,18 +124,18 @@ def _moved_uniform(node: Node, new: NodeBuilder) -> Node | None:
     is_number = new.context.spec(node.args[0]).shape == ()
     if value is None or len(node.args) > 1 or (node.args[0].op is CONSTANT and not is_number):
         return None
-    if node.args[0].op is CONSTANT and (spec.shape == () or not _may_repeat(spec)):
+    if node.args[0].op is CONSTANT and (spec.shape == () or not _is_large(spec)):
         return None
     return _full(new, spec, value)
 
 
-def _may_repeat(spec: Spec) -> bool:
+def _is_large(spec: Spec) -> bool:
     return is_symbolic(spec.shape) or _bytes(spec) > 64
 
 
 uniform_moved = rule(
     "move one number",
-    _MOVES,
+    _REARRANGING,
     ("full", "number"),
     reason="all elements are equal in any order",
     exact=True,
@@ -152,7 +152,7 @@ uniform_moved = rule(
     example=(lambda x: x + np.full_like(x, 2.0).astype("float32"), np.ones((4, 5))),
 )
 def uniform_cast(node: Node, new: NodeBuilder) -> Node | None:
-    """The cast of an array of one number."""
+    """An array filled with the number after the cast."""
     spec = new.context.spec(node)
     with np.errstate(all="ignore"):
         number = np.asarray(new.context.number(node.args[0])).astype(spec.dtype)[()]

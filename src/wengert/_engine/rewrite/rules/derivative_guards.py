@@ -1,8 +1,8 @@
 """Derivative guards: strong zeros that properties of the values make unnecessary.
 
-A traced backward pass has no values, so after a selection and at a pole it uses
-`strong_zero(t, g)`: g, but 0 where t is exactly 0 and g is NaN.  It equals g if t is never zero, if
-g cannot be NaN, or if g is a sum of multiples of t with finite factors.
+A traced backward pass does not know values, so after a selection and at a pole it uses
+`strong_zero(t, g)`, which is g, but 0 where t is exactly 0 and g is NaN.  It equals g if t is never
+zero, if g cannot be NaN, or if g is a sum of multiples of t with finite factors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wengert._engine.ops.linalg import matmul
 
 from ..rule import NodeBuilder, rule
 
-_DEPTH = 8  # the largest number of operations between t and g
+_MAX_DEPTH = 8  # operations between t and g
 
 
 @rule(
@@ -36,7 +36,7 @@ def strong_zero(node: Node, new: NodeBuilder) -> Node | None:
     if (
         context.has(t, "nonzero", "number")
         or context.has(g, "number")
-        or _vanishes(t, g, context, _DEPTH)
+        or _vanishes(t, g, context, _MAX_DEPTH)
     ):
         return g
     return None
@@ -52,8 +52,8 @@ def _vanishes(t: Node, g: Node, context: Any, depth: int) -> bool:
     if name in ("negative", "positive", "absolute"):
         return _vanishes(t, g.args[0], context, depth - 1)
     if name in ("add", "subtract", "where", "strong_zero"):
-        parts = g.args[1:] if name in ("where", "strong_zero") else g.args
-        return all(_vanishes(t, a, context, depth - 1) for a in parts)
+        terms = g.args[1:] if name in ("where", "strong_zero") else g.args
+        return all(_vanishes(t, a, context, depth - 1) for a in terms)
     if name == "multiply":
         a, b = g.args
         return (context.has(b, "finite") and _vanishes(t, a, context, depth - 1)) or (
@@ -76,8 +76,10 @@ def _vanishes(t: Node, g: Node, context: Any, depth: int) -> bool:
 def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
     """The inner guard, if it has the same condition."""
     t, g = node.args
-    same = g.op is node.op and g.args[0] is t and new.context.spec(g) == new.context.spec(node)
-    return g if same else None
+    has_same_condition = (
+        g.op is node.op and g.args[0] is t and new.context.spec(g) == new.context.spec(node)
+    )
+    return g if has_same_condition else None
 
 
 @rule(

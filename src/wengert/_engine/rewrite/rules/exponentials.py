@@ -2,9 +2,9 @@
 
 The derivative of log(1 + exp(x)) is t / (1 + exp(x)) * exp(x), which is 0 * inf for large x even if
 the function itself has been stabilized.  These rules are for gradients that are simplified after
-differentiation (simplifying the function first is better, see rules/stabilize.py).  Each replaces a
-product by one of bounded factors.  Where the product was 0 * inf, the result is its limit instead
-of NaN.
+differentiation (simplifying the function before is better, see rules/stabilize.py).  Each replaces
+a product by one with bounded factors.  Where the product was 0 * inf, the result is its limit
+instead of NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..rule import AnyRule, Match, NodeBuilder, Rule, rule
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _T = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
 
-STEPS = (
+PRODUCTS = (
     Rule(
         "t / (1 + exp(x))",
         lambda t, x: t / (1 + np.exp(x)),
@@ -140,7 +140,7 @@ def _quotient(e: Any, t: Any) -> Any:
     return t / np.sum(e, axis=1, keepdims=True) * e
 
 
-_SPREADS = ("reshape", "expand_dims", "broadcast_to")
+_BROADCASTS = ("reshape", "expand_dims", "broadcast_to")
 
 
 @rule(
@@ -148,46 +148,48 @@ _SPREADS = ("reshape", "expand_dims", "broadcast_to")
     "multiply",
     "exp",
     reason="0 * inf if a sum of exponentials overflows",
-    example=(lambda x, t: _quotient(np.exp(x), t), _X, _T[:, :1]),
+    example=(lambda x, cotangent: _quotient(np.exp(x), cotangent), _X, _T[:, :1]),
 )
-def share(node: Node, new: NodeBuilder) -> Node | None:
+def softmax_quotient(node: Node, new: NodeBuilder) -> Node | None:
     """t times the softmax of x, computed from shifted exponentials."""
     for quotient, e in (node.args, node.args[::-1]):
         if e.op.name != "exp" or new.context.spec(e).dtype.kind != "f":
             continue
         if any(type(n) is int and n == 0 for n in new.context.spec(e).shape):
             continue  # an empty array has no maximum
-        spreads = []
-        while quotient.op.name in _SPREADS:
-            spreads.append(quotient)
+        broadcasts = []
+        while quotient.op.name in _BROADCASTS:
+            broadcasts.append(quotient)
             quotient = quotient.args[0]
         if quotient.op.name != "divide" or quotient.args[1].op.name != "sum":
             continue
-        t, total = quotient.args
-        if total.args[0] is not e or any(map(is_stopped, (quotient, total, e, *spreads))):
+        cotangent, total = quotient.args
+        if total.args[0] is not e or any(map(is_stopped, (quotient, total, e, *broadcasts))):
             continue
-        if not _has_whole_axes(total, spreads, e, new):
+        if not _keeps_summed_axes(total, broadcasts, e, new):
             continue
-        t = new("broadcast_to", t, shape=new.context.spec(quotient).shape)
-        for step in reversed(spreads):
-            t = new(step.op, t, **step.params)
-        return new("multiply", t, _shifted_softmax(e.args[0], total.params["axis"], new))
+        cotangent = new("broadcast_to", cotangent, shape=new.context.spec(quotient).shape)
+        for step in reversed(broadcasts):
+            cotangent = new(step.op, cotangent, **step.params)
+        return new("multiply", cotangent, _shifted_softmax(e.args[0], total.params["axis"], new))
     return None
 
 
-def _has_whole_axes(total: Node, spreads: list[Node], e: Node, new: NodeBuilder) -> bool:
-    """Whether the sum is broadcast along the axes that it sums over: they are kept or restored."""
+def _keeps_summed_axes(total: Node, broadcasts: list[Node], e: Node, new: NodeBuilder) -> bool:
+    """Whether the sum is broadcast along the axes that it sums over (kept, or inserted again)."""
     shape = new.context.spec(e).shape
     axis = total.params.get("axis")
     summed = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    kept = tuple(1 if i in {a % len(shape) for a in summed} else n for i, n in enumerate(shape))
-    shapes = [new.context.spec(n).shape for n in (total, *spreads)]
-    return kept in shapes or (axis is None and () in shapes)
+    keepdims_shape = tuple(
+        1 if i in {a % len(shape) for a in summed} else n for i, n in enumerate(shape)
+    )
+    shapes = [new.context.spec(n).shape for n in (total, *broadcasts)]
+    return keepdims_shape in shapes or (axis is None and () in shapes)
 
 
 def _shifted_softmax(x: Node, axis: int | None, new: NodeBuilder) -> Node:
-    top = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
-    e = new("exp", new("subtract", x, top))
+    maximum = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
+    e = new("exp", new("subtract", x, maximum))
     return new("divide", e, new("sum", e, axis=axis, dtype=None, keepdims=True))
 
 
@@ -208,19 +210,19 @@ def sum_of_quotients(node: Node, new: NodeBuilder) -> Node | None:
                 factor, quotient = a, b
     if quotient.op.name != "divide":
         return None
-    above, below = quotient.args
-    if new.context.spec(below).shape != shape or below.op.name != "sum":
+    numerator, divisor = quotient.args
+    if new.context.spec(divisor).shape != shape or divisor.op.name != "sum":
         return None
     if new.context.spec(node).dtype.kind != "f":
         return None
     if factor is not None:
-        above = new("multiply", factor, above)
-    if new.context.spec(above).shape != new.context.spec(inner).shape:
+        numerator = new("multiply", factor, numerator)
+    if new.context.spec(numerator).shape != new.context.spec(inner).shape:
         return None
-    return new("divide", new("sum_to", above, shape=shape), below)
+    return new("divide", new("sum_to", numerator, shape=shape), divisor)
 
 
-# ---- operations between the factors -------------------------------------------------------------
+# ---- strong zeros between the factors -----------------------------------------------------------
 
 
 def _is_shallow(match: Match) -> bool:
@@ -229,9 +231,9 @@ def _is_shallow(match: Match) -> bool:
 
 
 _S, _G = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0])
-MOVED = (
-    # Only for a product with an exponential, and not for nested guards: those of a long chain would
-    # all be moved to its end.
+GUARDED = (
+    # Only for a product with an exponential, and not for nested guards: all guards of a long chain
+    # would be moved to its end.
     Rule(
         "strong_zero(s, g) exp(x)",
         lambda s, g, x: selection.strong_zero(s, g) * np.exp(x),
@@ -298,4 +300,4 @@ LOGISTIC = (
     ),
 )
 
-RULES: tuple[AnyRule, ...] = (*LOGISTIC, *MOVED, *STEPS, share, sum_of_quotients)
+RULES: tuple[AnyRule, ...] = (*LOGISTIC, *GUARDED, *PRODUCTS, softmax_quotient, sum_of_quotients)

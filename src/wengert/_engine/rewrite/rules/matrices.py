@@ -1,7 +1,6 @@
 """Rules for matrices with structure (inferred by value_properties.py).
 
-A singular triangular matrix raises in the triangular solver as in the general one, so errors
-are preserved.
+The triangular solver raises for a singular matrix like the general one, so errors are preserved.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def triangle(node: Node, new: NodeBuilder) -> Node | None:
     example=(lambda x, y: np.linalg.inv(x) @ y, _S, _B),
 )
 def inverse_times(node: Node, new: NodeBuilder) -> Node | None:
-    """solve(a, b) for inv(a) @ b."""
+    """solve(a, b) in place of inv(a) @ b."""
     left, b = node.args
     return new("solve", left.args[0], b)
 

@@ -1,10 +1,11 @@
 """Rules for recorded graphs in which a value has overflowed.
 
-    stabilised    the graph rewritten by the rules of rules/stabilize.py and those below; the graph
+    stabilised    the graph rewritten by the rules of rules/stabilize.py and of this file; the graph
                   itself if none applies
 
-The rules below are slower than the nodes that they replace, so they are not part of `simplify`:
-they are used for derivatives of tapes that are known to overflow (autodiff/overflows.py).
+The replacements of this file are slower than the original nodes, so its rules are not part of
+`simplify`: they are used for derivatives of tapes that are known to overflow
+(autodiff/overflows.py).
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
     return stop_gradient(np.where(size == 0, 1.0, size))
 
 
-def _is_new(match: Match) -> bool:
-    """Whether x has not been divided by its largest element already."""
+def _is_not_scaled(match: Match) -> bool:
+    """Whether x has not yet been divided by its largest element."""
     x = match["x"]
     return bool(x.op.name != "divide" or x.args[1].op.name != "stop_gradient")
 
 
 def _scaled(x: Any, *, axis: Any, keepdims: bool) -> Any:
-    """The root of the sum of squares of x divided by its largest element, times that element."""
+    """The root of the sum of squares; x is divided by its largest element before squaring."""
     squares = np.square(x / _largest(x, axis, True))
     root = np.sqrt(np.sum(squares, axis=axis, keepdims=keepdims))
     return root * _largest(x, axis, keepdims)
@@ -50,21 +51,21 @@ _SQUARES: dict[str, Any] = {
 }
 
 
-def _roots(word: str, square: Callable[..., Any] | np.ufunc) -> list[AnyRule]:
+def _roots(text: str, square: Callable[..., Any] | np.ufunc) -> list[AnyRule]:
     return [
         Rule(
-            f"sqrt({word} + {word.replace('x', 'y')})",
+            f"sqrt({text} + {text.replace('x', 'y')})",
             lambda x, y: np.sqrt(square(x) + square(y)),
             lambda x, y: np.hypot(x, y),
             reason="squares overflow and underflow",
             example=(_X, _Y),
         ),
         Rule(
-            f"sqrt(sum({word}))",
+            f"sqrt(sum({text}))",
             lambda x, *, axis, keepdims: np.sqrt(np.sum(square(x), axis=axis, keepdims=keepdims)),
             _scaled,
             reason="squares overflow and underflow",
-            condition=_is_new,
+            condition=_is_not_scaled,
             example=((_X,), {"axis": 1, "keepdims": False}),
         ),
     ]
@@ -77,7 +78,7 @@ RULES: tuple[AnyRule, ...] = (
         lambda x, *, axis, keepdims: np.linalg.vector_norm(x, axis=axis, keepdims=keepdims),
         _scaled,
         reason="squares overflow and underflow",
-        condition=_is_new,
+        condition=_is_not_scaled,
         example=((_X,), {"axis": 1, "keepdims": False}),
     ),
     Rule(
@@ -92,5 +93,5 @@ _PASS = Pass("overflows", [*stabilize.RULES, *RULES], merges=True, joins=True)
 
 
 def stabilised(graph: AnyGraph) -> AnyGraph:
-    """The same function without overflow, as far as a rule applies."""
+    """The same function without the overflows for which there is a rule."""
     return Passes(["algebra", _PASS])(graph, verify=False)

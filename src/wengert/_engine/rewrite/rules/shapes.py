@@ -1,14 +1,14 @@
-"""Shape rules: fewer moves of elements, and broadcasts as late as possible.
+"""Shape rules: fewer rearrangements of elements, and broadcasts as late as possible.
 
     merged     transpose of transpose, reshape of reshape, broadcast of broadcast, cast of cast
-    dropped    operations that move nothing
+    removed    operations that change neither the shape nor the order of elements
     absorbed   a broadcast by an operation that broadcasts implicitly; a transpose by the subscripts
                of a contraction
-    moved      broadcasts and transposes after elementwise operations, which then compute less, and
-               where they can be merged
+    moved      broadcasts and transposes to after elementwise operations, which then compute less;
+               there they can be merged with others
     counted    the sum of n equal numbers is n times the number
 
-All but the sums are exact: elements are moved, not computed differently.
+All rules except those for sums are exact: elements are rearranged, not computed differently.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _A = np.arange(6.0).reshape(2, 3)
 SAME_ORDER = ("reshape", "expand_dims", "squeeze")
 
 
-# ---- dropped and merged ------------------------------------------------------------------------
+# ---- removed and merged ------------------------------------------------------------------------
 
 
 @rule(
@@ -84,8 +84,8 @@ def transposes(node: Node, new: NodeBuilder) -> Node | None:
 def _transposed(x: Node, axes: tuple[int, ...], new: NodeBuilder) -> Node:
     if _is_identity(axes):
         return x
-    backwards = axes == tuple(range(len(axes)))[::-1]
-    return new("transpose", x, axes=None if backwards else axes)
+    is_reversal = axes == tuple(range(len(axes)))[::-1]
+    return new("transpose", x, axes=None if is_reversal else axes)
 
 
 @rule(
@@ -130,9 +130,9 @@ def broadcast_of_new_axes(node: Node, new: NodeBuilder) -> Node | None:
     """The broadcast of the operand with fewer axes."""
     inner = node.args[0]
     x = inner.args[0]
-    have, wanted = new.context.spec(x).shape, new.context.spec(inner).shape
-    extra = len(wanted) - len(have)
-    if extra <= 0 or wanted != (1,) * extra + have:
+    shape, padded_shape = new.context.spec(x).shape, new.context.spec(inner).shape
+    extra = len(padded_shape) - len(shape)
+    if extra <= 0 or padded_shape != (1,) * extra + shape:
         return None
     return new("broadcast_to", x, **node.params)
 
@@ -149,12 +149,16 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
     """One cast, or the operand."""
     inner = node.inputs[0]
     x = inner.inputs[0]
-    given, between = new.context.spec(x), new.context.spec(inner).dtype
-    if given.weak or new.context.spec(node).weak or not holds(between, given.dtype):
+    operand_spec, inner_dtype = new.context.spec(x), new.context.spec(inner).dtype
+    if (
+        operand_spec.weak
+        or new.context.spec(node).weak
+        or not holds(inner_dtype, operand_spec.dtype)
+    ):
         return None
-    if given.dtype == node.params["dtype"]:
+    if operand_spec.dtype == node.params["dtype"]:
         return x
-    return None if given.dtype.kind == "c" else new("cast", x, **node.params)
+    return None if operand_spec.dtype.kind == "c" else new("cast", x, **node.params)
 
 
 @rule(
@@ -166,9 +170,9 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
 )
 def same_cast(node: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
-    given, wanted = new.context.spec(node.args[0]), new.context.spec(node)
-    same = given.dtype == wanted.dtype and node.args[0].spec.weak == node.spec.weak
-    return node.args[0] if same else None
+    operand_spec, result_spec = new.context.spec(node.args[0]), new.context.spec(node)
+    is_same = operand_spec.dtype == result_spec.dtype and node.args[0].spec.weak == node.spec.weak
+    return node.args[0] if is_same else None
 
 
 # ---- absorbed and moved ------------------------------------------------------------------------
@@ -185,17 +189,17 @@ def same_cast(node: Node, new: NodeBuilder) -> Node | None:
 def elementwise_broadcasts(node: Node, new: NodeBuilder) -> Node | None:
     """The operation on the operands before broadcasting, broadcast afterwards if necessary."""
     context = new.context
-    bare = [_bare(a, context) for a in node.args]
-    if all(a is b for a, b in zip(bare, node.args, strict=True)):
+    operands = [_without_broadcast(a, context) for a in node.args]
+    if all(a is b for a, b in zip(operands, node.args, strict=True)):
         return None
-    shape = broadcast(*[context.spec(a).shape for a in bare])
-    wanted = context.spec(node).shape
-    if shape != wanted and not _broadcasts_to(shape, wanted):
+    shape = broadcast(*[context.spec(a).shape for a in operands])
+    result_shape = context.spec(node).shape
+    if shape != result_shape and not _broadcasts_to(shape, result_shape):
         return None
-    return new(node.op, *bare, **node.params)
+    return new(node.op, *operands, **node.params)
 
 
-def _bare(a: Node, context: Any) -> Node:
+def _without_broadcast(a: Node, context: Any) -> Node:
     if a.op.name == "broadcast_to":
         return a.args[0]  # type: ignore[no-any-return]
     spec = context.spec(a)
@@ -204,11 +208,11 @@ def _bare(a: Node, context: Any) -> Node:
     return a
 
 
-def _broadcasts_to(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+def _broadcasts_to(shape: tuple[Any, ...], target: tuple[Any, ...]) -> bool:
     """Whether a shape can be broadcast to another."""
-    tail = wanted[len(wanted) - len(shape) :]
-    return len(shape) <= len(wanted) and all(
-        n == m or n == 1 for n, m in zip(shape, tail, strict=True)
+    trailing = target[len(target) - len(shape) :]
+    return len(shape) <= len(target) and all(
+        n == m or n == 1 for n, m in zip(shape, trailing, strict=True)
     )
 
 
@@ -226,10 +230,10 @@ def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
     operands = []
     for a in node.args:
         if a.op.name == "transpose":
-            own = _axes(a, new)
-            if axes is not None and own != axes:
+            operand_axes = _axes(a, new)
+            if axes is not None and operand_axes != axes:
                 return None
-            axes, a = own, a.args[0]
+            axes, a = operand_axes, a.args[0]
         elif context.spec(a).shape != ():
             return None
         operands.append(a)
@@ -247,16 +251,16 @@ def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
 )
 def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the subscripts of the untransposed operand."""
-    *words, result = node.params["letters"]
+    *subscripts, result = node.params["letters"]
     operands = []
     for i, a in enumerate(node.args):
         if a.op.name == "transpose":
-            letters = [""] * len(words[i])
+            labels = [""] * len(subscripts[i])
             for k, axis in enumerate(_axes(a, new)):
-                letters[axis] = words[i][k]
-            words[i], a = "".join(letters), a.args[0]
+                labels[axis] = subscripts[i][k]
+            subscripts[i], a = "".join(labels), a.args[0]
         operands.append(a)
-    return new(node.op, *operands, letters=(*words, result))
+    return new(node.op, *operands, letters=(*subscripts, result))
 
 
 @rule(
@@ -269,9 +273,9 @@ def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
 def einsum_transposed(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the transposed subscripts of the result."""
     inner = node.args[0]
-    *words, result = inner.params["letters"]
+    *subscripts, result = inner.params["letters"]
     transposed = "".join(result[a] for a in _axes(node, new))
-    return new(inner.op, *inner.args, letters=(*words, transposed))
+    return new(inner.op, *inner.args, letters=(*subscripts, transposed))
 
 
 # ---- sums of broadcasts ------------------------------------------------------------------------
@@ -287,43 +291,49 @@ def einsum_transposed(node: Node, new: NodeBuilder) -> Node | None:
 def sum_of_broadcast(node: Node, new: NodeBuilder) -> Node | None:
     """The number of repetitions times the operand, if only broadcast axes are summed."""
     context, inner = new.context, node.args[0]
-    have, wanted = context.spec(inner), context.spec(node)
-    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or node.params.get("dtype"):
+    operand_spec, result_spec = context.spec(inner), context.spec(node)
+    if (
+        operand_spec.dtype != result_spec.dtype
+        or result_spec.dtype.kind not in "fc"
+        or node.params.get("dtype")
+    ):
         return None
     source = inner.args[0] if inner.args else None
-    small = context.spec(source).shape if source is not None else ()
-    small = (1,) * (len(have.shape) - len(small)) + small
-    summed = _summed(node, have.shape, wanted.shape)
-    if summed is None or any(small[k] != 1 for k in summed):
+    source_shape = context.spec(source).shape if source is not None else ()
+    source_shape = (1,) * (len(operand_spec.shape) - len(source_shape)) + source_shape
+    summed = _summed_axes(node, operand_spec.shape, result_spec.shape)
+    if summed is None or any(source_shape[k] != 1 for k in summed):
         return None
     count: Any = 1
     for k in summed:
-        count = count * have.shape[k]
+        count = count * operand_spec.shape[k]
     if isinstance(count, int):
-        if count == 0 or count > 2 ** (np.finfo(wanted.dtype).nmant + 1):
+        if count == 0 or count > 2 ** (np.finfo(result_spec.dtype).nmant + 1):
             return None
-    elif source is None or wanted.dtype.itemsize < 4:
+    elif source is None or result_spec.dtype.itemsize < 4:
         return None
     else:
         count = size_node(count)
     if source is None:
-        number = have.dtype.type(inner.params["value"])
+        number = operand_spec.dtype.type(inner.params["value"])
         with np.errstate(all="ignore"):
-            value = number * have.dtype.type(count)
-        return new("full", shape=wanted.shape, value=value.item(), dtype=wanted.dtype)
+            value = number * operand_spec.dtype.type(count)
+        return new("full", shape=result_spec.shape, value=value.item(), dtype=result_spec.dtype)
     if node.op.name == "sum_to":
-        small = small[len(have.shape) - len(wanted.shape) :]
+        source_shape = source_shape[len(operand_spec.shape) - len(result_spec.shape) :]
     elif not node.params.get("keepdims"):
-        small = tuple(n for k, n in enumerate(small) if k not in summed)
-    rest = new("reshape", source, shape=small, order="C")
-    return new("broadcast_to", new("multiply", rest, count), shape=wanted.shape)
+        source_shape = tuple(n for k, n in enumerate(source_shape) if k not in summed)
+    reshaped = new("reshape", source, shape=source_shape, order="C")
+    return new("broadcast_to", new("multiply", reshaped, count), shape=result_spec.shape)
 
 
-def _summed(node: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+def _summed_axes(
+    node: Node, shape: tuple[Size, ...], result_shape: tuple[int, ...]
+) -> tuple[int, ...] | None:
     """The axes that a node sums over."""
     if node.op.name == "sum":
         return axes_of(node.params.get("axis"), len(shape))
-    return repeated_axes(shape, wanted)
+    return repeated_axes(shape, result_shape)
 
 
 @rule(

@@ -1,8 +1,7 @@
 """Numerical stabilization: the same function without overflow and cancellation.
 
 Each replacement is at least as accurate as the original for all operands, and accurate where the
-original overflows or cancels; the tests compare both with mpmath.  NaN stays NaN.  The sum inside a
-logarithm keeps its axes.
+original overflows or cancels; the tests compare both with mpmath.  NaN stays NaN.
 
     sums of exponentials    log(sum(exp(x))), softmax and its logarithm
     near zero               log(1 + x), exp(x) - 1, log(exp(x))
@@ -40,18 +39,18 @@ _P = np.array([[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])
 
 
 def _is_shifted(match: Match) -> bool:
-    """Whether the maximum has been subtracted already."""
+    """Whether the maximum has already been subtracted."""
     x = match["x"]
     if x.op.name != "subtract":
         return False
-    top = x.args[1]
-    while top.op.name in ("stop_gradient", "reshape", "broadcast_to"):
-        top = top.args[0]
-    return top.op.name in ("max", "logsumexp")
+    shift = x.args[1]
+    while shift.op.name in ("stop_gradient", "reshape", "broadcast_to"):
+        shift = shift.args[0]
+    return shift.op.name in ("max", "logsumexp")
 
 
 def _shifted(x: Array, axis: int) -> Any:
-    # The quotient does not depend on the shift, so the maximum needs no derivative.
+    # The softmax does not depend on the shift, so the maximum needs no derivative.
     return np.exp(x - stop_gradient(np.max(x, axis=axis, keepdims=True)))
 
 
@@ -155,7 +154,7 @@ NEAR_ZERO = (
 
 # ---- sigmoid -----------------------------------------------------------------------------------
 
-STEPS = (
+SIGMOIDS = (
     Rule(
         "1 / (1 + exp(x))",
         lambda x: 1 / (1 + np.exp(x)),
@@ -290,12 +289,12 @@ def log_of_mean(node: Node, new: NodeBuilder) -> Node | None:
     if exponential.op.name != "exp" or new.context.spec(node).dtype.kind != "f":
         return None
     x = exponential.args[0]
-    full, kept = new.context.spec(x), new.context.spec(inner)
-    counts = [n for n in (*full.shape, *kept.shape) if type(n) is not int or n == 0]
-    if counts or full.dtype.kind != "f":
+    operand_spec, mean_spec = new.context.spec(x), new.context.spec(inner)
+    unknown = [n for n in (*operand_spec.shape, *mean_spec.shape) if type(n) is not int or n == 0]
+    if unknown or operand_spec.dtype.kind != "f":
         return None
-    n = math.prod(full.shape) // max(math.prod(kept.shape), 1)
+    n = math.prod(operand_spec.shape) // max(math.prod(mean_spec.shape), 1)
     return new("subtract", new("logsumexp", x, **inner.params), math.log(n))
 
 
-RULES: tuple[AnyRule, ...] = (*SUMS, log_of_softmax, *NEAR_ZERO, *STEPS, *ROOTS, log_of_mean)
+RULES: tuple[AnyRule, ...] = (*SUMS, log_of_softmax, *NEAR_ZERO, *SIGMOIDS, *ROOTS, log_of_mean)

@@ -6,7 +6,7 @@ positions.  Each of these is a separate write; often one is enough.
     read back      x[i] after x[i] = v is v
     written over   the second of two writes to the same positions replaces the first
     whole          x[:] is x, and x[:] = v is v
-    copied         a copy of a value of a graph, which is never written to, is the value itself
+    copied         a copy of a value is the value itself, because values of a graph never change
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..rule import NodeBuilder, rule
 
-_MOST_NODES = 100  # that are searched
+_MAX_NODES = 100  # of the search for a node that reads the array
 _A = np.arange(6.0).reshape(2, 3)
 
 
@@ -31,22 +31,22 @@ def _written(x: Any, i: Any, v: Any) -> Any:
     return x
 
 
-def _places(node: Node) -> tuple[Node, ...]:
+def _indices(node: Node) -> tuple[Node, ...]:
     """The operands that are indices."""
     return node.args[2 if node.op.name == "setitem" else 1 :]
 
 
-def _is_same_place(node: Node, inner: Node) -> bool:
-    return node.params["index"] == inner.params["index"] and _places(node) == _places(inner)
+def _is_same_index(node: Node, inner: Node) -> bool:
+    return node.params["index"] == inner.params["index"] and _indices(node) == _indices(inner)
 
 
-def _is_alone(node: Node, new: NodeBuilder) -> bool:
-    """Whether no element is selected twice: indices are numbers and slices, not arrays."""
+def _selects_each_once(node: Node, new: NodeBuilder) -> bool:
+    """Whether no element is selected twice: all indices are integers or slices, not arrays."""
     template = node.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
-    holes = sum(isinstance(p, IndexSlot) for p in parts)
-    specs = [new.context.spec(a) for a in _places(node)]
-    return holes == len(specs) and all(s.shape == () and s.dtype.kind in "iu" for s in specs)
+    slots = sum(isinstance(p, IndexSlot) for p in parts)
+    specs = [new.context.spec(a) for a in _indices(node)]
+    return slots == len(specs) and all(s.shape == () and s.dtype.kind in "iu" for s in specs)
 
 
 @rule(
@@ -61,11 +61,15 @@ def _is_alone(node: Node, new: NodeBuilder) -> bool:
 def read_back(node: Node, new: NodeBuilder) -> Node | None:
     """The stored value, if it has the shape and dtype of the result."""
     inner = node.args[0]
-    if not _is_same_place(node, inner) or not _is_alone(node, new):
+    if not _is_same_index(node, inner) or not _selects_each_once(node, new):
         return None
     value = inner.args[1]
-    have, wanted = new.context.spec(value), new.context.spec(node)
-    return value if (have.shape, have.dtype) == (wanted.shape, wanted.dtype) else None
+    stored_spec, result_spec = new.context.spec(value), new.context.spec(node)
+    return (
+        value
+        if (stored_spec.shape, stored_spec.dtype) == (result_spec.shape, result_spec.dtype)
+        else None
+    )
 
 
 @rule(
@@ -80,7 +84,7 @@ def read_back(node: Node, new: NodeBuilder) -> Node | None:
 def read_from_zeros(node: Node, new: NodeBuilder) -> Node | None:
     """The stored value."""
     inner = node.args[0]
-    return inner.args[0] if _is_same_place(node, inner) and _is_alone(node, new) else None
+    return inner.args[0] if _is_same_index(node, inner) and _selects_each_once(node, new) else None
 
 
 @rule(
@@ -95,10 +99,10 @@ def read_from_zeros(node: Node, new: NodeBuilder) -> Node | None:
 def written_over(node: Node, new: NodeBuilder) -> Node | None:
     """The second write alone."""
     inner = node.args[0]
-    if not _is_same_place(node, inner) or _reads(node.args[1], inner):
+    if not _is_same_index(node, inner) or _reads(node.args[1], inner):
         return None
-    made: Node = new(node.op, inner.args[0], *node.args[1:], **node.params)
-    return made
+    second: Node = new(node.op, inner.args[0], *node.args[1:], **node.params)
+    return second
 
 
 def _reads(value: Node, array: Node) -> bool:
@@ -107,7 +111,7 @@ def _reads(value: Node, array: Node) -> bool:
     Two writes into one array are cheaper than two arrays with one write each.
     """
     pending, seen = [value], {value}
-    while pending and len(seen) < _MOST_NODES:
+    while pending and len(seen) < _MAX_NODES:
         for a in pending.pop().inputs:
             if a is array:
                 return True
@@ -126,12 +130,12 @@ def _reads(value: Node, array: Node) -> bool:
 )
 def copied(node: Node, new: NodeBuilder) -> Node | None:
     """The array itself."""
-    made: Node = node.args[0]
-    return made
+    operand: Node = node.args[0]
+    return operand
 
 
 def _is_whole(template: Any) -> bool:
-    """Whether an index selects all elements in their places."""
+    """Whether an index selects all elements in their order."""
     parts = template if isinstance(template, tuple) else (template,)
     return all(p is Ellipsis or (isinstance(p, slice) and p == slice(None)) for p in parts)
 
@@ -145,8 +149,8 @@ def _is_whole(template: Any) -> bool:
 )
 def whole_read(node: Node, new: NodeBuilder) -> Node | None:
     """The array itself."""
-    found: Node = node.args[0]
-    return found if len(node.args) == 1 and _is_whole(node.params["index"]) else None
+    operand: Node = node.args[0]
+    return operand if len(node.args) == 1 and _is_whole(node.params["index"]) else None
 
 
 @rule(
@@ -161,8 +165,12 @@ def whole_store(node: Node, new: NodeBuilder) -> Node | None:
     value = node.args[1]
     if len(node.args) != 2 or not isinstance(value, Node) or not _is_whole(node.params["index"]):
         return None
-    have, wanted = new.context.spec(value), new.context.spec(node)
-    return value if (have.shape, have.dtype) == (wanted.shape, wanted.dtype) else None
+    stored_spec, result_spec = new.context.spec(value), new.context.spec(node)
+    return (
+        value
+        if (stored_spec.shape, stored_spec.dtype) == (result_spec.shape, result_spec.dtype)
+        else None
+    )
 
 
 RULES = (read_back, read_from_zeros, written_over, copied, whole_read, whole_store)
