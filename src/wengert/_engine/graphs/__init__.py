@@ -4,7 +4,8 @@ graph.py               Graph: the class
 transform.py           grad, vjp, jvp, vmap ... of a graph, by tracing it
 substitute.py          substitute, with_operation, subgraph, copy
 pickle_support.py      pickling
-trace.py               trace: the graph of a function; tracing_session.py the run that records it
+trace.py               trace: the graph of a function
+tracing_session.py     the run of a function that records its graph
 pytree_signature.py    containers of arguments and results
 inputs.py              input, spec, variable: to build graphs by hand
 computation.py         computation: outputs and inputs as a callable

@@ -1,7 +1,7 @@
 """Computation: outputs and inputs of a graph as a callable, run by a backend.
 
-    computation    make one, from tensors built by hand or from a graph
-    Computation    called by position, by name, or with a dictionary from input to value
+    computation    makes one from tensors built by hand, or from a graph
+    Computation    called by position, by name, or with a dictionary from inputs to values
 
 Argument checks, sizes and updates are in backends/executable.py.
 """
@@ -66,7 +66,7 @@ class Computation:
         self._is_single = (
             isinstance(shape, ResultStructure) and shape.structure.is_leaf() and shape.live[0]
         )
-        # The keys of a dictionary of values: the given tensors, and their nodes.
+        # A dictionary of values may have the given tensors or their nodes as keys.
         self._places: dict[Any, int] = {id(n): i for i, n in enumerate(graph.inputs)}
         self._handles = tuple(handles)
         for i, x in enumerate(self._handles):
@@ -81,17 +81,17 @@ class Computation:
         Raises
         ------
         StructureError
-            An input is missing, unknown or given twice; the message names the inputs.
+            An input is missing, unknown or given twice; the message lists the inputs.
         ShapeError, DtypeError
-            A value does not fit its input; the message names it.
+            A value does not have the shape or dtype of its input, which the message names.
         """
         values = self._fed(args, kwargs)
         if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
             values = [_plain(v) for v in values]
             if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
                 return restored(self._structure, inline_graph(self.graph, values))
-        found = self._run(values)
-        return found[0] if self._is_single else restored(self._structure, found)
+        outputs = self._run(values)
+        return outputs[0] if self._is_single else restored(self._structure, outputs)
 
     def _fed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         """The values in the order of the inputs."""
@@ -124,7 +124,7 @@ class Computation:
         if isinstance(key, str):
             count = self.inputs.count(key)
             if count > 1:
-                raise self._refusal(f"{count} inputs have the name {key!r}: feed them by position")
+                raise self._refusal(f"{count} inputs have the name {key!r}: pass them by position")
             if count == 1:
                 return self.inputs.index(key)
         elif id(key) in self._places:
@@ -142,10 +142,14 @@ class Computation:
         return Computation(self.graph, self.backend, self._handles)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Computation:
-        """The same computation on copies of the variables, those in `memo` if there are any."""
-        twins = [_twin(owner, memo) for owner in self._run.owners]
-        place = {v: t.node for v, t in zip(self.graph.variables, twins, strict=True)}
-        graph = self.graph.with_nodes(rebuilt(self.graph.nodes, place)) if place else self.graph
+        """The same computation with copies of its variables, which may already be in `memo`."""
+        duplicates = [_duplicate_variable(owner, memo) for owner in self._run.owners]
+        replacements = {v: t.node for v, t in zip(self.graph.variables, duplicates, strict=True)}
+        graph = (
+            self.graph.with_nodes(rebuilt(self.graph.nodes, replacements))
+            if replacements
+            else self.graph
+        )
         return Computation(graph, self.backend, self._handles)
 
     def __reduce__(self) -> Any:
@@ -159,15 +163,15 @@ class Computation:
         )
 
 
-def _twin(owner: Any, memo: dict[int, Any]) -> Any:
+def _duplicate_variable(owner: Any, memo: dict[int, Any]) -> Any:
     """A new variable with the same value."""
-    twin = copy.deepcopy(owner, memo)
-    old = owner.node
-    if twin.node is old:  # not a leaf that requires a gradient
-        twin.node = leaf(np.array(old.value), twin, type(old) is Node)
-    if old.name is not None:
-        twin.node.note(name=old.name)
-    return twin
+    duplicate = copy.deepcopy(owner, memo)
+    original = owner.node
+    if duplicate.node is original:  # not a leaf that requires a gradient
+        duplicate.node = leaf(np.array(original.value), duplicate, type(original) is Node)
+    if original.name is not None:
+        duplicate.node.note(name=original.name)
+    return duplicate
 
 
 def _plain(value: Operand) -> Any:
@@ -196,15 +200,15 @@ def computation(
         The results, in this structure. A graph from `wengert.trace` is called like its function.
     *inputs : Tensor
         The arguments, in this order; by default the inputs (`wengert.input`) of the graph, in order
-        of creation. Any other tensor of the graph can be an input: its value is then passed rather
-        than computed.
+        of creation. Any other tensor of the graph can be an input, whose value is then passed
+        instead of computed.
     backend : str or Backend
         The backend; ``wengert.backends.backends()`` lists the names.
     updates : mapping from Tensor to Tensor, optional
         The next values of variables (`wengert.variable`, parameters). Outputs are computed from the
         old values; then all variables are updated together, or none if an error or Ctrl-C occurs.
     effects : sequence of Tensor, optional
-        Nodes that run although no output needs them (`wengert.debug`, in graphs built by hand).
+        Nodes to run although no output needs them (`wengert.debug`, in graphs built by hand).
     name : str, optional
         For messages.
 
@@ -218,11 +222,11 @@ def computation(
     Raises
     ------
     GraphError
-        An input is needed and not listed, is listed twice, or is not a tensor of a graph.
+        An input is needed but not listed, is listed twice, or is not a tensor of a graph.
     ArgumentError
         A key of `updates` is not a variable.
     ShapeError, DtypeError
-        A variable cannot hold its next value.
+        The next value of a variable has another shape, or a dtype that cannot be cast to its own.
     BackendError
         The backend lacks an operation; the message names both.
 
@@ -253,24 +257,24 @@ def computation(
                 f"alone, or its outputs as tensors{at(user_line())}."
             )
         return Computation(_as_graph(outputs, name), runner)
-    listed = _inputs_of(inputs)
-    written = _updates_of({} if updates is None else updates, listed)
+    input_nodes = _inputs_of(inputs)
+    update_nodes = _updates_of({} if updates is None else updates, input_nodes)
     if isinstance(effects, Handle | Node | str) or not isinstance(effects, Iterable):
         raise ArgumentError(
             f"effects are {spelled(effects)}. Give a list of tensors{at(user_line())}."
         )
     leaves, structure = pytree.flatten(outputs)
-    live = tuple(_is_output(x) for x in leaves)
+    is_output = tuple(_is_output(x) for x in leaves)
     graph = Graph(
-        *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
-        inputs=listed or None,
-        updates=written,
+        *[x for x, is_live in zip(leaves, is_output, strict=True) if is_live],
+        inputs=input_nodes or None,
+        updates=update_nodes,
         effects=[_node(x, "effect") for x in effects],
-        structure=(None, ResultStructure(structure, live)),
+        structure=(None, ResultStructure(structure, is_output)),
         name=name or "computation",
     )
     graph = _with_effects(settled(fed_anywhere(graph)))
-    if listed:
+    if input_nodes:
         _check_listed(graph)
     return Computation(graph, runner, inputs)
 
@@ -300,18 +304,18 @@ def _node(x: Array, what: str) -> Node:
 
 
 def _inputs_of(inputs: Sequence[Any]) -> list[Node]:
-    listed: list[Node] = []
+    nodes: list[Node] = []
     for i, x in enumerate(inputs):
         node = _node(x, f"input {i}")
-        if node in listed:
+        if node in nodes:
             raise GraphError(
-                f"input {i}, {node.name or node.op.name}, is listed twice: as input "
-                f"{listed.index(node)} too{at(user_line())}."
+                f"input {i}, {node.name or node.op.name}, is listed twice: it is also input "
+                f"{nodes.index(node)}{at(user_line())}."
             )
         if not isinstance(node.spec, Spec):
             raise GraphError(f"input {i} has several values. List one{at(user_line())}.")
-        listed.append(node)
-    return listed
+        nodes.append(node)
+    return nodes
 
 
 def _is_output(x: Array | Callable[..., Any] | None) -> bool:
@@ -319,54 +323,52 @@ def _is_output(x: Array | Callable[..., Any] | None) -> bool:
         return False
     if not isinstance(describe(x), Spec):
         raise StructureError(
-            f"an output is a {type(x).__name__}, which no graph computes. Give tensors and "
-            f"containers of them; for a function, wengert.trace(f)(...) first{at(user_line())}."
+            f"an output is a {type(x).__name__}, which a graph cannot compute. Give tensors and "
+            f"containers of them; trace a function first, wengert.trace(f)(...){at(user_line())}."
         )
     return True
 
 
-def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
+def _updates_of(updates: Any, inputs: Sequence[Node]) -> dict[Node, Node]:
     if not isinstance(updates, Mapping):
         hint = "Call it" if callable(updates) else "Give {variable: its next value}"
         raise ArgumentError(
             f"updates is a {type(updates).__name__}, not a dict of variables. {hint}"
             f"{at(user_line())}."
         )
-    found: dict[Node, Node] = {}
-    if not isinstance(updates, Mapping):
-        raise ArgumentError(
-            f"updates are {spelled(updates)}. Give a dictionary from variables to their next values"
-            f"{at(user_line())}."
-        )
+    nodes: dict[Node, Node] = {}
     for variable, value in updates.items():
         node = _node(variable, "the key of an update")
         name = node.name or "a tensor"
         if not is_variable(node):
             remedy = "Make it one, wengert.variable(value, name)"
             if node.args and not node.is_traced:
-                remedy += "; to write to one by hand, do it in a block `with wengert.no_grad():`"
+                remedy += "; to write to a tensor yourself, use `with wengert.no_grad():`"
             raise ArgumentError(
-                f"{name}, {node.spec}, is to be updated, but is not a variable. {remedy}"
+                f"{name}, {node.spec}, is a key of updates, but is not a variable. {remedy}"
                 f"{at(user_line())}."
             )
-        if node in listed:
+        if node in inputs:
             raise ArgumentError(
-                f"the variable {name} is fed as an input, so it cannot be updated{at(user_line())}."
+                f"the variable {name} is an input, so it cannot be updated. Remove it from the "
+                f"inputs or from the updates{at(user_line())}."
             )
-        new = value.node if isinstance(value, Handle) else value
-        new = new if isinstance(new, Node) else constant(_array(new, name))
-        if new.spec.shape != node.spec.shape:
+        next_value = value.node if isinstance(value, Handle) else value
+        next_value = (
+            next_value if isinstance(next_value, Node) else constant(_array(next_value, name))
+        )
+        if next_value.spec.shape != node.spec.shape:
             raise ShapeError(
-                f"the update of {name}, {node.spec}, is {new.spec}. A variable keeps its shape"
-                f"{at(user_line())}."
+                f"the update of {name}, {node.spec}, is {next_value.spec}. A variable keeps its "
+                f"shape{at(user_line())}."
             )
-        if not np.can_cast(new.spec.dtype, node.spec.dtype, "same_kind"):
+        if not np.can_cast(next_value.spec.dtype, node.spec.dtype, "same_kind"):
             raise DtypeError(
-                f"the update of {name}, {node.spec}, is {new.spec}. A variable keeps its dtype: "
-                f"cast the update{at(user_line())}."
+                f"the update of {name}, {node.spec}, is {next_value.spec}. A variable keeps its "
+                f"dtype: cast the update{at(user_line())}."
             )
-        found[node] = new
-    return found
+        nodes[node] = next_value
+    return nodes
 
 
 def _array(value: Array, name: str) -> Any:
@@ -374,7 +376,7 @@ def _array(value: Array, name: str) -> Any:
         return np.asarray(value)
     except ValueError as error:
         raise ShapeError(
-            f"the update of {name}: {str(error).rstrip('.')}. Give it numbers in rows of equal "
+            f"the update of {name}: {str(error).rstrip('.')}. Give numbers in rows of equal "
             f"length{at(user_line())}."
         ) from error
 
@@ -395,12 +397,12 @@ def _with_effects(graph: Graph) -> Graph:
 
 
 def _check_listed(graph: Graph) -> None:
-    listed = set(graph.inputs)
+    inputs = set(graph.inputs)
     for node in graph.nodes:
-        if node.op is INPUT and node.is_traced and node not in listed:
+        if node.op is INPUT and node.is_traced and node not in inputs:
             names = ", ".join(n.name or "an input" for n in graph.inputs)
             raise GraphError(
                 f"the input {node.name or '(without name)'}, {node.spec}, is needed, but only "
-                f"({names}) are listed. List it too, or list none, to take all that are found"
-                f"{at(user_line())}."
+                f"({names}) are listed. List it too, or list no inputs, to use all that the "
+                f"outputs need{at(user_line())}."
             )

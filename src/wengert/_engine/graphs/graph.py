@@ -1,7 +1,7 @@
 """Graph: a computation graph that can be called, transformed, changed, shown and saved.
 
-A graph is a function: called with arrays it runs, called with tensors its nodes are recorded again.
-So transformations trace the transformed function.
+A graph is a function: called with arrays, it runs; called with tensors, it records its nodes again.
+So transformations are done by tracing the transformed function.
 
 Nodes, their order, names and dependencies are in core/graph.py.  The methods here delegate to
 transform.py, substitute.py, pickle_support.py and other packages.
@@ -52,8 +52,8 @@ else:
 class Graph(core_graph.BaseGraph):
     """A computation graph (Wengert list) that can be called, transformed, edited, shown and saved.
 
-    Made by `wengert.trace`, by hand from `wengert.input` (then `Graph(outputs)`), or from tensors
-    that were recorded. Parameters and attributes:
+    Made by `wengert.trace`, by hand from `wengert.input` (then `Graph(outputs)`), or from recorded
+    tensors.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Graph(core_graph.BaseGraph):
     variables : tuple of Node
         Leaves that read the value of a tensor at each run.
     updates : dict
-        The node of the value after a run, for the node of each variable.
+        For the node of each variable that is updated, the node of its value after a run.
 
     Notes
     -----
@@ -100,7 +100,7 @@ class Graph(core_graph.BaseGraph):
         return self.name
 
     def __getitem__(self, item: Any) -> Node:
-        """A node by index or by name; `node` takes tensors and nodes too."""
+        """A node by index or name; the method `node` also takes tensors and nodes."""
         return self.node(item) if isinstance(item, str) else super().__getitem__(item)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -139,7 +139,7 @@ class Graph(core_graph.BaseGraph):
         *args, **kwargs
             Arguments of a call; plain arrays.
         repeat : int, default 5
-            The number of runs, updates included; the least time of each node is used.
+            The number of runs, including updates; the minimum time of each node is used.
 
         Examples
         --------
@@ -149,8 +149,8 @@ class Graph(core_graph.BaseGraph):
         >>> sorted(node.name for node in seen.nodes), seen.seconds > 0.0
         (['exp', 'sum'], True)
         """
-        fed = self.signature.leaves(args, kwargs, f"the graph {self.name}")
-        return interpreter_profile.profile(self, fed, repeat)
+        values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
+        return interpreter_profile.profile(self, values, repeat)
 
     # ---- transformations
 
@@ -177,15 +177,15 @@ class Graph(core_graph.BaseGraph):
         >>> graph.grad(argnames="y")(np.array([1.0, 2.0, 3.0]), np.zeros(3))
         array([1., 4., 9.])
         """
-        made = gradients.grad(self, argnums, argnames=argnames, unconnected=unconnected)
-        return traced(self, made, "grad")
+        gradient = gradients.grad(self, argnums, argnames=argnames, unconnected=unconnected)
+        return traced(self, gradient, "grad")
 
     def value_and_grad(
         self, argnums: int | Sequence[int] = 0, *, argnames: str | Sequence[str] | None = None
     ) -> Graph:
         """The graph of the value and the gradient; see `wengert.value_and_grad`."""
-        made = gradients.value_and_grad(self, argnums, argnames=argnames)
-        return traced(self, made, "value_and_grad")
+        function = gradients.value_and_grad(self, argnums, argnames=argnames)
+        return traced(self, function, "value_and_grad")
 
     def jacobian(self, argnums: int | Sequence[int] = 0, *, mode: str = "auto") -> Graph:
         """The graph of the Jacobian; see `wengert.jacobian`."""
@@ -211,12 +211,12 @@ class Graph(core_graph.BaseGraph):
         (array([0., 0.]), (array([ 1., 10.]),))
         """
 
-        def pulled(args: tuple[Array | Static, ...], cotangents: Array) -> Any:
+        def value_and_cotangents(args: tuple[Array | Static, ...], cotangents: Array) -> Any:
             out, pull = jvp_vjp.vjp(self, *args)
             return out, pull(cotangents)
 
         specs = argument_specs(self)[0], output_specs(self)
-        return built(self, pulled, specs, {}, "vjp")
+        return built(self, value_and_cotangents, specs, {}, "vjp")
 
     def jvp(self) -> Graph:
         """The graph from the inputs and their tangents to the value and its tangent.
@@ -234,12 +234,14 @@ class Graph(core_graph.BaseGraph):
         (array([0., 0.]), array([ 1., 10.]))
         """
 
-        def pushed(args: tuple[Array | Static, ...], tangents: tuple[Array | None, ...]) -> Any:
+        def value_and_tangent(
+            args: tuple[Array | Static, ...], tangents: tuple[Array | None, ...]
+        ) -> Any:
             return jvp_vjp.jvp(self, args, tangents)
 
         specs = argument_specs(self)[0]
         directions = pytree.tree_map(lambda x: None if isinstance(x, Static) else x, specs)
-        return built(self, pushed, (specs, directions), {}, "jvp")
+        return built(self, value_and_tangent, (specs, directions), {}, "jvp")
 
     def vmap(
         self,
@@ -254,8 +256,8 @@ class Graph(core_graph.BaseGraph):
         in_axes, out_axes
             As in `wengert.vmap`.
         axis_size : int, str or Dim, optional
-            The size of the batch; a name for a symbolic size. By default "rows", or "rows_2" and so
-            on if that is a size of the graph already.
+            The size of the batch; a string is a symbolic size. By default "rows", or "rows_2" and
+            so on if the graph already has a size of that name.
 
         Examples
         --------
@@ -278,7 +280,7 @@ class Graph(core_graph.BaseGraph):
         outputs : node or sequence of nodes
             Its outputs.
         inputs : node or sequence of nodes, optional
-            Its inputs, whose values are passed rather than computed; by default the inputs of this
+            Its inputs, whose values are passed instead of computed; by default the inputs of this
             graph that are needed.
 
         Returns
@@ -338,7 +340,7 @@ class Graph(core_graph.BaseGraph):
         op : str or Op
             The operation, or its name in the registry.
         **params
-            Its parameters; by default those of the replaced operation that it also has.
+            Its parameters; by default those of the replaced operation, which it must accept.
 
         Examples
         --------

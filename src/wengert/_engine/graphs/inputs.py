@@ -30,8 +30,8 @@ def spec(shape: Lengths = (), dtype: str | type[Any] | np.dtype[Any] = "float64"
 
     Parameters
     ----------
-    shape : length or sequence of them
-        A length is a number, a name (a symbolic size of at least one), or an expression of names
+    shape : length or sequence of lengths
+        A length is an integer, a name (a symbolic size of at least one), or an expression of names
         such as ``"2*n + 1"``. Axes with the same name have the same length.
     dtype : dtype, default float64
 
@@ -44,7 +44,7 @@ def spec(shape: Lengths = (), dtype: str | type[Any] | np.dtype[Any] = "float64"
     ShapeError
         A length is negative, or is not a size.
     DtypeError
-        The dtype is not one of numbers.
+        The dtype is not numeric.
 
     Examples
     --------
@@ -72,10 +72,12 @@ def _length(n: Any) -> Any:
         number = operator.index(n)
     except TypeError as error:
         raise ShapeError(
-            f"{n!r} is not a length: an integer, or a name in quotes{at(user_line())}."
+            f"{n!r} is not a length. Give an integer, or a name in quotes{at(user_line())}."
         ) from error
     if number < 0:
-        raise ShapeError(f"a length cannot be {number}{at(user_line())}.")
+        raise ShapeError(
+            f"a length cannot be {number}. Give a length of 0 or more{at(user_line())}."
+        )
     return number
 
 
@@ -116,7 +118,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
         The initial value; copied.
     name : str, optional
     differentiable : bool, optional
-        Whether it is a leaf that requires a gradient; by default, if it is floating.
+        Whether it is a leaf that requires a gradient; by default, if its dtype is inexact.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
         array = np.array(value)
     except ValueError as error:
         raise ShapeError(
-            f"a variable of {spelled(value)}: {str(error).rstrip('.')}. Give it numbers in rows of "
+            f"a variable of {spelled(value)}: {str(error).rstrip('.')}. Give numbers in rows of "
             f"equal length{at(user_line())}."
         ) from error
     if array.dtype.kind not in "biufc":

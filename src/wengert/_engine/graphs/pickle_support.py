@@ -1,10 +1,10 @@
-"""Pickling: graphs and computations for process pools, as the bytes that `wengert.save` writes.
+"""Pickling of graphs and computations, for process pools, as the bytes that `wengert.save` writes.
 
-Graphs that cannot be saved cannot be pickled either, with the same error.  Variables are pickled as
-tensors next to the bytes, so that a graph and a tensor that it reads, pickled together, are still
-connected afterwards.
+A graph that cannot be saved cannot be pickled either, with the same error.  Variables are pickled
+as tensors next to these bytes, so that a graph and a tensor that it reads are still connected if
+they were pickled together.
 
-    reduced    a graph, for ``__reduce__``
+    reduced    the result of ``__reduce__`` for a graph
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from wengert._engine import serialization as keep
+from wengert._engine import serialization
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import leaf, owners_of
@@ -20,16 +20,16 @@ from wengert._engine.core.node import Node, is_variable
 
 
 def reduced(graph: BaseGraph) -> tuple[Any, ...]:
-    """A graph for ``__reduce__``: a function and its arguments."""
+    """The result of ``__reduce__`` for a graph: a function and its arguments."""
     file = io.BytesIO()
-    keep.save(graph, file, where="full")
+    serialization.save(graph, file, where="full")
     return _restored, (type(graph), file.getvalue(), owners_of(graph.variables))
 
 
-def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
-    graph: Any = keep.load(io.BytesIO(kept))
-    place = {v: _node(v, o) for v, o in zip(graph.variables, owners, strict=True)}
-    graph = graph.with_nodes(rebuilt(graph.nodes, place)) if place else graph
+def _restored(cls: Any, data: bytes, owners: list[Any]) -> Any:
+    graph: Any = serialization.load(io.BytesIO(data))
+    replacements = {v: _node(v, o) for v, o in zip(graph.variables, owners, strict=True)}
+    graph = graph.with_nodes(rebuilt(graph.nodes, replacements)) if replacements else graph
     if type(graph) is cls:
         return graph
     return cls(
@@ -43,7 +43,7 @@ def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
 
 
 def _node(variable: Node, owner: Any) -> Node:
-    """The node of a tensor as a variable, even of a frozen parameter."""
+    """The node of a variable; for a frozen parameter, which has none, a new one."""
     if is_variable(owner.node):
         return owner.node  # type: ignore[no-any-return]
     node = leaf(owner.node.value, owner, type(variable) is Node)

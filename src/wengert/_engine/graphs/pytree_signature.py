@@ -1,7 +1,11 @@
-"""Signatures: nested containers of arguments as flat inputs, and of outputs as results.
+"""Signatures: containers of arguments flattened to inputs, and outputs in containers of results.
 
-A traced graph is called as the function it was traced from; one built by hand takes its inputs by
+A traced graph is called like the function it was traced from; one built by hand takes its inputs by
 position or by name.
+
+Signature           arguments of a graph
+Static              the value of a static argument, as text
+ResultStructure     results of a graph; `restored` puts outputs into their containers
 """
 
 from __future__ import annotations
@@ -19,10 +23,10 @@ from wengert.errors import StructureError, at, user_line
 class Signature(NamedTuple):
     """The signature of a graph.
 
-    names : the arguments by position.
-    structure : of ``(args, kwargs)``, as containers.
-    fed : for each leaf of the structure whether it is an input, or was static while tracing.
-    passed : for each leaf its static value as text (`Static`); empty if it has none.
+    names : the names of the positional arguments.
+    structure : the pytree structure of ``(args, kwargs)``.
+    fed : for each leaf of the structure, whether it is an input (or was static while tracing).
+    passed : for each leaf, its static value as text (`Static`); empty if it has none.
     """
 
     names: tuple[str, ...]
@@ -49,62 +53,63 @@ class Signature(NamedTuple):
         Raises
         ------
         StructureError
-            The structure of the arguments is not the one that the graph was traced for; or a
-            static argument has another value now.
+            The arguments do not have the structure that the graph was traced for; or a static
+            argument has another value than then.
         """
-        _, given = leaves_given = pytree.flatten((args, kwargs))
-        if given != self.structure:
+        _, structure_given = flattened = pytree.flatten((args, kwargs))
+        if structure_given != self.structure:
             args, kwargs = self._by_position(args, kwargs)
-            _, given = leaves_given = pytree.flatten((args, kwargs))
-        leaves = leaves_given[0]
-        if given != self.structure:
+            _, structure_given = flattened = pytree.flatten((args, kwargs))
+        leaves = flattened[0]
+        if structure_given != self.structure:
             try:
                 leaves = self.structure.flatten_up_to((args, kwargs))
             except ValueError:
-                raise self._refusal(given, len(leaves_given[0]), what) from None
+                raise self._refusal(structure_given, len(flattened[0]), what) from None
             if not all(map(_is_array_like, leaves)):
-                raise self._refusal(given, len(leaves_given[0]), what)
-        for x, word in zip(leaves, self.passed, strict=True):
-            if word and word != (now := Static.of(x)):
+                raise self._refusal(structure_given, len(flattened[0]), what)
+        for x, text in zip(leaves, self.passed, strict=True):
+            if text and text != (current := Static.of(x)):
                 raise StructureError(
-                    f"{what} was built with {word} where it is called with "
-                    f"{now or f'a {type(x).__name__}'}: static arguments, and those that are not "
-                    f"arrays, are part of the graph. Trace again{at(user_line())}."
+                    f"{what} was built with {text} where it is called with "
+                    f"{current or f'a {type(x).__name__}'}: static arguments, and those that are "
+                    f"not arrays, are part of the graph. Trace again{at(user_line())}."
                 )
         return [x for x, is_fed in zip(leaves, self.fed, strict=True) if is_fed]
 
-    def _refusal(self, given: Any, count: int, what: str) -> StructureError:
-        wanted = pytree.unflatten(self.structure, ["*"] * len(self.fed))
+    def _refusal(self, structure_given: Any, count: int, what: str) -> StructureError:
+        expected = pytree.unflatten(self.structure, ["*"] * len(self.fed))
         return StructureError(
-            f"{what} takes ({', '.join(self.names)}), nested as {_spelled(wanted)}, but was "
-            f"called with {_spelled(pytree.unflatten(given, ['*'] * count))}{at(user_line())}."
+            f"{what} takes ({', '.join(self.names)}), nested as {_formatted_call(expected)}, but "
+            "was called with "
+            f"{_formatted_call(pytree.unflatten(structure_given, ['*'] * count))}{at(user_line())}."
         )
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments of a call, from one value per input; `Static` for static arguments."""
-        rest = iter(values)
+        remaining = iter(values)
         leaves = [
-            next(rest) if is_fed else Static(word)
-            for is_fed, word in zip(self.fed, self.passed, strict=True)
+            next(remaining) if is_fed else Static(text)
+            for is_fed, text in zip(self.fed, self.passed, strict=True)
         ]
-        made = pytree.unflatten(self.structure, leaves)
-        return made  # type: ignore[no-any-return]
+        arguments = pytree.unflatten(self.structure, leaves)
+        return arguments  # type: ignore[no-any-return]
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, Any]:
         """The same call with keywords moved to their positions, if they have one."""
-        full, more = list(args), dict(kwargs)
+        positional, keywords = list(args), dict(kwargs)
         for name in self.names[len(args) :]:
-            if name not in more:
+            if name not in keywords:
                 break
-            full.append(more.pop(name))
-        return tuple(full), more
+            positional.append(keywords.pop(name))
+        return tuple(positional), keywords
 
 
 class Static(str):
     """The value of a static argument while a graph was traced, as text.
 
-    A graph does not store the other objects that it was traced with: a mode, a number of layers.
-    The text is enough to notice that it is called with another value.
+    A graph does not store static arguments (a mode, a number of layers), only their text, which is
+    enough to detect a call with another value.
     """
 
     __slots__ = ()
@@ -123,7 +128,7 @@ class Static(str):
 
 
 def _is_array_like(x: Any) -> bool:
-    """Whether it can be converted to an array: a list of numbers, but no container of arrays."""
+    """Whether it can be converted to an array: a list of numbers can, a container of arrays not."""
     if not isinstance(x, list | tuple | dict):
         return True
     return type(x) is list and all(
@@ -131,7 +136,7 @@ def _is_array_like(x: Any) -> bool:
     )
 
 
-def _spelled(call: Any) -> str:
+def _formatted_call(call: Any) -> str:
     args, kwargs = call
     parts = [*map(str, args), *(f"{k}={v}" for k, v in kwargs.items())]
     return "(" + ", ".join(parts).replace("'*'", "*") + ")"
@@ -140,8 +145,8 @@ def _spelled(call: Any) -> str:
 class ResultStructure(NamedTuple):
     """The structure of a graph's results.
 
-    structure : of the outputs, as containers.
-    live : for each leaf whether it is an output; the others are None.
+    structure : the pytree structure of the result.
+    live : for each leaf, whether it is an output; the others are None.
     """
 
     structure: Any
@@ -149,10 +154,10 @@ class ResultStructure(NamedTuple):
 
 
 def restored(structure: Any, values: Sequence[Any]) -> Any:
-    """The values of the outputs in the structure of the function's result."""
-    rest = iter(values)
+    """The values of the outputs, in the containers of the function's result."""
+    remaining = iter(values)
     if isinstance(structure, ResultStructure):
-        leaves = [next(rest) if live else None for live in structure.live]
+        leaves = [next(remaining) if live else None for live in structure.live]
         return pytree.unflatten(structure.structure, leaves)
-    made = pytree.unflatten(structure, list(rest))
-    return made[0] if len(made) == 1 else made
+    results = pytree.unflatten(structure, list(remaining))
+    return results[0] if len(results) == 1 else results

@@ -1,7 +1,7 @@
-"""Derivatives of tensors with respect to tensors, for graphs that are built by hand.
+"""Gradients of tensors with respect to tensors, for graphs that are built by hand.
 
-`gradients(y, x)` corresponds to `grad` of functions: the nodes of the derivative are added to the
-graph, and returned as tensors.
+`gradients(y, x)` corresponds to `grad` for functions: it adds the nodes of the derivative to the
+graph, and returns them as tensors.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def gradients(
     Parameters
     ----------
     y : Tensor
-        One real number, or anything else with a `seed`.
+        A real scalar; with a `seed`, of any shape.
     xs : Tensor, or nested containers of them
         Inputs, variables, leaves that require a gradient, or intermediate values.
     seed : array or Tensor of the shape of `y`, optional
-        The cotangent to start from; 1 for a single real number.
+        The cotangent of `y`; by default 1, for a real scalar.
     unconnected : {"zero", "none", "warn", "raise"}
         The result if y does not depend on an x: zeros, None, zeros with a warning, or an error. A
         policy may change the default, "zero" (`wengert.policy`).
@@ -71,18 +71,18 @@ def gradients(
     Raises
     ------
     NotScalarError
-        `y` is not one real number, and no seed is given.
+        `y` is not a real scalar, and no seed is given.
     NotDifferentiableError
         A tensor of integers, or one that does not require a gradient.
     UnconnectedError
-        `y` does not depend on one of them, and ``unconnected="raise"``.
+        `y` does not depend on one of `xs`, and ``unconnected="raise"``.
     GraphError
         `y` was computed from a variable by a function that depends on its value (a mask, an
         order); use `wengert.trace` on that function.
 
     Notes
     -----
-    Costs a small constant times the computation of `y`, for all `xs` together.
+    The cost is a small constant times that of computing `y`, for all `xs` together.
 
     Examples
     --------
@@ -99,63 +99,70 @@ def gradients(
             f"unconnected={unconnected!r} is not 'zero', 'none', 'warn' or 'raise'"
             f"{at(user_line())}."
         )
-    rules = chosen()
-    if rules is not None and rules.independent is not None and unconnected == "zero":
-        unconnected = rules.independent
+    policy = chosen()
+    if policy is not None and policy.independent is not None and unconnected == "zero":
+        unconnected = policy.independent
     leaves, structure = pytree.flatten(xs)
     targets = [_target(x) for x in leaves]
-    bars: list[Any] = [None] * len(targets)
+    cotangents: list[Any] = [None] * len(targets)
     node = _differentiable(y)
     if node is not None:
         nodes = lists.BaseGraph(node).nodes
         if any(map(_is_symbolic, nodes)):
-            with tracing() as opened:  # the derivative is valid for all values of variables
+            with tracing() as opened:  # so that the derivative is valid for all variable values
                 opened.general = True
-                place = rebuilt(nodes, change=valueless)
-                by = [[place.get(n, n) for n in _leaves_of(t, nodes)] for t in targets]
-                bars = _pulled_back(place[node], by, seed, create_graph)
+                copies = rebuilt(nodes, change=valueless)
+                leaves_by_target = [
+                    [copies.get(n, n) for n in _leaves_of(t, nodes)] for t in targets
+                ]
+                cotangents = _cotangents(copies[node], leaves_by_target, seed, create_graph)
         else:
-            by = [_leaves_of(t, nodes) for t in targets]
-            bars = _pulled_back(node, by, seed, create_graph)
-    for i, (target, bar) in enumerate(zip(targets, bars, strict=True)):
-        if bar is None and unconnected != "none":
+            leaves_by_target = [_leaves_of(t, nodes) for t in targets]
+            cotangents = _cotangents(node, leaves_by_target, seed, create_graph)
+    for i, (target, cotangent) in enumerate(zip(targets, cotangents, strict=True)):
+        if cotangent is None and unconnected != "none":
             if unconnected != "zero":
-                _complain(target, unconnected)
-            bar = zeros(target.spec)
-        bars[i] = bar if bar is None or isinstance(bar, Handle) else wrap(constant(bar))
-    return pytree.unflatten(structure, bars)
+                _report_unconnected(target, unconnected)
+            cotangent = zeros(target.spec)
+        cotangents[i] = (
+            cotangent
+            if cotangent is None or isinstance(cotangent, Handle)
+            else wrap(constant(cotangent))
+        )
+    return pytree.unflatten(structure, cotangents)
 
 
 def _leaves_of(target: Node, nodes: Sequence[Node]) -> list[Node]:
-    """The node of a target; for a variable that has been modified, the node before."""
+    """The nodes of a target; a variable that has been modified has earlier nodes too."""
     owner = owner_of(target) if is_variable(target) else None
     if owner is None:
         return [target]
     return [n for n in nodes if n is target or (is_variable(n) and owner_of(n) is owner)]
 
 
-def _pulled_back(
+def _cotangents(
     node: Node, targets: Sequence[Sequence[Node]], seed: Array | None, create_graph: bool
 ) -> list[Any]:
     """The sum of the cotangents of the nodes of each target."""
     seeds = {node: _seed(node, seed)}
-    flat = [n for several in targets for n in several]
+    flat = [n for nodes in targets for n in nodes]
     tape = tape_between([node], set(flat))
-    bars = iter(pullback(seeds, flat, create_graph or None, tape))
-    found = [
-        [bar for bar in (next(bars) for _ in several) if bar is not None] for several in targets
+    cotangents = iter(pullback(seeds, flat, create_graph or None, tape))
+    contributions = [
+        [cotangent for cotangent in (next(cotangents) for _ in nodes) if cotangent is not None]
+        for nodes in targets
     ]
-    return [functools.reduce(operator.add, parts) if parts else None for parts in found]
+    return [functools.reduce(operator.add, terms) if terms else None for terms in contributions]
 
 
 def _is_symbolic(node: Node) -> bool:
     return node.info is not None and node.info.symbolic
 
 
-def _complain(target: Node, choice: str) -> None:
+def _report_unconnected(target: Node, choice: str) -> None:
     message = (
         f"gradients: the tensor does not depend on {target.name or target!r}. Look for a "
-        f"comparison, an integer cast or detach on the way{at(user_line())}."
+        f"comparison, an integer cast or detach between them{at(user_line())}."
     )
     if choice == "raise":
         raise UnconnectedError(message)
@@ -188,12 +195,12 @@ def _seed(node: Node, seed: Array | None) -> Any:
                 f"gradients of {spec}: without a seed only a real scalar has a gradient. Sum it, "
                 f"or pass seed={at(user_line())}."
             )
-        one = Spec((), spec.dtype)
-        return uniform(one, 1.0) if node.is_traced else spec.dtype.type(1)
-    given = describe(seed)
-    if not isinstance(given, Spec) or given.shape != spec.shape:
+        scalar = Spec((), spec.dtype)
+        return uniform(scalar, 1.0) if node.is_traced else spec.dtype.type(1)
+    seed_spec = describe(seed)
+    if not isinstance(seed_spec, Spec) or seed_spec.shape != spec.shape:
         raise ShapeError(
-            f"gradients(seed=...): it is {given}, but the tensor is {spec}. Give them the same "
-            f"shape{at(user_line())}."
+            f"gradients: the seed is {seed_spec}, but the tensor is {spec}. Give a seed of the "
+            f"same shape{at(user_line())}."
         )
     return seed if isinstance(seed, Handle) else spec.dtype.type(seed)

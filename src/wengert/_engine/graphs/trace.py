@@ -1,6 +1,6 @@
 """Trace: the graph of a Python function.
 
-The function runs once, on tensors that have a spec and no value, and its operations are recorded.
+The function runs once, with tensors that have a spec and no value, and its operations are recorded.
 It may use any Python control flow that does not depend on values.
 """
 
@@ -43,7 +43,7 @@ def trace(
     TracedBranchError
         The function branches on a value; the message has the node and a remedy.
     TraceError
-        It needs a value that is not known while tracing.
+        The function needs a value that is not known while tracing.
     ShapeError, DtypeError
         An operation does not accept its operands.
 

@@ -1,8 +1,9 @@
-"""Tracing session: one run of a Python function with traced arguments, and its record.
+"""Tracing session: one run of a Python function with traced arguments, which records its graph.
 
-    built   the graph of a function for given arguments; `trace` and every transformation call it
+    built            the graph of a function for given arguments, for `trace` and transformations
+    parameter_names  the names of positional arguments
 
-Specs, arrays and numbers among the arguments are replaced by placeholders.  Variables that the
+Specs, arrays and numbers in the arguments are replaced by placeholders.  Variables that the
 function writes to are restored when it returns, and become updates of the graph.
 """
 
@@ -51,7 +52,7 @@ def built(
     Parameters
     ----------
     cls : type
-        The name of the graph.
+        The class of the graph.
     fun, args, kwargs
         The function and its arguments; specs, arrays and numbers are replaced by inputs.
     positions, static : collections
@@ -59,44 +60,45 @@ def built(
     names : sequence of str, optional
         The names of the positional arguments; by default those of `fun`.
     name : str, optional
-        Of the graph; by default that of `fun`.
+        The name of the graph; by default that of `fun`.
     guards : list, optional
-        Extended by the guards of the trace (`Session.guards`).
+        Receives the guards of the trace (`Session.guards`).
     grads : list, optional
-        Extended by the tensors whose ``.grad`` it writes to, whether it leaves a gradient there,
-        and whether one was set before. The gradients are additional outputs, after the others.
+        Receives the tensors whose ``.grad`` it writes to, each with whether it sets a gradient, and
+        whether one was set before. The gradients are additional outputs, after the others.
     written : list, optional
-        Extended by the numbers of the inputs that it writes to in place. Their new values are
+        Receives the positions of the inputs that it modifies in place. Their new values are
         additional outputs, after all others.
     """
     what = name or name_of(fun)
     since = next_serial()
-    words = list(names) if names is not None else parameter_names(fun, len(args))
+    arg_names = list(names) if names is not None else parameter_names(fun, len(args))
     inputs = _Inputs()
-    full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
-    # Inputs are in the order of names, as leaves of containers; the function gets its own order.
-    taken = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
-    more = {k: taken[k] for k in kwargs}
-    signature = inputs.signature(words, full, more)
+    positional = [inputs.take(a, arg_names[i], i in positions) for i, a in enumerate(args)]
+    # Inputs are in the order of the names, like the leaves of a dict; the function is called with
+    # the order of the caller.
+    by_name = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
+    keywords = {k: by_name[k] for k in kwargs}
+    signature = inputs.signature(arg_names, positional, keywords)
     with inputs.belonging_to(what), tracing() as session, enable_grad():
         session.general = True
-        out = converted(fun)(*full, **more)
+        out = converted(fun)(*positional, **keywords)
         updates = _updates(session)
-        left = _gradients(session, what, grads)
+        extra_outputs = _gradients(session, what, grads)
         if written is not None:
             written += inputs.written()
-            left += [inputs.handles[k] for k in written]
+            extra_outputs += [inputs.handles[k] for k in written]
     if guards is not None:
         guards += session.guards
     leaves, structure = pytree.flatten(out)
-    live = tuple(_is_output(x, what) for x in leaves)
+    is_output = tuple(_is_output(x, what) for x in leaves)
     graph = cls(
-        *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
-        *left,
+        *[x for x, is_live in zip(leaves, is_output, strict=True) if is_live],
+        *extra_outputs,
         inputs=inputs.nodes,
         updates=updates,
         effects=session.effects,
-        structure=(signature, ResultStructure(structure, live)),
+        structure=(signature, ResultStructure(structure, is_output)),
         name=what,
     )
     leaked_tracers.refuse(graph.nodes, graph.inputs, what)
@@ -104,7 +106,7 @@ def built(
 
 
 class _Inputs:
-    """The inputs made so far, and the input or static value of each leaf of the arguments."""
+    """The inputs of a graph, and for each leaf of the arguments whether it is one of them."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -113,11 +115,11 @@ class _Inputs:
         self.passed: list[str] = []
 
     def take(self, argument: Any, name: str, static: bool) -> Any:
-        """An argument with input tensors instead of specs, arrays and numbers."""
+        """An argument with new input tensors in place of specs, arrays and numbers."""
         leaves, structure = pytree.flatten(argument)
         paths = [""] if len(leaves) == 1 and leaves[0] is argument else pytree.paths(argument)
-        rules = chosen()
-        made = []
+        policy = chosen()
+        new_leaves = []
         for x, path in zip(leaves, paths, strict=True):
             spec = x if isinstance(x, Spec) else describe(x)
             is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
@@ -132,31 +134,33 @@ class _Inputs:
                 self.nodes.append(placeholder(spec, name + path))
                 x = wrap(self.nodes[-1])
                 self.handles.append(x)
-                x = x if rules is None else rules.capped(x)
-            made.append(x)
-        return pytree.unflatten(structure, made)
+                x = x if policy is None else policy.capped(x)
+            new_leaves.append(x)
+        return pytree.unflatten(structure, new_leaves)
 
     def written(self) -> list[int]:
-        """The numbers of the inputs that have been modified."""
+        """The positions of the inputs that have been modified."""
         pairs = enumerate(zip(self.handles, self.nodes, strict=True))
-        found = [k for k, (handle, node) in pairs if handle.node is not node]
-        for k in found:
+        modified = [k for k, (handle, node) in pairs if handle.node is not node]
+        for k in modified:
             refuse_ambiguous(self.handles[k].node)
-        return found
+        return modified
 
     @contextmanager
     def belonging_to(self, what: str) -> Iterator[None]:
-        """A context manager after which the inputs belong to a trace that has ended."""
+        """A context at whose end the inputs are marked as leaked tracers if they are still used."""
         try:
             yield
         finally:
             leaked_tracers.ended(self.nodes, what)
 
-    def signature(self, words: Sequence[str], args: list[Any], kwargs: dict[Any, Any]) -> Signature:
+    def signature(
+        self, arg_names: Sequence[str], args: list[Any], kwargs: dict[Any, Any]
+    ) -> Signature:
         """The signature of the graph."""
         structure = pytree.flatten((tuple(args), kwargs))[1]
-        words = words[: len(args)]
-        return Signature(tuple(words), structure, tuple(self.fed), tuple(self.passed))
+        arg_names = arg_names[: len(args)]
+        return Signature(tuple(arg_names), structure, tuple(self.fed), tuple(self.passed))
 
 
 def _is_foreign(x: Any) -> bool:
@@ -185,23 +189,23 @@ def _updates(session: Session) -> dict[Node, Node]:
 
 def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any]:
     """The gradients that the function stores in captured tensors, as outputs."""
-    left = session.grads_left()
-    found = [g for _, g, _ in left if g is not None]
-    if found and grads is None:
+    grads_left = session.grads_left()
+    gradients = [g for _, g, _ in grads_left if g is not None]
+    if gradients and grads is None:
         raise TraceError(
-            f"{what} leaves gradients in .grad of captured tensors, which a graph does not do. "
+            f"{what} stores gradients in .grad of captured tensors, which a graph cannot do. "
             "Return them and call zero_grad(), or compile the function with wengert.jit"
             f"{at(user_line())}."
         )
-    if any(type(g.node) is Node and g.node.args for g in found):
+    if any(type(g.node) is Node and g.node.args for g in gradients):
         raise TraceError(
-            f"{what} leaves gradients with a history (create_graph=True) in .grad, where a "
-            "compiled function can leave values only. Call zero_grad() at its end"
+            f"{what} stores differentiable gradients (create_graph=True) in .grad, where a "
+            "compiled function can only store values. Call zero_grad() at its end"
             f"{at(user_line())}."
         )
     if grads is not None:
-        grads += [(x, g is not None, was_set) for x, g, was_set in left]
-    return found
+        grads += [(x, g is not None, was_set) for x, g, was_set in grads_left]
+    return gradients
 
 
 def parameter_names(fun: Any, count: int) -> list[str]:

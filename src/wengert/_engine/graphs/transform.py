@@ -1,8 +1,9 @@
 """Transformations of graphs: a graph is a function, so tracing its derivative gives a graph.
 
-traced     the graph of a function of the same arguments
-built      the graph of a function of arguments with given specs
-batched    `Graph.vmap`
+traced           the graph of a function of the same arguments
+built            the graph of a function of arguments with given specs
+batched          `Graph.vmap`
+argument_specs   the specs of arguments; output_specs of results
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def output_specs(graph: FunctionGraph) -> Any:
 
 
 def traced(graph: G, fun: Callable[..., Any], what: str) -> G:
-    """The graph of a function with the signature of a graph."""
+    """The graph of a function that takes the arguments of another graph."""
     args, kwargs = argument_specs(graph)
     return built(graph, fun, args, kwargs, what, graph.signature.names)
 
@@ -74,8 +75,8 @@ def built(
     """The graph of a function of arguments with these specs, named after another graph."""
     name = f"{what} of {graph.name}"
     cls: Any = type(graph)
-    found: G = tracing_session.built(cls, fun, args, kwargs, names=names, name=name)
-    return found
+    result: G = tracing_session.built(cls, fun, args, kwargs, names=names, name=name)
+    return result
 
 
 def batched(graph: G, in_axes: Any, out_axes: Any, axis_size: Any) -> G:
@@ -85,10 +86,12 @@ def batched(graph: G, in_axes: Any, out_axes: Any, axis_size: Any) -> G:
     leaves, structure = pytree.flatten((args, kwargs))
     axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
     size = dim(_new_name(graph)) if axis_size is None else _batch_size(axis_size, what)
-    wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
-    args, kwargs = pytree.unflatten(structure, wide)
-    made = vmap(graph, in_axes, out_axes)
-    return built(graph, made, args, kwargs, "vmap", graph.signature.names)
+    batched_specs = [
+        _batched_spec(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)
+    ]
+    args, kwargs = pytree.unflatten(structure, batched_specs)
+    batched_function = vmap(graph, in_axes, out_axes)
+    return built(graph, batched_function, args, kwargs, "vmap", graph.signature.names)
 
 
 def _batch_size(size: Any, what: str) -> Any:
@@ -103,13 +106,13 @@ def _batch_size(size: Any, what: str) -> Any:
 
 
 def _new_name(graph: FunctionGraph) -> str:
-    """A name for a batch size that is not a size of the graph yet."""
-    taken = names_in([d for n in graph.inputs for d in n.spec.shape])
+    """A name for the batch size that is not a symbolic size of the graph."""
+    used_names = names_in([d for n in graph.inputs for d in n.spec.shape])
     names = itertools.chain(["rows"], (f"rows_{k}" for k in itertools.count(2)))
-    return next(name for name in names if name not in taken)
+    return next(name for name in names if name not in used_names)
 
 
-def _widened(spec: Any, axis: int | None, size: Size, what: str) -> Any:
+def _batched_spec(spec: Any, axis: int | None, size: Size, what: str) -> Any:
     """The spec of a batch, from that of an element."""
     if axis is None or not isinstance(spec, Spec):
         return spec

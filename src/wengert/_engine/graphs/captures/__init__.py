@@ -2,11 +2,11 @@
 
 A function reads globals, closure cells, defaults, attributes and elements of containers.  A trace
 records their values at one time, but a later call must use the current ones.  So captured arrays
-are inputs of the program, passed at each call, and everything else is guarded: at each call it is
-compared with its value when the function was traced.
+are inputs of the program, passed at each call ("fed"), and everything else is guarded: at each call
+it is compared with its value at tracing time.
 
 code.py          the names that a code object reads
-sources.py       how to read a captured value again: from a cell, a dict, a list
+sources.py       how a captured value is read again: from a cell, a dict, a list
 guards.py        comparisons of captured values with those at tracing time
 discovery.py     the search for the captured values of a function
 search_state.py  what a search has found so far

@@ -1,7 +1,7 @@
 """Captured values of one trace: guards and fed arrays, checked together at each call.
 
 CapturedObject  an object on a path from the function to a captured value
-Captured        whether all guards hold, and the current arrays
+Captured        checks whether all guards hold, and reads the current arrays
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CapturedObject:
     replaceable : bool
         Whether it can be replaced by another object while the function is traced.
     barred : bool
-        Whether it is reached through an object that cannot be replaced.
+        Whether some path to it leads through an object that cannot be replaced.
     children : list of int
         The identities of the objects read from it.
     """
@@ -57,10 +57,10 @@ class Captured:
     Attributes
     ----------
     guards : list of Guard
-    feeds : dict from str to Source
+    feeds : dict from str to CaptureSource
         Arrays that are inputs of the program, by name.
-    aliases : list of (Source, int)
-        Other paths to an array that is fed, with its number.
+    aliases : list of (CaptureSource, int)
+        Other paths to a fed array, with its position in `feeds`.
     found : dict from int to CapturedObject
         The objects on paths to fed arrays, by identity; emptied when they are no longer needed.
     unguarded : dict from str to str
@@ -79,11 +79,11 @@ class Captured:
         self.identities: dict[int, str] = {}
         self.aliases: list[tuple[CaptureSource, int]] = []
         others: dict[str, list[CaptureSource]] = {}
-        for key, (first, *rest) in feeds.items():
+        for key, (first, *further) in feeds.items():
             name, k = first.name, 2
             while name in others:
                 name, k = f"{first.name} ({k})", k + 1
-            self.feeds[name], others[name] = first, rest
+            self.feeds[name], others[name] = first, further
             self.identities[key] = name
         # In the order of the leaves of a dict.
         self.feeds = {name: self.feeds[name] for name in sorted(self.feeds)}
@@ -101,7 +101,7 @@ class Captured:
 
     @property
     def records(self) -> Records | None:
-        """The records for native code; None if this interpreter is not supported."""
+        """The records for native code; None if native code does not support the interpreter."""
         if self._records is None and capture_guards.is_available():
             self._records = records.Records(self)
         return self._records
@@ -139,12 +139,12 @@ class Captured:
 
     def arrays(self) -> Sequence[Any] | None:
         """The current fed arrays; None if a guard fails."""
-        found = self.quickly()
-        if found is None:
-            found = self._slowly()
-            if found is not None and self._records is not None:
+        current = self.quickly()
+        if current is None:
+            current = self._slowly()
+            if current is not None and self._records is not None:
                 self._records.refresh(self)
-        return found
+        return current
 
     def _slowly(self) -> list[Any] | None:
         for guard in self.guards:
@@ -159,10 +159,10 @@ class Captured:
         return arrays
 
     def rebase(self) -> None:
-        """Expect the current lengths of containers, and the modules that it has imported.
+        """Make the current lengths of containers, and modules imported since, the expected ones.
 
-        A function that appends to a list or adds to a dict while it is traced does so once; without
-        this it would be traced again at each call.
+        A function may append to a list or add to a dict while it is traced, which its compiled
+        program does not do; without this it would be traced again at each call.
         """
         for guard in self.guards:
             if isinstance(guard, SameObject) and (
@@ -178,8 +178,8 @@ class Captured:
 
 
 def _is_imported_library(guard: SameObject) -> bool:
-    """Whether it expects that a module is not imported, and it is one of a library."""
+    """Whether a guard expects a module not to be imported, and it is one of a library."""
     if guard.source.holder is not sys.modules or guard.expected is not ABSENT:
         return False
-    found = guard.source.read()
-    return isinstance(found, ModuleType) and is_library_module(found)
+    module = guard.source.read()
+    return isinstance(module, ModuleType) and is_library_module(module)

@@ -15,7 +15,7 @@ _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
 _WRITTEN_CELLS = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 _WRITTEN_GLOBALS = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
-# Names by which code can read attributes that its bytecode does not name.
+# Code that uses one of these names may read attributes that its bytecode does not name.
 _ANY_ATTRIBUTE = frozenset(
     (
         *("getattr", "vars", "hasattr", "__dict__", "attrgetter", "methodcaller", "asdict"),
@@ -35,7 +35,7 @@ class Reads(NamedTuple):
     imports : the modules that it imports, each with the number of dots before it.
     any_attribute : whether it may read attributes that it does not name.
     any_global : whether it may read globals that it does not name.
-    absent : whether it may go on where an attribute that it reads does not exist.
+    absent : whether it may continue if an attribute that it reads does not exist.
     """
 
     globals: frozenset[str]
@@ -62,7 +62,7 @@ def reads_of(code: CodeType) -> Reads:
     names: set[str] = set()
     attributes: set[str] = set()
     cells: set[str] = set()
-    stored: set[str] = set()
+    written_globals: set[str] = set()
     imports: set[tuple[str, int]] = set()
     constants: list[Any] = []
     for instruction in dis.get_instructions(code):
@@ -74,7 +74,7 @@ def reads_of(code: CodeType) -> Reads:
         elif name in _WRITTEN_CELLS:
             cells.add(instruction.argval)
         elif name in _WRITTEN_GLOBALS:
-            stored.add(instruction.argval)
+            written_globals.add(instruction.argval)
         elif name in _CONSTANTS:
             constants.append(instruction.argval)
         elif name == "IMPORT_NAME":
@@ -87,20 +87,20 @@ def reads_of(code: CodeType) -> Reads:
     any_global = bool(_ANY_GLOBAL & names)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found = reads_of(inner)
-            names |= found.globals
-            attributes |= found.attributes
-            cells |= found.written_cells
-            stored |= found.written_globals
-            imports |= found.imports
-            absent |= found.absent
-            any_attribute |= found.any_attribute
-            any_global |= found.any_global
+            inner_reads = reads_of(inner)
+            names |= inner_reads.globals
+            attributes |= inner_reads.attributes
+            cells |= inner_reads.written_cells
+            written_globals |= inner_reads.written_globals
+            imports |= inner_reads.imports
+            absent |= inner_reads.absent
+            any_attribute |= inner_reads.any_attribute
+            any_global |= inner_reads.any_global
     return Reads(
         frozenset(names),
         frozenset(attributes),
         frozenset(cells & set(code.co_freevars)),
-        frozenset(stored),
+        frozenset(written_globals),
         frozenset(imports),
         any_attribute,
         any_global,

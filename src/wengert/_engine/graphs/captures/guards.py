@@ -20,7 +20,7 @@ from .sources import CaptureSource
 
 
 class Guard:
-    """A comparison of a captured value with that at tracing time."""
+    """A comparison of a captured value with its value at tracing time."""
 
     source: CaptureSource
 
@@ -38,13 +38,13 @@ class SameObject(Guard):
         self.source, self.expected = source, expected
 
     def holds(self) -> bool:
-        """Whether the value is unchanged; an equal object becomes the expected one."""
-        found = self.source.read()
-        if found is self.expected:
+        """Whether the value is unchanged; an equal object is stored as the expected one."""
+        value = self.source.read()
+        if value is self.expected:
             return True
-        plain = is_immutable(found) and is_immutable(self.expected)
-        if plain and same_value(found, self.expected):
-            self.expected = found
+        both_immutable = is_immutable(value) and is_immutable(self.expected)
+        if both_immutable and same_value(value, self.expected):
+            self.expected = value
             return True
         return False
 
@@ -60,16 +60,16 @@ class Content(Guard):
         self.bytes = np.array(array, order="K", subok=False, copy=True)
 
     def holds(self) -> bool:
-        """Whether dtype, shape and elements are unchanged; an equal array is expected from then."""
-        found = self.source.read()
-        if type(found) is not type(self.array):
+        """Whether dtype, shape and elements are unchanged; an equal array is stored as expected."""
+        value = self.source.read()
+        if type(value) is not type(self.array):
             return False
-        if found.dtype != self.bytes.dtype or found.shape != self.bytes.shape:
+        if value.dtype != self.bytes.dtype or value.shape != self.bytes.shape:
             return False
-        if np.asarray(found).tobytes() != self.bytes.tobytes():
+        if np.asarray(value).tobytes() != self.bytes.tobytes():
             return False
-        self.array = found
-        self.layout = found.dtype, found.shape, found.strides, found.ctypes.data
+        self.array = value
+        self.layout = value.dtype, value.shape, value.strides, value.ctypes.data
         return True
 
 
@@ -94,7 +94,7 @@ class KeyOrder(Test):
 
     def __init__(self, source: CaptureSource) -> None:
         keys = list(source.holder)
-        super().__init__(source, lambda now: all(map(operator.is_, now, keys)))
+        super().__init__(source, lambda value: all(map(operator.is_, value, keys)))
 
 
 # ---- predicates ---------------------------------------------------------------------------------
@@ -105,23 +105,23 @@ def is_same(a: Any, b: Any) -> bool:
     return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
 
 
-def equals(known: Any, now: Any) -> bool:
+def equals(known: Any, value: Any) -> bool:
     """Whether a series or a table equals a copy made before."""
-    return bool(now.equals(known))
+    return bool(value.equals(known))
 
 
-def has_elements(shape: tuple[int, ...], elements: list[Any], now: Any) -> bool:
+def has_elements(shape: tuple[int, ...], elements: list[Any], value: Any) -> bool:
     """Whether an array of objects has this shape and these elements."""
-    return bool(now.shape == shape) and all(map(is_same, now.flat, elements))
+    return bool(value.shape == shape) and all(map(is_same, value.flat, elements))
 
 
-def has_bits(known: tuple[Any, ...], now: Any) -> bool:
+def has_bits(known: tuple[Any, ...], value: Any) -> bool:
     """Whether an array of any class has the same bits."""
-    return bool(bits(now) == known)
+    return bool(bits(value) == known)
 
 
 def bits(x: Any) -> Any:
     """Dtype, shape and bytes of an array-like object."""
-    was = np.asarray(x)
+    array = np.asarray(x)
     mask = np.ma.getmaskarray(x).tobytes() if isinstance(x, np.ma.MaskedArray) else b""
-    return was.dtype, was.shape, was.tobytes(), mask
+    return array.dtype, array.shape, array.tobytes(), mask

@@ -1,9 +1,9 @@
 """Object search: attributes of objects and classes that the code of a function may read.
 
-Attributes are guarded by name; of classes also the names that would hide those of a base.
+Attributes are guarded by name; of a class also the absence of names that would override a base's.
 
-ObjectSearch    the part of a search that follows them
-INIT            the special methods that make objects
+ObjectSearch    the part of a search that follows attributes
+INIT            the special methods that create objects
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ _SKIPPED = frozenset(
 )
 _BUFFERS = (array, bytearray, memoryview, mmap, ctypes.Array, ctypes.Structure)
 INIT = ("__init__", "__new__", "__post_init__")
-_OPAQUE = 1000  # the largest number of objects of libraries that are searched
+_MAX_OPAQUE = 1000  # library objects that are searched
 
 
 class ObjectSearch(SearchState):
     """A search that follows attributes of objects and classes."""
 
-    def _object(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
-        x, cls = found.value, type(found.value)
+    def _object(self, captured: CapturedObject, source: CaptureSource, weak: bool) -> None:
+        x, cls = captured.value, type(captured.value)
         if isinstance(x, np.ndarray) or hasattr(cls, "__array__") or hasattr(cls, "__dataframe__"):
-            self._array_like(found, source)
+            self._array_like(captured, source)
             return
         pinned = CaptureSource(Kind.CONSTANT, x, None, source.name)
         if isinstance(x, _BUFFERS):
@@ -72,98 +72,110 @@ class ObjectSearch(SearchState):
         if isinstance(x, ContextVar):
             value = x.get(ABSENT)
             self._guards.append(Test(pinned, functools.partial(_has_context, value)))
-            self._visit(value, pinned._replace(holder=value), found)
+            self._visit(value, pinned._replace(holder=value), captured)
             return
         if isinstance(x, threading.local):
             values = dict(vars(x))
             self._guards.append(Test(pinned, functools.partial(_has_members, values)))
-            for word, value in values.items():
-                own = CaptureSource(Kind.CONSTANT, value, None, f"{source.name}.{word}")
-                self._visit(value, own, found)
+            for attribute, value in values.items():
+                value_source = CaptureSource(
+                    Kind.CONSTANT, value, None, f"{source.name}.{attribute}"
+                )
+                self._visit(value, value_source, captured)
             return
         namespace = getattr(x, "__dict__", None)
         is_module = is_network_module(cls)
         if cls is SimpleNamespace or (not is_library_class(cls) and not is_module):
-            found.replaceable = is_plain(cls)
-            self._user_object(found, source, weak)
+            captured.replaceable = is_plain(cls)
+            self._user_object(captured, source, weak)
         elif is_module:
-            self._user_object(found, source, weak)
+            self._user_object(captured, source, weak)
         elif cls.__module__.partition(".")[0] == "wengert":
-            self._functions_of(found, source)
-        elif namespace and not is_of_python(cls) and self._opaque < _OPAQUE:
+            self._functions_of(captured, source)
+        elif namespace and not is_of_python(cls) and self._opaque < _MAX_OPAQUE:
             self._opaque += 1
-            for word in sorted(map(str, namespace)):
-                value = namespace.get(word)
+            for attribute in sorted(map(str, namespace)):
+                value = namespace.get(attribute)
                 self._visit(
-                    value, CaptureSource(Kind.ITEM, namespace, word, f"{source.name}.{word}"), found
+                    value,
+                    CaptureSource(Kind.ITEM, namespace, attribute, f"{source.name}.{attribute}"),
+                    captured,
                 )
         elif not callable(x) and not isinstance(x, MappingProxyType) and not draws(cls):
             self._unguarded[source.name] = f"it is a {cls.__module__}.{cls.__qualname__}"
 
-    def _functions_of(self, found: CapturedObject, source: CaptureSource) -> None:
-        """An object of wengert, of which only functions need guards."""
-        x = found.value
+    def _functions_of(self, captured: CapturedObject, source: CaptureSource) -> None:
+        """An object of wengert, of which only attributes with functions are searched."""
+        x = captured.value
         namespace: dict[str, Any] = getattr(x, "__dict__", {})
-        for word, value in list(namespace.items()):
+        for attribute, value in list(namespace.items()):
             if holds_functions(value):
-                own = CaptureSource(Kind.ITEM, namespace, word, f"{source.name}.{word}")
-                self._visit(value, own, found)
-        for word in slots(type(x)):
-            value = getattr(x, word, ABSENT)
+                value_source = CaptureSource(
+                    Kind.ITEM, namespace, attribute, f"{source.name}.{attribute}"
+                )
+                self._visit(value, value_source, captured)
+        for attribute in slots(type(x)):
+            value = getattr(x, attribute, ABSENT)
             if holds_functions(value):
-                own = CaptureSource(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
-                self._visit(value, own, found)
+                value_source = CaptureSource(
+                    Kind.ATTRIBUTE, x, attribute, f"{source.name}.{attribute}"
+                )
+                self._visit(value, value_source, captured)
 
-    def _array_like(self, found: CapturedObject, source: CaptureSource) -> None:
-        """An array of another library, a series or a table: compared with a copy."""
-        x = found.value
+    def _array_like(self, captured: CapturedObject, source: CaptureSource) -> None:
+        """An array of another library, or a pandas object, which is compared with a copy."""
+        x = captured.value
         if isinstance(x, np.ndarray) and not is_library_class(type(x)):
-            self._user_object(found, source, False)
-        own, copied = getattr(x, "equals", None), getattr(x, "copy", None)
+            self._user_object(captured, source, False)
+        equals_method, copy_method = getattr(x, "equals", None), getattr(x, "copy", None)
         pinned = CaptureSource(Kind.CONSTANT, x, None, source.name)
-        if own is not None and copied is not None:  # of pandas
-            check = functools.partial(equals, copied())
+        if equals_method is not None and copy_method is not None:  # of pandas
+            check = functools.partial(equals, copy_method())
         elif isinstance(x, np.ndarray) and x.dtype == object:
             check = functools.partial(has_elements, x.shape, list(x.flat))
         else:
             check = functools.partial(has_bits, bits(x))
         self._guards.append(Test(pinned, check))
 
-    def _user_object(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
+    def _user_object(self, captured: CapturedObject, source: CaptureSource, weak: bool) -> None:
         """An object of a user's class: attributes that the code may read, and methods."""
-        x, cls = found.value, type(found.value)
+        x, cls = captured.value, type(captured.value)
         namespace: dict[str, Any] | None = getattr(x, "__dict__", None)
         everything = self._all or is_network_module(cls) or has_own_getattr(cls)
         everything = everything or has_unnamed_reads(cls)
-        words = self._wanted
+        wanted = self._wanted
         holder = weakly(x) if weak else x
-        kind = CaptureSource(Kind.TYPE, holder, None, f"the class of {source.name}")
-        self._guards.append(SameObject(kind, cls))
+        class_source = CaptureSource(Kind.TYPE, holder, None, f"the class of {source.name}")
+        self._guards.append(SameObject(class_source, cls))
         if type(namespace) is dict:
             if self._absent:
-                count = CaptureSource(Kind.LENGTH, namespace, None, source.name)
-                self._guards.append(SameObject(count, len(namespace)))
+                length_source = CaptureSource(Kind.LENGTH, namespace, None, source.name)
+                self._guards.append(SameObject(length_source, len(namespace)))
             self._guards.append(
                 SameObject(CaptureSource(Kind.DICT, holder, None, source.name), namespace)
             )
-            for word in sorted(map(str, namespace)) if everything else sorted(words):
-                value = namespace.get(word, ABSENT)
-                if value is ABSENT and not hasattr(cls, word):
+            for attribute in sorted(map(str, namespace)) if everything else sorted(wanted):
+                value = namespace.get(attribute, ABSENT)
+                if value is ABSENT and not hasattr(cls, attribute):
                     continue
                 if isinstance(value, ModuleType) and is_library_module(value):
                     continue
-                own = CaptureSource(Kind.ITEM, namespace, word, f"{source.name}.{word}")
-                self._visit(value, own, found)
-        for word in slots(cls):
-            if everything or word in words:
-                value = getattr(x, word, ABSENT)
-                own = CaptureSource(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
-                self._visit(value, own, found, barred=True)
-        self._class(found, cls, source.name, (), namespace or {})
+                value_source = CaptureSource(
+                    Kind.ITEM, namespace, attribute, f"{source.name}.{attribute}"
+                )
+                self._visit(value, value_source, captured)
+        for attribute in slots(cls):
+            if everything or attribute in wanted:
+                value = getattr(x, attribute, ABSENT)
+                value_source = CaptureSource(
+                    Kind.ATTRIBUTE, x, attribute, f"{source.name}.{attribute}"
+                )
+                self._visit(value, value_source, captured, barred=True)
+        self._class(captured, cls, source.name, (), namespace or {})
 
     def _class(
         self,
-        found: CapturedObject,
+        captured: CapturedObject,
         cls: type,
         name: str,
         methods: Iterable[str],
@@ -171,7 +183,7 @@ class ObjectSearch(SearchState):
     ) -> None:
         """Attributes and methods of a user's class, its bases and its metaclass."""
         if not is_library_class(type(cls)):
-            self._class(found, type(cls), f"type({name})", ("__call__",))
+            self._class(captured, type(cls), f"type({name})", ("__call__",))
         for base in cls.__mro__:
             if is_library_class(base):
                 continue
@@ -181,59 +193,66 @@ class ObjectSearch(SearchState):
                     SameObject(CaptureSource(Kind.LENGTH, entries, None, name), len(entries))
                 )
             elif base is not cls.__mro__[-2]:  # an attribute of a base may be overridden here
-                for word in sorted(self._wanted - entries.keys()):
-                    if hasattr(base, word):
-                        absent = CaptureSource(Kind.ITEM, entries, word, f"{name}.{word}")
-                        self._guards.append(SameObject(absent, ABSENT))
-            for word in list(entries):
-                special = word.startswith("__") and word.endswith("__")
-                if word in _SKIPPED:
-                    wanted = word in methods
-                elif special:
-                    wanted = isinstance(entries[word], FunctionType)
+                for attribute in sorted(self._wanted - entries.keys()):
+                    if hasattr(base, attribute):
+                        absent_source = CaptureSource(
+                            Kind.ITEM, entries, attribute, f"{name}.{attribute}"
+                        )
+                        self._guards.append(SameObject(absent_source, ABSENT))
+            for attribute in list(entries):
+                is_special = attribute.startswith("__") and attribute.endswith("__")
+                if attribute in _SKIPPED:
+                    is_wanted = attribute in methods
+                elif is_special:
+                    is_wanted = isinstance(entries[attribute], FunctionType)
                 else:
-                    wanted = self._all or word in self._wanted or word == "forward"
-                if wanted and not (shadowed and word in shadowed):
-                    self._member(found, entries, word, f"{name}.{word}", special)
+                    is_wanted = self._all or attribute in self._wanted or attribute == "forward"
+                if is_wanted and not (shadowed and attribute in shadowed):
+                    self._member(captured, entries, attribute, f"{name}.{attribute}", is_special)
 
     def _member(
-        self, found: CapturedObject, entries: dict[str, Any], word: str, name: str, special: bool
+        self,
+        captured: CapturedObject,
+        entries: dict[str, Any],
+        attribute: str,
+        name: str,
+        is_special: bool,
     ) -> None:
-        value = entries[word]
+        value = entries[attribute]
         if isinstance(value, MemberDescriptorType | GetSetDescriptorType):
             return
-        source = CaptureSource(Kind.ITEM, entries, word, name)
+        source = CaptureSource(Kind.ITEM, entries, attribute, name)
         if isinstance(value, FunctionType):
             # A method can be overridden on the object, but special methods cannot.
-            self._visit(value, source, found, barred=special)
+            self._visit(value, source, captured, barred=is_special)
             return
-        inner: list[Any] = []
+        functions: list[Any] = []
         if isinstance(value, property):
-            inner = [f for f in (value.fget, value.fset) if f is not None]
+            functions = [f for f in (value.fget, value.fset) if f is not None]
         elif isinstance(value, staticmethod | classmethod):
-            inner = [value.__func__]
+            functions = [value.__func__]
         elif isinstance(value, functools.cached_property):
-            inner = [value.func]
+            functions = [value.func]
         elif isinstance(value, functools.partialmethod):
-            inner = [value.func, *value.args, *value.keywords.values()]
+            functions = [value.func, *value.args, *value.keywords.values()]
         elif isinstance(value, functools.singledispatchmethod):
-            inner = [value.func, value.dispatcher]
-        if not inner:
-            self._visit(value, source, found, barred=True)
+            functions = [value.func, value.dispatcher]
+        if not functions:
+            self._visit(value, source, captured, barred=True)
             return
         self._guards.append(SameObject(source, value))
-        for f in inner:
-            self._visit(f, CaptureSource(Kind.CONSTANT, f, None, name), found, barred=True)
+        for f in functions:
+            self._visit(f, CaptureSource(Kind.CONSTANT, f, None, name), captured, barred=True)
 
 
-def _has_bytes(known: bytes, now: Any) -> bool:
-    return bytes(memoryview(now)) == known
+def _has_bytes(known: bytes, value: Any) -> bool:
+    return bytes(memoryview(value)) == known
 
 
-def _has_context(known: Any, now: ContextVar[Any]) -> bool:
-    return is_same(now.get(ABSENT), known)
+def _has_context(known: Any, variable: ContextVar[Any]) -> bool:
+    return is_same(variable.get(ABSENT), known)
 
 
-def _has_members(known: dict[str, Any], now: Any) -> bool:
-    found = vars(now)
-    return found.keys() == known.keys() and all(is_same(found[k], v) for k, v in known.items())
+def _has_members(known: dict[str, Any], value: Any) -> bool:
+    members = vars(value)
+    return members.keys() == known.keys() and all(is_same(members[k], v) for k, v in known.items())

@@ -4,9 +4,9 @@ slots              the names of members of classes with __slots__
 has_own_getattr    whether attributes are computed
 has_unnamed_reads  whether methods of libraries may read attributes
 has_own_code       whether a class has functions of the user
-is_plain           whether an object can be created with other attributes
-is_of_python       whether a class of the standard library is not searched
-is_iterator        whether an object gives other items each time it is used
+is_plain           whether an object can be copied with other attributes
+is_of_python       whether a class is one of the standard library that is not searched
+is_iterator        whether an object is an iterator, which changes when it is used
 draws              whether an object generates random numbers
 is_network_module  whether a class derives from wengert.nn.Module
 holds_functions    whether a value is a function or a container of functions
@@ -22,7 +22,7 @@ from typing import Any
 
 from wengert._engine.core.library_code import is_library_class, is_library_function
 
-# Classes of Python that read no attributes of objects of their subclasses.
+# Modules whose classes read no attributes of objects of their subclasses.
 _WITHOUT_DATA = frozenset(("abc", "builtins", "enum", "typing"))
 _DATA = frozenset(("argparse", "collections", "configparser", "optparse"))
 
@@ -44,12 +44,12 @@ def has_unnamed_reads(cls: type) -> bool:
 
 def has_own_code(cls: type) -> bool:
     """Whether a class has functions of the user, or objects with attributes."""
-    own = [v for v in vars(cls).values() if isinstance(v, FunctionType)]
-    return any(not is_library_function(f) for f in own) or "__dict__" in vars(cls)
+    functions = [v for v in vars(cls).values() if isinstance(v, FunctionType)]
+    return any(not is_library_function(f) for f in functions) or "__dict__" in vars(cls)
 
 
 def has_own_getattr(cls: type) -> bool:
-    """Whether attributes are computed."""
+    """Whether attributes may be computed, by ``__getattr__`` or ``__getattribute__``."""
     return any(
         "__getattr__" in vars(base) or "__getattribute__" in vars(base)
         for base in cls.__mro__
@@ -58,7 +58,7 @@ def has_own_getattr(cls: type) -> bool:
 
 
 def is_plain(cls: type) -> bool:
-    """Whether an object can be created with other attributes: no base has its own layout."""
+    """Whether an object can be copied with other attributes: no base has its own layout."""
     if cls is SimpleNamespace:
         return True
     return all(base is object or not _has_layout(base) for base in cls.__mro__)
@@ -69,18 +69,18 @@ def _has_layout(cls: type) -> bool:
 
 
 def is_of_python(cls: type) -> bool:
-    """Whether a class is in the standard library, apart from those that hold data of the user."""
+    """Whether a class is in the standard library, except for classes with data of the user."""
     package = cls.__module__.partition(".")[0]
     return package in sys.stdlib_module_names and package not in _DATA
 
 
 def is_iterator(x: object) -> bool:
-    """Whether an object gives other items each time it is used: an iterator of Python."""
+    """Whether an object is an iterator of Python, which gives other items at each use."""
     return type(x).__module__ in ("builtins", "itertools") and isinstance(x, Iterator)
 
 
 def draws(cls: type) -> bool:
-    """Whether it generates random numbers, which is an error while a function is traced."""
+    """Whether objects of a class generate random numbers, an error while a function is traced."""
     return cls.__module__ == "random" or cls.__module__.startswith("numpy.random")
 
 

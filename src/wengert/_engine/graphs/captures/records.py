@@ -67,54 +67,55 @@ class Records:
     """
 
     def __init__(self, captured: Captures) -> None:
-        self.rows, self._kept = _made(captured)
+        self.rows, self._kept = _build_rows(captured)
         self.feeds = len(captured.feeds)
 
     def refresh(self, captured: Captures) -> None:
         """Update the expected pointers after guards have accepted other, equal objects."""
-        rows, kept = _made(captured)
+        rows, references = _build_rows(captured)
         if rows.shape == self.rows.shape:
-            before = self._kept
-            self._kept = [kept, before]  # until the records no longer point to the objects before
+            previous = self._kept
+            # Both, until the records no longer point to the previous objects.
+            self._kept = [references, previous]
             self.rows[...] = rows
-            self._kept = kept
+            self._kept = references
 
 
-def _made(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
+def _build_rows(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
     rows: list[_Row] = []
-    kept: list[Any] = []
+    references: list[Any] = []
     scopes: dict[int, list[_Row]] = {}
     for guard in captured.guards:
-        made = _rows(guard, kept)
-        if len(made) == 1 and _is_of_dict(guard) and has_versions():
-            scopes.setdefault(id(guard.source.holder), []).append(made[0])
+        guard_rows = _rows(guard, references)
+        if len(guard_rows) == 1 and _is_of_dict(guard) and has_versions():
+            scopes.setdefault(id(guard.source.holder), []).append(guard_rows[0])
         else:
-            rows += made
-    for holder, those in scopes.items():
+            rows += guard_rows
+    for holder, scope_rows in scopes.items():
         # While a dict does not change, comparing its version is enough.
-        rows.append((Load.VERSION, holder, len(those) + 1, Act.SAME, 0, 0))
-        rows += [*those, (Load.SEEN, holder, len(those) + 1, Act.SAME, 0, 0)]
+        rows.append((Load.VERSION, holder, len(scope_rows) + 1, Act.SAME, 0, 0))
+        rows += [*scope_rows, (Load.SEEN, holder, len(scope_rows) + 1, Act.SAME, 0, 0)]
     for source in captured.feeds.values():
-        rows.append((*_load(source, kept), Act.FEED, 0, 0))
+        rows.append((*_load(source, references), Act.FEED, 0, 0))
     for source, number in captured.aliases:
-        rows.append((*_load(source, kept), Act.ALIAS, number, 0))
-    return np.array(rows, np.int64).reshape(-1, len(RECORD)), kept
+        rows.append((*_load(source, references), Act.ALIAS, number, 0))
+    return np.array(rows, np.int64).reshape(-1, len(RECORD)), references
 
 
 def _is_of_dict(guard: Guard) -> bool:
-    """Whether it holds as long as a dict does not change: of globals, or of a user."""
-    known = type(guard) is KeyOrder or guard.source.kind in (Kind.ITEM, Kind.LENGTH)
-    return known and type(guard.source.holder) is dict
+    """Whether a guard holds as long as a dict does not change."""
+    is_entry = type(guard) is KeyOrder or guard.source.kind in (Kind.ITEM, Kind.LENGTH)
+    return is_entry and type(guard.source.holder) is dict
 
 
-def _load(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int]:
+def _load(source: CaptureSource, references: list[Any]) -> tuple[int, int, int]:
     """The kind of a load, the address of the object, and the key."""
     kind, holder, key = source.kind, source.holder, source.key
     if kind in (Kind.DICT, Kind.TYPE) and isinstance(holder, weakref.ref):
-        # Alive whenever the records are read: it is an argument of the call.
+        # An argument of the call, so it is alive whenever the records are read.
         holder = holder()
     else:
-        kept += [holder, key]
+        references += [holder, key]
     if kind in _OFFSETS:
         return Load.WORD, id(holder), _OFFSETS[kind]
     if kind is Kind.ITEM:
@@ -127,21 +128,21 @@ def _load(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int]:
     return Load.HOLDER, id(holder), 0
 
 
-def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
+def _rows(guard: Guard, references: list[Any]) -> list[_Row]:
     source = guard.source
     if isinstance(guard, SameObject):
         if source.kind is Kind.LENGTH:
-            return [(*_load(source, kept), Act.SAME, guard.expected, 0)]
-        load = _load_attribute(source, kept) if source.kind is Kind.ATTRIBUTE else None
+            return [(*_load(source, references), Act.SAME, guard.expected, 0)]
+        load = _load_attribute(source, references) if source.kind is Kind.ATTRIBUTE else None
         if load is not None or source.kind is not Kind.ATTRIBUTE:
-            kept.append(guard.expected)
-            return [(*(load or _load(source, kept)), Act.SAME, _address(guard), 0)]
+            references.append(guard.expected)
+            return [(*(load or _load(source, references)), Act.SAME, _address(guard), 0)]
     if isinstance(guard, Content) and source.kind is not Kind.ATTRIBUTE:
-        x, was = guard.array, guard.bytes
-        if x.flags.forc and x.strides == was.strides and x.dtype == was.dtype:
-            return _of_array(source, x, was, kept)
+        x, copy = guard.array, guard.bytes
+        if x.flags.forc and x.strides == copy.strides and x.dtype == copy.dtype:
+            return _of_array(source, x, copy, references)
     holds = guard.holds
-    kept.append(holds)
+    references.append(holds)
     return [(Load.CALL, id(holds), 0, Act.SAME, id(True), 0)]
 
 
@@ -152,33 +153,36 @@ def _address(guard: SameObject) -> int:
     return 0 if missing else id(expected)
 
 
-def _load_attribute(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int] | None:
-    """The load of a member of ``__slots__``; None if it is not known where that is."""
+def _load_attribute(source: CaptureSource, references: list[Any]) -> tuple[int, int, int] | None:
+    """The load of a member of ``__slots__``; None if its offset is not known."""
     offset = offset_of_slot(source.holder, source.key)
-    kept.append(source.holder)
+    references.append(source.holder)
     return None if offset is None else (Load.WORD, id(source.holder), offset)
 
 
 def _of_array(
-    source: CaptureSource, x: np.ndarray[Any, Any], was: np.ndarray[Any, Any], kept: list[Any]
+    source: CaptureSource,
+    x: np.ndarray[Any, Any],
+    copy: np.ndarray[Any, Any],
+    references: list[Any],
 ) -> list[_Row]:
-    """The identity of an array, its address, layout and bytes."""
+    """Records that compare the identity of an array, its address, layout and bytes."""
     lengths, strides = np.array(x.shape, np.int64), np.array(x.strides, np.int64)
     axes = np.array(x.ndim, np.int32)
-    kept += [x, was, x.dtype, lengths, strides, axes]
-    own = id(x)
+    references += [x, copy, x.dtype, lengths, strides, axes]
+    address = id(x)
     count = 8 * x.ndim
-    found: list[_Row] = [
-        (*_load(source, kept), Act.SAME, own, 0),
-        (Load.WORD, own, DATA, Act.SAME, x.ctypes.data, 0),
-        (Load.WORD, own, DESCR, Act.SAME, id(x.dtype), 0),
-        (Load.ADDRESS, own, NDIM, Act.BYTES, axes.ctypes.data, axes.itemsize),
+    rows: list[_Row] = [
+        (*_load(source, references), Act.SAME, address, 0),
+        (Load.WORD, address, DATA, Act.SAME, x.ctypes.data, 0),
+        (Load.WORD, address, DESCR, Act.SAME, id(x.dtype), 0),
+        (Load.ADDRESS, address, NDIM, Act.BYTES, axes.ctypes.data, axes.itemsize),
     ]
     if x.ndim:
-        found += [
-            (Load.WORD, own, DIMENSIONS, Act.BYTES, lengths.ctypes.data, count),
-            (Load.WORD, own, STRIDES, Act.BYTES, strides.ctypes.data, count),
+        rows += [
+            (Load.WORD, address, DIMENSIONS, Act.BYTES, lengths.ctypes.data, count),
+            (Load.WORD, address, STRIDES, Act.BYTES, strides.ctypes.data, count),
         ]
     if x.nbytes:
-        found.append((Load.WORD, own, DATA, Act.BYTES, was.ctypes.data, x.nbytes))
-    return found
+        rows.append((Load.WORD, address, DATA, Act.BYTES, copy.ctypes.data, x.nbytes))
+    return rows

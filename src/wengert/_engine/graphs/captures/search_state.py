@@ -1,8 +1,8 @@
 """Search state: what one search for captured values has found so far.
 
-Each value is searched once; other paths to it add guards only.
+Each value is searched once; further paths to it only add guards.
 
-SearchState    guards, objects and arrays found, and the queue of those to be searched
+SearchState    guards, objects and arrays found, and the queue of tasks
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class SearchState:
     Parameters
     ----------
     names : frozenset of str
-        Names of attributes that the code reads, as far as they are known.
+        The known names of attributes that the code reads.
     any_attribute : bool
-        Whether it may read others too.
+        Whether it may read attributes with other names.
     absent : bool
-        Whether it may go on where an attribute does not exist.
+        Whether it may continue if an attribute does not exist.
     """
 
     def __init__(self, names: frozenset[str], any_attribute: bool, absent: bool) -> None:
@@ -62,8 +62,8 @@ class SearchState:
             return
         key = id(value)
         is_new = key not in self._found
-        found = self._found.setdefault(key, CapturedObject(value))
-        found.barred |= barred or (parent is not None and not parent.replaceable)
+        captured = self._found.setdefault(key, CapturedObject(value))
+        captured.barred |= barred or (parent is not None and not parent.replaceable)
         if parent is not None:
             parent.children.append(key)
         if type(value) is np.ndarray and value.dtype.kind in "biufc" and value.dtype.isnative:
@@ -72,25 +72,25 @@ class SearchState:
         if source.kind is not Kind.CONSTANT:
             self._guards.append(SameObject(source, value))
         if is_new:
-            self._expand(found, source, weak)
+            self._expand(captured, source, weak)
 
     def _later(self, task: Callable[..., None], *args: Any) -> None:
         self._tasks.append(functools.partial(task, *args))
 
-    def _expand(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
+    def _expand(self, captured: CapturedObject, source: CaptureSource, weak: bool) -> None:
         """Search the contents of a value."""
         raise NotImplementedError
 
     def _entries(
-        self, found: CapturedObject, entries: dict[str, Any], prefix: str, words: frozenset[Any]
+        self, captured: CapturedObject, entries: dict[str, Any], prefix: str, names: frozenset[Any]
     ) -> None:
         """The entries of a namespace with these names."""
-        everything = self._all and not isinstance(found.value, ModuleType)
+        all_names = self._all and not isinstance(captured.value, ModuleType)
         if self._absent:
-            count = CaptureSource(Kind.LENGTH, entries, None, prefix.rstrip("."))
-            self._guards.append(SameObject(count, len(entries)))
-        for word in sorted(entries) if everything else sorted(words & entries.keys()):
-            value = entries[word]
+            length_source = CaptureSource(Kind.LENGTH, entries, None, prefix.rstrip("."))
+            self._guards.append(SameObject(length_source, len(entries)))
+        for name in sorted(entries) if all_names else sorted(names & entries.keys()):
+            value = entries[name]
             if isinstance(value, ModuleType) and is_library_module(value):
                 continue
-            self._visit(value, CaptureSource(Kind.ITEM, entries, word, prefix + word), found)
+            self._visit(value, CaptureSource(Kind.ITEM, entries, name, prefix + name), captured)

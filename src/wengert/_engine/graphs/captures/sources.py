@@ -1,7 +1,7 @@
-"""Sources: how to read a captured value again.
+"""Sources: how a captured value is read again.
 
-A source refers to the object that holds the value (a cell, a dict, a list); guards of the sources
-before it check that the function still reaches this object.
+A source refers to the object that holds the value (a cell, a dict, a list); guards on the path to
+this object check that the function still reaches it.
 
     CaptureSource  a holder, the read, and the name of the value in messages
     ABSENT         the result of reading a value that no longer exists
@@ -48,7 +48,8 @@ class CaptureSource(NamedTuple):
     ----------
     kind : Kind
     holder : object
-        For the ``__dict__`` and the class of an argument a weak reference to it.
+        The object that holds the value; a weak reference for the ``__dict__`` and the class of an
+        argument.
     key : object
         The key of a dict, index of a list, or name of an attribute.
     name : str
