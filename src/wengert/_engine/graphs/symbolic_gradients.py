@@ -192,7 +192,7 @@ def _seed(node: Node, seed: Array | None) -> Any:
     if seed is None:
         if spec.shape != () or spec.dtype.kind != "f":
             raise NotScalarError(
-                f"gradients of {spec}: without a seed only a real scalar has a gradient. Sum it, "
+                f"gradients of {spec}: without a seed, only a real scalar has a gradient. Sum it, "
                 f"or pass seed={at(user_line())}."
             )
         scalar = Spec((), spec.dtype)

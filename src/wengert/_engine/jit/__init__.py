@@ -2,17 +2,17 @@
 
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
-call_signature.py      structure, dtypes and shapes of a call as a key; which arguments are inputs
+call_signature.py      a call as a cache key; which arguments are inputs of a program
 captured_state.py      the captured values of a function, and the programs for them
-shape_polymorphism.py  calls that differ in sizes only: one program for each, or one for all
+shape_polymorphism.py  programs for calls that differ in sizes only
 compiled_program.py    one compiled graph with its inputs, outputs, updates and effects
 entry_dispatch.py      native entry points, one for each call signature
 pytree_fast_path.py    calls with containers, directly to a native entry point
 native_call.py         a run by the native entry point of a backend
 compiled_operation.py  a compiled graph as one operation, with compiled derivatives
 gc_threshold.py        fewer garbage collections while a function is compiled
-unsupported.py         functions and graphs that cannot be compiled
-rng_guard.py           random numbers that would become constants of a program
+unsupported.py         raises for functions and graphs that cannot be compiled
+rng_guard.py           raises for random numbers that would become constants of a program
 lowered.py             graph, loops and instructions of a program, for inspection
 profile_call.py        profile: time and memory of a compiled function
 settings.py            the default backend, and the sizes of caches

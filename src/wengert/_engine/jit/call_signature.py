@@ -2,10 +2,12 @@
 
 Containers are flattened.  An array is an input, with its dtype and shape in the key; a Python
 number is an input, with its class in the key; everything else is a constant of the program, with
-its value in the key (or its identity if it cannot be hashed).
+its value in the key (or its identity, if it cannot be hashed).
 
     CallSignature    one call
-    StaticArguments  the static arguments of a function
+    StaticArguments  the static arguments of a function, from which signatures are made
+    static_key       the key of a static value
+    IdentityKey      the key of an object, by identity
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _Number:
-    """The kind of a Python number in a key; a dtype would compare equal to `float`."""
+    """The kind of a Python number in a key; not a dtype, because these compare equal to `float`."""
 
     def __init__(self, kind: type) -> None:
         self.spec = Spec((), np.dtype(kind), weak=True)
@@ -50,15 +52,15 @@ class CallSignature:
     Attributes
     ----------
     structure : object
-        Of ``(args, kwargs)``, as containers.
+        The pytree structure of ``(args, kwargs)``.
     kinds : tuple
-        For each leaf the dtype of an array, `_Number`, or the key of its value.
+        For each leaf the dtype of an array, a `_Number`, or the key of its value.
     shapes : tuple
-        For each leaf the shape of an array, else None.
+        For each leaf the shape of an array; None for other leaves.
     leaves, fed : list
         All leaves as passed, and those that are inputs of the program.
     handles, traced : bool
-        Whether a leaf is a tensor, and whether one is traced.
+        Whether some leaf is a tensor, and whether some leaf is traced.
     policy : Policy or None
         The policy under which graphs are built.
     key : hashable
@@ -100,7 +102,7 @@ class CallSignature:
             elif kind is None:
                 if hasattr(cls, "__array__") and not issubclass(cls, np.ndarray | np.generic):
                     x = leaves[len(kinds)] = _as_array(x)
-                kind, shape = _of(x, is_spec)
+                kind, shape = _key_and_shape(x, is_spec)
             if isinstance(kind, np.dtype | _Number):
                 fed.append(x)
             kinds.append(kind)
@@ -116,7 +118,7 @@ class CallSignature:
             self.traced = True
             return None, None
         weak = WEAK.get(type(value))
-        return _of(value, False) if weak is None else (_NUMBERS[weak], None)
+        return _key_and_shape(value, False) if weak is None else (_NUMBERS[weak], None)
 
     @property
     def is_simple(self) -> bool:
@@ -156,7 +158,7 @@ class CallSignature:
 
     @property
     def objects_key(self) -> Hashable:
-        """Equal for calls with the same objects."""
+        """Equal for calls with the same objects as constant leaves."""
         if len(self.fed) == len(self.leaves):
             return ()
         return tuple([(k, IdentityKey(x)) for k, x in self.objects])
@@ -168,16 +170,16 @@ class CallSignature:
         return self.structure, self.kinds, ranks, self.policy
 
     def specs(self, shapes: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with specs of given shapes in place of inputs."""
-        made: list[Any] = []
+        """The arguments, with specs of the given shapes in place of inputs."""
+        leaves: list[Any] = []
         for x, kind, shape in zip(self.leaves, self.kinds, shapes, strict=True):
             if isinstance(kind, _Number):
-                made.append(kind.spec)
+                leaves.append(kind.spec)
             elif isinstance(kind, np.dtype):
-                made.append(Spec(shape, kind))
+                leaves.append(Spec(shape, kind))
             else:
-                made.append(x.value if type(x) is Pinned else x)
-        return self.unflattened(made)
+                leaves.append(x.value if type(x) is Pinned else x)
+        return self.unflattened(leaves)
 
     def unflattened(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other leaves."""
@@ -208,7 +210,7 @@ class StaticArguments:
     Attributes
     ----------
     numbers : tuple of type
-        The classes of Python numbers that are static too, because the function needs their values.
+        The classes of Python numbers that are also static, because the function needs their values.
     """
 
     def __init__(
@@ -240,7 +242,7 @@ class StaticArguments:
         specs : bool
             Whether specs may be given instead of arrays.
         captured : bool
-            Whether the last of `args` has captured arrays rather than an argument.
+            Whether the last of `args` contains captured arrays, and is not an argument.
         """
         if not self.is_plain:
             count = len(args) - captured
@@ -254,19 +256,19 @@ class StaticArguments:
                 k: Pinned(v) if k in names or type(v) in kinds else v for k, v in kwargs.items()
             }
         elif not kwargs and _SIMPLE.issuperset(map(type, args)):
-            return CallSignature(_flat(len(args)), list(args), specs)
+            return CallSignature(_flat_structure(len(args)), list(args), specs)
         leaves, structure = pytree.flatten((args, kwargs))
         return CallSignature(structure, leaves, specs)
 
 
 @functools.cache
-def _flat(count: int) -> Any:
+def _flat_structure(count: int) -> Any:
     """The structure of `count` positional arguments that are not containers."""
     return pytree.flatten(((0,) * count, {}))[1]
 
 
-def _of(x: Any, specs: bool) -> tuple[Any, Any]:
-    """The key of a leaf: dtype and shape, or its value."""
+def _key_and_shape(x: Any, specs: bool) -> tuple[Any, Any]:
+    """The kind and the shape of a leaf: dtype and shape, or the key of its value and None."""
     if isinstance(x, np.ndarray | np.generic):
         if isinstance(x, np.ndarray) and type(x).__mul__ is not np.ndarray.__mul__:
             raise ConversionError(
@@ -280,28 +282,28 @@ def _of(x: Any, specs: bool) -> tuple[Any, Any]:
                 f"a compiled function was called with {x}, which has no values. Call it with "
                 f"arrays; lower() and compile() take specs{at(user_line())}."
             )
-        return (x.dtype, x.shape) if not x.weak else (_NUMBERS[_python(x)], None)
+        return (x.dtype, x.shape) if not x.weak else (_NUMBERS[_python_type(x)], None)
     return static_key(x.value if type(x) is Pinned else x), None
 
 
 def _as_array(x: Any) -> np.ndarray[Any, Any]:
     """A series, a table or an array of another library as a NumPy array."""
-    found = np.asarray(x)
-    if found.dtype.kind not in "biufc":
+    array = np.asarray(x)
+    if array.dtype.kind not in "biufc":
         raise ArgumentError(
-            f"a compiled function was given a {type(x).__name__} that is {found.dtype} as an array,"
-            " and not numbers. Select the numbers and convert them, x.to_numpy(), or list the "
-            f"argument in static_argnames{at(user_line())}."
+            f"a compiled function was given a {type(x).__name__}, which as an array has dtype "
+            f"{array.dtype}, not numbers. Select the numbers and convert them, x.to_numpy(), or "
+            f"list the argument in static_argnames{at(user_line())}."
         )
-    return found
+    return array
 
 
-def _python(spec: Spec) -> type:
+def _python_type(spec: Spec) -> type:
     return next(kind for kind, n in _NUMBERS.items() if n.spec.dtype == spec.dtype)
 
 
 def is_object(x: Any) -> bool:
-    """Whether a constant leaf may change without changing its identity."""
+    """Whether a constant leaf is an object that may be modified."""
     return not isinstance(x, Handle | Spec) and not is_immutable(x)
 
 
@@ -320,8 +322,8 @@ class IdentityKey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IdentityKey):
             return False
-        own = self._of()
-        return own is not None and own is other._of()
+        referent = self._of()
+        return referent is not None and referent is other._of()
 
     def __hash__(self) -> int:
         return self._hash
@@ -345,8 +347,9 @@ class UnhashableKey:
 def static_key(x: Any) -> Hashable:
     """The key of a static value.
 
-    Containers compare by their elements, numbers also by class and sign of zero, other objects by
-    their ``==``; those without one by identity, without a reference.
+    Containers are compared by their elements, numbers also by class and sign of zero, other objects
+    by ``==``, which is identity if they do not define it. The key has a weak reference to the
+    object if possible.
     """
     cls = type(x)
     if cls in (float, complex):
@@ -360,19 +363,19 @@ def static_key(x: Any) -> Hashable:
     if isinstance(x, np.ndarray | Handle | array | bytearray | memoryview):
         raise ArgumentError(
             f"a static argument is a {cls.__name__}: its values would be part of the program, and "
-            "each other array would compile another one. Pass it as an argument that is not "
+            "each new array would compile another program. Pass it as an argument that is not "
             f"static{at(user_line())}."
         )
-    plain = isinstance(x, str | bytes | bool | int | np.generic | type | np.dtype) or x is None
+    is_plain = isinstance(x, str | bytes | bool | int | np.generic | type | np.dtype) or x is None
     try:
         hash(x)
-        return (cls, x) if plain else (cls, weakref.ref(x))
+        return (cls, x) if is_plain else (cls, weakref.ref(x))
     except TypeError:
         return _hashable(cls, x)
 
 
 def _hashable(cls: type, x: Any) -> Hashable:
-    """The key of an object without weak references or without a hash."""
+    """The key of an object that does not support weak references, or hashing."""
     try:
         hash(x)
         return cls, x

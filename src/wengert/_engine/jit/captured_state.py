@@ -1,11 +1,11 @@
 """Captured state: the captured values of a compiled function, and the programs for them.
 
 A function that reads ``k`` has different programs for ``k = 2`` and ``k = 3``.  So programs belong
-to a state: the values that were captured when they were traced (captures).  Captured arrays are not
-part of the state: they are inputs, read at each call.
+to a state: the values that were captured when they were traced (graphs/captures).  Captured arrays
+are not part of the state: they are inputs, read at each call.
 
-    CapturedState  captured values, and their programs
-    States         the states of a function: finds the current one, or creates it
+    CapturedState  captured values, and the programs for them
+    States         the states of a function; finds the current one, or creates it
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .compiled_program import CompiledProgram
 from .settings import FAMILIES, MODES, OBJECTS
 from .shape_polymorphism import ProgramFamily
 
-# Which captured arrays are inputs: all; if tracing then fails, only floating ones; then none.
+# Which captured arrays are inputs: all; if tracing fails, only inexact ones; if that fails, none.
 _FED: tuple[Callable[[Any], bool], ...] = (
     lambda x: True,
     lambda x: x.dtype.kind in "fc",
@@ -43,7 +43,7 @@ class CapturedState:
     ----------
     captured : Captured
     level : int
-        How many kinds of captured arrays are constants rather than inputs (`_FED`).
+        Which captured arrays are inputs, as an index of `_FED`.
     calls : dict
         Programs by the keys of calls.
     """
@@ -55,21 +55,21 @@ class CapturedState:
 
     def family(self, call: CallSignature) -> ProgramFamily:
         """The family of a call, for the current modes of modules and options."""
-        known = self.families.setdefault(call.family, [])
+        candidates = self.families.setdefault(call.family, [])
         self.families.move_to_end(call.family)
-        family = next((f for f in known if f.is_valid()), None)
+        family = next((f for f in candidates if f.is_valid()), None)
         if family is None:
             family = ProgramFamily()
-            known[:] = [*known[1 - MODES :], family]
+            candidates[:] = [*candidates[1 - MODES :], family]
         while len(self.families) > FAMILIES:
-            _, dropped = self.families.popitem(last=False)
-            removed = {p for f in dropped for p in f.programs}
+            _, evicted = self.families.popitem(last=False)
+            removed = {p for f in evicted for p in f.programs}
             self.calls = {k: p for k, p in self.calls.items() if p not in removed}
         return family
 
 
 class States:
-    """The states of a function, most recent first, for each set of objects among its arguments."""
+    """The states of a function, for each set of objects in its arguments, most recent first."""
 
     def __init__(
         self, fun: Callable[..., Any], layout: StaticArguments, lock: AbstractContextManager[Any]
@@ -81,21 +81,21 @@ class States:
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
         """The current state, and the call with captured arrays as inputs."""
-        found = self._known(call, args, kwargs)
-        if found is None:
+        state_and_call = self._known(call, args, kwargs)
+        if state_and_call is None:
             with self._lock:  # another thread may be creating the same state
-                found = self._known(call, args, kwargs) or self._next(call, args, kwargs)
-        return found
+                state_and_call = self._known(call, args, kwargs) or self._next(call, args, kwargs)
+        return state_and_call
 
     def _known(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature] | None:
-        known = list(self.known.get(call.objects_key, ()))
-        for state in known:
+        candidates = list(self.known.get(call.objects_key, ()))
+        for state in candidates:
             arrays = state.captured.quickly()
             if arrays is not None:
                 return state, self._extended(state, call, arrays, args, kwargs)
-        for state in known:
+        for state in candidates:
             arrays = state.captured.arrays()
             if arrays is not None:
                 return state, self._extended(state, call, arrays, args, kwargs)
@@ -104,7 +104,7 @@ class States:
     def _next(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        # Arrays that could not be inputs before cannot be inputs now.
+        # Arrays that could not be inputs of an earlier state cannot be inputs of this one.
         known = self.known.get(call.objects_key, ())
         level = max((s.level for s in known), default=0)
         return self._new(call, level, args, kwargs)
@@ -112,37 +112,37 @@ class States:
     def with_fewer_inputs(
         self, state: CapturedState, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        """A state like this one, with fewer captured arrays as inputs."""
+        """A new state with fewer captured arrays as inputs than `state`, which is removed."""
         call = self._layout.call(args, kwargs, specs=True)
         known = self.known.get(call.objects_key, [])
         if state in known:
             known.remove(state)
-        before = set(state.captured.feeds)
+        previous = set(state.captured.feeds)
         level = state.level
         while True:
             level += 1
-            found, call_then = self._new(call, level, args, kwargs)
-            if set(found.captured.feeds) < before or not found.captured.feeds:
-                return found, call_then
-            self.known[call.objects_key].remove(found)
+            new_state, new_call = self._new(call, level, args, kwargs)
+            if set(new_state.captured.feeds) < previous or not new_state.captured.feeds:
+                return new_state, new_call
+            self.known[call.objects_key].remove(new_state)
 
     def discovered(self, call: CallSignature, level: int) -> Captured:
         """The current captured values of the function."""
         objects = {f"argument {k}": x for k, x in call.objects}
-        found = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
+        captured = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
         static = {f"argument {k}" for k, x in enumerate(call.leaves) if type(x) is Pinned}
         for name in objects.keys() - static:
-            if name in found.unguarded:
-                what = type(objects[name]).__name__
+            if name in captured.unguarded:
+                type_name = type(objects[name]).__name__
                 raise ArgumentError(
-                    f"a compiled function was given a {what}, which is not an array, and changes "
-                    "of which cannot be detected. Pass arrays, or, if it never changes, list the "
-                    f"argument in static_argnames{at(user_line())}."
+                    f"a compiled function was given a {type_name}, which is not an array, and "
+                    "whose changes cannot be detected. Pass arrays, or, if it never changes, list "
+                    f"the argument in static_argnames{at(user_line())}."
                 )
-        return found
+        return captured
 
     def substituted(self, state: CapturedState, call: CallSignature) -> Callable[..., Any]:
-        """The function with the captured arrays as one more argument, a dict."""
+        """The function with the captured arrays as an additional last argument, a dict."""
         captured = state.captured
         if not captured.feeds:
             return self._fun
@@ -157,14 +157,14 @@ class States:
 
         @functools.wraps(self._fun, updated=())
         def run(*args: Any, **kwargs: Any) -> Any:
-            *given, arrays = args
-            places = Substitution(captured, arrays)
-            fun = places.of(self._fun)
-            words = {k: places.of(x) for k, x in kwargs.items()}
+            *arguments, arrays = args
+            substitution = Substitution(captured, arrays)
+            fun = substitution.of(self._fun)
+            keywords = {k: substitution.of(x) for k, x in kwargs.items()}
             try:
-                return converted(fun)(*map(places.of, given), **words)
+                return converted(fun)(*map(substitution.of, arguments), **keywords)
             finally:
-                places.write_back()
+                substitution.write_back()
 
         return run
 
@@ -198,10 +198,10 @@ class States:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> CallSignature:
-        """The call with the captured arrays as one more argument."""
+        """The call with the captured arrays as an additional last argument, a dict."""
         if not arrays:
             return call
-        more = dict(zip(state.captured.feeds, arrays, strict=True))
-        made = self._layout.call((*args, more), kwargs, specs=True, captured=True)
-        made.given = call
-        return made
+        arrays_by_name = dict(zip(state.captured.feeds, arrays, strict=True))
+        extended = self._layout.call((*args, arrays_by_name), kwargs, specs=True, captured=True)
+        extended.given = call
+        return extended

@@ -1,11 +1,13 @@
 """Compiled operation: a compiled graph as one node of a tape, with compiled derivatives.
 
-If a compiled function is called with a recorded tensor, the call is a single node of the tape.  Its
-rules are graphs derived from it, and compiled when needed: the pullback of a node is a
-node of another compiled graph, and so are derivatives of any order.
+If a compiled function is called with a recorded tensor, the call is a single node of the tape.  The
+rules of its operation are graphs that are derived from its graph, and compiled when needed; calls
+of these are nodes of such operations too, so there are derivatives of any order.
 
-    GraphOperation   the operation
-    closed           a graph whose variables are inputs, so that they are operands of the node
+    GraphOperation      the operation
+    closed              a graph whose captured leaves are inputs, and so operands of the node
+    extras_of           the captured leaves of a graph
+    with_inlined_calls  the graph to run
 """
 
 from __future__ import annotations
@@ -41,25 +43,25 @@ if TYPE_CHECKING:
 
 
 def extras_of(graph: Graph) -> tuple[Node, ...]:
-    """The captured leaves: variables, and recorded nodes that the graph was built from."""
+    """The captured leaves of a graph: variables, and recorded nodes from outside."""
     return (*graph.variables, *(n for n in graph.nodes if n.op is CAPTURED))
 
 
 def closed(graph: Graph, count: int) -> Graph:
-    """A graph of the first outputs, whose inputs are followed by all captured leaves."""
-    place = {n: placeholder(n.spec, n.name) for n in extras_of(graph)}
-    nodes = rebuilt(graph.nodes, place)
+    """The graph of the first `count` outputs, with all captured leaves as additional inputs."""
+    placeholders = {n: placeholder(n.spec, n.name) for n in extras_of(graph)}
+    copies = rebuilt(graph.nodes, placeholders)
     return Graph(
-        *[nodes[n] for n in graph.outputs[:count]],
-        inputs=[*[nodes[n] for n in graph.inputs], *place.values()],
+        *[copies[n] for n in graph.outputs[:count]],
+        inputs=[*[copies[n] for n in graph.inputs], *placeholders.values()],
         name=graph.name,
     )
 
 
 def with_inlined_calls(graph: Graph, simplify: bool) -> Graph:
-    """The graph to run, with functions with custom rules inlined."""
-    made = without_calls(graph)
-    return made.simplify() if simplify and made is not graph else made
+    """The graph to run, in which custom calls are inlined."""
+    inlined = without_calls(graph)
+    return inlined.simplify() if simplify and inlined is not graph else inlined
 
 
 class GraphOperation(Operation):
@@ -68,7 +70,7 @@ class GraphOperation(Operation):
     Parameters
     ----------
     graph : Graph
-        Without variables, updates or effects; at least one output.
+        It has no variables, updates or effects, and at least one output.
     backend : Backend
     simplify : bool
         Whether the graphs of its derivatives are simplified.
@@ -92,17 +94,17 @@ class GraphOperation(Operation):
 
     def run(self, *values: Any) -> Any:
         """The value, or a tuple of them."""
-        found = self._run(values)
-        return tuple(found) if self.several else found[0]
+        outputs = self._run(values)
+        return tuple(outputs) if self.several else outputs[0]
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run on plain values, be recorded as one node on tensors, or be inlined in a graph."""
+        """Run with plain values; with tensors, record one node; while tracing, inline the graph."""
         handles = [a for a in args if isinstance(a, Handle)]
         if not handles:
             return self.run(*args)
         if current_trace() is not None or any(map(is_traced, handles)):
-            found = inline_graph(self.graph, args)
-            return tuple(found) if self.several else found[0]
+            outputs = inline_graph(self.graph, args)
+            return tuple(outputs) if self.several else outputs[0]
         return apply(self, args)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -113,44 +115,46 @@ class GraphOperation(Operation):
             for k, (length, number) in enumerate(zip(n.spec.shape, s.shape, strict=True))
         ]
         sizes = solve(pairs)
-        found = tuple([at_sizes(n.spec, sizes) for n in self.graph.outputs])
-        return found if self.several else found[0]
+        output_specs = tuple([at_sizes(n.spec, sizes) for n in self.graph.outputs])
+        return output_specs if self.several else output_specs[0]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Cotangents of the operands, computed by a compiled graph."""
         wanted = tuple([ctx.wants(a) for a in node.args])
         seeds = list(t) if self.several else [t]
         seeds = [s for s, n in zip(seeds, self.graph.outputs, strict=True) if _is_inexact(n)]
-        pull = self._rule("vjp", wanted, ctx.guarded)
-        bars = iter(pull.as_list(pull(*inputs, *seeds)))
-        return [next(bars) if is_wanted else None for is_wanted in wanted]
+        pullback = self._rule("vjp", wanted, ctx.guarded)
+        cotangents = iter(pullback.as_list(pullback(*inputs, *seeds)))
+        return [next(cotangents) if is_wanted else None for is_wanted in wanted]
 
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """The tangent of the value, computed by a compiled graph."""
         active = tuple([d is not None for d in dots])
-        push = self._rule("jvp", active, ctx.guarded)
-        found = iter(push.as_list(push(*inputs, *[d for d in dots if d is not None])))
-        tangents = [next(found) if _is_inexact(n) else None for n in self.graph.outputs]
+        pushforward = self._rule("jvp", active, ctx.guarded)
+        results = iter(
+            pushforward.as_list(pushforward(*inputs, *[d for d in dots if d is not None]))
+        )
+        tangents = [next(results) if _is_inexact(n) else None for n in self.graph.outputs]
         return tangents if self.several else tangents[0]
 
-    def as_list(self, found: Any) -> list[Any]:
+    def as_list(self, outputs: Any) -> list[Any]:
         """The outputs, one or several, as a list."""
-        return list(found) if self.several else [found]
+        return list(outputs) if self.several else [outputs]
 
-    def _rule(self, mode: str, chosen: tuple[bool, ...], guarded: bool) -> GraphOperation:
+    def _rule(self, mode: str, is_active: tuple[bool, ...], guarded: bool) -> GraphOperation:
         """The operation of a derivative with respect to some operands."""
-        key = mode, chosen, guarded
+        key = mode, is_active, guarded
         with self._lock:
-            made = self._derived.get(key)
-            if made is None:
-                graph = _pulled(self.graph, chosen, guarded) if mode == "vjp" else None
-                graph = _pushed(self.graph, chosen) if graph is None else graph
+            operation = self._derived.get(key)
+            if operation is None:
+                graph = _vjp_graph(self.graph, is_active, guarded) if mode == "vjp" else None
+                graph = _jvp_graph(self.graph, is_active) if graph is None else graph
                 graph = graph.simplify() if self.simplify else graph
-                made = GraphOperation(graph, self.backend, self.simplify)
-                self._derived[key] = made
-        return made
+                operation = GraphOperation(graph, self.backend, self.simplify)
+                self._derived[key] = operation
+        return operation
 
     def __reduce__(self) -> Any:
         return GraphOperation, (self.graph, self.backend, self.simplify)
@@ -160,49 +164,50 @@ def _is_inexact(node: Node) -> bool:
     return node.spec.dtype.kind in "fc"
 
 
-def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
-    """The floating outputs as a function of the selected inputs."""
+def _restricted_to_active(graph: Graph, xs: Sequence[Any], is_active: Sequence[bool]) -> Any:
+    """The inexact outputs as a function of the active inputs, and the values of these."""
 
     def outputs(*active: Any) -> list[Any]:
-        rest = iter(active)
-        full = [next(rest) if c else x for x, c in zip(xs, chosen, strict=True)]
-        found = inline_graph(graph, full)
-        return [x for x, n in zip(found, graph.outputs, strict=True) if _is_inexact(n)]
+        remaining = iter(active)
+        inputs = [next(remaining) if c else x for x, c in zip(xs, is_active, strict=True)]
+        results = inline_graph(graph, inputs)
+        return [x for x, n in zip(results, graph.outputs, strict=True) if _is_inexact(n)]
 
-    return outputs, [x for x, c in zip(xs, chosen, strict=True) if c]
+    return outputs, [x for x, c in zip(xs, is_active, strict=True) if c]
 
 
-def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
-    """From inputs and cotangents to the cotangents of the selected inputs.
+def _vjp_graph(graph: Graph, is_active: tuple[bool, ...], guarded: bool) -> Graph:
+    """The graph from inputs and cotangents of outputs to the cotangents of the active inputs.
 
-    *Guarded*: an exactly zero cotangent times anything is zero.  This is
-    needed after a selection, so a selection is inserted before the cotangent.
+    If `guarded`, zero cotangents are strong zeros: the backward pass of a graph has them after a
+    selection, so the outputs are selected where the cotangents are not zero.
     """
 
-    def pulled(xs: list[Array], ts: Any) -> Any:
-        of, at = _of_chosen(graph, xs, chosen)
+    def cotangents(xs: list[Array], ts: Any) -> Any:
+        function, point = _restricted_to_active(graph, xs, is_active)
 
         def masked(*active: Any) -> list[Any]:
-            return [np.where(t != 0, x, 0) for x, t in zip(of(*active), ts, strict=True)]
+            return [np.where(t != 0, x, 0) for x, t in zip(function(*active), ts, strict=True)]
 
-        return jvp_vjp.vjp(masked if guarded else of, *at)[1](ts)
+        return jvp_vjp.vjp(masked if guarded else function, *point)[1](ts)
 
     outs = [Spec(n.spec.shape, n.spec.dtype) for n in graph.outputs if _is_inexact(n)]
-    return _made(pulled, graph, outs, "vjp")
+    return _rule_graph(cotangents, graph, outs, "vjp")
 
 
-def _pushed(graph: Graph, chosen: tuple[bool, ...]) -> Graph:
-    """From inputs and tangents of the selected ones to the tangents of the outputs."""
+def _jvp_graph(graph: Graph, is_active: tuple[bool, ...]) -> Graph:
+    """The graph from inputs and tangents of the active inputs to the tangents of the outputs."""
 
-    def pushed(xs: list[Array], dots: list[Array]) -> Any:
-        of, at = _of_chosen(graph, xs, chosen)
-        return jvp_vjp.jvp(of, at, dots)[1]
+    def tangents(xs: list[Array], dots: list[Array]) -> Any:
+        function, point = _restricted_to_active(graph, xs, is_active)
+        return jvp_vjp.jvp(function, point, dots)[1]
 
-    pairs = zip(graph.inputs, chosen, strict=True)
-    return _made(pushed, graph, [Spec(n.spec.shape, n.spec.dtype) for n, c in pairs if c], "jvp")
+    pairs = zip(graph.inputs, is_active, strict=True)
+    dots = [Spec(n.spec.shape, n.spec.dtype) for n, c in pairs if c]
+    return _rule_graph(tangents, graph, dots, "jvp")
 
 
-def _made(fun: Callable[..., Any], graph: Graph, more: list[Spec], what: str) -> Graph:
+def _rule_graph(fun: Callable[..., Any], graph: Graph, extra_specs: list[Spec], what: str) -> Graph:
     specs = [n.spec for n in graph.inputs]
-    made = built(Graph, fun, (specs, more), {}, name=f"{what}_{graph.name}")
-    return Graph(*made.outputs, inputs=made.inputs, name=made.name)
+    traced = built(Graph, fun, (specs, extra_specs), {}, name=f"{what}_{graph.name}")
+    return Graph(*traced.outputs, inputs=traced.inputs, name=traced.name)

@@ -1,8 +1,8 @@
 """Compiled program: one compiled graph and its inputs, outputs, updates and effects.
 
-Plain arrays give plain arrays, computed by the backend.  If a tensor is involved (an argument, a
-variable or parameter that the function reads), results are tensors as without compilation, and the
-call is recorded as one node (compiled_operation.py).
+With plain arrays, the results are plain arrays.  If a tensor is involved (an argument, a variable
+or parameter that the function reads), the results are tensors, as without compilation, and the call
+is recorded as one node (compiled_operation.py).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CompiledProgram:
     graph : Graph
         The traced graph, from which derivatives are derived.
     executed : Graph
-        The same with functions that have custom rules inlined (`rewrite.without_calls`).
+        The same with custom calls inlined (`rewrite.without_calls`).
     is_plain : bool
         Whether there are no captured leaves.
     assumes_inequalities : bool
@@ -81,9 +81,9 @@ class CompiledProgram:
         self._written = tuple(written)
         self._seen = -1, False  # the count of changes at the last check, and its result
         self.assumes_inequalities = False
-        fed = set(graph.inputs)
+        inputs = set(graph.inputs)
         self.is_inline = any(
-            n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in fed))
+            n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in inputs))
             for n in graph.nodes
         )
         self._extras = extras_of(graph)
@@ -94,9 +94,9 @@ class CompiledProgram:
         if self.is_inline:
             return
         self.executed = with_inlined_calls(graph, simplify)
-        known = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
-        nodes = rebuilt(self.executed.nodes, known) if known else {}
-        executed = self.executed.with_nodes(nodes) if known else self.executed
+        captured = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
+        nodes = rebuilt(self.executed.nodes, captured) if captured else {}
+        executed = self.executed.with_nodes(nodes) if captured else self.executed
         self._executable = Executable(executed, backend)
         self._owners = owners_of(graph.variables)
         self._operation: GraphOperation | None = None
@@ -104,18 +104,20 @@ class CompiledProgram:
         self.is_single = results.structure.is_leaf() and results.live[0]
         self._returns_one = self.is_single and len(graph.outputs) == 1 and not graph.updates
         count = len(results.live)
-        self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
+        self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat_structure(
+            count
+        )
         self._count = sum(results.live)  # gradients follow
-        self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
+        self._sources = [_outer_node(n) for n in self._extras if n.op is CAPTURED]
         self._dependencies: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
         # Whether derivatives need the values of variables before the run.
-        self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
-        self._native = run_of(self._executable, self._returns_one, not self._keeps)
+        self._keeps_old = not graph.updates or Node in map(type, graph.outputs[: self._count])
+        self._native = run_of(self._executable, self._returns_one, not self._keeps_old)
 
     def entry(
         self, otherwise: Callable[..., Any], flat: bool = False, fed: Sequence[Any] = ()
     ) -> Callable[..., Any] | None:
-        """A native entry for the leaves by position, if the backend has one for this graph.
+        """A native entry point that takes the leaves by position, if the backend makes one.
 
         Parameters
         ----------
@@ -150,19 +152,19 @@ class CompiledProgram:
         """Whether everything that the function read besides its arguments is unchanged."""
         if self._seen[0] != Changes.count:
             count = Changes.count
-            self._seen = count, all(ask() == answer for ask, answer in self._guards)
+            self._seen = count, all(read() == expected for read, expected in self._guards)
         return self._seen[1]
 
     def run(self, fed: Sequence[Any], handles: bool) -> Any:
         """The result for given inputs; `handles` is whether there are tensors."""
         if handles or self._extras:
             return self._with_history(fed)
-        found = self._native(fed)
+        results = self._native(fed)
         if self._grads or self._written:
-            found = self._left(found, fed)
+            results = self._store_extra_outputs(results, fed)
         if self.is_single:
-            return found[0]
-        return tuple(found) if self._is_tuple else restored(self.graph.structure[1], found)
+            return results[0]
+        return tuple(results) if self._is_tuple else restored(self.graph.structure[1], results)
 
     def timed(self, fed: Sequence[Any], repeats: int | None, call: Callable[[], object]) -> Timing:
         """Time a run for given inputs, without side effects.
@@ -170,8 +172,10 @@ class CompiledProgram:
         `call` is the user's call; it is timed too if it has no side effects.
         """
         values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
-        beside = None if self._has_side_effects else call
-        return interpreter_timing.timed(self._executable, values, repeats, beside, not self._keeps)
+        reference_call = None if self._has_side_effects else call
+        return interpreter_timing.timed(
+            self._executable, values, repeats, reference_call, not self._keeps_old
+        )
 
     def _with_history(self, fed: Sequence[Any]) -> Any:
         """The result as tensors, recorded if any input is."""
@@ -186,29 +190,29 @@ class CompiledProgram:
         inputs += map(_node, self._owners)  # their values before the run
         inputs += self._sources
         kinds = tuple(map(type, inputs))
-        if not self._keeps:
+        if not self._keeps_old:
             inputs = []  # values without other references are updated in place
-        found = self._left(self._native(values), values)
+        results = self._store_extra_outputs(self._native(values), values)
         if self._count:
-            found = self._recorded(inputs, kinds, found)
-        return found[0] if self.is_single else restored(self.graph.structure[1], found)
+            results = self._recorded(inputs, kinds, results)
+        return results[0] if self.is_single else restored(self.graph.structure[1], results)
 
-    def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], found: list[Any]) -> Any:
-        """The results as one node of the tape, with the types of an uncompiled call."""
+    def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], values: list[Any]) -> Any:
+        """The results with the types of an uncompiled call, recorded as one node if necessary."""
         call: Any = None
         if inputs and Node in kinds and is_recording():
             if self._operation is None:
                 graph = closed(self.graph, self._count)
                 self._operation = GraphOperation(graph, self.backend, self._simplify)
             args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
-            value = tuple(found) if self._operation.several else found[0]
+            value = tuple(values) if self._operation.several else values[0]
             call = Node(self._operation, args, NO_PARAMS, value)
         classes_of = self._dependencies.get(kinds)
         if classes_of is None:
             leaves = (*self.graph.inputs, *self._extras)
             classes_of = self._dependencies[kinds] = _dependencies(self.graph, leaves, kinds)
-        made: list[Any] = []
-        for i, (x, classes) in enumerate(zip(found, classes_of, strict=False)):
+        results: list[Any] = []
+        for i, (x, classes) in enumerate(zip(values, classes_of, strict=False)):
             if classes and (call is None or classes == {ConstantLeaf}):
                 x = wrap(constant(x))
             elif classes:
@@ -216,32 +220,32 @@ class CompiledProgram:
                 if Node not in classes or type(self.graph.outputs[i]) is not Node:
                     node = DiscreteLeaf(node.op, node.args, node.params, node.value)
                 x = wrap(node)
-            made.append(x)
-        return made
+            results.append(x)
+        return results
 
-    def _left(self, found: list[Any], fed: Sequence[Any]) -> list[Any]:
+    def _store_extra_outputs(self, values: list[Any], fed: Sequence[Any]) -> list[Any]:
         """The results of a run; stores the values that follow them.
 
-        Gradients stored by a backward pass, then arguments that were written in place.
+        These are gradients that the function sets, then new values of modified arguments.
         """
         if not self._grads and not self._written:
-            return found
-        values = iter(found[self._count :])
-        for tensor, leaves, was_set in self._grads:
-            new = wrap(constant(next(values))) if leaves else None
-            old = None if was_set else tensor.grad
-            if new is not None or was_set:
-                tensor.grad = new if old is None else old + new
+            return values
+        stored = iter(values[self._count :])
+        for tensor, has_gradient, was_set in self._grads:
+            gradient = wrap(constant(next(stored))) if has_gradient else None
+            accumulated = None if was_set else tensor.grad
+            if gradient is not None or was_set:
+                tensor.grad = gradient if accumulated is None else accumulated + gradient
         for k in self._written:
-            value = next(values)
+            value = next(stored)
             if type(fed[k]) is np.ndarray:  # numbers of Python and NumPy are immutable
                 fed[k][...] = value
-        return found[: self._count]
+        return values[: self._count]
 
     def writes_to_unshared(self, fed: Sequence[Any], handles: bool) -> bool:
-        """Whether arguments written in place share no memory with others.
+        """Whether arguments that are modified in place share no memory with other arguments.
 
-        If they do, or are tensors, the function itself must be called.
+        If they do, or if some argument is a tensor, the function itself must be called.
         """
         arrays = [(k, x) for k, x in enumerate(fed) if type(x) is np.ndarray]
         return not handles and not any(
@@ -253,11 +257,11 @@ class CompiledProgram:
 
     @property
     def writes(self) -> bool:
-        """Whether it writes to its arguments in place."""
+        """Whether it modifies arguments in place."""
         return bool(self._written)
 
 
-def _flat(count: int) -> Any:
+def _flat_structure(count: int) -> Any:
     return pytree.flatten((0,) * count)[1]
 
 
@@ -265,22 +269,22 @@ def _plain(x: Operand | Node) -> Any:
     return unweakened(x.value) if isinstance(x, Node) else x
 
 
-def _source(node: Node) -> Any:
-    """The outer node of a captured one."""
+def _outer_node(node: Node) -> Any:
+    """The outer node that a captured leaf stands for."""
     assert node.info is not None
     return node.info.source
 
 
 def _dependencies(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
-    """The classes of the tensors that each output depends on."""
+    """For each output, the node classes of the tensors that it depends on."""
     classes = list({kind for kind in kinds if issubclass(kind, Node)})
-    found: dict[Node, int] = {}  # sets, as bits
+    masks: dict[Node, int] = {}  # sets, as bits
     for leaf, kind in zip(leaves, kinds, strict=True):
-        found[leaf] = 1 << classes.index(kind) if kind in classes else 0
+        masks[leaf] = 1 << classes.index(kind) if kind in classes else 0
     for node in graph.nodes:
-        if node not in found:
+        if node not in masks:
             bits = 0
             for a in node.inputs:
-                bits |= found.get(a, 0)
-            found[node] = bits
-    return [{c for k, c in enumerate(classes) if found[n] >> k & 1} for n in graph.outputs]
+                bits |= masks.get(a, 0)
+            masks[node] = bits
+    return [{c for k, c in enumerate(classes) if masks[n] >> k & 1} for n in graph.outputs]

@@ -1,7 +1,7 @@
 """The decorator `jit` and its options.
 
-Options are checked here, once, and used by the callable.  The docstring of `jit` says which values
-are inputs of the program, which are compared at each call, and which are constants.
+Options are checked here, once.  The docstring of `jit` says which values are inputs of the program,
+which are compared at each call, and which are constants.
 
     jit    the decorator; returns a `Jitted` (jitted.py)
 """
@@ -86,19 +86,19 @@ def jit(
         module. Without it, `jit` returns a decorator with the given options.
     static_argnums, static_argnames : int or str, or a sequence of them, optional
         Static arguments: they are constants of the program, and each new value compiles another
-        one. Arguments that are neither arrays nor numbers are always static.
+        program. Arguments that are neither arrays nor numbers are always static.
     backend : str or Backend, optional
         The backend to compile with; by default native code where LLVM is available.
     threads : int, optional
-        The largest number of threads that the program may use; by default the backend decides.
+        The maximum number of threads that the program may use; by default the backend decides.
     host_callbacks : {"allow", "forbid"}
         Whether operations without a native implementation may be called back in Python.
     simplify : bool, default True
         Whether to simplify the graph first.
     source : bool, default True
         Whether the source of the function, and of the user's functions that it calls, is read, so
-        that loops and branches become nodes of the graph. Otherwise the function is traced as it
-        is: loops are unrolled, and a branch on a value is an error.
+        that loops and branches become nodes of the graph. Otherwise the function is only traced:
+        loops are unrolled, and a branch on a value is an error.
     islands : str, optional
         Deprecated name of `host_callbacks`.
 
@@ -146,8 +146,8 @@ def jit(
     that requires a gradient is passed to a compiled function, the call is recorded as one
     operation, whose derivatives of all orders are compiled as well.
 
-    *Cost.* A call costs the lookup of its program. Compiling costs one run of the function and the
-    time of the backend.
+    *Cost.* A call takes the time to look up its program. Compiling takes one run of the function
+    and the time of the backend.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Dispatch of calls to the native entry points of a compiled function, one for each signature.
 
-Signatures differ in types, dtypes, axes and layouts of the arguments, and in which are keywords.
-If there are several, an entry point dispatches to them (backends/llvm/abi/dispatch.py), so that a
-second signature does not make the first one slower.
+Signatures differ in types, dtypes, numbers of axes and layouts of the arguments, and in which are
+keywords.  If there are several, one entry point dispatches to the others
+(backends/llvm/abi/dispatch.py), so that a second signature does not make the first one slower.
 
     entry_signature  the signature of a call
     Routes           the entry points of a function
@@ -27,7 +27,7 @@ else:  # most functions have one signature
 
 _NUMBERS = frozenset((float, int, bool, complex))
 _LAYOUT = 0x103  # C-contiguous, Fortran-contiguous, aligned
-_SEEN = 2  # calls with arrays in another memory order until a program is compiled for it
+_MIN_CALLS = 2  # with arrays that are not C-contiguous, until an entry point is made for them
 
 
 class EntrySignature(NamedTuple):
@@ -35,7 +35,7 @@ class EntrySignature(NamedTuple):
 
     positional : the number of positional arguments.
     names : the keyword arguments, in order.
-    kinds : for each argument its type; for arrays also the numbers of dtype, axes and layout.
+    kinds : for each argument its type; for arrays also dtype number, number of axes and layout.
     """
 
     positional: int
@@ -65,7 +65,7 @@ def entry_signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> EntrySigna
 
 
 class Routes:
-    """The entries of a function.
+    """The native entry points of a function.
 
     Attributes
     ----------
@@ -79,20 +79,20 @@ class Routes:
         self._seen: dict[EntrySignature, int] = {}
 
     def wants(self, signature: EntrySignature, compiled: CompiledProgram) -> bool:
-        """Whether to make an entry for calls of this signature to this program."""
+        """Whether to make an entry point for calls with this signature to this program."""
         if signature in self._known and compiled in self._known[signature][0]:
             return False
         seen = self._seen.get(signature, 0)
         if len(self._seen) < 16 * ROUTES or seen:
             self._seen[signature] = seen + 1
-        return seen >= 0 and (seen + 1 >= _SEEN or _is_usual(signature))
+        return seen >= 0 and (seen + 1 >= _MIN_CALLS or _is_c_contiguous(signature))
 
     def refuse(self, signature: EntrySignature) -> None:
-        """Make no entry for calls of this signature."""
+        """Never make an entry point for calls with this signature."""
         self._seen[signature] = -(1 << 30)
 
     def last(self, signature: EntrySignature, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """The callable that an entry for calls of this signature falls back to."""
+        """The callable that a new entry point for this signature falls back to."""
         known = self._known.get(signature)
         if known is None or len(known[0]) >= ENTRIES:
             return otherwise
@@ -105,7 +105,7 @@ class Routes:
         entry: Callable[..., Any],
         otherwise: Callable[..., Any],
     ) -> None:
-        """Add an entry for calls of this signature, before the others."""
+        """Add an entry point for calls with this signature, which is tried before the others."""
         programs = self._known[signature][0] if signature in self._known else []
         if len(programs) >= ENTRIES:
             programs = []
@@ -124,6 +124,6 @@ class Routes:
         self.entry = dispatch.dispatching(routes, otherwise)
 
 
-def _is_usual(signature: EntrySignature) -> bool:
+def _is_c_contiguous(signature: EntrySignature) -> bool:
     """Whether all arrays are C-contiguous."""
     return all(cls is not np.ndarray or layout & 1 for cls, _, _, layout in signature.kinds)

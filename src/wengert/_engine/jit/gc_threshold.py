@@ -1,8 +1,8 @@
 """Garbage collection: a higher threshold while a function is traced and compiled.
 
-Tens of thousands of small objects are allocated then, and nearly all of them survive or are freed
-by reference counting.  Collections of the young generation after every 700 objects, and of older
-ones, would take a tenth of the time of the first call.  So they are less frequent while compiling.
+Compiling allocates tens of thousands of small objects, nearly all of which survive or are freed by
+reference counting.  Collections of the young generation after every 700 objects, and of older
+generations, would take a tenth of the time of the first call.
 
     relaxed_gc    a context manager that raises the threshold
 """
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from wengert._engine.core.fork_safe_locks import lock
 
-_YOUNG_OBJECTS = 50_000  # objects between collections; some megabytes
+_RAISED_THRESHOLD = 50_000  # objects between collections: some megabytes
 _LOCK = lock()
 
 
@@ -28,12 +28,12 @@ class _CompileCount:
 
 @contextmanager
 def relaxed_gc() -> Iterator[None]:
-    """Raise the threshold of the young generation, unless the user's is higher or zero."""
+    """Raise the threshold of the young generation, unless it is higher, or zero (no collection)."""
     with _LOCK:
         if not _CompileCount.users:
             _CompileCount.usual = gc.get_threshold()
-            if 0 < _CompileCount.usual[0] < _YOUNG_OBJECTS:
-                gc.set_threshold(_YOUNG_OBJECTS, *_CompileCount.usual[1:])
+            if 0 < _CompileCount.usual[0] < _RAISED_THRESHOLD:
+                gc.set_threshold(_RAISED_THRESHOLD, *_CompileCount.usual[1:])
         _CompileCount.users += 1
     try:
         yield
@@ -41,7 +41,7 @@ def relaxed_gc() -> Iterator[None]:
         with _LOCK:
             _CompileCount.users -= 1
             if not _CompileCount.users and gc.get_threshold() == (
-                _YOUNG_OBJECTS,
+                _RAISED_THRESHOLD,
                 *_CompileCount.usual[1:],
             ):
                 gc.set_threshold(*_CompileCount.usual)

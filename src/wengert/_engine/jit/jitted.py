@@ -3,11 +3,15 @@
     Jitted     the callable: finds the program for a call, or compiles it
     CacheInfo  the number of programs
 
-A call takes the fastest path that supports it: directly to a native entry point if all arguments
-are arrays given by position (`_install_entry`), or through pytree_fast_path.py if some are
-containers or keywords; by its key to a known program; to the programs of its family
-(shape_polymorphism.py), which traces and compiles.  While an outer graph is built, the function
-itself is called: its nodes become nodes of that graph.
+A call takes the fastest path that supports it:
+
+1. a native entry point that replaces `__call__`, if all arguments are arrays and numbers
+   (`_install_entry`);
+2. a native entry point behind a matcher of containers (pytree_fast_path.py);
+3. a known program, by the key of the call;
+4. the programs of its family (shape_polymorphism.py), which traces and compiles.
+
+While an outer graph is built, the function itself is called: its nodes become nodes of that graph.
 """
 
 from __future__ import annotations
@@ -52,9 +56,9 @@ R = TypeVar("R")
 class CacheInfo(NamedTuple):
     """The result of `Jitted.cache_info`.
 
-    programs : the number of cached programs, of which
-    general : support many shapes;
-    traces : the number of traces of the function, including failures;
+    programs : the number of cached programs.
+    general : the number of these that support many shapes.
+    traces : the number of traces of the function, including failures.
     seconds : the time for tracing and compiling.
     """
 
@@ -92,14 +96,14 @@ class Jitted(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function by a compiled program."""
-        # Traced into an outer graph, or observed.
+        # A graph is being built, or another session observes operations.
         if switches.count and recording_session() is not None:
             return self._traced_call(args, kwargs)  # type: ignore[no-any-return]
         for shortcut in self._shortcuts:
-            found = shortcut(args, kwargs)
-            if found is not MISSED:
-                return found  # type: ignore[no-any-return]
-        if gate.count:  # a block may have been left by Ctrl-C
+            result = shortcut(args, kwargs)
+            if result is not MISSED:
+                return result  # type: ignore[no-any-return]
+        if gate.count:  # Ctrl-C may have prevented the end of a block
             gate.recount()
         call = self._layout.call(args, kwargs)
         if call.traced:
@@ -125,12 +129,12 @@ class Jitted(Generic[P, R]):
             raise self._infinite_recursion() from error
 
     def _conversion(self) -> AbstractContextManager[None]:
-        """A block in which functions are converted, unless they are to run as they are."""
+        """A context in which the sources of functions are read, unless ``source=False``."""
         return nullcontext() if self._options["source"] else conversion(False)
 
     def _infinite_recursion(self) -> TraceError:
         return TraceError(
-            f"{self.__name__} recurses infinitely while it is traced: where a recursion ends may "
+            f"{self.__name__} recurses infinitely while it is traced: the end of a recursion may "
             "depend on static arguments and shapes, but not on values. Make its depth a static "
             f"argument (static_argnames=), or write a loop{at(user_line())}."
         )
@@ -144,12 +148,13 @@ class Jitted(Generic[P, R]):
     ) -> tuple[CompiledProgram, CallSignature]:
         """The program for a call, found in its family or compiled, by one thread at a time.
 
-        If tracing needs the values of captured arrays, these become constants of the program, and
-        are compared at each call. If it fails otherwise, Python integers become static arguments:
-        lengths and numbers of steps (`_fixed_numbers`).
+        If tracing fails, perhaps because it needs the values of captured arrays, these become
+        constants of the program, which are compared at each call. If it still fails, Python
+        integers become static arguments, because they may be lengths or numbers of steps
+        (`_fixed_numbers`).
         """
         with self._lock:
-            first: Exception | None = None
+            first_error: Exception | None = None
             while True:
                 try:
                     compile = functools.partial(self._compile, state)
@@ -161,9 +166,9 @@ class Jitted(Generic[P, R]):
                         state, call = self._states.with_fewer_inputs(state, args, kwargs)
                     elif not (numbers := self._fixed_numbers(args, kwargs)):
                         self._layout.numbers = ()
-                        raise first or error from None
+                        raise first_error or error from None
                     else:
-                        first, self._layout.numbers = first or error, numbers
+                        first_error, self._layout.numbers = first_error or error, numbers
                         call = self._layout.call(args, kwargs, specs=True)
                         state, call = self._states.find(call, args, kwargs)
             if len(state.calls) >= CALLS:
@@ -174,18 +179,18 @@ class Jitted(Generic[P, R]):
         return compiled, call
 
     def _fixed_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[type, ...]:
-        """The classes of numbers to make static for a call that cannot be traced otherwise.
+        """The classes of Python numbers to make static, for a call that could not be traced.
 
-        First integers, which may be lengths; then all numbers, if there is no other argument and
-        an integer among them.
+        First integers, which may be lengths; then all numbers, if all arguments are numbers and
+        one is an integer.
         """
         kinds = set(map(type, (*args, *kwargs.values())))
         if not (self._options["source"] and is_converting() and int in kinds):
             return ()
         if not self._layout.numbers:
             return (int,)
-        every = (int, float, bool, complex)
-        return every if kinds <= set(every) and self._layout.numbers != every else ()
+        all_kinds = (int, float, bool, complex)
+        return all_kinds if kinds <= set(all_kinds) and self._layout.numbers != all_kinds else ()
 
     def _add_entry(
         self,
@@ -195,7 +200,7 @@ class Jitted(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Make an entry point for a call of a new signature."""
+        """Make an entry point for a call with a new signature."""
         signature = entry_signature(args, kwargs) if self._layout.is_plain else None
         if signature is not None and self._routes.wants(signature, compiled):
             with self._lock:
@@ -209,10 +214,10 @@ class Jitted(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Install the native entry of a program, if it supports calls like this one.
+        """Install the native entry point of a program, if it supports calls like this one.
 
-        An entry replaces `__call__`, in a class for this function alone, and passes on calls that
-        it does not support. So the fast path runs no Python.
+        The entry point replaces `__call__`, in a class of this function alone, so that a call runs
+        no Python. It passes calls that it does not support to the slow path.
         """
         captured, given = state.captured, call.given
         if not self._layout.is_plain or given.policy:
@@ -226,35 +231,37 @@ class Jitted(Generic[P, R]):
         if not self._routes.wants(signature, compiled):
             return
         otherwise = SlowPath(self, Jitted.__call__)
-        last = self._routes.last(signature, otherwise)
-        count, place, feeds = len(signature.kinds), signature.positional, len(captured.feeds)
-        entry = compiled.entry(WithoutCaptured(last, place, feeds) if feeds else last, fed=call.fed)
+        fallback = self._routes.last(signature, otherwise)
+        count, position, feeds = len(signature.kinds), signature.positional, len(captured.feeds)
+        entry = compiled.entry(
+            WithoutCaptured(fallback, position, feeds) if feeds else fallback, fed=call.fed
+        )
         if entry is not None:
-            entry = captured.guarded(entry, last, count, place)
+            entry = captured.guarded(entry, fallback, count, position)
         if entry is None:
             self._routes.refuse(signature)
             return
         self._routes.add(signature, compiled, entry, otherwise)
-        before, entry = type(self), self._routes.entry
+        previous, entry = type(self), self._routes.entry
         assert entry is not None
         self.__class__ = type(
             "Jitted", (Jitted,), {"entry": entry, "__call__": staticmethod(entry)}
         )
-        _empty(before)
+        _empty(previous)
 
     def _remove_entries(self) -> None:
-        """Remove all native entries."""
-        left = type(self)
+        """Remove all native entry points."""
+        previous = type(self)
         self.__class__ = Jitted
-        _empty(left)
+        _empty(previous)
         self._routes = Routes()
         self._shortcuts = ()
 
     def _compile(
         self, state: CapturedState, call: CallSignature, shapes: Shapes
     ) -> CompiledProgram:
-        """Compile a program for a call with other shapes."""
-        began = time.perf_counter()
+        """Compile a program for a call, with the given shapes in place of its own."""
+        start = time.perf_counter()
         options = self._options
         args, kwargs = call.specs(shapes)
         positions, static = call.pinned
@@ -263,8 +270,8 @@ class Jitted(Generic[P, R]):
         written: list[int] = []
         self._traces += 1
         try:
-            drawn = [x for x in call.leaves if not isinstance(x, Handle)]
-            with forbid_global_rng(self._fun, drawn), self._conversion():
+            plain_leaves = [x for x in call.leaves if not isinstance(x, Handle)]
+            with forbid_global_rng(self._fun, plain_leaves), self._conversion():
                 graph = built(
                     Graph,
                     self._states.substituted(state, call),
@@ -287,7 +294,7 @@ class Jitted(Generic[P, R]):
         except RecursionError as error:
             raise self._infinite_recursion() from error
         finally:
-            self._seconds += time.perf_counter() - began
+            self._seconds += time.perf_counter() - start
 
     def _names(self, state: CapturedState, args: tuple[Any, ...]) -> list[str] | None:
         """The names of the positional arguments, followed by that of the captured arrays."""
@@ -388,7 +395,7 @@ class Jitted(Generic[P, R]):
             self._traces, self._seconds = 0, 0.0
 
     def __del__(self) -> None:
-        # A class is freed by the cycle collector only; its contents are freed here.
+        # Only the cycle collector frees a class, but the entry point can be freed now.
         _empty(type(self))
 
     # ---- protocols of functions ------------------------------------------------------------------
@@ -411,6 +418,6 @@ class Jitted(Generic[P, R]):
 
 
 def _empty(cls: type) -> None:
-    """Remove the native entry from the class that was created for one function."""
+    """Remove the native entry point from the class that was created for one function."""
     if cls is not Jitted and "entry" in vars(cls):
         del cls.__call__, cls.entry  # type: ignore[attr-defined]

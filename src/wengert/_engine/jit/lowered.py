@@ -1,7 +1,7 @@
 """Lowered: the graph and the code of a compiled function, for inspection.
 
-The graph is always available; loops, LLVM IR and machine instructions are those of a backend that
-generates code (the attribute `program` of the backend, see backends/llvm).
+The graph is always available; loops, LLVM IR and machine instructions only if the backend generates
+code (its method `program`, see backends/llvm).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Lowered:
     loops : str
         Fused loops, buffers and library calls.
     llvm_ir, assembly : str
-        LLVM IR, and the instructions of this machine.
+        LLVM IR, and the machine instructions.
 
     Raises
     ------
@@ -69,8 +69,8 @@ class Lowered:
                 f"the backend {backend.name!r} generates no code for {self.graph.name}, so there "
                 f"is no {what}. Compile it with backend='llvm'{at(user_line())}."
             )
-        found = getattr(self._program, what)
-        return found() if callable(found) else found
+        attribute = getattr(self._program, what)
+        return attribute() if callable(attribute) else attribute
 
     def __str__(self) -> str:
         return str(self.graph)

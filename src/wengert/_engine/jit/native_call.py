@@ -1,8 +1,12 @@
-"""Native calls: a run of a graph by the native entry of a backend that has one.
+"""Native calls: runs of a graph by the native entry point of a backend that makes one.
 
-The entry takes values of inputs and variables, and returns outputs and updates; arguments that it
-does not support (a list instead of an array, a dtype that must be cast) and failed runs go to the
-`Executable`, which checks the arguments and raises the error.
+The entry point takes values of inputs and variables, and returns outputs and updates.  Arguments
+that it does not support (a list instead of an array, a dtype that must be cast) and failed runs are
+passed to the `Executable`, which checks the arguments and raises the error.
+
+    entry_of          the native entry point of a graph
+    writing_entry_of  that of a graph whose last outputs are new values of inputs
+    run_of            a function that runs a graph, and writes updates
 """
 
 from __future__ import annotations
@@ -35,19 +39,19 @@ def entry_of(
     overwrites: bool = False,
     fed: Sequence[Any] = (),
 ) -> Callable[..., Any] | None:
-    """The native entry of a graph, or None if its backend makes none.
+    """The native entry point of a graph, or None if its backend makes none.
 
     Parameters
     ----------
     executable : Executable
     single : bool
-        Whether it returns its only output rather than a tuple.
+        Whether it returns its only output instead of a tuple.
     otherwise : callable
         Called with arguments that it does not support.
     nested : bool
         Whether it returns nested tuples, as the graph does.
     overwrites : bool
-        Whether it may write updates into the given arrays of variables.
+        Whether it may write updates into the arrays that are the values of variables.
     fed : sequence
         Examples of the arguments, for their memory layouts.
     """
@@ -65,9 +69,9 @@ def entry_of(
 class Written(NamedTuple):
     """The arguments that a function modifies in place.
 
-    positions : among the inputs; their new values are the last outputs of the graph.
+    positions : their positions in the inputs; their new values are the last outputs of the graph.
     results : the number of outputs before these.
-    is_tuple : whether these are returned as a tuple; otherwise the only one, or None.
+    is_tuple : whether the results are returned as a tuple; otherwise the only one, or None.
     """
 
     positions: tuple[int, ...]
@@ -78,18 +82,18 @@ class Written(NamedTuple):
 def writing_entry_of(
     executable: Executable, otherwise: Callable[..., Any], written: Written, fed: Sequence[Any]
 ) -> Callable[..., Any] | None:
-    """The native entry of a graph whose last outputs are new values of some of its inputs.
+    """The native entry point of a graph whose last outputs are new values of some of its inputs.
 
     Returns
     -------
     callable or None
-        None if the backend makes no entries, or a modified input is not a C-contiguous array.
+        None if the backend makes no entry points, or a modified input is not a C-contiguous array.
     """
     graph, make = executable.graph, getattr(executable.backend, "writing_entry", None)
     if make is None:
         return None
-    news = graph.outputs[written.results :]
-    for k, new in zip(written.positions, news, strict=True):
+    new_values = graph.outputs[written.results :]
+    for k, new in zip(written.positions, new_values, strict=True):
         old = graph.inputs[k].spec
         if not old.shape or (old.shape, old.dtype) != (new.spec.shape, new.spec.dtype):
             return None
@@ -120,8 +124,8 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
     entry = entry_of(executable, single, _missed, overwrites=overwrites)
     if entry is None:
         return executable
-    places = {v: k for k, v in enumerate(graph.variables)}
-    written = [owners[places[v]] for v in graph.updates]
+    positions = {v: k for k, v in enumerate(graph.variables)}
+    written = [owners[positions[v]] for v in graph.updates]
     locks, write, count = locks_of(written), VariableWriter(written), len(graph.outputs)
 
     def run(fed: Sequence[Any]) -> list[Any]:
@@ -133,17 +137,17 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
             return list(out[:count])
         return [out] if single else list(out)
 
-    taken = overwritten(graph) if overwrites else ()
-    lending = Lending(owners, taken, lambda out: write(out[count:]))
+    overwritable = overwritten(graph) if overwrites else ()
+    lending = Lending(owners, overwritable, lambda out: write(out[count:]))
 
-    def lent(fed: Sequence[Any]) -> list[Any]:
+    def run_overwriting(fed: Sequence[Any]) -> list[Any]:
         out = lending.run(entry, fed, _MISSED)
         return executable(fed) if out is _MISSED else list(out[:count])
 
-    chosen = lent if taken else run
+    run_once = run_overwriting if overwritable else run
 
     def locked(fed: Sequence[Any]) -> list[Any]:
-        return exclusively(locks, functools.partial(chosen, fed))
+        return exclusively(locks, functools.partial(run_once, fed))
 
     return locked if written else run
 

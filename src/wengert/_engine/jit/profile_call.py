@@ -1,7 +1,7 @@
 """`wengert.profile`: time and memory of a compiled function by source line.
 
-The function is compiled again with timers, and run a few times; its side effects happen once.
-The backend measures (`Backend.timed`), and the result is a `Profile` (profiling/profile.py).
+The function is compiled again with timers, and run a few times; its side effects occur once.  The
+backend measures (`Backend.timed`), and the result is a `Profile` (profiling/profile.py).
 
     profile    the transformation
 """
@@ -38,9 +38,9 @@ def profile(
         A function of arrays, which is compiled as by `jit`; or a compiled function, a derivative
         (``wg.grad(f)``), a graph, a module.
     repeats : int, optional
-        The number of measured runs; by default for a tenth of a second, at least 3.
+        The number of measured runs; by default as many as fit a tenth of a second, at least 3.
     static_argnums, static_argnames, backend, threads
-        As for `jit`; not for a function that is compiled already.
+        As for `jit`; not allowed if `fun` is already compiled.
 
     Returns
     -------
@@ -62,9 +62,9 @@ def profile(
     Notes
     -----
     *What is measured.* A second program with a timer around each step, and if there are loops a
-    third with clocks inside them, are compiled and run in addition to the one used by calls. The
-    overhead of the timers is subtracted. Times are per call: the lower quartile of all runs, as on
-    an idle machine.
+    third one with timers inside them, are compiled and run in addition to the program that calls
+    use. The overhead of the timers is subtracted. Times are per call: the lower quartile of all
+    runs, which is close to that of an idle machine.
 
     *Your lines.* A fused loop computes several nodes; its time is distributed among them by
     estimated work (an addition 1, an exponential 23, an element of memory 1 to 25 depending on the
@@ -72,9 +72,9 @@ def profile(
     estimates too.
 
     *Side effects.* Variables and arguments are written to once, as by one call. Operations that
-    print or call back run each time.
+    print or call back into Python do so in each run.
 
-    *Cost.* Compiling up to three times, and half a second of runs.
+    *Cost.* The function is compiled up to three times, and run for half a second.
 
     See Also
     --------
@@ -102,11 +102,11 @@ def profile(
         "threads": threads,
     }
     if isinstance(fun, Jitted):
-        chosen = [name for name, x in options.items() if x is not None and x != ()]
-        if chosen:
+        given_options = [name for name, x in options.items() if x is not None and x != ()]
+        if given_options:
             raise ArgumentError(
-                f"{', '.join(chosen)}: {fun.__name__} is compiled already, with options of its "
-                f"own. Give them to jit, or profile the plain function{at(user_line())}."
+                f"{', '.join(given_options)}: {fun.__name__} is already compiled, with its own "
+                f"options. Give them to jit, or profile the plain function{at(user_line())}."
             )
         compiled = fun
     else:
@@ -125,7 +125,7 @@ def profile(
 def _checked(fun: Any) -> Any:
     if not callable(fun):
         raise ArgumentError(
-            f"profile of {spelled(fun)}, which is not a function. Give the function, and call the "
+            f"profile of {spelled(fun)}, which is not a function. Pass the function, and call the "
             f"result with its arguments: profile(f)(x){at(user_line())}."
         )
     return fun

@@ -1,14 +1,14 @@
 """Fast path for calls with containers, directly to a native entry point.
 
-Flattening a call takes ten times longer than a small program, and nearly every call has the
+Flattening a call takes ten times longer than running a small program, and nearly every call has the
 structure of the previous one.  So Python code is generated for the structure of a call: a matcher,
 which checks whether the containers of another call have this structure, and returns the leaves.
 The entry point checks their dtypes and shapes.  Other calls take the slow path.
 
     Shortcut         for one structure of arguments: matcher, entry point, structure of results
-    with_shortcut    the shortcuts of a function, plus one
-    SlowPath         the call through Python, for native entries
-    WithoutCaptured  a callable without the captured arrays among its arguments
+    with_shortcut    the shortcuts of a function, and a new one
+    SlowPath         the call through Python, to which native entry points fall back
+    WithoutCaptured  drops captured arrays from the arguments of such a call
     MISSED           the result of a shortcut for a call that it does not support
 """
 
@@ -27,7 +27,7 @@ from .compiled_program import CompiledProgram
 from .settings import ENTRIES, STRUCTURES
 
 MISSED: Any = object()
-_MOST_LEAVES = 1000
+_MAX_LEAVES = 1000
 Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
 
 
@@ -36,7 +36,7 @@ class Shortcut:
 
     Attributes
     ----------
-    programs : tuple of Compiled
+    programs : tuple of CompiledProgram
         The programs that it calls.
     """
 
@@ -58,37 +58,39 @@ class Shortcut:
     @classmethod
     def after(
         cls,
-        before: Shortcut | None,
+        existing: Shortcut | None,
         call: CallSignature,
         compiled: CompiledProgram,
         captured: Captured,
     ) -> Shortcut | None:
-        """A shortcut that also supports this call, or None if it must take the slow path."""
-        if before is not None and not before._may_precede(compiled):
-            before = None
-        programs = before.programs if before else ()
+        """The shortcut `existing`, or a new one, extended by this call; None if not possible."""
+        if existing is not None and not existing._may_precede(compiled):
+            existing = None
+        programs = existing.programs if existing else ()
         if compiled in programs:
-            return before
+            return existing
         match = None if call.policy else _matcher(call)
         if match is None:
             return None
-        last = before._entry if before else _missed
-        count, place = len(call.fed), call.positional
+        fallback = existing._entry if existing else _missed
+        count, position = len(call.fed), call.positional
         feeds = len(captured.feeds)
-        entry = compiled.entry(WithoutCaptured(last, place, feeds) if feeds else last, flat=True)
+        entry = compiled.entry(
+            WithoutCaptured(fallback, position, feeds) if feeds else fallback, flat=True
+        )
         if entry is not None:
-            entry = captured.guarded(entry, last, count, place)
+            entry = captured.guarded(entry, fallback, count, position)
         if entry is None:
             return None
         return cls(call, (*programs, compiled), entry, match)
 
     def matches(self, call: CallSignature) -> bool:
         """Whether a call has this structure, and the same leaves that are not inputs."""
-        given = [(k, IdentityKey(x)) for k, x in call.unfed]
-        return self._structure == call.structure and self._unfed == given
+        unfed = [(k, IdentityKey(x)) for k, x in call.unfed]
+        return self._structure == call.structure and self._unfed == unfed
 
     def _may_precede(self, compiled: CompiledProgram) -> bool:
-        """Whether another program may be tried before the present ones."""
+        """Whether another program may be tried before those of this shortcut."""
         last = self.programs[-1].graph.structure[1]
         return len(self.programs) < ENTRIES and last == compiled.graph.structure[1]
 
@@ -97,25 +99,25 @@ class Shortcut:
         leaves = self._match(args, kwargs)
         if leaves is None:
             return MISSED
-        found = self._entry(*leaves)
-        if found is MISSED or self._results is None:
-            return found
+        result = self._entry(*leaves)
+        if result is MISSED or self._results is None:
+            return result
         structure, live = self._results
-        if len(found) < len(live):
-            rest = iter(found)
-            found = [next(rest) if is_live else None for is_live in live]
-        return pytree.unflatten(structure, found)
+        if len(result) < len(live):
+            remaining = iter(result)
+            result = [next(remaining) if is_present else None for is_present in live]
+        return pytree.unflatten(structure, result)
 
 
 def with_shortcut(
     known: tuple[Shortcut, ...], call: CallSignature, compiled: CompiledProgram, captured: Captured
 ) -> tuple[Shortcut, ...]:
     """The shortcuts of a function, with one for calls like this one if possible."""
-    before = next((s for s in known if s.matches(call)), None)
-    made = Shortcut.after(before, call, compiled, captured)
-    if made is None:
+    existing = next((s for s in known if s.matches(call)), None)
+    shortcut = Shortcut.after(existing, call, compiled, captured)
+    if shortcut is None:
         return known
-    return (made, *[s for s in known if s is not before][: STRUCTURES - 1])
+    return (shortcut, *[s for s in known if s is not existing][: STRUCTURES - 1])
 
 
 def _missed(*_: Any) -> Any:
@@ -123,7 +125,7 @@ def _missed(*_: Any) -> Any:
 
 
 class SlowPath:
-    """A call through Python, for native entries; a weak reference avoids a reference cycle."""
+    """A call through Python, for native entry points; has a weak reference to avoid a cycle."""
 
     __slots__ = ("_call", "_of")
 
@@ -138,7 +140,7 @@ class SlowPath:
 
 
 class WithoutCaptured:
-    """A callable that drops the captured arrays among its arguments.
+    """A callable that drops the captured arrays from its arguments.
 
     Parameters
     ----------
@@ -158,12 +160,12 @@ class WithoutCaptured:
 
 
 def _matcher(call: CallSignature) -> Match | None:
-    """A function that returns the leaves of a call, or None if it has another structure.
+    """A function that returns the leaves of a call, or None if the call has another structure.
 
-    None if it cannot be generated: for containers that are not built-in.  Guards of captured values
-    check mutable objects for changes; here they are compared by identity.
+    The result is None if there are containers that are not built-in.  Objects are compared by
+    identity here, because guards of captured values detect their changes.
     """
-    if len(call.leaves) > _MOST_LEAVES:
+    if len(call.leaves) > _MAX_LEAVES:
         return None
     writer = _Matching()
     try:
@@ -207,7 +209,7 @@ class _Matching:
         self._lines.append(f"if not ({condition}): return None")
 
     def container(self, name: str, x: Any) -> None:
-        """Match a container, in which leaves are represented by their numbers.
+        """Match a container, in which leaves are represented by their positions.
 
         Raises
         ------
@@ -216,18 +218,18 @@ class _Matching:
         """
         cls = type(x)
         if cls not in (dict, list, tuple) and not hasattr(cls, "_fields"):
-            raise TypeError  # also of subclasses, whose contents are defined by the user
+            raise TypeError  # subclasses too, because users may define how they are accessed
         self.require(f"type({name}) is {self.constant(cls)} and len({name}) == {len(x)}")
         for key, inner in x.items() if cls is dict else enumerate(x):
             if type(inner) is int:
                 self.leaves += 1
-                within = f"leaf{inner}"
+                variable = f"leaf{inner}"
             else:
                 self._containers += 1
-                within = f"inner{self._containers}"
-            self._lines.append(f"{within} = {name}[{self.constant(key)}]")
+                variable = f"inner{self._containers}"
+            self._lines.append(f"{variable} = {name}[{self.constant(key)}]")
             if type(inner) is not int:
-                self.container(within, inner)
+                self.container(variable, inner)
 
     def function(self, leaves: list[str]) -> Match:
         """The matcher, which returns these leaves."""

@@ -1,8 +1,8 @@
 """RNG guard: raises if a function draws from global random generators while it is traced.
 
-A graph is built once and run often.  Numbers that a generator of NumPy or Python draws while it is
-built would silently be the same in each run.  So the states of the generators that a function can
-reach by name are compared before and after tracing.
+A graph is built once and run often.  Random numbers drawn by NumPy or Python while it is built
+would silently be the same in each run.  So the states of the generators that a function can reach
+by name are compared before and after tracing.
 
     forbid_global_rng   a context manager in which no generator may change its state
 """
@@ -29,7 +29,7 @@ def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[No
     Parameters
     ----------
     fun : callable
-        The generators in its closure, its globals, and the attributes of its object are checked.
+        The generators in its closure and globals, and in the attributes of these, are checked.
     leaves : list
         Leaves of its arguments, which are checked too.
 
@@ -38,19 +38,19 @@ def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[No
     TraceError
         A number was drawn.
     """
-    found = {id(g): (g, _state(g)) for g in _generators(fun, leaves)}
+    states = {id(g): (g, _state(g)) for g in _generators(fun, leaves)}
     legacy, python = _legacy(), random.getstate()
     yield
-    moved = [name for g, before in found.values() if (name := _moved(g, before))]
+    changed = [name for g, before in states.values() if (name := _name_if_changed(g, before))]
     if not _is_untouched() if legacy is None else _legacy() != legacy:
-        moved.append("numpy.random")
+        changed.append("numpy.random")
     if random.getstate() != python:
-        moved.append("random")
-    if moved:
+        changed.append("random")
+    if changed:
         name = getattr(fun, "__name__", type(fun).__name__)
         raise TraceError(
-            f"{name} draws random numbers ({moved[0]}) while it is compiled, and every run would "
-            "use the same. Draw from a stream, wengert.random.Stream(seed), which draws at each "
+            f"{name} draws random numbers ({changed[0]}) while it is compiled, so every run would "
+            "use the same. Draw from a stream, wengert.random.Stream(seed), which draws in each "
             f"run, or pass the numbers as an argument{at(user_line())}."
         )
 
@@ -69,7 +69,7 @@ def _is_untouched() -> bool:
         return True
     state: Any = np.random.get_state()
     fresh: Any = np.random.RandomState().get_state()
-    # Everything but the key is the same in all fresh states.
+    # All parts of the state except the key are the same in all generators that are unused.
     return bool(state[2:] == fresh[2:] and state[1][0] == fresh[1][0])
 
 
@@ -80,12 +80,12 @@ def _state(generator: Any) -> Any:
     return repr(generator.get_state() if bits is None else bits.state)
 
 
-def _moved(generator: Any, before: Any) -> str:
+def _name_if_changed(generator: Any, before: Any) -> str:
     return type(generator).__name__ if _state(generator) != before else ""
 
 
 def _kinds() -> tuple[Any, ...]:
-    # Importing numpy.random takes 10 ms; if it has not been imported, it has no generators.
+    # Not imported here, because that takes 10 ms; if it has not been imported, no generator exists.
     if "numpy.random" not in sys.modules:
         return (random.Random,)
     return np.random.Generator, np.random.RandomState, random.Random
@@ -117,12 +117,12 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
             yield f.__self__
         for cell in getattr(f, "__closure__", None) or ():
             try:
-                inside = cell.cell_contents
+                contents = cell.cell_contents
             except ValueError:  # not filled yet
                 continue
-            yield inside
-            if callable(inside) and hasattr(inside, "__code__"):
-                stack.append(inside)
+            yield contents
+            if callable(contents) and hasattr(contents, "__code__"):
+                stack.append(contents)
         yield from getattr(f, "__defaults__", None) or ()
         code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
         for name in _names(code):

@@ -1,7 +1,7 @@
 """Settings of `jit`: the default backend, and the sizes of caches.
 
-The settings of the whole library.  All caches are bounded: a function called with always new
-signatures compiles again and again, but does not need more and more memory.
+All caches are bounded: a function that is always called with new signatures is compiled each time,
+but its memory does not grow.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ PREFERRED = ("llvm", "interpret")
 CALLS = 256  # signatures with a direct lookup, per state of captured values
 EXACT = 32  # programs for one shape each, per family
 FAMILIES = 64  # signatures that differ in more than sizes, per state
-MODES = 8  # modes of modules (training and evaluation), options and captured values
-OBJECTS = 32  # different objects among the arguments, such as the `self` of a method
-ENTRIES = 4  # native entry points tried in turn
-ROUTES = 16  # signatures with native entries
-STRUCTURES = 3  # structures of containers tried in turn
+MODES = 8  # modes of modules (training, evaluation), per family; captured values, per OBJECTS
+OBJECTS = 32  # sets of objects in the arguments, such as the `self` of a method
+ENTRIES = 4  # programs whose native entry points are tried in turn, per signature or structure
+ROUTES = 16  # signatures with native entry points
+STRUCTURES = 3  # structures of containers that are tried in turn
 
 
 def preferred_backend() -> str:

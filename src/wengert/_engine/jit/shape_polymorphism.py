@@ -1,12 +1,13 @@
 """Shape polymorphism: programs shared by calls that differ only in array sizes.
 
-The first call compiles a program for its sizes.  A call with others generalizes the sizes that
-differ: the function is traced again with symbolic sizes, where equal pairs (old, new) share a
-symbol, so that one program supports batches of any size.
+The first call compiles a program for its sizes.  At a call with other sizes, the function is traced
+again, with a symbolic size wherever old and new size differ, and the same one for equal pairs (old,
+new).  This general program supports batches of any size.
 
-If a function cannot be traced for all sizes (it loops over an axis, or compares a size with 3), one
-program is compiled for each shape; also for shapes that the general program does not support: with
-a size of zero, with sizes that are no longer equal, or that the function compared.
+If a function cannot be traced with symbolic sizes (it loops over an axis, or compares a size with
+3), one program is compiled for each shape.  This is also done for shapes that the general program
+does not support: with a size of zero, with different sizes where it has one symbolic size, or with
+equal sizes that the function compared.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _REFUSED = 64  # patterns that are known to fail; the oldest are removed
 class General(NamedTuple):
     """A program for many shapes.
 
-    pattern : the sizes of each leaf, some of them symbolic.
-    differences : expressions of sizes that must not be zero.
+    pattern : the shape of each leaf, in which some sizes are symbolic.
+    differences : differences of sizes that tracing assumed not to be zero.
     """
 
     pattern: Shapes
@@ -42,8 +43,8 @@ class General(NamedTuple):
     def supports(self, shapes: Shapes) -> bool:
         """Whether the program is valid for these shapes."""
         sizes: dict[str, int] = {}
-        for wanted, given in zip(self.pattern, shapes, strict=True):
-            for n, m in zip(wanted or (), given or (), strict=True):
+        for expected, actual in zip(self.pattern, shapes, strict=True):
+            for n, m in zip(expected or (), actual or (), strict=True):
                 if not isinstance(n, Dim):
                     if n != m:
                         return False
@@ -77,28 +78,28 @@ class ProgramFamily:
 
         Parameters
         ----------
-        call : Call
+        call : CallSignature
         compile : callable
-            Makes a program for a call with given shapes instead of its own.
+            Compiles a program for a call, with given shapes in place of its own.
         """
-        found = self.exact.get(call.shapes)
-        if found is not None:
+        program = self.exact.get(call.shapes)
+        if program is not None:
             self.exact.move_to_end(call.shapes)
-            return found
-        if any(isinstance(n, Dim) for s in call.shapes if s for n in s):  # given as symbolic sizes
+            return program
+        if any(isinstance(n, Dim) for s in call.shapes if s for n in s):  # specs from the user
             self.general = self._traced(call, call.shapes, compile)
             return self.general.compiled
         if self.general is not None and self.general.supports(call.shapes):
             return self.general.compiled
         for base in self._bases(call.shapes):
-            made = self._generalised(call, base, compile)
-            if made is not None:
-                self.general = made
-                return made.compiled
-        found = self.exact[call.shapes] = self._compiled(call, call.shapes, compile)
+            general = self._generalised(call, base, compile)
+            if general is not None:
+                self.general = general
+                return general.compiled
+        program = self.exact[call.shapes] = self._compiled(call, call.shapes, compile)
         while len(self.exact) > EXACT:
             self.exact.popitem(last=False)
-        return found
+        return program
 
     def _compiled(self, call: CallSignature, shapes: Shapes, compile: Compile) -> CompiledProgram:
         with relaxed_gc():
@@ -109,20 +110,24 @@ class ProgramFamily:
         if any(n == 0 for s in shapes if s for n in s):
             return []
         bases = [] if self.general is None else [self.general.pattern]
-        recent = [s for s in self.exact if not any(n == 0 for one in s if one for n in one)]
+        recent = [s for s in self.exact if not any(n == 0 for shape in s if shape for n in shape)]
         return [*bases, *recent[-2:]]
 
     def _generalised(self, call: CallSignature, base: Shapes, compile: Compile) -> General | None:
-        """A program for the pattern of two shapes; None if it cannot be compiled."""
+        """A program that supports two shapes; None if it cannot be compiled."""
         pattern = _pattern(base, call.shapes)
         if pattern in self._refused or pattern == base:
             return None
         try:
-            made = self._traced(call, pattern, compile)
-        except Exception:  # tracing with concrete sizes may succeed, or raises it again
-            made = None
-        if made is not None and made.supports(call.shapes) and not _is_probed(made.compiled):
-            return made
+            general = self._traced(call, pattern, compile)
+        except Exception:  # tracing with concrete sizes may succeed, or raises the error again
+            general = None
+        if (
+            general is not None
+            and general.supports(call.shapes)
+            and not _is_probed(general.compiled)
+        ):
+            return general
         self._refused[pattern] = None
         while len(self._refused) > _REFUSED:
             self._refused.popitem(last=False)
@@ -131,15 +136,15 @@ class ProgramFamily:
     def _traced(self, call: CallSignature, pattern: Shapes, compile: Compile) -> General:
         with Comparisons.watched() as differences:
             compiled = self._compiled(call, pattern, compile)
-        known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
+        symbolic = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
         sizes = names_in([n for s in pattern if s for n in s])
-        compared = tuple([d for d in known if names_in([d]) <= sizes])
+        compared = tuple([d for d in symbolic if names_in([d]) <= sizes])
         compiled.assumes_inequalities = bool(compared)
         return General(pattern, compiled, compared)
 
 
 def _pattern(base: Shapes, shapes: Shapes) -> Shapes:
-    """The sizes that are equal, and symbols for those that differ."""
+    """Shapes with the sizes that are equal, and symbolic sizes for those that differ."""
     names: dict[tuple[Any, int], Any] = {}
 
     def length(old: Any, new: int) -> Any:

@@ -1,7 +1,7 @@
-"""Graphs that `jit` cannot compile.
+"""Functions and graphs that `jit` cannot compile.
 
-check_host_callbacks  operations that would be called back in Python, if that is forbidden
-refuse_generators     raises for generators, coroutines, classes
+check_host_callbacks  raises for operations that would be called back in Python, if forbidden
+refuse_generators     raises for generators, coroutines and classes
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ def check_host_callbacks(backend: Backend, graph: Graph, host_callbacks: str) ->
         names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
         raise BackendError(
             f"{graph.name} would call back into Python for {names}, which "
-            "host_callbacks='forbid' does not allow. Use other operations, or allow host callbacks."
+            "host_callbacks='forbid' does not allow. Use other operations, or allow it, "
+            "host_callbacks='allow'."
         )
 
 
 def refuse_generators(fun: Any) -> None:
     """Refuse callables that do not return arrays when they are called."""
-    for is_odd, what in (
+    for is_kind, what in (
         (inspect.isgeneratorfunction, "a generator"),
         (inspect.iscoroutinefunction, "a coroutine"),
         (inspect.isasyncgenfunction, "an asynchronous generator"),
         (inspect.isclass, "a class"),
     ):
-        if is_odd(fun):
+        if is_kind(fun):
             raise ArgumentError(
                 f"jit of {name_of(fun)}, which is {what}. Compile a function that returns arrays, "
                 f"and call it from there{at(user_line())}."
