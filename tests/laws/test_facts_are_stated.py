@@ -43,10 +43,12 @@ def has_whole_domain(op):
 def test_the_range_of_values_is_stated(op, rng):
     found = list(values_of(op, rng))
     for out in found:
-        assert op.range.always <= facts_of_value(out, most=None), out
+        assert op.range.always <= facts_of_value(out, max_elements=None), out
     real = [out for out in found if out.dtype.kind == "f"]
     if has_whole_domain(op) and sum(out.size for out in real) >= ENOUGH:
-        is_nonnegative = all("nonnegative" in facts_of_value(out, most=None) for out in real)
+        is_nonnegative = all(
+            "nonnegative" in facts_of_value(out, max_elements=None) for out in real
+        )
         assert is_nonnegative == ("nonnegative" in op.range.always)
 
 

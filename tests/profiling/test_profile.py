@@ -472,7 +472,7 @@ def test_errors():
         ArgumentError, match=r"profile of 3.0, which is not a function.*profile\(f\)"
     ):
         wg.profile(3.0)
-    with pytest.raises(ArgumentError, match="threads: fused is compiled already"):
+    with pytest.raises(ArgumentError, match="threads: fused is already compiled"):
         wg.profile(wg.jit(fused), threads=1)
     with pytest.raises(BackendError, match="'null' does not support profiling"):
         wg.profile(fused, backend="null")(np.ones(3))

@@ -207,7 +207,7 @@ class BoundRule(CustomRule):
 
     # ---- the rule ------------------------------------------------------------------------------
 
-    def cotangents(
+    def bars(
         self,
         operands: Sequence[Any],
         outs: Sequence[Any],

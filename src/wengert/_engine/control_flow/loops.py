@@ -138,7 +138,7 @@ def scan(
     if not becomes_node([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
     closure = _step_of(f, carry, rows)
-    outs = scan_node(closure, carry.leaves, rows.leaves, rows.length, reverse, room=budget)
+    outs = scan_node(closure, carry.leaves, rows.leaves, rows.length, reverse, budget=budget)
     leaves, ys = closure.container(outs)
     return carry.container(leaves), ys
 

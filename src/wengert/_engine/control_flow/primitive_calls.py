@@ -115,7 +115,7 @@ class PrimitiveCall(BoundRule):
         other.__dict__.update(self.__dict__, function=function, _key=(function, *self._key[1:]))
         return other
 
-    def cotangents(
+    def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """Apply the registered rule."""

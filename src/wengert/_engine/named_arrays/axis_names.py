@@ -42,10 +42,10 @@ def names_of(axes: str | Iterable[str]) -> Names:
 
 def check_distinct(names: Sequence[str]) -> None:
     """Raise ShapeError for repeated names."""
-    twice = next((n for n in names if list(names).count(n) > 1), None)
-    if twice is not None:
+    repeated = next((n for n in names if list(names).count(n) > 1), None)
+    if repeated is not None:
         raise ShapeError(
-            f"two axes named {twice!r} in ({', '.join(names)}). Rename one of them"
+            f"two axes named {repeated!r} in ({', '.join(names)}). Rename one of them"
             f"{at(user_line())}."
         )
 
@@ -78,10 +78,10 @@ def union(operands: Iterable[tuple[Names, Any]]) -> dict[str, Any]:
     lengths: dict[str, Any] = {}
     for names, values in operands:
         for name, n in zip(names, shape_of(values), strict=True):
-            have = lengths.setdefault(name, n)
-            if have != n:
+            known = lengths.setdefault(name, n)
+            if known != n:
                 raise ShapeError(
-                    f"the axis {name!r} has length {have} in one operand and {n} in another. Axes "
+                    f"the axis {name!r} has length {known} in one operand and {n} in another. Axes "
                     f"of the same name must have equal lengths; rename one of them"
                     f"{at(user_line())}."
                 )
@@ -95,8 +95,8 @@ def aligned(values: Array, names: Names, order: Sequence[str]) -> Any:
     if axes != tuple(range(len(axes))):
         values = values.transpose(axes)
     lengths = dict(zip(present, shape_of(values), strict=True))
-    wanted = tuple(lengths.get(n, 1) for n in order)
-    first = next((i for i, n in enumerate(order) if n in names), len(order))
+    shape = tuple(lengths.get(n, 1) for n in order)
+    leading = next((i for i, n in enumerate(order) if n in names), len(order))
     # Missing leading axes are not needed: NumPy broadcasts.
-    wanted = wanted[first:]
-    return values if shape_of(values) == wanted else values.reshape(wanted)
+    shape = shape[leading:]
+    return values if shape_of(values) == shape else values.reshape(shape)

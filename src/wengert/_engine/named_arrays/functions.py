@@ -49,20 +49,20 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
     {'batch': 2, 'hidden': 4}
     """
     lengths = union([(x.axes, x.values), (y.axes, y.values)])
-    gone = names_of(over) if over is not None else tuple(n for n in x.axes if n in y.axes)
-    if not gone:
+    summed = names_of(over) if over is not None else tuple(n for n in x.axes if n in y.axes)
+    if not summed:
         raise ShapeError(
             f"dot of ({', '.join(x.axes)}) and ({', '.join(y.axes)}): no common axis to sum over. "
             f"For the outer product write x * y{at(user_line())}."
         )
-    for name in gone:
+    for name in summed:
         position(x.axes, name)
         position(y.axes, name)
-    rest = tuple(n for n in lengths if n not in gone)
-    letter = dict(zip(lengths, ascii_letters, strict=False))
-    words = tuple("".join(letter[n] for n in names) for names in (x.axes, y.axes, rest))
-    values: Any = lookup("einsum")(x.values, y.values, letters=words)
-    return Named(values, rest) if rest else values
+    remaining = tuple(n for n in lengths if n not in summed)
+    labels = dict(zip(lengths, ascii_letters, strict=False))
+    subscripts = tuple("".join(labels[n] for n in names) for names in (x.axes, y.axes, remaining))
+    values: Any = lookup("einsum")(x.values, y.values, letters=subscripts)
+    return Named(values, remaining) if remaining else values
 
 
 def concatenate(pieces: Sequence[Named], axis: str) -> Named:

@@ -99,7 +99,7 @@ class Named:
             position(self.axes, name)
         return Named(self.values, [new.get(n, n) for n in self.axes])
 
-    def take(self, **chosen: Any) -> Any:
+    def take(self, **indices: Any) -> Any:
         """Index axes by name: an integer drops the axis, a slice or an array keeps it.
 
         Examples
@@ -110,7 +110,7 @@ class Named:
         Named(row=2: array([0, 3]))
         """
         values, axes = self.values, list(self.axes)
-        for name, index in chosen.items():
+        for name, index in indices.items():
             k = position(tuple(axes), name)
             values = values[(slice(None),) * k + (index,)]
             if not isinstance(index, slice) and shape_of(index) == ():
@@ -119,14 +119,14 @@ class Named:
 
     def flatten(self, axes: str | Iterable[str], into: str) -> Named:
         """Merge axes in the given order, at the position of the first of them."""
-        gone = names_of(axes)
-        at_front = position(self.axes, gone[0])
-        rest = [n for n in self.axes if n not in gone]
-        before = [n for n in self.axes[:at_front] if n not in gone]
-        order = [*before, *gone, *rest[len(before) :]]
+        merged = names_of(axes)
+        first_position = position(self.axes, merged[0])
+        others = [n for n in self.axes if n not in merged]
+        before = [n for n in self.axes[:first_position] if n not in merged]
+        order = [*before, *merged, *others[len(before) :]]
         values, sizes = self.array(order), self.sizes
-        n = functools.reduce(lambda a, b: a * b, [sizes[g] for g in gone])
-        names = [*before, into, *rest[len(before) :]]
+        n = functools.reduce(lambda a, b: a * b, [sizes[g] for g in merged])
+        names = [*before, into, *others[len(before) :]]
         check_distinct(names)
         return Named(values.reshape(tuple(n if k == into else sizes[k] for k in names)), names)
 
@@ -151,19 +151,19 @@ class Named:
     ) -> Any:
         """A reduction of NumPy's over named axes; see `sum`."""
         if keep is not None:
-            stay = names_of(keep)
-            for name in stay:
+            kept_axes = names_of(keep)
+            for name in kept_axes:
                 position(self.axes, name)
-            over = [n for n in self.axes if n not in stay]
-        gone = names_of([n for text in over for n in names_of(text)])
+            over = [n for n in self.axes if n not in kept_axes]
+        reduced = names_of([n for text in over for n in names_of(text)])
         if keep is None:
-            gone = gone or self.axes
-        elif not gone:
+            reduced = reduced or self.axes
+        elif not reduced:
             return self
-        where = tuple(position(self.axes, n) for n in gone)
-        rest = tuple(n for n in self.axes if n not in gone)
-        axis: Any = None if not rest else where[0] if len(where) == 1 else where
-        return _named_or_plain(function(self.values, axis=axis), rest)
+        positions = tuple(position(self.axes, n) for n in reduced)
+        remaining = tuple(n for n in self.axes if n not in reduced)
+        axis: Any = None if not remaining else positions[0] if len(positions) == 1 else positions
+        return _named_or_plain(function(self.values, axis=axis), remaining)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs:
@@ -294,10 +294,10 @@ def _reduction(name: str) -> Callable[..., Any]:
 
 
 def _unflattened(axes: Names, children: Iterable[Any]) -> Named:
-    made = object.__new__(Named)
-    (made.values,) = children  # not __init__: a leaf may be a gradient, a spec or None
-    made.axes = axes
-    return made
+    result = object.__new__(Named)
+    (result.values,) = children  # not __init__: a leaf may be a gradient, a spec or None
+    result.axes = axes
+    return result
 
 
 def _flattened(x: Named) -> tuple[tuple[Any], Names, tuple[str]]:

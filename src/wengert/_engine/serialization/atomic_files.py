@@ -62,9 +62,9 @@ def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
 def _write_path(path: Path, pieces: Iterable[Any], exclusive: bool) -> None:
     with _with_path(path):
         if path.exists() and not path.is_file() and not path.is_dir():
-            with open(path, "wb") as special:  # a pipe or device: cannot be replaced
+            with open(path, "wb") as device:  # a pipe or device: cannot be replaced
                 for piece in pieces:
-                    special.write(piece)
+                    device.write(piece)
             return
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder; give the name of a file in it", str(path))

@@ -101,12 +101,12 @@ def register_class(cls: Any = None, *, name: str | None = None) -> Any:
             f"derived from wengert.Tensor{at(user_line())}."
         )
     key = name or f"{cls.__module__}.{cls.__qualname__}"
-    other = _CLASSES.get(key)
+    registered = _CLASSES.get(key)
     # Reloading a module or running a notebook cell again redefines the class.
-    if other is not None and fields_of(other) != fields_of(cls):
+    if registered is not None and fields_of(registered) != fields_of(cls):
         raise RegistryError(
             f"register_class: another class is registered as {key!r}, with the fields "
-            f"{fields_of(other)}. Use another name, name=...{at(user_line())}."
+            f"{fields_of(registered)}. Use another name, name=...{at(user_line())}."
         )
     _CLASSES[key] = cls
     _NAMES[cls] = key
@@ -145,18 +145,18 @@ def class_named(name: str) -> type:
 def container(name: str, fields: list[str], values: list[Any]) -> Any:
     """An instance of a registered named tuple or dataclass."""
     cls = class_named(name)
-    have = fields_of(cls)
-    if have is None or list(have) != fields:
+    registered_fields = fields_of(cls)
+    if registered_fields is None or list(registered_fields) != fields:
         raise Damage(
             f"it contains a {name} with the fields {brief(fields)}, but the registered class has "
-            f"{list(have or ())}"
+            f"{list(registered_fields or ())}"
         )
     if issubclass(cls, tuple):
         return tuple.__new__(cls, values)
-    made: Any = object.__new__(cls)
+    instance: Any = object.__new__(cls)
     for field, value in zip(fields, values, strict=True):
-        object.__setattr__(made, field, value)
-    return made
+        object.__setattr__(instance, field, value)
+    return instance
 
 
 register_class(Tensor, name="Tensor")

@@ -25,7 +25,7 @@ from wengert._engine.ops.indexing.getitem import IndexSlot
 from wengert.errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
 
 from . import class_registry, dim_json
-from .encode import DEPTH, KINDS, TYPES, LeafMark
+from .encode import KINDS, MAX_DEPTH, TYPES, LeafMark
 from .errors import Damage, brief, index, need
 from .safetensors_file import DTYPES
 
@@ -62,19 +62,19 @@ class FileDecoder:
 
     def value(self, x: Any, depth: int = 0) -> Any:
         """The value of a JSON object."""
-        kind = type(x)
-        if x is None or kind is bool or kind is int or kind is str:
+        cls = type(x)
+        if x is None or cls is bool or cls is int or cls is str:
             return x
-        need(depth <= 2 * DEPTH, "containers are nested too deeply")
-        if kind is list:
+        need(depth <= 2 * MAX_DEPTH, "containers are nested too deeply")
+        if cls is list:
             return [self.value(v, depth + 1) for v in x]
-        if kind is not dict or len(x) != 1:
+        if cls is not dict or len(x) != 1:
             raise Damage(f"{brief(x)} is not a value")
         ((tag, body),) = x.items()
-        get = _GETS.get(tag)
-        if get is None:
+        decode = _DECODERS.get(tag)
+        if decode is None:
             raise Damage(f"{brief(tag)} is not a known tag of values")
-        return get(self, body, depth + 1)
+        return decode(self, body, depth + 1)
 
     def array(self, name: Any) -> np.ndarray[Any, Any]:
         """The array stored under a name."""
@@ -106,19 +106,19 @@ class FileDecoder:
         if x["kind"] != "constant":
             self._names.append(name)
         if x["kind"] != "constant" and name in self._bound:
-            made = self._bound.pop(name)
-            _check_bound(name, made, value, x["kind"])
-            self.given.add(id(made))
+            tensor = self._bound.pop(name)
+            _check_bound(name, tensor, value, x["kind"])
+            self.given.add(id(tensor))
         else:
-            made = _new_tensor(x["class"])
+            tensor = _new_tensor(x["class"])
             value = value.copy() if isinstance(value, np.ndarray) else value
             if x["kind"] == "constant":
-                made.node = constant(value, x.get("name"))
+                tensor.node = constant(value, x.get("name"))
             else:
-                made.node = leaf(value, made, x["kind"] == "differentiable")
+                tensor.node = leaf(value, tensor, x["kind"] == "differentiable")
                 if "name" in x:
-                    made.node.note(name=x["name"])
-        self.tensors.append(made)
+                    tensor.node.note(name=x["name"])
+        self.tensors.append(tensor)
 
     def tensor(self, x: Any, depth: int = 0) -> Handle:
         """The tensor with a given number."""
@@ -138,14 +138,14 @@ class FileDecoder:
         return self.graphs[index(x, len(self.graphs), "the number of a graph")]
 
     def _whole_graph(self, x: Any, depth: int) -> Any:
-        made = self._graph(x, depth)
-        need(not isinstance(made, Body), f"the graph {brief(x)} is a body")
-        return made
+        graph = self._graph(x, depth)
+        need(not isinstance(graph, Body), f"the graph {brief(x)} is a body")
+        return graph
 
     def _body(self, x: Any, depth: int) -> Any:
-        made = self._graph(x, depth)
-        need(isinstance(made, Body), f"the graph {brief(x)} is not a body")
-        return made
+        body = self._graph(x, depth)
+        need(isinstance(body, Body), f"the graph {brief(x)} is not a body")
+        return body
 
     def _rule(self, x: Any, depth: int) -> CustomRule:
         """A custom rule; graphs read before it may refer to it."""
@@ -156,29 +156,29 @@ class FileDecoder:
         rule = self.rules.setdefault(k, BodyRule(f"rule {k}"))
         if len(x) == 1:
             return rule
-        name, given = x[1], x[4]
-        need(type(name) is str and type(given) is list, f"{brief(x)} is not a rule")
-        need(all(type(g) is bool for g in given), f"{brief(given)} are not flags")
+        name, flags = x[1], x[4]
+        need(type(name) is str and type(flags) is list, f"{brief(x)} is not a rule")
+        need(all(type(g) is bool for g in flags), f"{brief(flags)} are not flags")
         need(not rule.has_vjp and not rule.has_jvp, f"the rule {k} is defined twice")
         bodies = [None if b is None else self._body(b, depth) for b in x[2:4]]
         rule.name = name
-        rule.fill(bodies[0], bodies[1], tuple(given))
+        rule.fill(bodies[0], bodies[1], tuple(flags))
         return rule
 
     def _primitive(self, x: list[Any], depth: int) -> CustomRule:
         """The rule of a primitive that the running program has registered."""
-        name, module, given = x
+        name, module, fields = x
         need(type(name) is str and type(module) is str, f"{brief(x)} is not a rule")
         op = registered(name, module)
         need(is_primitive(op), f"the operation {brief(name)} is not a primitive")
-        given = self.value(given, depth)
-        need(type(given) is list and len(given) == 4, f"{brief(x)} is not a rule")
-        slots, static, params, count = given
+        fields = self.value(fields, depth)
+        need(type(fields) is list and len(fields) == 4, f"{brief(x)} is not a rule")
+        slots, static, params, count = fields
         need(type(slots) is list and type(static) is list, f"{brief(x)} is not a rule")
-        right = sorted(set(slots)) == slots and all(
+        valid = sorted(set(slots)) == slots and all(
             type(k) is int and 0 <= k < len(static) and static[k] is None for k in slots
         )
-        need(right and type(params) is dict, f"{brief(x)} is not a rule")
+        need(valid and type(params) is dict, f"{brief(x)} is not a rule")
         need(all(type(k) is str for k in params), f"{brief(x)} is not a rule")
         need(
             count is None or (type(count) is int and 0 < count < 1 << 20),
@@ -197,8 +197,8 @@ class FileDecoder:
             leaves, structure = pytree.flatten(self.value(x, depth))
         finally:
             self.is_structure = False
-        right = all(type(m) is LeafMark and m.k == k for k, m in enumerate(leaves))
-        need(right, f"{brief(x)} is not a structure of containers")
+        valid = all(type(m) is LeafMark and m.k == k for k, m in enumerate(leaves))
+        need(valid, f"{brief(x)} is not a structure of containers")
         return structure
 
     def _list(self, x: Any, depth: int) -> list[Any]:
@@ -207,17 +207,17 @@ class FileDecoder:
 
     def _dict(self, x: Any, depth: int) -> dict[Any, Any]:
         need(type(x) is list, f"{brief(x)} is not a dict")
-        made: dict[Any, Any] = {}
+        result: dict[Any, Any] = {}
         for item in x:
             need(type(item) is list and len(item) == 2, f"{brief(item)} is not an item of a dict")
             key = self.value(item[0], depth)
             parts = key if type(key) is tuple else (key,)
             # Large integers could be crafted to have equal hashes (quadratic time).
-            small = all(abs(p) < 2**64 if type(p) is int else isinstance(p, _KEYS) for p in parts)
-            need(small, f"{brief(key)} is not a valid key of a dict")
-            made[key] = self.value(item[1], depth)
-        need(len(made) == len(x), "a key of a dict is repeated")
-        return made
+            valid = all(abs(p) < 2**64 if type(p) is int else isinstance(p, _KEYS) for p in parts)
+            need(valid, f"{brief(key)} is not a valid key of a dict")
+            result[key] = self.value(item[1], depth)
+        need(len(result) == len(x), "a key of a dict is repeated")
+        return result
 
     def _slice(self, x: Any, depth: int) -> slice:
         parts = self._list(x, depth)
@@ -267,23 +267,23 @@ def name_in_file(x: Any) -> str:
     return str(stored or x.get("name") or "tensor")
 
 
-def _check_bound(name: str, given: Any, value: Any, kind: str) -> None:
-    if not isinstance(given, Handle) or not is_variable(given.node):
+def _check_bound(name: str, tensor: Any, value: Any, kind: str) -> None:
+    if not isinstance(tensor, Handle) or not is_variable(tensor.node):
         raise ArgumentError(
-            f"load: variables[{name!r}] is a {type(given).__name__}, not a variable. Pass a "
+            f"load: variables[{name!r}] is a {type(tensor).__name__}, not a variable. Pass a "
             f"wengert.variable, or a tensor with requires_grad=True{at(user_line())}."
         )
-    spec = given.node.spec
+    spec = tensor.node.spec
     if tuple(spec.shape) != value.shape:
         raise ShapeError(
             f"load: variables[{name!r}] has shape {tuple(spec.shape)}, but the variable in the "
             f"file has {value.shape}. Pass one of the same shape{at(user_line())}."
         )
-    mine = KINDS[type(given.node)]
-    if spec.dtype != value.dtype or mine != kind:
+    own_kind = KINDS[type(tensor.node)]
+    if spec.dtype != value.dtype or own_kind != kind:
         raise DtypeError(
-            f"load: variables[{name!r}] is {spec.dtype}, {mine}, but the variable in the file is "
-            f"{value.dtype}, {kind}. Pass one of the same dtype and requires_grad"
+            f"load: variables[{name!r}] is {spec.dtype}, {own_kind}, but the variable in the file "
+            f"is {value.dtype}, {kind}. Pass one of the same dtype and requires_grad"
             f"{at(user_line())}."
         )
 
@@ -351,7 +351,7 @@ def _of_json(get: Callable[[Any], Any]) -> Callable[[FileDecoder, Any, int], Any
     return lambda reader, body, depth: get(body)
 
 
-_GETS: dict[str, Callable[[FileDecoder, Any, int], Any]] = {
+_DECODERS: dict[str, Callable[[FileDecoder, Any, int], Any]] = {
     "float": _of_json(_float),
     "complex": _of_json(_complex),
     "bytes": _of_json(_hex),

@@ -22,9 +22,9 @@ from .errors import Damage, brief, need
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-LIMIT = 2000  # terms
-_TEXT = 1000  # characters
-_POWER = 16
+MAX_TERMS = 2000  # terms
+_MAX_CHARACTERS = 1000  # characters
+_MAX_POWER = 16
 # Lengths that are known when a loop ends, and in a step of one.
 _OPEN = re.compile(r"\b(steps|trip)\.(f?\d{1,9})\b", re.ASCII)
 
@@ -46,20 +46,20 @@ def read(x: Any, signed: bool = False) -> Any:
     if type(x) is int:
         need(-(2**62) < x < 2**62 and (signed or x >= 0), f"a length of {brief(x)}")
         return x
-    need(type(x) is str and len(x) <= _TEXT, f"the length {brief(x)}")
+    need(type(x) is str and len(x) <= _MAX_CHARACTERS, f"the length {brief(x)}")
     try:
         text = _OPEN.sub(r"\1__\2", x)
         _check(ast.parse(text, mode="eval").body)
-        made = dim(text)
+        length = dim(text)
     except (ShapeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Damage(f"{brief(x)} is not a size") from error
-    need(isinstance(made, Dim), f"{brief(x)} is not a symbolic size")
+    need(isinstance(length, Dim), f"{brief(x)} is not a symbolic size")
     if text != x:
         need("steps__" not in x and "trip__" not in x, f"{brief(x)} is not a size")
-        names = [n for n in made.names if n.startswith(("steps__", "trip__"))]
-        made = made.replace({n: Dim({((n.replace("__", "."), 1),): 1}) for n in names})
-    need(weight(made) <= LIMIT, f"the size {brief(x)} has too many terms")
-    return made
+        names = [n for n in length.names if n.startswith(("steps__", "trip__"))]
+        length = length.replace({n: Dim({((n.replace("__", "."), 1),): 1}) for n in names})
+    need(weight(length) <= MAX_TERMS, f"the size {brief(x)} has too many terms")
+    return length
 
 
 def _check(tree: ast.expr) -> None:
@@ -68,15 +68,15 @@ def _check(tree: ast.expr) -> None:
     if isinstance(tree, ast.BinOp):
         if isinstance(tree.op, ast.Pow):
             power = tree.right.value if isinstance(tree.right, ast.Constant) else None
-            need(type(power) is int and 0 < power <= _POWER, "a power of a size")
+            need(type(power) is int and 0 < power <= _MAX_POWER, "a power of a size")
             need(not isinstance(tree.left, ast.Constant), "a power of a number")
             atom = isinstance(tree.left, ast.Name) or _is_quotient(tree.left)
             need(atom, "a power of a sum or product")
             return _check(tree.left)
         if isinstance(tree.op, ast.Mult):
             for side in (tree.left, tree.right):
-                sum_ = isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add | ast.Sub)
-                need(not sum_, "a product of sums")
+                is_sum = isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add | ast.Sub)
+                need(not is_sum, "a product of sums")
         _check(tree.left)
         return _check(tree.right)
     need(isinstance(tree, ast.Name | ast.Constant), "something else than a size")
@@ -110,6 +110,6 @@ def fits(lengths: Iterable[Any]) -> bool:
     total = 1
     for length in lengths:
         total *= weight(length)
-        if total > LIMIT:
+        if total > MAX_TERMS:
             return False
     return True

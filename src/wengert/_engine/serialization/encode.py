@@ -46,7 +46,7 @@ from .safetensors_file import dtype_name
 
 Path = tuple[str, ...]
 Label = TypeVar("Label", str, int)  # arrays are stored by name, tensors by number
-DEPTH = 100  # limit of nested containers
+MAX_DEPTH = 100  # limit of nested containers
 # The kind of a tensor by the class of its leaf: with requires_grad, integer variable, constant.
 KINDS: dict[type, str] = {
     Node: "differentiable",
@@ -107,27 +107,27 @@ class FileEncoder:
 
     def value(self, x: Any, path: Path, depth: int = 0) -> Any:
         """The JSON of the value at a path."""
-        kind = type(x)
-        if x is None or kind is bool or kind is int or kind is str:
+        cls = type(x)
+        if x is None or cls is bool or cls is int or cls is str:
             return x
-        if kind is float:
+        if cls is float:
             return {"float": x.hex()}
-        put = _PUTS.get(kind)
-        if put is not None:
-            return put(x)
-        if depth > DEPTH:
+        encode = _ENCODERS.get(cls)
+        if encode is not None:
+            return encode(x)
+        if depth > MAX_DEPTH:
             raise StructureError(
-                f"{_where(path[:4])}... has more than {DEPTH} nested containers, or contains "
+                f"{_where(path[:4])}... has more than {MAX_DEPTH} nested containers, or contains "
                 f"itself, and cannot be saved{at(user_line())}."
             )
-        if kind is list or kind is tuple:
-            made = [self.value(v, (*path, str(i)), depth + 1) for i, v in enumerate(x)]
-            return made if kind is list else {"tuple": made}
-        if kind is dict:
+        if cls is list or cls is tuple:
+            items = [self.value(v, (*path, str(i)), depth + 1) for i, v in enumerate(x)]
+            return items if cls is list else {"tuple": items}
+        if cls is dict:
             return {"dict": [self._item(k, v, path, depth) for k, v in x.items()]}
-        if kind is slice:
+        if cls is slice:
             return {"slice": [self.value(v, path, depth + 1) for v in (x.start, x.stop, x.step)]}
-        if kind is np.ndarray or kind is np.memmap:
+        if cls is np.ndarray or cls is np.memmap:
             return {"array": self._array(x, path)}
         if isinstance(x, np.generic):
             return _scalar(x)
@@ -138,7 +138,7 @@ class FileEncoder:
         if isinstance(x, PyTreeSpec):
             marks = [LeafMark(k) for k in range(x.num_leaves)]
             return {"structure": self.value(pytree.unflatten(x, marks), path, depth + 1)}
-        if kind is Stated:
+        if cls is Stated:
             return {"rule": self._rule(x, path)}
         if isinstance(x, Body):
             return {"body": self._body(x, path)}
@@ -196,12 +196,12 @@ class FileEncoder:
         return name
 
     def _graph(self, graph: BaseGraph, path: Path) -> int:
-        outside, self.is_in_graph = self.is_in_graph, True
+        was_in_graph, self.is_in_graph = self.is_in_graph, True
         try:
-            made = self._put_graph(self, graph, path)
+            encoded = self._put_graph(self, graph, path)
         finally:
-            self.is_in_graph = outside
-        self.graphs.append(made)
+            self.is_in_graph = was_in_graph
+        self.graphs.append(encoded)
         return len(self.graphs) - 1
 
     def _body(self, body: Body, path: Path) -> int:
@@ -217,11 +217,11 @@ class FileEncoder:
         if x in self._rules:
             return [self._rules[x]]
         k = self._rules[x] = len(self._rules)
-        made = as_bodies(x.rule, x.body, x.captured)
-        place = (*path, f"the rule of {made.name}")
-        bodies = [made.reverse, made.forward]
-        numbers = [None if b is None else self._body(b, place) for b in bodies]
-        return [k, made.name, *numbers, list(made.given)]
+        rule = as_bodies(x.rule, x.body, x.captured)
+        rule_path = (*path, f"the rule of {rule.name}")
+        bodies = [rule.reverse, rule.forward]
+        numbers = [None if b is None else self._body(b, rule_path) for b in bodies]
+        return [k, rule.name, *numbers, list(rule.given)]
 
     def _primitive(self, x: PrimitiveCall, path: Path) -> list[Any]:
         """The rule of a primitive, stored by name like an operation."""
@@ -232,8 +232,8 @@ class FileEncoder:
                 "operation is registered under that name. Register it under a unique name, "
                 f"wengert.extend.primitive(..., name=...){at(user_line())}."
             )
-        given = [list(x.slots), list(x.static), x.function.params, x.count]
-        return [op.name, op.__module__, self.value(given, path)]
+        fields = [list(x.slots), list(x.static), x.function.params, x.count]
+        return [op.name, op.__module__, self.value(fields, path)]
 
     def _tensor(self, x: Handle, path: Path) -> int:
         node = x.node
@@ -269,22 +269,22 @@ class FileEncoder:
                 self._paths.setdefault(id(owner_of(item.node)), ".".join(path))
             elif type(item) in (list, tuple, dict) and id(item) not in seen:
                 seen.add(id(item))
-                inside = item.items() if type(item) is dict else enumerate(item)
-                stack += [(part, (*path, str(k))) for k, part in reversed(list(inside))]
+                items = item.items() if type(item) is dict else enumerate(item)
+                stack += [(child, (*path, str(k))) for k, child in reversed(list(items))]
 
     def _new(self, owner: Handle | None, node: Node, name: str) -> int:
-        given = node.name
-        place = self._paths.get(id(owner), name)
+        own_name = node.name
+        path = self._paths.get(id(owner), name)
         # The tensor's name, unless another tensor has the same.
-        name = given if given and not (place and given in self.arrays) else place
-        made = {
+        name = own_name if own_name and not (path and own_name in self.arrays) else path
+        encoded = {
             "class": _class_of(owner, (name,)),
             "kind": KINDS.get(type(node), "constant") if is_variable(node) else "constant",
             "value": self.value(node.value, (name or "tensor",)),
         }
-        if given is not None:
-            made["name"] = str(given)
-        self.tensors.append(made)
+        if own_name is not None:
+            encoded["name"] = str(own_name)
+        self.tensors.append(encoded)
         return len(self.tensors) - 1
 
 
@@ -314,8 +314,8 @@ def _parts(x: complex) -> tuple[float, float]:
 
 def spec_json(spec: Spec) -> Any:
     """The JSON of a spec: dtype, shape, and True for the weak dtype of a Python number."""
-    made = [dtype_name(spec.dtype, "a value"), [spelled(n) for n in spec.shape]]
-    return [*made, True] if spec.weak else made
+    encoded = [dtype_name(spec.dtype, "a value"), [spelled(n) for n in spec.shape]]
+    return [*encoded, True] if spec.weak else encoded
 
 
 def _type_json(x: type) -> Any:
@@ -325,7 +325,7 @@ def _type_json(x: type) -> Any:
     return {"type": name}
 
 
-_PUTS: dict[type, Callable[[Any], Any]] = {
+_ENCODERS: dict[type, Callable[[Any], Any]] = {
     complex: lambda x: {"complex": [p.hex() for p in _parts(x)]},
     bytes: lambda x: {"bytes": x.hex()},
     type(...): lambda x: {"ellipsis": []},

@@ -38,13 +38,13 @@ def brief(x: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
         counts = Counter(k for k, _ in pairs)
-        twice = next(k for k, n in counts.items() if n > 1)
-        raise Damage(f"the key {brief(twice)} is repeated")
-    return made
+        repeated = next(k for k, n in counts.items() if n > 1)
+        raise Damage(f"the key {brief(repeated)} is repeated")
+    return result
 
 
 def _no_fraction(text: str) -> NoReturn:
@@ -55,7 +55,10 @@ def parsed(text: str, what: str) -> Any:
     """The value of a JSON text."""
     try:
         return json.loads(
-            text, object_pairs_hook=_once, parse_float=_no_fraction, parse_constant=_no_fraction
+            text,
+            object_pairs_hook=_without_repeated_keys,
+            parse_float=_no_fraction,
+            parse_constant=_no_fraction,
         )
     except ValueError as error:
         raise Damage(f"{what} is not JSON ({error})") from error

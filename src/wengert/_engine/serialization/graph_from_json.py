@@ -54,7 +54,7 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
         need(type(x[key]) is list, f"the {key} of a graph must be a list")
     need(all(type(t) is str for t in x["texts"]), "the texts of a graph must be strings")
     graph_reader = _GraphReader(reader, x)
-    nodes = graph_reader.made()
+    nodes = graph_reader.build()
 
     def nodes_of(key: str) -> list[Node]:
         return [nodes[index(i, len(nodes), f"one of its {key}")] for i in x[key]]
@@ -62,13 +62,16 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
     updates: dict[Node, Node] = {}
     for pair in x["updates"]:
         need(type(pair) is list and len(pair) == 2, f"{brief(pair)} is not an update")
-        old, new = (nodes[index(i, len(nodes), "the node of an update")] for i in pair)
-        need(is_variable(old) and old not in updates, "an update of no variable, or repeated")
+        variable, value = (nodes[index(i, len(nodes), "the node of an update")] for i in pair)
         need(
-            bare(old.spec) == bare(new.spec),
+            is_variable(variable) and variable not in updates,
+            "an update of no variable, or repeated",
+        )
+        need(
+            bare(variable.spec) == bare(value.spec),
             "an update differs from its variable in shape or dtype",
         )
-        updates[old] = new
+        updates[variable] = value
     inputs, outputs = nodes_of("inputs"), nodes_of("outputs")
     need(len(set(inputs)) == len(inputs), "an input is repeated")
     effects = nodes_of("effects")
@@ -97,15 +100,16 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
 def _check_closed(body: BaseGraph, updates: dict[Any, Any], effects: list[Any]) -> None:
     """A body has no free variables and no side effects."""
     need(not updates and not effects, "a body has updates or side effects")
-    fed = set(body.inputs)
+    inputs = set(body.inputs)
     for node in body.nodes:
         if isinstance(node.op, LeafOp):
-            known = node in fed or node.op is CONSTANT or node.op is SIZE
+            is_allowed = node in inputs or node.op is CONSTANT or node.op is SIZE
             need(
-                known and not is_variable(node), "a body has a leaf other than inputs and constants"
+                is_allowed and not is_variable(node),
+                "a body has a leaf other than inputs and constants",
             )
         else:
-            need(node not in fed and not node.op.effects.side_effect, "a body is not closed")
+            need(node not in inputs and not node.op.effects.side_effect, "a body is not closed")
     for node in (*body.inputs, *body.outputs):
         need(type(node.spec) is Spec, "a body takes or returns a tuple as one value")
     need(all(n.op is INPUT for n in body.inputs), "expected an input of a loop body")
@@ -121,7 +125,7 @@ class _GraphReader:
         self.nodes: list[Node] = []
         self.budget = Budget()
 
-    def made(self) -> list[Node]:
+    def build(self) -> list[Node]:
         """All nodes, in order."""
         for i, node in enumerate(self.x["lines"]):
             try:
@@ -134,14 +138,16 @@ class _GraphReader:
         # Messages are formatted only on failure: a graph may have a hundred thousand nodes.
         if type(node) is not list or len(node) not in (4, 5):
             raise Damage(f"{brief(node)} is not a node")
-        what, code, operands, spec, notes = node if len(node) == 5 else (*node, {})
+        operation, code, operands, spec, notes = node if len(node) == 5 else (*node, {})
         if type(code) is not str or code not in _CLASS_OF:
             raise Damage(f"{brief(code)} is not a type of node")
         if type(operands) is not list or type(notes) is not dict:
             raise Damage(f"{brief(node)} is not a node")
         for key, item in notes.items():
-            kind = _NOTES.get(key)
-            if kind is None or (kind is not object and type(item) is not kind):
+            expected_type = _NOTES.get(key)
+            if expected_type is None or (
+                expected_type is not object and type(item) is not expected_type
+            ):
                 raise Damage(f"{brief(key)}: {brief(item)} is not a note")
         args = tuple([self.nodes[index(k, len(self.nodes), "an operand")] for k in operands])
         params = self.reader.value(notes["params"]) if "params" in notes else NO_PARAMS
@@ -150,12 +156,12 @@ class _GraphReader:
         info = self._info(notes, len(args))
         if spec is not None:
             info.spec = self.specs[index(spec, len(self.specs), "the spec")]
-        if type(what) is str:
+        if type(operation) is str:
             need(not args, "a node without an operation has operands")
-            return self._leaf(what, code, params, notes, info)
+            return self._leaf(operation, code, params, notes, info)
         misplaced = "value" in notes or "tensor" in notes or spec is None
         need(not misplaced, "a misplaced note")
-        op = self.ops[index(what, len(self.ops), "the operation")]
+        op = self.ops[index(operation, len(self.ops), "the operation")]
         self._check(op, args, params, info)
         return _CLASS_OF[code](op, args, params, None, info)
 
@@ -168,9 +174,9 @@ class _GraphReader:
             info.requires = [_requirement(r) for r in notes["requires"]]
         info.probed = bool(notes.get("probed"))
         if "more" in notes:
-            more = self.reader.value(notes["more"])
-            need(type(more) is dict, f"{brief(more)} is not a dict of further notes")
-            for key, item in more.items():
+            fields = self.reader.value(notes["more"])
+            need(type(fields) is dict, f"{brief(fields)} is not a dict of further notes")
+            for key, item in fields.items():
                 if type(item) is not INFO_FIELDS.get(key):
                     raise Damage(f"{brief(key)}: {brief(item)} is not a note")
                 setattr(info, key, item)
@@ -193,9 +199,9 @@ class _GraphReader:
             value = _owned(self.reader.value(notes["value"]))
             need((what == "constant") == (code == "C"), "a constant of another type")
             if code == "N":
-                known = spec_of(value)
+                value_spec = spec_of(value)
                 need(
-                    hasattr(known, "dtype") and is_inexact(known.dtype),
+                    hasattr(value_spec, "dtype") and is_inexact(value_spec.dtype),
                     "a value that cannot be differentiated",
                 )
             op = CONSTANT if what == "constant" else INPUT
@@ -208,8 +214,8 @@ class _GraphReader:
             need(is_integer, "the spec of a size must be that of an integer")
             need(isinstance(params["size"], Dim), "a size without a name")
             return cls(SIZE, (), params, None, info)
-        inexact = is_inexact(info.spec.dtype)
-        need(code == "D" or (code == "N" and inexact), "an input of another type")
+        is_inexact_spec = is_inexact(info.spec.dtype)
+        need(code == "D" or (code == "N" and is_inexact_spec), "an input of another type")
         return cls(INPUT, (), NO_PARAMS, None, info)
 
     def _variable(self, code: str, number: int, info: NodeInfo) -> Node:
@@ -222,22 +228,24 @@ class _GraphReader:
             info.owner = weakref.ref(handle)
             node = cls(INPUT, (), NO_PARAMS, node.value, info)
         if id(handle) not in self.reader.given:  # tensors of the program keep their notes
-            own = {} if node.info is None else node.info.facts()
-            node.note(**{k: v for k, v in info.facts().items() if k != "spec" and k not in own})
+            own_facts = {} if node.info is None else node.info.facts()
+            node.note(
+                **{k: v for k, v in info.facts().items() if k != "spec" and k not in own_facts}
+            )
         # Graphs refer to tensors weakly: keep a tensor alive that was created from the file.
         node.note(holder=handle)
         return node
 
     def _check(self, op: Any, args: tuple[Node, ...], params: Any, info: NodeInfo) -> None:
         try:
-            found = self.budget.spec_of_node(op, [a.spec for a in args], params)
+            inferred = self.budget.spec_of_node(op, [a.spec for a in args], params)
         except ValueError as error:
             raise Damage(f"{op.name} has invalid operands or parameters: {error}") from error
-        if found is None:
+        if inferred is None:
             if not info.probed:  # not in the file, and not stored when saved again
                 info.probed = info.unchecked = True
             return
-        spec, needs = found
+        spec, needs = inferred
         if bare(spec) != bare(info.spec):
             raise Damage(
                 f"{op.name} of its operands gives {shown(spec)}, but the file states "
@@ -296,23 +304,23 @@ def _op_of(entry: list[str]) -> Any:
 def _check_structure(x: tuple[Any, ...], inputs: int, outputs: int) -> None:
     """Check that the structure of arguments and results matches the inputs and outputs."""
     need(type(x) is tuple and len(x) == 2, "a graph's structure is not a pair")
-    given, returned = x
-    if given is not None:
-        names = getattr(given, "names", None)
-        right = type(names) is tuple and all(type(n) is str for n in names)
-        need(right and _count(given, "fed") == inputs, "its arguments do not match its inputs")
-        example = pytree.unflatten(given.structure, [0] * given.structure.num_leaves)
-        right = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
+    arguments, results = x
+    if arguments is not None:
+        names = getattr(arguments, "names", None)
+        valid = type(names) is tuple and all(type(n) is str for n in names)
+        need(valid and _count(arguments, "fed") == inputs, "its arguments do not match its inputs")
+        example = pytree.unflatten(arguments.structure, [0] * arguments.structure.num_leaves)
+        valid = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
         need(
-            right and all(type(k) is str for k in example[1]),
+            valid and all(type(k) is str for k in example[1]),
             "its arguments must be a tuple and a dict",
         )
-    if isinstance(returned, optree.PyTreeSpec):
-        need(returned.num_leaves == outputs, "its results do not match its outputs")
-        example = pytree.unflatten(returned, [0] * outputs)
+    if isinstance(results, optree.PyTreeSpec):
+        need(results.num_leaves == outputs, "its results do not match its outputs")
+        example = pytree.unflatten(results, [0] * outputs)
         need(isinstance(example, tuple), "its results must be a tuple")
     else:
-        need(_count(returned, "live") == outputs, "its results do not match its outputs")
+        need(_count(results, "live") == outputs, "its results do not match its outputs")
 
 
 def _count(x: Any, key: str) -> int | None:

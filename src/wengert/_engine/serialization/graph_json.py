@@ -63,7 +63,7 @@ INFO_FIELDS = {
 
 def graph_json(writer: FileEncoder, graph: BaseGraph, path: Path) -> Any:
     """The JSON of a graph; its arrays are added to the writer."""
-    return _GraphTables(writer, graph, path).made()
+    return _GraphTables(writer, graph, path).build()
 
 
 class _GraphTables:
@@ -76,10 +76,10 @@ class _GraphTables:
         self.texts: dict[str, int] = {}
         self.budget = Budget()
 
-    def made(self) -> Any:
+    def build(self) -> Any:
         graph, number = self.graph, self.graph.index
         nodes = [self._node(i, node) for i, node in enumerate(graph.nodes)]
-        made = {
+        tables = {
             "name": str(graph.name),
             "ops": [[op.name, op.kind, _module(op)] for op in self.ops],
             "specs": [_spec_json(s) for s in self.specs],
@@ -91,9 +91,9 @@ class _GraphTables:
             "effects": [number(n) for n in graph.effects],
         }
         if isinstance(graph, Body):
-            return {**made, "body": True}
-        place = (*self.path, "structure")
-        return {**made, "structure": self.writer.value(tuple(graph.structure), place)}
+            return {**tables, "body": True}
+        structure_path = (*self.path, "structure")
+        return {**tables, "structure": self.writer.value(tuple(graph.structure), structure_path)}
 
     def _node(self, i: int, node: Node) -> list[Any]:
         path = (*self.path, f"node %{i} ({node.op.name})")
@@ -108,10 +108,10 @@ class _GraphTables:
             notes["params"] = self.writer.value(self.writer.names.params(_params(node, path)), path)
         code = TYPE_CODES.get(type(node), "C")
         is_derived = what not in ("constant", "value")
-        known = self.writer.names.spec(node.spec) if is_derived else None
-        spec = self.specs.setdefault(known, len(self.specs)) if is_derived else None
-        made = [what, code, list(self.graph.operands(i)), spec]
-        return [*made, notes] if notes else made
+        named_spec = self.writer.names.spec(node.spec) if is_derived else None
+        spec = self.specs.setdefault(named_spec, len(self.specs)) if is_derived else None
+        row = [what, code, list(self.graph.operands(i)), spec]
+        return [*row, notes] if notes else row
 
     def _leaf(self, node: Node, notes: dict[str, Any], path: Path) -> str:
         if node.op is INPUT and is_variable(node):
@@ -129,8 +129,8 @@ class _GraphTables:
         if node.op is SIZE:
             return "size"
         if node.op is INPUT or node.op is CONSTANT:
-            place = (*self.path, f"constant.{len(self.writer.arrays)}")
-            notes["value"] = self.writer.value(node.value, place)
+            constant_path = (*self.path, f"constant.{len(self.writer.arrays)}")
+            notes["value"] = self.writer.value(node.value, constant_path)
             return "constant" if node.op is CONSTANT else "value"
         raise GraphError(
             f"{path[-1]} has a history outside of the graph {self.graph.name}, which cannot be "
@@ -141,10 +141,14 @@ class _GraphTables:
     def _op(self, node: Node) -> int:
         op: Any = node.op
         if op is not PART and (op.name, op) not in REGISTRY.items():
-            other = op.name in REGISTRY
+            name_is_taken = op.name in REGISTRY
             raise RegistryError(
                 f"the operation {op.name} is saved by its name, but "
-                + ("another operation is registered under it" if other else "it is not registered")
+                + (
+                    "another operation is registered under it"
+                    if name_is_taken
+                    else "it is not registered"
+                )
                 + ". Register it under a unique name, wengert.extend.as_operation(..., "
                 f"name=...){at(node.where)}."
             )
@@ -164,14 +168,14 @@ class _GraphTables:
                     f"node %{i} ({op.name}) holds {spec}, which cannot be saved{at(node.where)}."
                 )
         try:
-            found = self.budget.spec_of_node(op, [a.spec for a in node.inputs], node.params)
+            inferred = self.budget.spec_of_node(op, [a.spec for a in node.inputs], node.params)
         except ValueError as error:
             raise GraphError(f"node %{i} ({op.name}): {error}{at(node.where)}.") from error
-        if found is not None and bare(found[0]) != bare(node.spec):
+        if inferred is not None and bare(inferred[0]) != bare(node.spec):
             raise GraphError(
                 f"node %{i} ({op.name}) holds {shown(node.spec)}, but the spec inferred in a graph "
-                f"is {shown(found[0])}: its shape or dtype depends on the values of its operands. "
-                f"Trace the function instead, wengert.trace(f)(...){at(node.where)}."
+                f"is {shown(inferred[0])}: its shape or dtype depends on the values of its "
+                f"operands. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
 
     def _notes(self, node: Node, path: Path) -> dict[str, Any]:
@@ -192,9 +196,9 @@ class _GraphTables:
             notes["requires"] = [[spelled(r.length), r.equal, r.reason] for r in info.requires]
         if info.probed and not info.unchecked:
             notes["probed"] = True
-        more = {k: v for k in INFO_FIELDS if (v := getattr(info, k))}
-        if more:
-            notes["more"] = self.writer.value(more, path)
+        fields = {k: v for k in INFO_FIELDS if (v := getattr(info, k))}
+        if fields:
+            notes["more"] = self.writer.value(fields, path)
         return notes
 
 
@@ -215,8 +219,8 @@ def _spec_json(spec: tuple[Spec, ...] | Spec) -> Any:
 
 
 def _module(op: Op) -> str:
-    thing = getattr(op, "function", None) or op.run
-    return getattr(thing, "__module__", None) or type(op).__module__
+    function = getattr(op, "function", None) or op.run
+    return getattr(function, "__module__", None) or type(op).__module__
 
 
 def _params(node: Node, path: Path) -> dict[str, Any]:

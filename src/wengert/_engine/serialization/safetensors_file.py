@@ -38,8 +38,8 @@ CODES: dict[str, np.dtype[Any]] = {
 }
 _CODE_OF = {dtype: code for code, dtype in CODES.items()}
 # bfloat16, which NumPy does not have, as its bits: the upper half of a float32.
-HALVES = np.dtype([("bfloat16", "<u2")])
-_READ = {**CODES, "BF16": HALVES}
+BFLOAT16 = np.dtype([("bfloat16", "<u2")])
+_READ = {**CODES, "BF16": BFLOAT16}
 # Dtypes of either byte order by NumPy's name, or its code where the byte order is not native.
 DTYPES: dict[str, np.dtype[Any]] = {
     (d.name if d.isnative else d.str): d
@@ -79,21 +79,21 @@ def dtype_name(dtype: np.dtype[Any], what: str = "an array") -> str:
     """
     name = dtype.name if dtype.isnative else dtype.str
     if DTYPES.get(name) != dtype:
-        why = "its elements must be numbers, so that a file never contains code"
+        reason = "its elements must be numbers, so that a file never contains code"
         if dtype.kind in "fc":
-            why = "its width differs between machines; cast it to float64 or complex128"
-        raise DtypeError(f"{what} of dtype {dtype} cannot be saved: {why}{at(user_line())}.")
+            reason = "its width differs between machines; cast it to float64 or complex128"
+        raise DtypeError(f"{what} of dtype {dtype} cannot be saved: {reason}{at(user_line())}.")
     return name
 
 
 def _stored(array: np.ndarray[Any, Any], name: str) -> tuple[np.ndarray[Any, Any], str | None]:
     """An array in a dtype of the format, and its original dtype if that differs."""
-    kept = dtype_name(array.dtype, f"the array {name!r}")
+    original = dtype_name(array.dtype, f"the array {name!r}")
     little = array.dtype.newbyteorder("<")
-    plain = np.asarray(array, dtype=little, order="C")
+    converted = np.asarray(array, dtype=little, order="C")
     if little.kind == "c":
-        plain = plain.reshape(*plain.shape, 1).view(f"<f{little.itemsize // 2}")
-    return plain, kept if little.kind == "c" or DTYPES[kept] != little else None
+        converted = converted.reshape(*converted.shape, 1).view(f"<f{little.itemsize // 2}")
+    return converted, original if little.kind == "c" or DTYPES[original] != little else None
 
 
 def _restored(array: np.ndarray[Any, Any], note: str | None) -> np.ndarray[Any, Any]:
@@ -126,20 +126,20 @@ def pack(arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]
     # Wide elements first, like other writers, so that all arrays are aligned.
     order = sorted(stored, key=lambda n: (-stored[n][0].itemsize, n))
     notes = {name: stored[name][1] for name in order if stored[name][1] is not None}
-    words = {**metadata, "format": FORMAT, "version": str(VERSION)}
+    strings = {**metadata, "format": FORMAT, "version": str(VERSION)}
     if notes:
-        words["dtypes"] = written(notes)
-    header: dict[str, Any] = {METADATA: dict(sorted(words.items()))}
+        strings["dtypes"] = written(notes)
+    header: dict[str, Any] = {METADATA: dict(sorted(strings.items()))}
     offset, data = 0, []
     for name in order:
-        plain = stored[name][0]
+        converted = stored[name][0]
         header[name] = {
-            "dtype": _CODE_OF[plain.dtype],
-            "shape": list(plain.shape),
-            "data_offsets": [offset, offset + plain.nbytes],
+            "dtype": _CODE_OF[converted.dtype],
+            "shape": list(converted.shape),
+            "data_offsets": [offset, offset + converted.nbytes],
         }
-        offset += plain.nbytes
-        data.append(_bytes(plain))
+        offset += converted.nbytes
+        data.append(_bytes(converted))
     header[METADATA]["sha256"] = _digest(header, data).hexdigest()
     text = written(header).encode()
     text += b" " * (-len(text) % 8)
@@ -150,8 +150,8 @@ def pack(arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]
 
 def _digest(header: Mapping[str, Any], data: Iterable[Any] = ()) -> Any:
     """The hash object of a header (in canonical form, without its digest) and of some data."""
-    words = {k: v for k, v in header[METADATA].items() if k != "sha256"}
-    sha = hashlib.sha256(written({**header, METADATA: words}).encode())
+    metadata = {k: v for k, v in header[METADATA].items() if k != "sha256"}
+    sha = hashlib.sha256(written({**header, METADATA: metadata}).encode())
     for piece in data:
         sha.update(piece)
     return sha
@@ -176,9 +176,9 @@ def read_header(stream: BinaryIO, size: int) -> tuple[Header, Any]:
         raise Damage(f"its header is not text ({error})") from error
     header = parsed(text, "its header")
     need(type(header) is dict, "its header is not an object")
-    words = header.setdefault(METADATA, {})
+    metadata = header.setdefault(METADATA, {})
     need(
-        type(words) is dict and all(type(v) is str for v in words.values()),
+        type(metadata) is dict and all(type(v) is str for v in metadata.values()),
         "its metadata must be strings",
     )
     tensors = {k: _entry(k, v) for k, v in header.items() if k != METADATA}
@@ -187,9 +187,11 @@ def read_header(stream: BinaryIO, size: int) -> tuple[Header, Any]:
     for name, (_, _, start, stop) in ordered.items():
         need(start == end, f"the data of {brief(name)} begin at byte {start} instead of {end}")
         end = stop
-    have = size - 8 - length
-    need(end == have, f"{end} bytes of data should follow its header, but there are {have}")
-    return Header(words, ordered, have), _digest(header)
+    remaining = size - 8 - length
+    need(
+        end == remaining, f"{end} bytes of data should follow its header, but there are {remaining}"
+    )
+    return Header(metadata, ordered, remaining), _digest(header)
 
 
 def _entry(name: str, entry: dict[Any, Any]) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
@@ -231,9 +233,9 @@ def read_data(stream: BinaryIO, header: Header, sha: Any) -> dict[str, np.ndarra
         _fill(stream, piece)
         sha.update(piece)
         if dtype.kind == "b":
-            odd = array.size and int(array.view(np.uint8).max()) > 1
-            need(not odd, f"{brief(name)} contains booleans that are neither 0 nor 1")
-        arrays[name] = _widened(array) if dtype is HALVES else array
+            is_invalid = array.size and int(array.view(np.uint8).max()) > 1
+            need(not is_invalid, f"{brief(name)} contains booleans that are neither 0 nor 1")
+        arrays[name] = _widened(array) if dtype is BFLOAT16 else array
     need(not stream.read(1), "it has bytes after its data")
     return arrays
 
@@ -252,23 +254,23 @@ def checked(header: Header, arrays: dict[str, Any], sha: Any) -> dict[str, np.nd
     notes = parsed(header.metadata.get("dtypes", "{}"), "the notes of dtypes")
     need(type(notes) is dict and notes.keys() <= arrays.keys(), "its dtypes do not fit its arrays")
     for name, note in notes.items():
-        dtype, have = DTYPES.get(note) if type(note) is str else None, arrays[name]
-        fits = dtype is not None and (
-            dtype.newbyteorder("<") == have.dtype != dtype
+        dtype, array = DTYPES.get(note) if type(note) is str else None, arrays[name]
+        is_valid = dtype is not None and (
+            dtype.newbyteorder("<") == array.dtype != dtype
             if dtype.kind != "c"
-            else have.dtype.str == f"<f{dtype.itemsize // 2}" and have.shape[-1:] == (2,)
+            else array.dtype.str == f"<f{dtype.itemsize // 2}" and array.shape[-1:] == (2,)
         )
-        need(fits, f"{brief(name)} cannot be of the dtype {brief(note)}")
+        need(is_valid, f"{brief(name)} cannot be of the dtype {brief(note)}")
     return {name: _restored(a, notes.get(name)) for name, a in arrays.items()}
 
 
 def is_ours(header: Header) -> bool:
     """Whether `save` wrote the file, in a version that can be read."""
-    words = header.metadata
-    if words.get("format") != FORMAT:
+    metadata = header.metadata
+    if metadata.get("format") != FORMAT:
         # A damaged file of ours must not be read as a file of another program.
-        damaged = "object" in words or {"sha256", "version"} <= words.keys()
-        need(not damaged, f"its format is {brief(words.get('format'))} and not {FORMAT!r}")
+        damaged = "object" in metadata or {"sha256", "version"} <= metadata.keys()
+        need(not damaged, f"its format is {brief(metadata.get('format'))} and not {FORMAT!r}")
         return False
     version = header.metadata.get("version", "")
     need(version.isascii() and version.isdecimal() and len(version) < 9, f"version {version!r}")
@@ -287,8 +289,8 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
 
 
 def _fill(stream: Any, into: memoryview) -> None:
-    done = 0
-    while done < len(into):
-        count = stream.readinto(into[done:])
+    filled = 0
+    while filled < len(into):
+        count = stream.readinto(into[filled:])
         need(count, "it ends too early: it is truncated")
-        done += count
+        filled += count

@@ -106,9 +106,9 @@ def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None
         raise StructureError(
             f"save: containers or graphs are nested too deeply{at(user_line())}."
         ) from error
-    made = {"tensors": writer.tensors, "graphs": writer.graphs, "root": root}
+    content = {"tensors": writer.tensors, "graphs": writer.graphs, "root": root}
     try:
-        pieces = safetensors_file.pack(writer.arrays, {"object": written(made)})
+        pieces = safetensors_file.pack(writer.arrays, {"object": written(content)})
     except ValueError as error:
         raise GraphError(f"save: {error}. Save it in parts{at(user_line())}.") from error
     atomic_files.write(file, pieces, exclusive)
@@ -181,16 +181,16 @@ def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
 def _object(
     header: safetensors_file.Header, arrays: dict[Any, Any], variables: Mapping[str, Any]
 ) -> Any:
-    made = parsed(header.metadata.get("object", ""), "what it holds")
-    need(type(made) is dict and made.keys() == {"tensors", "graphs", "root"}, "it is empty")
-    need(type(made["tensors"]) is list and type(made["graphs"]) is list, "it has no tables")
+    content = parsed(header.metadata.get("object", ""), "what it holds")
+    need(type(content) is dict and content.keys() == {"tensors", "graphs", "root"}, "it is empty")
+    need(type(content["tensors"]) is list and type(content["graphs"]) is list, "it has no tables")
     reader = FileDecoder(arrays, variables)
-    for x in made["tensors"]:
+    for x in content["tensors"]:
         reader.add_tensor(x)
     reader.check_bound()
-    for x in made["graphs"]:
+    for x in content["graphs"]:
         reader.graphs.append(graph_of(reader, x))
-    return reader.value(made["root"])
+    return reader.value(content["root"])
 
 
 class Contents(NamedTuple):
@@ -254,12 +254,12 @@ def _contents(header: safetensors_file.Header) -> Contents:
     notes = parsed(header.metadata.get("dtypes", "{}"), "the notes of dtypes")
     specs = {}
     for name, (dtype, shape, _, _) in sorted(header.tensors.items()):
-        known = safetensors_file.DTYPES[notes[name]] if name in notes else dtype
-        known = np.dtype(np.float32) if known == safetensors_file.HALVES else known
-        specs[name] = Spec(shape[:-1] if known.kind == "c" else shape, known)
+        actual = safetensors_file.DTYPES[notes[name]] if name in notes else dtype
+        actual = np.dtype(np.float32) if actual == safetensors_file.BFLOAT16 else actual
+        specs[name] = Spec(shape[:-1] if actual.kind == "c" else shape, actual)
     if not safetensors_file.is_ours(header):
         return Contents(specs, [], [], None, header.metadata)
-    made = parsed(header.metadata.get("object", ""), "what it holds")
-    named = [name_in_file(x) for x in made["tensors"] if x["kind"] != "constant"]
-    ops = sorted({op[0] for graph in made["graphs"] for op in graph["ops"]})
-    return Contents(specs, named, ops, int(header.metadata["version"]), {})
+    content = parsed(header.metadata.get("object", ""), "what it holds")
+    variables = [name_in_file(x) for x in content["tensors"] if x["kind"] != "constant"]
+    ops = sorted({op[0] for graph in content["graphs"] for op in graph["ops"]})
+    return Contents(specs, variables, ops, int(header.metadata["version"]), {})

@@ -72,22 +72,22 @@ def snapshot(
         raise ArgumentError(
             f"snapshot: keep={keep!r} must be an integer of at least 1, or None{at(user_line())}."
         )
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
     with _lock:
         while True:
-            known = snapshots(place)
-            number = _number(known[-1]) + 1 if known else 1
+            existing = snapshots(directory)
+            number = _number(existing[-1]) + 1 if existing else 1
             date = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-            path = place / f"snapshot-{number:06d}-{date}.wengert"
+            path = directory / f"snapshot-{number:06d}-{date}.wengert"
             try:
                 write_file(what, path, where, exclusive=True)
                 break
             except FileExistsError:  # another process took the number
                 continue
         if keep is not None:
-            for old in snapshots(place)[:-keep]:
-                old.unlink(missing_ok=True)
+            for outdated in snapshots(directory)[:-keep]:
+                outdated.unlink(missing_ok=True)
     return path
 
 
@@ -122,8 +122,8 @@ def latest(folder: str | PathLike[str], **options: Any) -> Any:
     DamagedWarning
         A newer snapshot is damaged.
     """
-    found = snapshots(folder)
-    for path in reversed(found):
+    candidates = snapshots(folder)
+    for path in reversed(candidates):
         try:
             return load(path, **options)
         except RegistryError:
@@ -135,10 +135,10 @@ def latest(folder: str | PathLike[str], **options: Any) -> Any:
                 stacklevel=user_level(),
             )
     raise FileError(
-        f"none of the {len(found)} snapshots in {Path(folder)} can be read{at(user_line())}."
+        f"none of the {len(candidates)} snapshots in {Path(folder)} can be read{at(user_line())}."
     )
 
 
 def _number(path: Path) -> int:
-    found = _NAME.match(path.name)
-    return int(found[1]) if found else 0
+    match = _NAME.match(path.name)
+    return int(match[1]) if match else 0

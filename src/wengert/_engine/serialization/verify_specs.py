@@ -26,9 +26,9 @@ from wengert.errors import ShapeError, WengertError
 
 from .dim_json import weight
 
-_PLACE = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
-_RULED = ("elementwise", "reduction", "contraction")
-_MOVING = ("view", "indexing")
+_LOCATION = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
+_KINDS_WITH_RULES = ("elementwise", "reduction", "contraction")
+_COPYING_KINDS = ("view", "indexing")
 _RUN_ELEMENTS = 1 << 16  # limit of the elements of an example
 _COPIED_ELEMENTS = 1 << 22  # limit for operations that only copy
 _PROBE = 39  # the largest size in a probe (core/shape_inference_by_example.py)
@@ -72,53 +72,53 @@ class Budget:
                 )
             if self.spec_of_node(*inner) is None:
                 return None
-        ruled = is_ruled(op)
-        if not ruled and not is_library(op):
+        has_rule = has_shape_rule(op)
+        if not has_rule and not is_library(op):
             return None
         try:
-            symbolic = has_sizes(specs, params)
-            if symbolic or not ruled:
+            has_symbolic_sizes = has_sizes(specs, params)
+            if has_symbolic_sizes or not has_rule:
                 key = (op, tuple(specs), frozen(params))
                 if key not in self._known:
-                    if symbolic:
+                    if has_symbolic_sizes:
                         self._charge_terms(op, specs, params)
-                    if not ruled and not self._charge_example(op, specs, params):
+                    if not has_rule and not self._charge_example(op, specs, params):
                         return None
                     self._known.add(key)
             return infer(op, tuple(specs), params)
         except Exception as error:  # a hostile file may pass anything to an operation
-            text = _PLACE.sub("", str(error)) if isinstance(error, WengertError) else repr(error)
+            text = _LOCATION.sub("", str(error)) if isinstance(error, WengertError) else repr(error)
             raise ValueError(text) from error
 
     def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
         weights = [_weight(s) for s in specs]
         # Lengths of two or three operands may be multiplied; those of more are concatenated.
-        joined = op.kind in ("elementwise", "control", "call") or len(weights) > 3
-        terms = sum(weights) if joined else math.prod(weights)
+        is_additive = op.kind in ("elementwise", "control", "call") or len(weights) > 3
+        terms = sum(weights) if is_additive else math.prod(weights)
         terms += _weight(params)
         self.terms -= terms
         if terms > _TERMS or self.terms < 0:
             raise ShapeError("its sizes have too many terms")
 
     def _charge_example(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
-        moving = op.kind in _MOVING
-        limit = min(_COPIED_ELEMENTS, self.large) if moving else min(_RUN_ELEMENTS, self.small)
+        only_copies = op.kind in _COPYING_KINDS
+        limit = min(_COPIED_ELEMENTS, self.large) if only_copies else min(_RUN_ELEMENTS, self.small)
         # Parameters may request more elements than the operands have.
         cost = sum(map(_elements, specs)) + _extent(params, limit)
         if cost > limit:
             return False
-        if moving:
+        if only_copies:
             self.large -= cost
         else:
             self.small -= cost
         return True
 
 
-def is_ruled(op: Op) -> bool:
+def has_shape_rule(op: Op) -> bool:
     """Whether an operation has a shape rule."""
     return (
         op is PART
-        or op.kind in _RULED
+        or op.kind in _KINDS_WITH_RULES
         or op.spec_rule is not None
         or type(op).infer is not Op.infer
     )
