@@ -58,7 +58,7 @@ def _pulled_branch(
     """The pullback of a branch: from operands and cotangents of results to those of operands."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in seeded]
         nodes = [getattr(outs[k], "node", None) for k in seeded]

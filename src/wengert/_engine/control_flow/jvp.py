@@ -67,7 +67,7 @@ def _with_tangents(
     """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         dots = {k: placeholder(inputs[k].spec) for k in moving}
         outs = inline_graph(body, [wrap(n) for n in inputs])
         nodes = [getattr(outs[k], "node", None) for k in requested]

@@ -308,7 +308,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
         All of equal length in axis 0.
     batch_size : int, optional
         The number of rows to compute together by `vmap`: faster than one at a time, but takes the
-        memory of that many rows, and `f` must not branch on values.
+        memory of all of them, and `f` must not branch on values.
 
     Returns
     -------

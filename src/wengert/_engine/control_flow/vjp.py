@@ -44,7 +44,7 @@ from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
 from .dependence import Dependence
-from .residuals import ancestors, split
+from .residuals import SplitPullback, ancestors, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
 from .used_inputs import used_of, with_consts
@@ -122,7 +122,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     stacks = tuple([k for k in sorted(asked.wanted & reached) if k >= carried.stop])
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         set_ranges(inputs, asked.ranges)
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
@@ -152,22 +152,12 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         parts = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
     read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in parts.read])
     rows = [*[inputs[k] for k in read], *parts.placeholders, *seeds[len(live) :]]
-    summed_end = len(live) + len(consts)
-    back, before = hoisted(
-        Body(
-            *[
-                *parts.results[:summed_end],
-                *parts.starts,
-                *parts.results[summed_end:],
-            ],
-            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *parts.ends, *rows],
-            name=f"{body.name}, backwards",
-        ),
-        fixed,
+    back, before = _backward_body(
+        parts,
+        [*inputs[:fixed], *seeds[: len(live)], *sums, *parts.ends, *rows],
+        (fixed, len(live) + len(consts)),
+        f"{body.name}, backwards",
     )
-    if parts.chains:
-        back = BackwardBody(*back.outputs, inputs=back.inputs, name=back.name)
-        back.restores = range(summed_end, summed_end + len(parts.chains))
     restored = tuple([c.number for c in parts.chains])
     steps = tuple([_step(c, inputs[:fixed]) for c in parts.chains])
     forward = Body(*with_buffered_loops([*nodes, *parts.residuals]), inputs=inputs, name=body.name)
@@ -176,6 +166,22 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         *(forward, residual_count, before, back, tuple(live), consts, stacks, read, ys),
         *(restored, steps, masked, used_of(back, fixed)),
     )
+
+
+def _backward_body(
+    parts: SplitPullback, inputs: Sequence[Node], counts: tuple[int, int], name: str
+) -> tuple[Body, Body | None]:
+    """The backward body without its loop-invariant part, and this part.
+
+    `counts` are the number of consts, and of the results that are carried.
+    """
+    fixed, carried = counts
+    outputs = [*parts.results[:carried], *parts.starts, *parts.results[carried:]]
+    back, before = hoisted(Body(*outputs, inputs=inputs, name=name), fixed)
+    if parts.chains:
+        back = BackwardBody(*back.outputs, inputs=back.inputs, name=back.name)
+        back.restores = range(carried, carried + len(parts.chains))
+    return back, before
 
 
 def _step(chain: Chain, fixed: Sequence[Node]) -> Any:

@@ -1,5 +1,6 @@
 """Rules for matrices with structure (inferred by value_properties.py).
 
+A matrix is known to be symmetric or triangular if a constant or an assumption of the user says so.
 The triangular solver raises for a singular matrix like the general one, so errors are preserved.
 """
 
