@@ -155,8 +155,8 @@ def test_what_would_happen_twice_is_refused():
         return x
 
     for f, error, message in (
-        (lambda x: (wg.debug.show(x), x)[1], TraceError, "would be repeated.*as arguments"),
-        (lambda x: x * rng.random(5), TraceError, "would be repeated.*as arguments"),
+        (lambda x: (wg.debug.show(x), x)[1], TraceError, "would be repeated.*as an argument"),
+        (lambda x: x * rng.random(5), TraceError, "would be repeated.*as an argument"),
         (writes, TraceError, "would be repeated"),
         (overwrites, MutatedError, r"x\.copy\(\)"),
     ):

@@ -226,7 +226,7 @@ def test_backward_refusals():
         wg.jit(lambda x: loss.backward())(1.0)
     with pytest.raises(TraceError, match=r"wengert\.jit"):
         wg.trace(lambda: np.sum(p * p).backward())()
-    with pytest.raises(TraceError, match="history"):
+    with pytest.raises(TraceError, match="differentiable gradients"):
         wg.jit(lambda: np.sum(p**3).backward(create_graph=True))()
     assert p.grad is None and not p.node.is_traced
     with pytest.raises(TraceError, match=r"x\.detach\(\)"):
