@@ -147,6 +147,7 @@ def test_eight_schools_in_full(seed):
     assert figure(text, r"schools, 50000 draws of 12 leapfrog steps, (\d+) %") > 90
 
 
+@pytest.mark.slow
 def test_swing_up_is_optimal():
     text, _ = run("swing_up.py", "--steps", "40")
     assert figure(text, r"largest error of the controls (\S+) after one Newton step") < 1e-9
@@ -163,6 +164,7 @@ def tiny(script, out, *arguments):
     return text
 
 
+@pytest.mark.slow
 def test_a_network_solves_burgers_equation(tmp_path):
     text = tiny("pinn.py", tmp_path, "--steps", "30", "--points", "100", "--at-most", "0.5")
     assert figure(text, r"relative error +(\S+)") < 0.5

@@ -217,6 +217,7 @@ def scalar(f: Any, loop: Any) -> Any:
     return lambda A: (wnp.sin(f(A, loop)) * 1.5).sum()
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_values_and_gradients_are_those_of_the_python_loop(f: Any, backend: str) -> None:
@@ -288,6 +289,7 @@ SLICES: list[Callable[[Any, Any], Any]] = [
 ]
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("cut", SLICES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_bounds_are_clipped_as_by_numpy(cut: Any, backend: str) -> None:

@@ -48,6 +48,7 @@ def run(seed, folder):
     return "agrees"
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(1000, 1024))
 def test_program(seed, tmp_path):
     assert run(seed, tmp_path) in ("agrees", "raises")

@@ -136,6 +136,7 @@ def test_values_are_those_of_numpy(f):
     np.testing.assert_allclose(wg.jit(f)(a.copy(), b), f(a.copy(), b), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("f", [*PROGRAMS, reflections], ids=lambda f: f.__name__)
 def test_gradients_are_those_of_the_eager_tape(f):
     a, b = arguments(f)

@@ -78,6 +78,7 @@ def filled(x):
     return x
 
 
+@pytest.mark.sample(35)
 @pytest.mark.parametrize("name", CREATION)
 def test_arrays_made_of_sizes(name):
     serves_all(CREATION[name], CREATION[name])

@@ -141,7 +141,7 @@ def total(lines, x, y):
     return out
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_programs_mean_the_same(lines):
     want = run(lines, X, Y)
@@ -157,7 +157,7 @@ def test_programs_mean_the_same(lines):
             assert np.shares_memory(g, h) == np.shares_memory(w, v)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_gradients_are_those_of_the_program(lines):
     slopes = wg.grad(lambda x, y: total(lines, x, y), argnums=(0, 1))(X, Y)
@@ -175,7 +175,7 @@ def test_gradients_are_those_of_the_program(lines):
 REFUSED_IN_TRACES = {"mask", "reshape", "ravel"}
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_programs_mean_the_same_traced(lines):
     try:

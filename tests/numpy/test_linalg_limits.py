@@ -83,7 +83,7 @@ def bend(f, x, v, h=4e-3):
     return (16 * near - far - 30 * f(x)) / (12 * h * h)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_functions_that_do_not_depend_on_the_choice(name, rng):
     f, x, symmetric = CASES[name]

@@ -87,7 +87,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(13)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("namespace", [wnp, anp], ids=["wengert.numpy", "compat"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_values_and_derivatives(case, namespace):

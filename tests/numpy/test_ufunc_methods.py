@@ -157,7 +157,7 @@ def written(ufunc, index):
     return f
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize(
     "ufunc",

@@ -122,7 +122,7 @@ def outcome(f, x):
             return error
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_are_those_of_numpy(name):
     view = VIEWS[name]

@@ -91,7 +91,7 @@ def test_discrete_distributions(name):
     assert stats.chisquare(got[some], want[some] * (got.sum() / want[some].sum())).pvalue > 1e-3
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_every_backend_gives_the_same_numbers(name):
     """Bitwise, except for native implementations of exp, log and tan, which round differently."""
@@ -182,7 +182,7 @@ def test_gradients_of_means_agree_with_exact_means(name):
         assert abs(np.mean(slopes) - want) < 5.0 * error + 1e-6
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "draw",
     [

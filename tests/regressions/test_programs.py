@@ -393,6 +393,7 @@ def leaves_of(tree):
     return [np.asarray(x) for x in wg._engine.core.pytree.flatten(tree)[0]]
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("f, args", PROGRAMS)
 def test_program(f, args):
     argnums = tuple(range(len(args)))
@@ -446,6 +447,7 @@ DECIDING = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("f, args", PROGRAMS)
 def test_program_of_a_batch(f, args):
     """vmap of a program and of its gradient, and the gradient of vmap, are what loops give."""

@@ -115,7 +115,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_numbers(name, derivative):

@@ -92,7 +92,7 @@ def inside(x):
     return x[[0, 2, 4]] + np.array([0.3, 0.45, 0.2])
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CURVES)
 def test_derivatives(name, rng):
     make = CURVES[name]

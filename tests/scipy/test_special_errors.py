@@ -66,7 +66,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
 def test_derivatives(row, compare, make_case):
     *what, options = row

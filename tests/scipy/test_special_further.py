@@ -96,6 +96,7 @@ def noncentral(x, df, nc, n=0):
     return mp.diff(f, df, n) if n else f(df)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("x", "df", "nc"), [(1e-6, 0.7, 3.0), (0.5, 4.0, 0.0), (9.0, 2.5, 30.0), (80.0, 1.0, 9.0)]
 )

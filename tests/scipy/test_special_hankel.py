@@ -14,7 +14,7 @@ SCALES = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SCALES)
 @pytest.mark.parametrize(("v", "x"), [(0.3, -1.7), (-1.2, -0.6), (2.0, -3.0)])
 def test_derivatives_with_respect_to_the_order_at_negative_arguments(name, v, x):

@@ -194,7 +194,7 @@ def compare(name, point):
     return first, max(np.max(np.abs(h - hessian) / size) for h in seconds)
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes_to_second_order(name):
     first, second = compare(name, CASES[name][1][0])
@@ -241,7 +241,7 @@ INVERSES = {  # inverse, function, index of the probability, and a point
 }
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", INVERSES)
 def test_compositions_with_the_inverse_are_the_identity_to_second_order(name):
     forward, place, point = INVERSES[name]

@@ -17,7 +17,7 @@ from .helpers import changed, packed, round_trip, unpacked
 KINDS = ("value", "value_and_grad", "twice")
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_there_and_back(name, kind):

@@ -411,6 +411,7 @@ def test_boxes_never_overlap_and_stay_inside_their_group(visit, graph):
         assert page.evaluate(faults) == []
 
 
+@pytest.mark.slow
 def test_every_edge_is_drawn_or_inside_a_closed_group(visit, graph):
     page = visit(show.explore(graph))
     page.click("#open-all")

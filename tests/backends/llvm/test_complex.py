@@ -179,7 +179,7 @@ def units(got, exact):
     return float(abs(MP.mpf(float(got)) - exact) / MP.mpf(float(np.spacing(np.abs(nearest)))))
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", [*FUNCTIONS, "expm1"])

@@ -30,6 +30,7 @@ def around_zero(dtype, reach, count=900):
     return np.concatenate([p.astype(dtype) for p in parts])
 
 
+@pytest.mark.sample(3)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name, limit", [("erf", 1.0), ("erfc", 3.2)])
@@ -39,6 +40,7 @@ def test_error_functions(name, limit, dtype):
     assert error < limit, (error, where)
 
 
+@pytest.mark.sample(3)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", ["erf", "erfc"])

@@ -103,7 +103,7 @@ def check(name, dtype, *args):
     return found
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(3)
 @DTYPES
 @pytest.mark.parametrize("name", UNARY)
 def test_errors_are_small_over_the_whole_range(name, dtype):
@@ -157,6 +157,7 @@ def processor(name):
     return target.create_target_machine(cpu=name, opt=2, reloc="pic", jit=True)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86's processors")
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

@@ -63,6 +63,7 @@ except wg.errors.TraceError:
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name, outcome", [("draws", "refused"), ("seeds", "refused"), ("looks", "compiled")]
 )

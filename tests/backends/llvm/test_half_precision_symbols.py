@@ -30,7 +30,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("cpu", ["host", "x86-64"])
+@pytest.mark.parametrize("cpu", [pytest.param("host", marks=pytest.mark.slow), "x86-64"])
 def test_conversions_are_numpys_and_every_name_has_an_address(cpu: str) -> None:
     if cpu != "host" and not X86:
         pytest.skip("of another architecture")

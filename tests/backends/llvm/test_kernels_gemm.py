@@ -39,7 +39,7 @@ def check(a, b, begin=None, **options):
     assert np.max(np.abs(found - wanted) / scale) < 20 * np.finfo(a.dtype).eps
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n", [2, 7, 8, 9, 16, 17, 31, 32, 33, 50, 64])
 def test_every_width(n, dtype):

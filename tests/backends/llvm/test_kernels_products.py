@@ -56,7 +56,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", FLOATS + OTHERS)
 def test_matmul_in_all_dtypes(dtype):
     rng = np.random.default_rng(0)
@@ -121,7 +121,7 @@ EINSUMS = [
 ]
 
 
-@pytest.mark.sample(21)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("letters", EINSUMS, ids=">".join)
 @pytest.mark.parametrize("dtype", ["f8", "c8", "i2"])
 def test_einsum(letters, dtype):

@@ -73,6 +73,7 @@ def test_searchsorted(dtype, side):
         assert refused("searchsorted", turned, v, bad, outputs=[np.ones(v.shape, int)], side=side)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u8"])
 def test_searching_equally_spaced_numbers(dtype, side):

@@ -117,7 +117,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", DERIVATIVES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_in_memory_of_their_own(name, kind):

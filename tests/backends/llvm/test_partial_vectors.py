@@ -39,7 +39,7 @@ def program(x, y, narrow):
     return np.copy(x.T), np.sum(y), np.tanh(y) * 0.5, x.T.astype(narrow)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("wide", ["q", "d"])
 @pytest.mark.parametrize("n", [1, 2, 8, 9, 15, 17, 33])
 def test_nothing_is_written_behind_a_row(n, wide):
@@ -53,6 +53,7 @@ def test_nothing_is_written_behind_a_row(n, wide):
         assert all(set(bytes_) == {0xFF} for bytes_ in memory.behind), narrow
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("dtype", ["d", "f", "i", "q"])
 @pytest.mark.parametrize("n", [8, 11, 32])
 def test_part_of_a_row_is_written_and_the_rest_of_the_array_stays(n, dtype):

@@ -69,7 +69,7 @@ def all_of_one(a, p, b, c):
     )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("n", "dtype"),
     [(1, "f8"), (2, "f8"), (3, "f8"), (4, "f8"), (3, "f4"), (2, "i4"), (5, "f8"), (8, "f4")],
@@ -162,7 +162,7 @@ def singular_matrices():
     yield np.ones((8, 8)) + np.eye(8, k=1)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", range(10))
 def test_singular_matrices_are_what_lapack_says(case, rng):
     """Also where it is rounding that decides, and in the middle of others."""
@@ -225,7 +225,7 @@ def test_not_a_number(rng):
 # ---- triangles ---------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("trans", [0, 1, "C"])

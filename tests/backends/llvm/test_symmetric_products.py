@@ -33,7 +33,7 @@ def from_small_sizes_on():
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(5, 5), (7, 18), (33, 8), (64, 70), (4, 9)], ids=str)
-@pytest.mark.sample(12)
+@pytest.mark.sample(9)
 def test_with_the_transpose(shape, dtype, layout):
     x = LAYOUTS[layout](drawn(shape, dtype))
 
