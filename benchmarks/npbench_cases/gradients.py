@@ -38,17 +38,21 @@ def real_arguments(given: Program) -> tuple[int, ...]:
     return tuple(i for i, real in enumerate(kinds) if real)
 
 
-def chosen_results(given: Program, fun: Any) -> list[int]:
-    """Which of NumPy's results the version for JAX returns; all real ones if there is none."""
+def chosen_results(given: Program, fun: Any) -> tuple[list[int], bool]:
+    """Which of NumPy's real results the version for JAX returns, and whether there are any.
+
+    All real ones if there are none, or no version.
+    """
     wanted = results(fun, given.copied())
     real = [i for i, x in enumerate(wanted) if np.asarray(x).dtype.kind == "f"]
     try:
         kernel, arguments = jax_kernel(given)
         out = [np.asarray(x) for x in listed(kernel(*arguments()))]
     except Exception:
-        return real
+        return real, True
     places = [next((i for i in real if difference(x, wanted[i]) < 1e-6), None) for x in out]
-    return [i for i in places if i is not None] or real
+    common = [i for i in places if i is not None]
+    return common or real, bool(common)
 
 
 def objective(given: Program, fun: Any, places: list[int]) -> Any:
@@ -125,7 +129,7 @@ def one(name: str, size: str, seconds: str) -> dict[str, Any]:
     if not where:
         return {"case": name, "none": True, "contestants": {}}
     fun = given.implementation("numpy")
-    places = chosen_results(given, fun)
+    places, comparable = chosen_results(given, fun)
     value = wg.jit(objective(given, fun, places))
     gradient = wg.jit(wg.grad(objective(given, fun, places), where))
     mine = [np.asarray(g) for g in gradient(*given.copied())]
@@ -134,7 +138,9 @@ def one(name: str, size: str, seconds: str) -> dict[str, Any]:
         "value": Contestant(value, given.copied),
     }
     found: dict[str, dict[str, Any]] = {}
-    if given.has("jax"):
+    if given.has("jax") and not comparable:
+        found["JAX"] = {"cannot": "its version returns none of the real results"}
+    elif given.has("jax"):
         try:
             import jax
             import jax.numpy as jnp
