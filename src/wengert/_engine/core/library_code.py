@@ -12,9 +12,7 @@ values: its globals are assumed to be constant.
 from __future__ import annotations
 
 import datetime
-import decimal
 import enum
-import fractions
 import functools
 import os
 import pathlib
@@ -22,7 +20,6 @@ import re
 import site
 import sys
 import sysconfig
-import uuid
 from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -45,16 +42,15 @@ _IMMUTABLE: tuple[Any, ...] = (
     CodeType,
     BuiltinFunctionType,
     BuiltinMethodType,
-    fractions.Fraction,
-    decimal.Decimal,
     datetime.date,
     datetime.time,
     datetime.timedelta,
     datetime.tzinfo,
     re.Pattern,
     pathlib.PurePath,
-    uuid.UUID,
 )
+# Classes of modules that most programs do not import.
+_LATE = {"fractions": "Fraction", "decimal": "Decimal", "uuid": "UUID"}
 
 
 @functools.cache
@@ -113,7 +109,15 @@ def is_immutable(x: Any) -> bool:
         return True
     if cls is tuple or cls is frozenset:
         return all(map(is_immutable, x))
-    return isinstance(x, _IMMUTABLE)
+    return isinstance(x, _IMMUTABLE) or _is_late(x)
+
+
+def _is_late(x: object) -> bool:
+    """Whether a value is an instance of one of the classes in `_LATE`."""
+    for module, name in _LATE.items():
+        if module in sys.modules and isinstance(x, getattr(sys.modules[module], name)):
+            return True
+    return False
 
 
 def same_value(a: Any, b: Any) -> bool:

@@ -7,6 +7,7 @@ overlay.py      globals in which numpy, scipy and math are the namespaces of ten
 namespaces.py   these namespaces
 rewritten.py    functions with their loops, branches and calls rewritten
 source.py       the syntax tree of a function that is running
+function_copies.py  copies of functions with other globals
 names.py        the variables that statements bind and read
 liveness.py     the variables that may be read after a statement
 stores.py       the parameters whose elements a function assigns
@@ -15,8 +16,16 @@ rewriting/      the transformations of the syntax tree
 running/        the functions called by rewritten code
 """
 
+from typing import TYPE_CHECKING
+
+from wengert._engine.core.lazy_import import lazy_names
+
 from .convert import convert
-from .running.iterables import unroll
 from .stores import written_parameters
+
+if TYPE_CHECKING:
+    from .running.iterables import unroll
+else:
+    __getattr__ = lazy_names(__name__, {"unroll": ".running.iterables"})
 
 __all__ = ["convert", "unroll", "written_parameters"]

@@ -13,9 +13,10 @@ from __future__ import annotations
 import functools
 import inspect
 from itertools import islice
-from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.library_code import (
     is_library_class,
     is_library_function,
@@ -24,11 +25,15 @@ from wengert._engine.core.library_code import (
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 
+from .function_copies import twin
 from .namespaces import exchanged, needs_exchange
 from .needs import Needs, needs
-from .overlay import Overlay, overlay
-from .rewritten import is_rewritten, named_like, rewritten, why_not
-from .running.state import UNBOUND, content
+from .overlay import Overlay
+
+if TYPE_CHECKING:
+    from . import rewritten as rewriting
+else:  # for functions with loops, branches and calls
+    rewriting = LazyModule("wengert._engine.frontend.rewritten")
 
 _SEARCHED = 64  # elements of a container that are examined
 # Functions of Python that take traced values in rewritten code.
@@ -60,7 +65,9 @@ def convert(fun: object) -> Any:
 def _function(fun: FunctionType) -> FunctionType:
     tracing = current_trace() is not None
     if type(fun.__globals__) is Overlay:
-        return fun if not tracing or is_rewritten(fun, True) else rewritten(fun, True) or fun
+        if not tracing or rewriting.is_rewritten(fun, True):
+            return fun
+        return rewriting.rewritten(fun, True) or fun
     if is_library_function(fun):
         return exchanged(fun)  # type: ignore[no-any-return]
     known = needs(fun.__code__)
@@ -74,11 +81,11 @@ def _function(fun: FunctionType) -> FunctionType:
     if not whole and not _refers(fun, known):
         return fun
     if whole or known.calls or _calls_objects(fun, known) or _calls_variables(fun, known):
-        found = rewritten(fun, whole or tracing)
+        found = rewriting.rewritten(fun, whole or tracing)
         if found is not None:
             return _writing_back(found) if known.writes_globals else found
         if known.branches:
-            note("source", f"{fun.__qualname__} is traced as it is: {why_not(fun)}")
+            note("source", f"{fun.__qualname__} is traced as it is: {rewriting.why_not(fun)}")
     made = twin(fun)
     return _writing_back(made) if known.writes_globals else made
 
@@ -144,15 +151,15 @@ def _calls_variables(fun: FunctionType, known: Needs) -> bool:
     if known.free:
         cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
         for name in known.free:
-            x = content(cells[name])
-            if x is not UNBOUND and callable(x) and not isinstance(x, type):
+            x = _content(cells[name])
+            if callable(x) and not isinstance(x, type):
                 return True
     return False
 
 
-def twin(fun: FunctionType) -> FunctionType:
-    """The same code with exchanged globals."""
-    made = FunctionType(
-        fun.__code__, overlay(fun.__globals__), fun.__name__, fun.__defaults__, fun.__closure__
-    )
-    return named_like(made, fun)
+def _content(cell: CellType) -> object:
+    """The value of a variable; None if it is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None

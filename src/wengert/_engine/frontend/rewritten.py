@@ -2,7 +2,6 @@
 
 rewritten    the function; None if its source is not available, or it cannot be rewritten
 why_not      the reason
-named_like   a function with the attributes of another one
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from types import CodeType, FunctionType
 
 from wengert._engine.core.fork_safe_locks import lock
 
+from .function_copies import named_like
 from .overlay import Overlay, overlay
 from .rewriting.functions import Unsupported, rewritten_code
 from .running import RUNTIME
@@ -44,16 +44,6 @@ def rewritten(fun: FunctionType, whole: bool = True) -> FunctionType | None:
 
 
 register_rewriter(rewritten)
-
-
-def named_like(made: FunctionType, fun: FunctionType) -> FunctionType:
-    """A function with the attributes of another one."""
-    made.__kwdefaults__ = fun.__kwdefaults__
-    made.__qualname__, made.__module__, made.__doc__ = fun.__qualname__, fun.__module__, fun.__doc__
-    if fun.__dict__:
-        made.__dict__.update(fun.__dict__)
-    made.__wrapped__ = fun  # type: ignore[attr-defined]
-    return made
 
 
 def why_not(fun: FunctionType) -> str | None:

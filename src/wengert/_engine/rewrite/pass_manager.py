@@ -29,7 +29,7 @@ from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import ArgumentError, RegistryError, at, user_line
 
 from .driver import Applied, Driver
-from .loops import driver
+from .loops import loop_passes
 from .loops.nested_graphs import Bodies
 from .pass_history import PassHistory, PassRun
 from .rule import AnyRule, NodeRule, Rule
@@ -114,7 +114,7 @@ class _Loops(Pass):
 
     def run(self, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
         """The graph after this pass, and the rewrites."""
-        return driver.rewritten(graph)
+        return loop_passes.rewritten(graph)
 
 
 def _joined(passes: Sequence[Pass]) -> Pass:
@@ -383,7 +383,7 @@ _LIBRARY = (
     Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
     Pass("stabilise", [*stabilize.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", [*shapes.RULES, *store_forwarding.RULES], joins=True),
-    _Loops("loops", function=driver.rewritten, enters=True),
+    _Loops("loops", function=loop_passes.rewritten, enters=True),
     Pass("prune", function=_pruned, settles=True, enters=True),
 )
 _REGISTRY.update({p.name: p for p in _LIBRARY})

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.control_flow.operations import Control
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.graph import BaseGraph
@@ -81,7 +80,7 @@ class Interpreter(Backend):
 
     def lacks(self, op: Op) -> bool:
         """Whether an operation has no function; loops and branches need none."""
-        if op is PART or isinstance(op, Control):
+        if op is PART or _has_bodies(op):
             return False
         return self.implementation(op) is None
 
@@ -294,13 +293,18 @@ def _nothing() -> None:
     """The content of a cleared slot."""
 
 
+def _has_bodies(op: Op) -> bool:
+    """Whether an operation runs bodies: a loop, a branch, a call (control_flow/operations.py)."""
+    return hasattr(op, "run_by")
+
+
 def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Callable[..., Any]:
     """The function of the operands that computes the value of a node."""
     op = node.op
     assert isinstance(op, Op)
     if op is PART:
         return operator.itemgetter(node.params["index"])
-    if isinstance(op, Control) and backend.name not in op.implementations:
+    if _has_bodies(op) and backend.name not in op.implementations:
         return _run_of_bodies(backend, node, sizes)
     run = backend.implementation(op)
     assert run is not None

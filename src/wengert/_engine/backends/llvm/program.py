@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Length, names_in
@@ -30,11 +31,7 @@ from .ir import execution_engine
 from .ir.ir_builder import Function, ModuleBuilder, Section
 from .ir.scalar_language import Language
 from .kernels import KernelCalls
-from .loops.branches import BranchCodegen, SizedCodegen
-from .loops.checkpointed_reverse import CheckpointedReverse
-from .loops.control_flow import ScanCodegen, WhileCodegen, checkpointed_forward
 from .loops.interrupts import LISTENED
-from .loops.loop_body import LoopBody
 from .lowering.leaves import stride_names
 from .lowering.loop_ir import Expr
 from .lowering.registry import specs_of
@@ -43,16 +40,26 @@ from .schedule.buffer_donation import first_stage, overwritten
 from .schedule.scheduling import Schedule
 from .tuning import thresholds
 
-_LOOPS: dict[str, Any] = {
-    "scan": ScanCodegen,
-    "while": WhileCodegen,
-    "checkpointed": checkpointed_forward,
-    "replay": CheckpointedReverse,
-}
-_CHOICES: dict[str, Any] = {
-    "cond": BranchCodegen,
-    "switch": BranchCodegen,
-    "sized": SizedCodegen,
+if TYPE_CHECKING:
+    from .loops import branches, checkpointed_reverse, control_flow, loop_body
+    from .loops.loop_body import LoopBody
+else:  # not needed for most programs
+    branches, checkpointed_reverse = (
+        LazyModule("wengert._engine.backends.llvm.loops.branches"),
+        LazyModule("wengert._engine.backends.llvm.loops.checkpointed_reverse"),
+    )
+    control_flow = LazyModule("wengert._engine.backends.llvm.loops.control_flow")
+    loop_body = LazyModule("wengert._engine.backends.llvm.loops.loop_body")
+
+# The code generators of loops and conditionals: `make(program, step)`.
+_NESTED: dict[str, Callable[[], Any]] = {
+    "scan": lambda: control_flow.ScanCodegen,
+    "while": lambda: control_flow.WhileCodegen,
+    "checkpointed": lambda: control_flow.checkpointed_forward,
+    "replay": lambda: checkpointed_reverse.CheckpointedReverse,
+    "cond": lambda: branches.BranchCodegen,
+    "switch": lambda: branches.BranchCodegen,
+    "sized": lambda: branches.SizedCodegen,
 }
 
 
@@ -308,10 +315,10 @@ class Program(FunctionCodegen):
         found = self._bodies.get(key)
         if found is None:
             self._count += 1
-            found = LoopBody(self, body, f"body{self._count}", updates)
+            found = loop_body.LoopBody(self, body, f"body{self._count}", updates)
             self._bodies[key] = found
         return found
 
     def nested(self, step: Expr) -> Any:
         """The code generator of a loop or conditional, with its bodies."""
-        return (_LOOPS | _CHOICES)[step.node.op.name](self, step)
+        return _NESTED[step.node.op.name]()(self, step)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 TUNE = "wengert tune"
@@ -53,15 +52,17 @@ class Description(NamedTuple):
 def _of(
     default: int, unit: str, decides: str, command: str, found: str = _BY_SUITE, least: int = 1
 ) -> Any:
-    """A field of the table; values of more than a thousand times the default are rejected."""
+    """An entry of the table; values of more than a thousand times the default are rejected."""
     most = max(default * 1000, 1000)
-    described = Description(default, unit, decides, found, command, least, most)
-    return field(default=default, metadata={"described": described})
+    return Description(default, unit, decides, found, command, least, most)
 
 
-@dataclass
 class Thresholds:
-    """The thresholds; `describe` returns the entry of each."""
+    """The thresholds; `describe` returns the entry of each.
+
+    The class has the entries, its instance the values.  A dataclass would take 6 ms of the first
+    call of a compiled function.
+    """
 
     # ---- scheduling (schedule/) and lowering (lowering/) ----------------------------------------
     inline_work: int = _of(
@@ -343,7 +344,8 @@ class Thresholds:
 
 
 thresholds = Thresholds()
-_DESCRIBED: dict[str, Description] = {f.name: f.metadata["described"] for f in fields(Thresholds)}
+_DESCRIBED = {n: x for n, x in vars(Thresholds).items() if isinstance(x, Description)}
+vars(thresholds).update({n: x.default for n, x in _DESCRIBED.items()})
 
 
 def names() -> tuple[str, ...]:
@@ -385,7 +387,7 @@ def using(**values: int) -> Iterator[Thresholds]:
     ...     tuning.key()
     "[('parallel_loop_work', 1000)]"
     """
-    before = asdict(thresholds)
+    before = dict(vars(thresholds))
     for name in values:
         describe(name)  # raises KeyError for others
     try:

@@ -1,5 +1,6 @@
 """Passes over loops and branches.
 
+loop_passes               imports the passes when a graph has loops
 driver                    runs the passes in order
 loop_view                 the parts of a loop or branch, for the passes below
 nested_graphs             simplifies subgraphs by all passes

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from wengert._engine.control_flow.closure_conversion import hoisted
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_facts import BRANCH, LOOP, LOOPS
+from wengert._engine.core.op_facts import LOOP
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
     """A graph with simplified loops, and the rewrites that were applied."""
-    if not any(n.op.control_flow in (*LOOPS, BRANCH) for n in graph.nodes):
-        return graph, ()
     graph, merged = without_repeated_loops(graph)
     graph, separate = _rewrite_each(graph)
     graph, sunk = with_sunk_sums(graph)

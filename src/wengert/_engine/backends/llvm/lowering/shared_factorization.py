@@ -9,15 +9,20 @@ matrix that is not small, the first of them is lowered to a call that computes b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.kinds.opaque import Opaque
 
 from ..kernels import is_served
-from ..kernels.linalg.small_matrices import MAX_ROWS
 from .loop_ir import Expr
 from .registry import Lowering, lowers, opaque_call, set_origin
+
+if TYPE_CHECKING:
+    from ..kernels.linalg import small_matrices
+else:
+    small_matrices = LazyModule("wengert._engine.backends.llvm.kernels.linalg.small_matrices")
 
 
 def _never(*args: Any) -> Any:
@@ -60,7 +65,7 @@ def joined(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
 def _partner(lowering: Lowering, node: Node) -> Node | None:
     (x,) = node.inputs
     n = x.spec.shape[-1]
-    if (type(n) is int and n <= MAX_ROWS) or 0 in x.spec.shape:
+    if (type(n) is int and n <= small_matrices.MAX_ROWS) or 0 in x.spec.shape:
         return None
     candidates = lowering.rules.get("factorizations")
     if candidates is None:

@@ -1,6 +1,6 @@
 """FMA fusion: a product that is scaled and added to something becomes one kernel call.
 
-    p - rate * (a @ b)    a step of gradient descent
+    p - rate * (a @ b)    a step of gradient descent; the rate is a constant or known when it runs
     a @ b + c @ d         gradients of a value that is used twice
 
 The product is then not written to memory and read again: the kernel accumulates in registers
@@ -46,14 +46,21 @@ def _folded(
     same = (expr.shape, expr.dtype)
     if expr.dtype not in (F32, F64) or (term.shape, term.dtype) != same or uses[term] != 1:
         return False
+    scale: tuple[Expr, ...] = ()
+    after = 0
     if isinstance(term.rule, Map) and term.rule.name == "multiply":
         factor, product = term.operands
-        if isinstance(product.rule, ScalarConstant):
+        if isinstance(product.rule, ScalarConstant) or product.shape != expr.shape:
             factor, product = product, factor
-        if not isinstance(factor.rule, ScalarConstant) or factor.shape != () or uses[product] != 1:
+        if factor.shape != () or uses[product] != 1:
             return False
-        alpha *= float(expr.dtype.type(factor.rule.number))
-        term = product
+        if isinstance(factor.rule, ScalarConstant):
+            alpha *= float(expr.dtype.type(factor.rule.number))
+        elif factor.dtype in (F32, F64):
+            scale = (factor,)
+        else:
+            return False
+        term, after = product, term.number
     if not isinstance(term.rule, CallResult) or (term.shape, term.dtype) != same:
         return False
     (step,) = term.operands
@@ -66,8 +73,11 @@ def _folded(
         return False
     if any(x.dtype != expr.dtype for x in step.operands):
         return False
-    step.rule = OpaqueCall(rule.name, rule.params, rule.is_callback, {"alpha": alpha, "beta": beta})
-    step.operands = (*step.operands, other)
+    options = {"alpha": alpha, "beta": beta, **({"scaled": True} if scale else {})}
+    step.rule = OpaqueCall(rule.name, rule.params, rule.is_callback, options)
+    step.operands = (*step.operands, *scale, other)
+    if any(x.number > step.number for x in scale):  # the factor is computed after the product
+        step.number = after
     expr.rule, expr.operands = CallResult(0), (step,)
     expr.is_root = True
     return True

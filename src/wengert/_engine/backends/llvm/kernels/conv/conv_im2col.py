@@ -217,7 +217,7 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
                 right = _outputs(v, form, given, place, part)
                 into = _rows(total, own.depth, form.outputs)
                 left = _rows(columns or ready, own.depth, part.width)
-                write_product(call, v, Product(left, right.transposed, into, dtype, 1.0, 1.0))
+                write_product(call, v, Product(left, right.transposed, into, dtype, beta=1.0))
         size = form.outputs * form.depth
         inside = t.value(f"srem i64 {q}, {blocks}")
         at = t.plus(t.times(group, str(size)), t.times(inside, str(own.depth)))

@@ -15,18 +15,17 @@ from ...ir.llvm_types import F16, F32
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
 from .choose import batch_subscripts, length_of
-from .operands import Subscripts, arranged
+from .operands import PLAIN, Epilogue, Subscripts, arranged
 
 
 def run(
     call: KernelCall,
     operands: Sequence[Subscripts],
     result: Subscripts,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-    addend: Subscripts | None = None,
+    epilogue: Epilogue = PLAIN,
 ) -> None:
     """Write the products; the addend does not overlap the result."""
+    alpha, beta, addend = epilogue
     batch = batch_subscripts(operands, result)
     dtype = F32 if result.array.dtype == F16 else result.array.dtype
     own = [[c for c in w.labels if c not in batch] for w in (*operands, result)]
@@ -38,13 +37,15 @@ def run(
     given = [
         (arranged(w, [*batch, *core]), len(core)) for w, core in zip(words, cores, strict=True)
     ]
-    last = len(given) - 1
+    if alpha.pointer is not None:
+        given.insert(0, (alpha.pointer, 0))
+    first, last = len(given) - len(words), len(given) - 1
 
     def write(block: Block) -> None:
         language = call.language
         factors: list[dict[tuple[int, ...], Any]] = [
             {
-                index: language.cast(block.read(k, *index), dtype)
+                index: language.cast(block.read(first + k, *index), dtype)
                 for index in product(*(range(lengths[c]) for c in own[k]))
             }
             for k in (0, 1)
@@ -61,10 +62,12 @@ def run(
                     total = language.fma(one, two, total)
                 else:
                     total = total + one * two
-            if alpha != 1:
-                total = total * language.constant(alpha, dtype)
+            if alpha.pointer is not None:
+                total = total * language.cast(block.read(0), dtype)
+            if alpha.number != 1:
+                total = total * language.constant(alpha.number, dtype)
             if beta != 0:
-                before = language.cast(block.read(2, *index), dtype)
+                before = language.cast(block.read(first + 2, *index), dtype)
                 total = total + (before if beta == 1 else before * language.constant(beta, dtype))
             values[index] = total
         for index, value in values.items():

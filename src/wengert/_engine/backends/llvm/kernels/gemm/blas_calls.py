@@ -16,7 +16,7 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import Dtype
 from .. import fortran_calls
 from ..kernel_call import KernelCall
-from ..loop_helpers import nest, offset, read, write
+from ..loop_helpers import held, nest, offset, read, write
 from .operands import Matrix, MatrixAxis, Product, at_least, leading
 
 _TILE = 8  # rows that are written together: an element of each row above is in one cache line
@@ -24,7 +24,7 @@ _TILE = 8  # rows that are written together: an element of each row above is in 
 
 def gemm(call: KernelCall, s: Section, product: Product) -> None:
     """A product of matrices; c is row-major."""
-    a, b, c, dtype, alpha, beta, _ = product
+    a, b, c, dtype, _, beta, _ = product
     m, n, k = product.sizes
     one, two, three = leading(a), leading(b), leading(c)
     assert one is not None and two is not None and three is not None
@@ -37,7 +37,7 @@ def gemm(call: KernelCall, s: Section, product: Product) -> None:
         way_b,
         way_a,
         *(("int", call.number(length)) for length in (n, m, k)),
-        fortran_calls.number(call, alpha, dtype),
+        _alpha(call, s, product),
         b.pointer,
         _distance(call, s, near_b),
         a.pointer,
@@ -53,7 +53,7 @@ def gemv(call: KernelCall, s: Section, product: Product) -> None:
 
     c is set to 0 first and added to: gemv leaves it as it was if the matrix has no columns.
     """
-    a, b, c, dtype, alpha, beta, _ = product
+    a, b, c, dtype, _, beta, _ = product
     x, y, x_axis, y_axis = b.pointer, c.pointer, b.rows, c.rows
     found = leading(a)
     if beta == 0:
@@ -70,7 +70,7 @@ def gemv(call: KernelCall, s: Section, product: Product) -> None:
         "gemv",
         dtype,
         *(("T", k, m) if way == "N" else ("N", m, k)),
-        fortran_calls.number(call, alpha, dtype),
+        _alpha(call, s, product),
         a.pointer,
         _distance(call, s, near),
         x,
@@ -86,7 +86,7 @@ def syrk(call: KernelCall, s: Section, product: Product) -> None:
 
     c is not read; it is symmetric, so its transpose, which BLAS sees, is as good.
     """
-    a, _, c, dtype, alpha, _, _ = product
+    a, _, c, dtype, _, _, _ = product
     found, target = leading(a), leading(c)
     assert found is not None and target is not None
     way, near = found
@@ -100,7 +100,7 @@ def syrk(call: KernelCall, s: Section, product: Product) -> None:
         "T" if way == "N" else "N",
         ("int", m),
         ("int", k),
-        fortran_calls.number(call, alpha, dtype),
+        _alpha(call, s, product),
         a.pointer,
         _distance(call, s, near),
         fortran_calls.number(call, 0.0, dtype),
@@ -122,6 +122,15 @@ def _mirror(call: KernelCall, s: Section, c: Matrix, row: Name, dtype: Dtype) ->
                 of = offset(v, c.pointer, v.plus(above, i), dtype)
                 to = offset(v, c.pointer, v.plus(v.times(i, row), j), dtype)
                 write(v, to, read(call.language, v, of, dtype))
+
+
+def _alpha(call: KernelCall, s: Section, product: Product) -> Name:
+    """The address of the factor of the product."""
+    if product.alpha.pointer is None:
+        return fortran_calls.number(call, product.alpha.number, product.dtype)
+    cell = held(call, product.dtype)
+    write(s, cell, product.alpha.value(call, s, product.dtype))
+    return cell
 
 
 def _distance(call: KernelCall, s: Section, length: Length) -> tuple[str, Name]:

@@ -22,7 +22,7 @@ from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, contiguous
 from ..loop_helpers import copy, held, nest, place, read, size_of, write
 from .choose import choose, parallel_grain
-from .operands import Matrix, Product, Subscripts, arranged, is_readable
+from .operands import PLAIN, Epilogue, Matrix, Product, Subscripts, arranged, is_readable
 from .write_product import write_product
 
 
@@ -116,14 +116,10 @@ def contract_pair(
     a: Subscripts,
     b: Subscripts,
     c: Subscripts,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-    addend: Subscripts | None = None,
+    epilogue: Epilogue = PLAIN,
 ) -> None:
-    """Write the product of two operands: c = alpha * (a times b) + beta * c.
-
-    An addend replaces c on the right side.
-    """
+    """Write the product of two operands."""
+    alpha, beta, addend = epilogue
     dtype = c.array.dtype
     a = _without(call, s, a, b.labels + c.labels)
     b = _without(call, s, b, a.labels + c.labels)

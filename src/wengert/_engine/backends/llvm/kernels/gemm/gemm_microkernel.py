@@ -53,6 +53,7 @@ class _Tile(NamedTuple):
     beta: float
     is_fixed: bool
     adds: Name = ""  # an i1 argument: whether beta * c is added
+    scale: Name = ""  # an argument, instead of alpha
 
     @property
     def strides(self) -> tuple[int, int, int]:
@@ -68,7 +69,7 @@ class _Tile(NamedTuple):
 
 def run(call: KernelCall, s: Section, product: Product) -> None:
     """Write a product for which `choose.suits_microkernel` holds."""
-    a, b, c, dtype, _, beta, before = product
+    a, b, c, dtype, scale, beta, before = product
     if c.columns.length > 1:
         b = packed(call, s, b, dtype)
     k, n = a.columns.length, c.columns.length
@@ -77,8 +78,10 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     step_of_b: Any = b.rows.stride
     row_of_c: Any = c.rows.stride
     is_short = type(k) is int and k <= thresholds.gemm_constant_stride_steps
-    alpha, added = float(product.alpha.real), float(product.beta.real)
+    alpha, added = float(scale.number.real), float(beta.real)
     tile = _Tile(dtype, 0, 0, row_of_a, step_of_a, step_of_b, row_of_c, alpha, added, is_short)
+    if scale.pointer is not None:
+        tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
     packs = _is_packed(a, c, dtype)
     most = _PANEL if packs else max(thresholds.gemm_block_bytes // max(n * dtype.itemsize, 1), 64)
     part = _by_panels if packs else _down
@@ -199,6 +202,7 @@ def _across(
             given = [f"ptr {offset(t, p, j, tile.dtype)}" for p in others]
             given += [] if tile.is_fixed else [f"i64 {x}" for x in tile.strides]
             given += [f"i1 {tile.adds}"] if tile.adds else []
+            given += [f"{kind_of(tile.dtype)} {tile.scale}"] if tile.scale else []
             t.write(f"call void @{function}(i64 {k}, ptr {a}, {', '.join(given)})")
 
 
@@ -231,19 +235,20 @@ def packed(call: KernelCall, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
 def _function(call: KernelCall, tile: _Tile) -> str:
     """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`.
 
-    Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`; and for one part of
-    a longer sum `i1 adds`.
+    Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`; for one part of a
+    longer sum `i1 adds`; and the factor of the product, unless it is a constant.
     """
     row_of_a, step_of_a, step_of_b, row_of_c = _strides(tile)
     numbers = f"{tile.rows}_{tile.columns}_{row_of_a}_{step_of_a}_{step_of_b}_{row_of_c}"
     name = f"tile.{tile.dtype.str[1:]}.{numbers.replace('%', '')}"
     name += f".{literal(tile.alpha, tile.dtype)}.{literal(tile.beta, tile.dtype)}"
-    name += ".adds" * bool(tile.adds)
+    name += ".adds" * bool(tile.adds) + ".scaled" * bool(tile.scale)
     if name in call.module:
         return name
     arguments = [("i64", "k"), *(("ptr", x) for x in ("a", "b", "before", "c"))]
     arguments += [] if tile.is_fixed else [("i64", x) for x in ("of_a", "of_b", "of_c")]
     arguments += [("i1", "adds")] if tile.adds else []
+    arguments += [(kind_of(tile.dtype), "scale")] if tile.scale else []
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
     vectors = _Vectors(call, tile)
@@ -370,8 +375,9 @@ class _Vectors:
         """Write one vector of the result; `rows` begin those of the matrix added and of c."""
         dtype, kind = self.tile.dtype, self.kind
         before, pointer = rows
-        if self.tile.alpha != 1.0:
-            factor = self._everywhere(s, literal(self.tile.alpha, dtype))
+        if self.tile.scale or self.tile.alpha != 1.0:
+            alpha = "%scale" if self.tile.scale else literal(self.tile.alpha, dtype)
+            factor = self._everywhere(s, alpha)
             total = s.value(f"fmul {kind} {total}, {factor}")
         if beta != 0.0:
             factor = self._everywhere(s, literal(beta, dtype))

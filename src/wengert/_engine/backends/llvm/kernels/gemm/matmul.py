@@ -6,7 +6,8 @@ More than two operands are multiplied in pairs, in the order that NumPy's greedy
 (unknown sizes are replaced by a number for it).
 
 Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * addend.  The addend
-is an additional operand; without it, it is the previous content of the result.
+is an additional operand, the last one; without it, it is the previous content of the result.  With
+the option ``scaled`` the operand after the factors is a number, by which alpha is multiplied.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ..loop_helpers import kind_of, moved, nest, place, read, write
 from . import batched_small_gemm
 from .choose import is_small_batch
 from .einsum_lowering import contract_pair, new, sum_over
-from .operands import Subscripts, arranged, subscripts
+from .operands import PLAIN, Epilogue, Scale, Subscripts, arranged, subscripts
 
 _UNKNOWN = 256  # assumed for an unknown size
 
@@ -40,9 +41,7 @@ def product(
     s: Section,
     operands: Sequence[Subscripts],
     result: Subscripts,
-    alpha: Any = 1.0,
-    beta: Any = 0.0,
-    addend: Subscripts | None = None,
+    epilogue: Epilogue = PLAIN,
 ) -> None:
     """Write a contraction of any number of operands; of two if something is added to it."""
     left = list(operands)
@@ -52,7 +51,7 @@ def product(
     for chosen in _path(left, result):
         taken = [left.pop(i) for i in sorted(chosen, reverse=True)]
         if not left:
-            contract_pair(call, s, taken[0], taken[1], result, alpha, beta, addend)
+            contract_pair(call, s, taken[0], taken[1], result, epilogue)
             return
         needed = set(result.labels).union(*(w.labels for w in left))
         kept = list(dict.fromkeys(c for w in taken for c in w.labels if c in needed))
@@ -89,27 +88,29 @@ def _contract(call: KernelCall, words: Sequence[str]) -> None:
     *ins, out = words
     operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
     result = subscripts(call.results[0], out)
-    alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
-    addend = _addend(call, words)
-    accumulates = beta != 0 and addend is None
+    epilogue = _epilogue(call, words)
+    accumulates = epilogue.beta != 0 and epilogue.addend is None
     if is_small_batch(operands, result, accumulates):
-        batched_small_gemm.run(call, operands, result, alpha, beta, addend)
+        batched_small_gemm.run(call, operands, result, epilogue)
     else:
-        product(call, call.section, operands, result, alpha, beta, addend)
+        product(call, call.section, operands, result, epilogue)
 
 
-def _addend(call: KernelCall, words: Sequence[str]) -> Subscripts | None:
-    """The addend, if it is an operand."""
-    return subscripts(call.operands[-1], words[-1]) if _has_addend(call) else None
+def _epilogue(call: KernelCall, words: Sequence[str]) -> Epilogue:
+    """The epilogue that the options of a call ask for."""
+    number = call.operands[2] if "scaled" in call.options else None
+    alpha = Scale(call.options.get("alpha", 1.0), number)
+    addend = subscripts(call.operands[-1], words[-1]) if _has_addend(call) else None
+    return Epilogue(alpha, call.options.get("beta", 0.0), addend)
 
 
 def _has_addend(call: KernelCall) -> bool:
-    return len(call.operands) == 3 and "beta" in call.options
+    return "beta" in call.options and len(call.operands) == 3 + ("scaled" in call.options)
 
 
 def _letters(call: KernelCall, name: str) -> tuple[str, ...]:
-    operands = call.operands[:-1] if _has_addend(call) else call.operands
-    ranks = [len(x.shape) for x in operands]
+    count = 2 if "beta" in call.options else len(call.operands)
+    ranks = [len(x.shape) for x in call.operands[:count]]
     found: tuple[str, ...] = lookup(name).letters(*ranks, **call.params)
     return found
 
@@ -153,7 +154,7 @@ def strong(call: KernelCall) -> None:
             target = place(call, s, result.array, outer)
             own = call.language.unary("isnan", read(call.language, s, target, result.array.dtype))
             with s.when(own.name) as t:
-                _again(call, t, operands, result, gone, outer, target, _addend(call, words))
+                _again(call, t, operands, result, gone, outer, target, _epilogue(call, words))
 
     with call.section.when(nan_scan.any_of(call, call.section, result.array)) as some:
         call.cold(some, repair)
@@ -167,7 +168,7 @@ def _again(
     gone: str,
     outer: Sequence[Name],
     target: Name,
-    addend: Subscripts | None,
+    epilogue: Epilogue,
 ) -> None:
     """One element, without the terms with a strong zero, if the other terms are finite."""
     language, dtype = call.language, result.array.dtype
@@ -190,11 +191,10 @@ def _again(
     kept = read(language, s, sound, BOOL)
     with s.when(kept.name) as v:
         value = read(language, v, total, dtype)
-        if addend is not None:
-            alpha, beta = (language.constant(call.options[x], dtype) for x in ("alpha", "beta"))
-            before = _element(call, v, addend, result.labels, outer)
-            value = alpha * value
-            value = value + beta * before
+        if epilogue.addend is not None:
+            before = _element(call, v, epilogue.addend, result.labels, outer)
+            value = epilogue.alpha.applied(call, v, value)
+            value = value + language.constant(epilogue.beta, dtype) * before
         write(v, target, value)
 
 

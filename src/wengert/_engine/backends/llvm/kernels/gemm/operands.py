@@ -2,23 +2,26 @@
 
 MatrixAxis    a length and a stride
 Matrix        an address and two axes
+Scale         a factor of a product
 Product       c = alpha * a @ b + beta * c, or + beta * addend
 Subscripts    an array and its einsum subscripts
 leading       how BLAS reads a matrix: transposed or not, and the leading dimension
 is_readable   whether BLAS reads a matrix without a copy
+Epilogue      what is done with the product of two arrays before it is written
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wengert._engine.core.symbolic.dim import Length, bounds, names_in
 
 from ...ir.affine import is_stride
-from ...ir.ir_builder import Name
+from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import Dtype
-from ..kernel_call import ArrayPointer
+from ..kernel_call import ArrayPointer, KernelCall
+from ..loop_helpers import read
 
 
 class MatrixAxis(NamedTuple):
@@ -41,6 +44,39 @@ class Matrix(NamedTuple):
         return Matrix(self.pointer, self.columns, self.rows)
 
 
+class Scale(NamedTuple):
+    """A factor of a product: a constant, times a number that the run reads from memory.
+
+    Parameters
+    ----------
+    number : number
+    pointer : ArrayPointer, optional
+        The number in memory, of shape ().
+    """
+
+    number: complex = 1.0
+    pointer: ArrayPointer | None = None
+
+    def applied(self, call: KernelCall, s: Section, total: Any) -> Any:
+        """A lane multiplied by the factor."""
+        if self.pointer is not None:
+            return total * self.value(call, s, total.dtype)
+        if self.number != 1:
+            return total * call.language.constant(self.number, total.dtype)
+        return total
+
+    def value(self, call: KernelCall, s: Section, dtype: Dtype) -> Any:
+        """The factor as a lane; there must be a number in memory."""
+        assert self.pointer is not None
+        language = call.language
+        found = read(language, s, self.pointer.pointer, self.pointer.dtype)
+        found = language.cast(found, dtype)
+        return found if self.number == 1 else found * language.constant(self.number, dtype)
+
+
+ONE = Scale()
+
+
 class Product(NamedTuple):
     """c = alpha * a @ b + beta * c.
 
@@ -50,8 +86,9 @@ class Product(NamedTuple):
         Of shapes (m, k), (k, n), (m, n); each must be `is_readable` if BLAS has the dtype.
     dtype : numpy.dtype
         Of all three.
-    alpha, beta : number
-        If beta is 0, c is not read. Of dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
+    alpha : Scale
+    beta : number
+        If it is 0, c is not read. Of dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
     addend : str, optional
         The address of a matrix with the strides of c, which is added instead of c. Not supported
         by routines that call BLAS.
@@ -61,7 +98,7 @@ class Product(NamedTuple):
     b: Matrix
     c: Matrix
     dtype: Dtype
-    alpha: complex = 1.0
+    alpha: Scale = ONE
     beta: complex = 0.0
     addend: Name | None = None
 
@@ -162,3 +199,17 @@ def arranged(w: Subscripts, labels: Sequence[str]) -> ArrayPointer:
     return w.array._replace(
         shape=tuple(x.length for x in axes), strides=tuple(x.stride for x in axes)
     )
+
+
+class Epilogue(NamedTuple):
+    """What is done with a product before it is written: alpha * product + beta * addend.
+
+    Without an addend it is the previous content of the result.
+    """
+
+    alpha: Scale = ONE
+    beta: complex = 0.0
+    addend: Subscripts | None = None
+
+
+PLAIN = Epilogue()

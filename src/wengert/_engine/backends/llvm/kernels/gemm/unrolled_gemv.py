@@ -36,8 +36,7 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
         for j, factor in enumerate(factors):
             one = element(a.pointer, (i, a.rows.stride), (j, a.columns.stride))
             total = one * factor if total is None else language.fma(one, factor, total)
-        if alpha != 1:
-            total = total * language.constant(alpha, dtype)
+        total = alpha.applied(call, s, total)
         if beta != 0:
             own = element(addend or c.pointer, (i, c.rows.stride))
             total = total + (own if beta == 1 else own * language.constant(beta, dtype))
