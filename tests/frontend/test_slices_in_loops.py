@@ -221,7 +221,7 @@ class Recorded(LoopBody):
 def test_no_step_copies_an_array(f, argnums, monkeypatch):
     fun = f if argnums is None else wg.grad(total(f), argnums=argnums)
     graph = wg.trace(fun)(A.copy(), V.copy())
-    monkeypatch.setattr("wengert._engine.backends.llvm.program.LoopBody", Recorded)
+    monkeypatch.setattr("wengert._engine.backends.llvm.loops.loop_body.LoopBody", Recorded)
     monkeypatch.setattr(Recorded, "made", [])
     Program(graph)
     assert Recorded.made

@@ -1,5 +1,7 @@
 """Every rule, on its own example: what matches becomes what the rule says, and means the same."""
 
+import functools
+
 import numpy as np
 import pytest
 from wengert.rewrite import NodeRule, Rule, simplify
@@ -7,7 +9,7 @@ from wengert.rewrite import NodeRule, Rule, simplify
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
 from wengert._engine.core.graph_fingerprint import equals
-from wengert._engine.rewrite.pattern import together, traced
+from wengert._engine.rewrite.pattern import signature, together, traced
 from wengert._engine.rewrite.rules import (
     algebra,
     constant_folding,
@@ -151,6 +153,23 @@ def test_other_dtypes_are_kept_or_left_alone(rule, dtype):
     else:
         # At least as accurate, so they may differ by what the original is wrong.
         np.testing.assert_allclose(got, wanted, rtol=2e-2 if dtype == "float16" else 1e-5)
+
+
+def test_arguments_of_patterns():
+    def decorated(f):
+        return functools.wraps(f)(lambda *args, **kwargs: f(*args, **kwargs))
+
+    for fun, wanted in [
+        (lambda x, y: x + y, (("x", "y"), ())),
+        (lambda x, /, y, *, axis, keep=False: x + y, (("x", "y"), ("axis", "keep"))),
+        (lambda: 1.0, ((), ())),
+        (decorated(lambda x, *, axis: x), (("x",), ("axis",))),
+        (functools.partial(lambda x, y: x + y, 1.0), (("y",), ())),
+    ]:
+        assert signature(fun) == wanted
+    for fun in (lambda *xs: xs, lambda x, **kw: x):
+        with pytest.raises(wg.errors.ArgumentError, match="Name every operand"):
+            signature(fun)
 
 
 def test_patterns_traced_together_are_those_traced_alone():

@@ -39,6 +39,8 @@ LATE = """
     wengert._engine.backends.llvm.kernels.linalg.lu_solve
     wengert._engine.backends.llvm.vector_math.complex
     wengert._engine.backends.llvm.vector_math.gamma
+    wengert._engine.backends.llvm.loops.control_flow wengert._engine.control_flow.operations
+    wengert._engine.frontend.running wengert._engine.rewrite.loops.driver decimal fractions
     wengert._engine.backends.llvm.runtime.thread_pool importlib.metadata numpy.random scipy.linalg
     scipy.special
 """.split()

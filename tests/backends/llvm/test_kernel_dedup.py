@@ -20,7 +20,8 @@ def checked(program):
     """How many calls of nests there are, and how many nests, after writing all of them again."""
     for written, name in program.nests:
         stored = set(program.plan.stored)
-        again = LoopNest(program.language, written.fused, stored, execution_engine.vector_bytes())
+        width = execution_engine.vector_bytes()
+        again = LoopNest(program.language, written.fused, stored, width, program.runs_once)
         assert again.text(name) == program.module.parts[name]
         assert again.table == written.table
         assert (again.partial, again.spaces) == (written.partial, written.spaces)
@@ -43,7 +44,33 @@ def unrolled(h, w, x, count=20):
 def test_an_unrolled_loop_is_written_once():
     calls, nests = counted(unrolled, X, np.eye(4), X)
     assert calls >= 20
-    assert nests <= 6
+    assert nests <= 12
+
+
+def by_elements(a):
+    """Elements in terms of others, and sums of products of parts of rows."""
+    a = a * 1.0
+    for i in range(1, 6):
+        for j in range(1, 6):
+            a[i, j] = (a[i - 1, j] - np.dot(a[i, :3], a[j, 1:4])) / a[i, (j + 1) % 6]
+    return a
+
+
+@pytest.mark.usefixtures("unconverted")
+def test_nests_that_read_other_elements_are_one():
+    a = np.random.default_rng(0).uniform(1.0, 2.0, size=(6, 6))
+    calls, nests = counted(by_elements, a)
+    assert calls >= 45
+    assert nests <= 12
+    np.testing.assert_allclose(wg.jit(by_elements)(a), by_elements(a), rtol=1e-12)
+    f = lambda a: np.sum(np.sin(by_elements(a)))  # noqa: E731
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(a), wg.grad(f)(a), rtol=1e-9, atol=1e-12)
+
+
+def test_a_long_loop_reads_an_array_by_one_address():
+    program = Program(wg.trace(lambda x: x[2:] - 2.0 * x[1:-1] + x[:-2])(np.ones(1000)))
+    ((nest, _),) = program.nests
+    assert len(nest.table) == 2
 
 
 def test_a_program_made_from_shared_nests_gives_the_right_numbers():

@@ -10,5 +10,6 @@ straightline     small arrays in registers, without loops
 program_context  protocols: the parts of a program that its functions use
 parallel_loops   loop nests split among threads
 kernel_dedup     identical loop nests, emitted once
+offset_entries   constant offsets of reads as part of the addresses passed to a nest
 host_callbacks   operations that are called back in Python
 """

@@ -36,8 +36,9 @@ class Elements:
     function : Function
     fused : FusedLoops
     space : Space
-    table : list of Expr, or of str
-        The table after its status: expressions whose addresses it has, or names of sizes.
+    table : list of Expr, (Expr, int) or str
+        The table after its status: expressions whose addresses it has, also with an offset in
+        elements (offset_entries.py), or names of sizes.
     partial : set of Expr
         The reductions over the outermost loop.
     may_fail : bool
@@ -237,10 +238,11 @@ class Elements:
         )
         return gather(self.language, section, addresses, expr.dtype, width, exists)
 
-    def _load_from(self, expr: Expr, offset: Lane, factor: Length, mask: Lane | None) -> Any:
-        pointer = self._entry(expr)
-        width = self.space.width
-        dtype = expr.dtype
+    def _load_from(
+        self, expr: Expr, offset: Lane, factor: Length, mask: Lane | None, pointer: Any = None
+    ) -> Any:
+        pointer = self._entry(expr) if pointer is None else pointer
+        width, dtype = self.space.width, expr.dtype
         if type(factor) is int and factor == 0:
             return self._load_one(expr, pointer, offset, mask)
         exists = self.both(mask, self._mask)
@@ -356,7 +358,7 @@ class Elements:
             f"getelementptr {self._element(dtype)}, ptr {pointer.name}, i64 {self._name(offset)}"
         )
 
-    def _entry(self, key: str | Expr) -> Lane:
+    def _entry(self, key: str | Expr | tuple[Expr, int]) -> Lane:
         """An entry of the table: an address or a size."""
         found = self._entries.get(key)
         if found is None and key in self.fused.local and key not in self._stored:

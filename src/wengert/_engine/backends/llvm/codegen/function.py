@@ -24,6 +24,7 @@ from ..ir.llvm_types import I64
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
+from ..kernels.loop_helpers import offset as shifted
 from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..lowering.registry import specs_of
 from ..schedule.fusion import FusedLoops, roots_of
@@ -33,7 +34,7 @@ from ..schedule.workspace import arranged
 from ..tuning import thresholds
 from .host_callbacks import lengths_of
 from .kernel_dedup import EmittedNest, KernelDedup
-from .loop_nests import LoopNest, steps_of
+from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
 from .program_context import ProgramContext
 
@@ -321,10 +322,10 @@ class FunctionCodegen:
         LoopCalls(self, body, nest, nest.name).write()
 
     def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
-        nest = LoopNest(self.language, fused, self._stored, execution_engine.vector_bytes())
+        width = execution_engine.vector_bytes()
+        nest = LoopNest(self.language, fused, self._stored, width, self.runs_once)
         self.language.home = self._head
-        once = self.runs_once and steps_of(nest) <= thresholds.once_steps
-        return nest, self.context.nest_name(nest.text("nest"), once)
+        return nest, self.context.nest_name(nest.text("nest"), nest.has_offset_entries)
 
     def table(self, body: Section, nest: HasTable, instead: Mapping[Any, str]) -> str:
         """The table of a nest: addresses and sizes; `instead` replaces some addresses."""
@@ -334,8 +335,11 @@ class FunctionCodegen:
             place = body.value(f"getelementptr i64, ptr {table}, i64 {k}")
             if isinstance(entry, str):
                 body.write(f"store i64 {self._size(entry).name}, ptr {place}")
-            else:
-                body.write(f"store ptr {instead.get(entry) or self.pointer(entry)}, ptr {place}")
+                continue
+            expr, shift = entry if isinstance(entry, tuple) else (entry, 0)
+            address = instead.get(expr) or self.pointer(expr)
+            address = shifted(body, address, str(shift), expr.dtype)
+            body.write(f"store ptr {address}, ptr {place}")
         return table
 
     def check(self, body: Section, nest: HasTable, table: str) -> None:

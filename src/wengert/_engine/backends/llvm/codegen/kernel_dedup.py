@@ -70,7 +70,14 @@ class EmittedNest:
         if instead is None:
             self.table, self.partial = list(nest.table), set(nest.partial)
         else:
-            self.table = [x if isinstance(x, str) else instead[x] for x in nest.table]
+            self.table = [
+                x
+                if isinstance(x, str)
+                else (instead[x[0]], x[1])
+                if isinstance(x, tuple)
+                else instead[x]
+                for x in nest.table
+            ]
             self.partial = {instead[x] for x in nest.partial}
 
 

@@ -42,6 +42,8 @@ class LoopNest(KeptAxes):
         The roots that have memory.
     register_bytes : int
         The size of the processor's vector registers.
+    once : bool
+        Whether a run of the program goes through it once.
 
     Attributes
     ----------
@@ -50,7 +52,12 @@ class LoopNest(KeptAxes):
     """
 
     def __init__(
-        self, language: Language, fused: FusedLoops, stored: set[Any], register_bytes: int
+        self,
+        language: Language,
+        fused: FusedLoops,
+        stored: set[Any],
+        register_bytes: int,
+        once: bool = False,
     ) -> None:
         function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
         super().__init__(language, function, fused, stored)
@@ -59,6 +66,7 @@ class LoopNest(KeptAxes):
             for s in fused.groups
         ]
         self.group, self.space = fused.groups[0], self.spaces[0]
+        self.has_offset_entries = once and steps_of(self) <= thresholds.once_steps
         self.partial = self._found_partial()
         self._row_reductions: dict[Expr, Any] = {}
         self._write(function.body.inside())

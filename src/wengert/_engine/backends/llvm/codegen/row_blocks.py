@@ -22,7 +22,7 @@ from ..schedule.fusion import LoopGroup, role_of
 from ..schedule.iteration_space import Axis, Space
 from ..schedule.row_blocks import is_jammed
 from ..tuning import thresholds
-from .elements import Elements
+from .offset_entries import OffsetEntries
 from .reductions import BLOCK, UFUNC, accumulator
 
 
@@ -38,7 +38,7 @@ class RowAccumulators:
             one.flush(section)
 
 
-class RowBlocks(Elements):
+class RowBlocks(OffsetEntries):
     """Loops over blocks of rows."""
 
     group: LoopGroup
