@@ -27,6 +27,7 @@ from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
+from ..tuning import thresholds
 from .kept_axes import KeptAxes, LoopPart
 from .reductions import accumulator, identity
 
