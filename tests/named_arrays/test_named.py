@@ -117,7 +117,7 @@ def test_what_names_do_not_say_is_refused(x):
         wg.named(np.ones((2, 2)), "a a")
     with pytest.raises(ShapeError, match="Give one name per axis"):
         wg.named(np.ones((2, 2)), "a")
-    with pytest.raises(ShapeError, match="must be a word"):
+    with pytest.raises(ShapeError, match="must be an identifier"):
         wg.named(np.ones(2), ["2"])
     with pytest.raises(ShapeError, match="two axes named"):
         x.rename(batch="feature").values  # noqa: B018
@@ -125,7 +125,7 @@ def test_what_names_do_not_say_is_refused(x):
         np.cumsum(x)
     with pytest.raises(OperandError, match="not defined for named axes"):
         np.add.reduce(x)
-    with pytest.raises(ShapeError, match="does not name every axis"):
+    with pytest.raises(ShapeError, match="must have each axis"):
         x.array("batch")
 
 

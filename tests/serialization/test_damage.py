@@ -334,7 +334,7 @@ CHANGES = {
     "unknown parameter": (setting("lines", tanh, 4, {"params": {"dict": [["axis", 1]]}}), "tanh"),
     "params are a list": (setting("lines", tanh, 4, {"params": [1]}), "parameter names"),
     "wrong spec": (lambda g: g["specs"].__setitem__(
-        g["lines"][position(g, "argsort")][3], ["int64", ["n", 4]]), "the file states"),
+        g["lines"][position(g, "argsort")][3], ["int64", ["n", 4]]), "but the file has"),
     "wrong dtype": (lambda g: g["specs"].__setitem__(
         g["lines"][tanh(g)][3], ["float32", ["n", 3]]), None),
     "spec out of range": (setting("lines", tanh, 3, 10**9), "the spec"),

@@ -38,7 +38,7 @@ def test_paths_and_files_of_all_kinds(tmp_path):
 
 
 def test_what_is_no_file_is_said(tmp_path):
-    with pytest.raises(ArgumentError, match="the object is the first argument"):
+    with pytest.raises(ArgumentError, match="the first argument is the object"):
         wg.save(tmp_path / "a", {"x": 1})
     with pytest.raises(ArgumentError, match="int is not a file"):
         wg.save({"x": 1}, 3)

@@ -4,8 +4,8 @@ axis_names.py   names, and the alignment of several operands
 named_array.py  Named: an array or a tensor with a name for each axis
 functions.py    dot, concatenate, stack, where
 
-A Named contains a plain array or a tensor, and uses the same operations, so derivatives, graphs and
-tracing work unchanged.
+A `Named` contains a plain array or a tensor, and applies operations to it, so derivatives, graphs
+and tracing work unchanged.
 """
 
 from wengert._engine.core.lazy_import import public_dir

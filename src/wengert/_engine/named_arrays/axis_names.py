@@ -1,8 +1,7 @@
 """Axis names: validation, and alignment of the axes of several operands.
 
-The axes of a result are those of the first operand in their order, then the further axes of the
-other operands.  The order is therefore deterministic, and axes match by name regardless of their
-positions.
+The axes of a result are those of the first operand in their order, then further axes of the other
+operands.  So the order is deterministic, and axes match by name, whatever their positions.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ def names_of(axes: str | Iterable[str]) -> Names:
     Raises
     ------
     ShapeError
-        A name is repeated, or is not a word.
+        A name is repeated, or is not an identifier.
     """
     if not isinstance(axes, Iterable):
         raise ShapeError(
-            f"axis names {axes!r} must be one string, 'batch feature', or a sequence of words"
+            f"axis names {axes!r} must be a string, 'batch feature', or a sequence of names"
             f"{at(user_line())}."
         )
     names = tuple(axes.replace(",", " ").split()) if isinstance(axes, str) else tuple(axes)
     for name in names:
         if not isinstance(name, str) or not name.isidentifier():
-            raise ShapeError(f"the axis name {name!r} must be a word{at(user_line())}.")
+            raise ShapeError(f"the axis name {name!r} must be an identifier{at(user_line())}.")
     check_distinct(names)
     return names
 
@@ -64,7 +63,7 @@ def position(names: Names, name: str) -> int:
 
 
 def union(operands: Iterable[tuple[Names, Any]]) -> dict[str, Any]:
-    """All axes with their lengths, in the order of first occurrence.
+    """The lengths of all axes by name, in the order of first occurrence.
 
     Parameters
     ----------
@@ -97,6 +96,6 @@ def aligned(values: Array, names: Names, order: Sequence[str]) -> Any:
     lengths = dict(zip(present, shape_of(values), strict=True))
     shape = tuple(lengths.get(n, 1) for n in order)
     leading = next((i for i, n in enumerate(order) if n in names), len(order))
-    # Missing leading axes are not needed: NumPy broadcasts.
+    # Missing leading axes are not needed, because NumPy broadcasts.
     shape = shape[leading:]
     return values if shape_of(values) == shape else values.reshape(shape)

@@ -32,12 +32,12 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
 
     Returns
     -------
-    Named, or a plain number if no axis is left
+    Named, or a plain number if no axis remains
 
     Raises
     ------
     ShapeError
-        There is no common axis, or not the one named.
+        There is no common axis, or an axis in `over` is not one.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
     summed = names_of(over) if over is not None else tuple(n for n in x.axes if n in y.axes)
     if not summed:
         raise ShapeError(
-            f"dot of ({', '.join(x.axes)}) and ({', '.join(y.axes)}): no common axis to sum over. "
-            f"For the outer product write x * y{at(user_line())}."
+            f"dot of ({', '.join(x.axes)}) and ({', '.join(y.axes)}): there is no common axis to "
+            f"sum over. For the outer product, write x * y{at(user_line())}."
         )
     for name in summed:
         position(x.axes, name)

@@ -64,7 +64,7 @@ class Named:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
+        """The dtype of the elements."""
         return dtype_of(self.values)
 
     def __repr__(self) -> str:
@@ -79,12 +79,12 @@ class Named:
         Raises
         ------
         ShapeError
-            The order does not name every axis exactly once.
+            The order does not have each axis exactly once.
         """
         names = names_of(order)
         if set(names) != set(self.axes):
             raise ShapeError(
-                f"the order ({', '.join(names)}) does not name every axis of "
+                f"the order ({', '.join(names)}) must have each axis of "
                 f"({', '.join(self.axes)}) once{at(user_line())}."
             )
         return aligned(self.values, self.axes, names)
@@ -149,7 +149,7 @@ class Named:
     def reduce(
         self, function: Callable[..., Any], over: Iterable[str], keep: str | Iterable[str] | None
     ) -> Any:
-        """A reduction of NumPy's over named axes; see `sum`."""
+        """A NumPy reduction over named axes, or over all axes except `keep`."""
         if keep is not None:
             kept_axes = names_of(keep)
             for name in kept_axes:
@@ -205,9 +205,9 @@ def together(function: Callable[..., Any], *operands: Any) -> Named:
             values.append(x)
         else:
             raise ShapeError(
-                f"an array of shape {shape_of(x)} combined with named axes ({', '.join(order)}): "
-                "its axes have no names. Name them, wengert.named(array, names)"
-                f"{at(user_line())}."
+                f"an array of shape {shape_of(x)} is combined with named axes "
+                f"({', '.join(order)}), but its axes have no names. Name them, "
+                f"wengert.named(array, names){at(user_line())}."
             )
     return Named(function(*values), order)
 
@@ -234,8 +234,8 @@ def named(values: Any, axes: str | Iterable[str]) -> Named:
     Raises
     ------
     ShapeError
-        The names do not match the array; later, axes of one name have different lengths, or an
-        array without names is combined with a named one.
+        The number of names is not that of axes. In operations: axes with the same name have
+        different lengths, or an array without names is combined with a named one.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def _reduction(name: str) -> Callable[..., Any]:
     call.__name__ = name
     call.__qualname__ = f"Named.{name}"
     call.__doc__ = (
-        f"``numpy.{name}`` over the named axes, over all but those in `keep`, or over all."
+        f"``numpy.{name}`` over the given axes, over all axes except `keep`, or over all axes."
     )
     return call
 

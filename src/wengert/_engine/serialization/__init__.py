@@ -4,8 +4,10 @@ save_load.py         save, load, inspect; begin here
 snapshot_files.py    snapshot, snapshots, latest: a folder of dated files
 class_registry.py    register_class: named tuples, dataclasses and tensor classes by name
 encode.py            values as JSON and arrays; decode.py the inverse
-graph_json.py        graphs as JSON; graph_from_json.py the inverse, verify_specs.py checks specs
-safetensors_file.py  the safetensors format; atomic_files.py atomic writes
+graph_json.py        graphs as JSON; graph_from_json.py the inverse
+verify_specs.py      verification of the specs in a file
+safetensors_file.py  the safetensors format
+atomic_files.py      atomic writes
 dim_json.py          symbolic sizes as text, with limits
 errors.py            errors of damaged files
 """

@@ -1,7 +1,10 @@
 """Atomic files: written completely or not at all.
 
-The data are written to a temporary file in the same folder, synced to disk, and moved to the final
-name: after an interrupt, a full disk or a crash there is the old file, or none.
+The data are written to a temporary file in the same folder, which is synced to disk and renamed to
+the final name.  So after an interrupt, a full disk or a crash, there is the old file, or none.
+
+write   writes a file atomically
+opened  a file to read
 """
 
 from __future__ import annotations
@@ -31,12 +34,12 @@ def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
     file : path or binary file object
     pieces : iterable of bytes-like
     exclusive : bool
-        Raise FileExistsError rather than replace an existing file.
+        Whether to raise FileExistsError instead of replacing an existing file.
 
     Raises
     ------
     ArgumentError
-        `file` is neither, or is open in text mode.
+        `file` is neither a path nor a binary file object, or is open in text mode.
     OSError
         The file cannot be written; an existing file is unchanged.
     """
@@ -45,7 +48,7 @@ def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
         return
     if not hasattr(file, "write"):
         raise ArgumentError(
-            f"save: {type(file).__name__} is not a file. Give a path or an open binary file: "
+            f"save: a {type(file).__name__} is not a file. Give a path or an open binary file: "
             f"save(what, file){at(user_line())}."
         )
     for piece in pieces:
@@ -62,7 +65,7 @@ def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
 def _write_path(path: Path, pieces: Iterable[Any], exclusive: bool) -> None:
     with _with_path(path):
         if path.exists() and not path.is_file() and not path.is_dir():
-            with open(path, "wb") as device:  # a pipe or device: cannot be replaced
+            with open(path, "wb") as device:  # a pipe or device, which cannot be replaced
                 for piece in pieces:
                     device.write(piece)
             return
@@ -92,7 +95,7 @@ def _place_new(temporary: Path, path: Path) -> None:
         os.link(temporary, path)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: check, then rename
+    except OSError:  # a file system without links, where this is not atomic
         if path.exists():
             raise FileExistsError(17, "there is a file of that name", str(path)) from None
         os.replace(temporary, path)
@@ -100,7 +103,7 @@ def _place_new(temporary: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def _with_path(path: Path) -> Iterator[None]:
-    """Report system errors with the user's path, not that of the temporary file."""
+    """Report system errors with the user's path instead of that of the temporary file."""
     try:
         yield
     except OSError as error:
@@ -121,7 +124,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def opened(file: Any) -> Iterator[tuple[BinaryIO, int, str]]:
-    """A file to read, the number of bytes left in it, and its name for messages.
+    """A file to read, the number of bytes to read, and its name for messages.
 
     Raises
     ------
@@ -140,7 +143,7 @@ def opened(file: Any) -> Iterator[tuple[BinaryIO, int, str]]:
         return
     if not hasattr(file, "read"):
         raise ArgumentError(
-            f"load: {type(file).__name__} is not a file. Give a path or an open binary file"
+            f"load: a {type(file).__name__} is not a file. Give a path or an open binary file"
             f"{at(user_line())}."
         )
     yield _read_all(file)

@@ -1,10 +1,10 @@
-"""Class registry: the classes that a file may name.
+"""Class registry: the classes of which a file may contain instances.
 
-A file refers to classes (of containers, tensors, graphs) by name and never defines or imports one:
-only classes that the running program has registered are instantiated, without their `__init__`.
+A file refers to classes (of containers, tensors, graphs) by name, and cannot define or import them:
+only classes that the running program has registered are instantiated, without calling `__init__`.
 
     register_class   register a named tuple, a dataclass or a tensor class (a decorator)
-    register_graph   set the class of graphs, called once by the layer above
+    register_graph   set the class of graphs; called once, by wengert.graphs
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def register_class(cls: Any = None, *, name: str | None = None) -> Any:
         )
     key = name or f"{cls.__module__}.{cls.__qualname__}"
     registered = _CLASSES.get(key)
-    # Reloading a module or running a notebook cell again redefines the class.
+    # The same fields: a class may be defined again by reloading a module or running a cell again.
     if registered is not None and fields_of(registered) != fields_of(cls):
         raise RegistryError(
             f"register_class: another class is registered as {key!r}, with the fields "

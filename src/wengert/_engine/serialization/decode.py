@@ -1,7 +1,7 @@
-"""Decoding: values from JSON and named arrays, with limits on hostile files.
+"""Decoding: values from JSON and named arrays, with protection against hostile files.
 
-Only the types of the known tags are created, and no code runs: no import, no `__init__`, no
-operation. Invalid input raises `Damage`.
+Only instances of the types with a known tag are created, and nothing in a file is executed: there
+is no import, no call of `__init__` or of an operation.  Invalid input raises `Damage`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FileDecoder:
     Attributes
     ----------
     tensors, graphs : list
-        Those decoded so far.
+        The tensors and graphs decoded so far.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], bound: Mapping[str, Any]):
@@ -58,7 +58,7 @@ class FileDecoder:
         self.given: set[int] = set()  # ids of the tensors that were taken from `bound`
         self._bound = dict(bound)
         self._names: list[str] = []
-        self.is_structure = False  # a leaf is valid only inside a structure
+        self.is_structure = False  # whether a structure is being decoded, where leaves are valid
 
     def value(self, x: Any, depth: int = 0) -> Any:
         """The value of a JSON object."""
@@ -84,7 +84,7 @@ class FileDecoder:
     # ---- tensors -------------------------------------------------------------------------------
 
     def add_tensor(self, x: Any) -> None:
-        """Create the next tensor, or use the one given for it in `bound`."""
+        """Create the next tensor, or use the one that replaces it (`bound`)."""
         need(
             type(x) is dict
             and {"class", "kind", "value"} <= x.keys()
@@ -121,11 +121,11 @@ class FileDecoder:
         self.tensors.append(tensor)
 
     def tensor(self, x: Any, depth: int = 0) -> Handle:
-        """The tensor with a given number."""
+        """The tensor with an index."""
         return self.tensors[index(x, len(self.tensors), "the number of a tensor")]
 
     def check_bound(self) -> None:
-        """Raise ArgumentError for given tensors that match no variable of the file."""
+        """Raise ArgumentError if a tensor in `bound` matches no variable of the file."""
         if self._bound:
             raise ArgumentError(
                 f"load: variables={{{', '.join(map(repr, self._bound))}: ...}}, but the file has "
@@ -148,7 +148,7 @@ class FileDecoder:
         return body
 
     def _rule(self, x: Any, depth: int) -> CustomRule:
-        """A custom rule; graphs read before it may refer to it."""
+        """A custom rule; graphs that were decoded before it may already refer to it."""
         if type(x) is list and len(x) == 3:
             return self._primitive(x, depth)
         need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is not a rule")
@@ -212,7 +212,7 @@ class FileDecoder:
             need(type(item) is list and len(item) == 2, f"{brief(item)} is not an item of a dict")
             key = self.value(item[0], depth)
             parts = key if type(key) is tuple else (key,)
-            # Large integers could be crafted to have equal hashes (quadratic time).
+            # Larger integers could be chosen so that their hashes collide (quadratic time).
             valid = all(abs(p) < 2**64 if type(p) is int else isinstance(p, _KEYS) for p in parts)
             need(valid, f"{brief(key)} is not a valid key of a dict")
             result[key] = self.value(item[1], depth)
@@ -262,7 +262,7 @@ def _new_tensor(name: Any) -> Any:
 
 
 def name_in_file(x: Any) -> str:
-    """The name of a tensor in `load(variables=...)`: that of its array."""
+    """The name of a tensor in `load(variables=...)`: the name of its array if it has one."""
     stored = x["value"].get("array") if type(x["value"]) is dict else None
     return str(stored or x.get("name") or "tensor")
 
@@ -316,7 +316,7 @@ def _float(x: Any) -> float:
         value = float.fromhex(x)
     except (TypeError, ValueError, OverflowError) as error:
         raise Damage(f"{brief(x)} is not a number") from error
-    if value.hex() != x:  # only the form that `save` writes
+    if value.hex() != x:  # accept only the form that `save` writes
         raise Damage(f"{brief(x)} is not a number")
     return value
 

@@ -1,9 +1,12 @@
 """Symbolic sizes as text, read within limits.
 
-A size is stored as its text, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take
-much more time and memory than its length suggests: "(a + b)**16" has 17 terms, a product of four
-of these 83521. Therefore only the syntax that `spelled` writes is read (powers of names, no powers
-of sums), and neither a size nor the lengths of a shape may expand to more than LIMIT terms.
+A size is stored as text, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take much
+more time and memory than the length of its text suggests: "(a + b)**16" has 17 terms, a product of
+four of these 83521.  Therefore only the syntax that `spelled` writes is read (powers of names, but
+not of sums), and neither a size nor the product of a shape may have more than MAX_TERMS terms.
+
+spelled, read   a length as JSON, and the inverse
+weight, fits    bounds of the number of terms
 """
 
 from __future__ import annotations
@@ -22,10 +25,10 @@ from .errors import Damage, brief, need
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-MAX_TERMS = 2000  # terms
-_MAX_CHARACTERS = 1000  # characters
+MAX_TERMS = 2000
+_MAX_CHARACTERS = 1000
 _MAX_POWER = 16
-# Lengths that are known when a loop ends, and in a step of one.
+# The names of lengths that are known after a loop, and within a step of a loop.
 _OPEN = re.compile(r"\b(steps|trip)\.(f?\d{1,9})\b", re.ASCII)
 
 
@@ -41,7 +44,7 @@ def read(x: Any, signed: bool = False) -> Any:
     ----------
     x : int or str
     signed : bool
-        Whether it may be negative (a parameter rather than the length of an axis).
+        Whether it may be negative, as a parameter of an operation may.
     """
     if type(x) is int:
         need(-(2**62) < x < 2**62 and (signed or x >= 0), f"a length of {brief(x)}")
@@ -79,9 +82,9 @@ def _check(tree: ast.expr) -> None:
                 need(not is_sum, "a product of sums")
         _check(tree.left)
         return _check(tree.right)
-    need(isinstance(tree, ast.Name | ast.Constant), "something else than a size")
+    need(isinstance(tree, ast.Name | ast.Constant), "an expression that is not a size")
     if isinstance(tree, ast.Constant):
-        need(type(tree.value) is int, "something else than an integer")
+        need(type(tree.value) is int, "a number that is not an integer")
     return None
 
 

@@ -1,20 +1,20 @@
-"""Encoding: values as JSON beside named arrays.
+"""Encoding: values as JSON, and named arrays.
 
 Integers, booleans, strings, None and lists are plain JSON; every other value is an object with one
 key, its tag:
 
-    {"float": "0x1.8p+1"}    exact, nan and -0.0 included       {"complex": [.., ..]}
+    {"float": "0x1.8p+1"}    exact, also nan and -0.0           {"complex": [.., ..]}
     {"tuple": [..]}  {"dict": [[key, value], ..]}  {"named": [class, [fields], [values]]}
     {"slice": [..]}  {"ellipsis": []}  {"bytes": hex}  {"dtype": ..}  {"type": ..}
     {"size": "2*n + 1"}  {"spec": [..]}  {"hole": k}   in parameters of nodes
     {"scalar": [dtype, hex]}  {"weak": ..}             NumPy scalars, Python numbers in graphs
     {"array": name}                                    an array of the file
-    {"tensor": k}  {"graph": k}  {"body": k}           entries of tables, since they may be shared
+    {"tensor": k}  {"graph": k}  {"body": k}           indices in tables, because of sharing
     {"rule": [k, name, body, body, [..]]}, {"rule": [k]}  a custom derivative rule
     {"rule": [name, module, [..]]}                     the rule of a primitive, by its name
-    {"structure": ..}                                  containers, with {"leaf": k} inside
+    {"structure": ..}                                  containers, with {"leaf": k} as leaves
 
-Other values raise StructureError, and the message gives their path.
+Other values raise StructureError, with their path in the message.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _NAME_OF_TYPE = {t: name for name, t in TYPES.items()}
 
 
 class LeafMark:
-    """Placeholder of a leaf in the structure of arguments or results."""
+    """Stands for a leaf in the structure of arguments or results."""
 
     __slots__ = ("k",)
 
@@ -84,9 +84,9 @@ class FileEncoder:
     arrays : dict
         The arrays by name.
     tensors, graphs : list
-        The JSON of each; graphs include the bodies of loops and branches.
+        Their JSON; graphs include the bodies of loops and branches.
     names : OpenNames
-        The names of lengths known when a loop ends.
+        The names of lengths that are known after a loop.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FileEncoder:
         self.is_in_graph = False
         self._put_graph = put_graph
         self._seen: dict[tuple[str, int], Any] = {}
-        self._references: list[Any] = []  # so that ids are not reused
+        self._references: list[Any] = []  # keeps objects alive, so that ids are not reused
         self._paths: dict[int, str] = {}
         self._bodies: dict[Body, int] = {}
         self._rules: dict[Stated, int] = {}
@@ -169,7 +169,7 @@ class FileEncoder:
         values = [self.value(getattr(x, n), (*path, n), depth + 1) for n in names]
         return {"named": [class_registry.name_of(cls), list(names), values]}
 
-    # ---- what is stored once -------------------------------------------------------------------
+    # ---- objects that are stored once ----------------------------------------------------------
 
     def _once(self, kind: str, x: Any, make: Callable[[], Label]) -> Label:
         key = (kind, id(x))
@@ -185,7 +185,7 @@ class FileEncoder:
         return self._once(kind, x, lambda: self.stored(np.asarray(x), ".".join(path)))
 
     def stored(self, array: np.ndarray[Any, Any], name: str) -> str:
-        """Store an array and return its name, which is `name` if that is not taken."""
+        """Store an array; returns its name, which is `name` unless that is already used."""
         dtype_name(array.dtype, f"the array {name!r}" if name else "the array")
         base = name if name and name != "__metadata__" else "array"
         name, k = base, 1
@@ -205,13 +205,13 @@ class FileEncoder:
         return len(self.graphs) - 1
 
     def _body(self, body: Body, path: Path) -> int:
-        """The number of a body; equal bodies are stored once."""
+        """The index of a body; equal bodies are stored once."""
         if body not in self._bodies:
             self._bodies[body] = self._graph(body, (*path, body.name))
         return self._bodies[body]
 
     def _rule(self, x: Stated, path: Path) -> list[Any]:
-        """The number of a rule, followed at its first use by its bodies, which may refer to it."""
+        """The index of a rule; at its first use with its bodies, which may refer to the index."""
         if isinstance(x.rule, PrimitiveCall):
             return self._primitive(x.rule, path)
         if x in self._rules:
@@ -253,14 +253,14 @@ class FileEncoder:
         return self._once("tensor", x, lambda: self._new(x, node, ".".join(path)))
 
     def variable(self, node: Node, name: str) -> int:
-        """The number of the tensor that owns a leaf."""
+        """The index of the tensor that owns a leaf."""
         owner = owner_of(node)
         if owner is None:  # the tensor was freed, but the graph has its value
             return self._once("tensor", node, lambda: self._new(None, node, name))
         return self._once("tensor", owner, lambda: self._new(owner, owner.node, name))
 
     def name_tensors(self, x: Any) -> None:
-        """Name tensors by their paths in containers, before graphs that use them are encoded."""
+        """Name tensors by their paths in containers; called before graphs are encoded."""
         seen: set[int] = set()
         stack: list[tuple[Any, Path]] = [(x, ())]
         while stack:
@@ -275,7 +275,7 @@ class FileEncoder:
     def _new(self, owner: Handle | None, node: Node, name: str) -> int:
         own_name = node.name
         path = self._paths.get(id(owner), name)
-        # The tensor's name, unless another tensor has the same.
+        # The tensor's own name, unless that is used and its path gives it another.
         name = own_name if own_name and not (path and own_name in self.arrays) else path
         encoded = {
             "class": _class_of(owner, (name,)),

@@ -1,8 +1,11 @@
 """Errors of the decoders: how a file is invalid.
 
 Decoders raise `Damage`, which describes the fault without the file's name; `load` converts it to a
-`FileError` that names the file and the user's line.  `need` is the check that all of them use, and
-`parsed` reads JSON strictly: no repeated keys, no fractions, no NaN.
+`FileError` with the name of the file and the user's line.
+
+need             raises `Damage` unless a condition holds
+index            checks an index
+parsed, written  JSON, read strictly: without repeated keys, fractions and NaN
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ def need(condition: int, message: str) -> None:
 def index(x: Any, count: int, what: str) -> int:
     """An integer from 0 to count - 1."""
     if type(x) is not int or not 0 <= x < count:
-        raise Damage(f"{what} is {brief(x)}, which is not a number from 0 to {count - 1}")
+        raise Damage(f"{what} is {brief(x)}, which is not an integer from 0 to {count - 1}")
     return x
 
 
@@ -33,7 +36,7 @@ def brief(x: Any) -> str:
     """The repr of `x`, shortened for a message."""
     try:
         text = repr(x)
-    except ValueError:  # an integer with more digits than Python prints
+    except ValueError:  # an integer with more digits than Python converts to text
         text = "a huge number"
     return text if len(text) <= 60 else f"{text[:57]}..."
 

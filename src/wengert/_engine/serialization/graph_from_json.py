@@ -1,7 +1,8 @@
 """Graphs from the JSON of graph_json.py.
 
-Every node is checked before it is created: its operation is registered and of the same kind, its
-operands come earlier, its spec is the one that the operation infers.  No code of the file runs.
+Every node is checked before it is created: its operation must be registered, with the same kind;
+its operands must come before it; its spec must be the one that the operation infers.  Nothing in
+the file is executed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _NOTES = {
 
 
 def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
-    """The graph of a JSON object; arrays and tensors come from the reader."""
+    """The graph of a JSON object, with arrays and tensors of the reader."""
     is_body = type(x) is dict and "body" in x
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
     need(type(x) is dict and x.keys() == keys, "a graph has missing or unknown keys")
@@ -98,7 +99,7 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
 
 
 def _check_closed(body: BaseGraph, updates: dict[Any, Any], effects: list[Any]) -> None:
-    """A body has no free variables and no side effects."""
+    """Raise unless a body depends on its inputs and constants only, and has no side effects."""
     need(not updates and not effects, "a body has updates or side effects")
     inputs = set(body.inputs)
     for node in body.nodes:
@@ -227,12 +228,12 @@ class _GraphReader:
             need(code != "C" and is_inexact(node.spec.dtype), "a variable of another type")
             info.owner = weakref.ref(handle)
             node = cls(INPUT, (), NO_PARAMS, node.value, info)
-        if id(handle) not in self.reader.given:  # tensors of the program keep their notes
+        if id(handle) not in self.reader.given:  # tensors of the program are not changed
             own_facts = {} if node.info is None else node.info.facts()
             node.note(
                 **{k: v for k, v in info.facts().items() if k != "spec" and k not in own_facts}
             )
-        # Graphs refer to tensors weakly: keep a tensor alive that was created from the file.
+        # Graphs have weak references to tensors, so this one must be kept alive.
         node.note(holder=handle)
         return node
 
@@ -242,13 +243,13 @@ class _GraphReader:
         except ValueError as error:
             raise Damage(f"{op.name} has invalid operands or parameters: {error}") from error
         if inferred is None:
-            if not info.probed:  # not in the file, and not stored when saved again
+            if not info.probed:  # `unchecked` is neither read from files nor saved
                 info.probed = info.unchecked = True
             return
         spec, needs = inferred
         if bare(spec) != bare(info.spec):
             raise Damage(
-                f"{op.name} of its operands gives {shown(spec)}, but the file states "
+                f"{op.name} of its operands has spec {shown(spec)}, but the file has "
                 f"{shown(info.spec)}"
             )
         if not needs.needs and not needs.probed:

@@ -9,11 +9,11 @@
      "structure": [of the arguments, of the results]}
 
 A body of a loop or branch has "body": true, no structure, and precedes the graph with the node that
-uses it.  Lengths that are known when a loop ends are "steps.f0", "steps.f1".  `what` is the number
-of an operation, or for a leaf one of "input", "size", "constant", "variable", "value".  `type` is
-N, D or C (Node, Discrete, Constant: core/node.py).  Operands are numbers of earlier nodes.
-Operations are stored by name and looked up in the registry of the running program; `module` appears
-in the error message when one is not registered, and is never imported.
+uses it.  Lengths that are known after a loop are "steps.f0", "steps.f1".  `what` is the index of an
+operation, or for a leaf one of "input", "size", "constant", "variable", "value".  `type` is N, D or
+C (Node, DiscreteLeaf, ConstantLeaf: core/node.py).  Operands are indices of earlier nodes.
+Operations are stored by name and looked up in the registry of the running program; `module` is
+shown in the error message if one is not registered, and is never imported.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _GraphTables:
         else:
             self._check(i, node)
             what = self._op(node)
-        if node.params and what not in ("constant", "value"):  # only origin notes in theirs
+        if node.params and what not in ("constant", "value"):  # theirs only note the origin
             notes["params"] = self.writer.value(self.writer.names.params(_params(node, path)), path)
         code = TYPE_CODES.get(type(node), "C")
         is_derived = what not in ("constant", "value")
@@ -165,7 +165,7 @@ class _GraphTables:
         for spec in node.spec if isinstance(node.spec, tuple) else (node.spec,):
             if spec is None or not fits(spec.shape):
                 raise GraphError(
-                    f"node %{i} ({op.name}) holds {spec}, which cannot be saved{at(node.where)}."
+                    f"node %{i} ({op.name}) has spec {spec}, which cannot be saved{at(node.where)}."
                 )
         try:
             inferred = self.budget.spec_of_node(op, [a.spec for a in node.inputs], node.params)
@@ -173,8 +173,8 @@ class _GraphTables:
             raise GraphError(f"node %{i} ({op.name}): {error}{at(node.where)}.") from error
         if inferred is not None and bare(inferred[0]) != bare(node.spec):
             raise GraphError(
-                f"node %{i} ({op.name}) holds {shown(node.spec)}, but the spec inferred in a graph "
-                f"is {shown(inferred[0])}: its shape or dtype depends on the values of its "
+                f"node %{i} ({op.name}) has spec {shown(node.spec)}, but the spec inferred in a "
+                f"graph is {shown(inferred[0])}: its shape or dtype depends on the values of its "
                 f"operands. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
 
@@ -224,7 +224,7 @@ def _module(op: Op) -> str:
 
 
 def _params(node: Node, path: Path) -> dict[str, Any]:
-    """The parameters of a node; a custom rule with the body and captures needed to store it."""
+    """The parameters of a node, with a custom rule as `Stated`, which can be encoded."""
     rule, body = node.params.get("rule"), node.params.get("body")
     if not isinstance(rule, CustomRule):
         return node.params

@@ -9,8 +9,9 @@ and the original dtype is stored in the metadata under "dtypes": complex numbers
 real numbers (a last axis of length 2), big-endian arrays become little-endian.  The bfloat16 of
 other programs is read as float32.
 
-Reading is strict and takes no more memory than the file has bytes: lengths and offsets are checked
-before anything is allocated.  "sha256" is the digest of the header (without itself) and the data.
+Reading is strict, and takes no more memory than the size of the file: lengths and offsets are
+checked before anything is allocated.  "sha256" in the metadata is the digest of the header (without
+this entry) and the data.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .errors import Damage, brief, need, parsed, written
 
 FORMAT, VERSION = "wengert", 1
 METADATA = "__metadata__"
-HEADER_LIMIT = 100_000_000  # the limit of other readers of this format
+HEADER_LIMIT = 100_000_000  # bytes; that of other readers of this format
 _AXES = 64  # NumPy's limit
 
 CODES: dict[str, np.dtype[Any]] = {
@@ -37,10 +38,10 @@ CODES: dict[str, np.dtype[Any]] = {
     **{f"F{8 * n}": np.dtype(f"<f{n}") for n in (2, 4, 8)},
 }
 _CODE_OF = {dtype: code for code, dtype in CODES.items()}
-# bfloat16, which NumPy does not have, as its bits: the upper half of a float32.
+# NumPy has no bfloat16, so it is read as its bits, which are the upper half of a float32.
 BFLOAT16 = np.dtype([("bfloat16", "<u2")])
 _READ = {**CODES, "BF16": BFLOAT16}
-# Dtypes of either byte order by NumPy's name, or its code where the byte order is not native.
+# Dtypes of either byte order, by NumPy's name, or by its code if the byte order is not native.
 DTYPES: dict[str, np.dtype[Any]] = {
     (d.name if d.isnative else d.str): d
     for plain in (*CODES.values(), np.dtype("<c8"), np.dtype("<c16"))
@@ -123,7 +124,7 @@ def pack(arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]
         An array is not numeric.
     """
     stored = {name: _stored(a, name) for name, a in arrays.items()}
-    # Wide elements first, like other writers, so that all arrays are aligned.
+    # Wide elements come first, as in files of other writers, so that all arrays are aligned.
     order = sorted(stored, key=lambda n: (-stored[n][0].itemsize, n))
     notes = {name: stored[name][1] for name in order if stored[name][1] is not None}
     strings = {**metadata, "format": FORMAT, "version": str(VERSION)}
@@ -149,7 +150,7 @@ def pack(arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]
 
 
 def _digest(header: Mapping[str, Any], data: Iterable[Any] = ()) -> Any:
-    """The hash object of a header (in canonical form, without its digest) and of some data."""
+    """The hash object of a header (in canonical form, without its digest) and data."""
     metadata = {k: v for k, v in header[METADATA].items() if k != "sha256"}
     sha = hashlib.sha256(written({**header, METADATA: metadata}).encode())
     for piece in data:
@@ -213,7 +214,7 @@ def _entry(name: str, entry: dict[Any, Any]) -> tuple[np.dtype[Any], tuple[int, 
         f"{what} has offsets {brief(offsets)}",
     )
     dtype = _READ[code]
-    # Also for a shape with a zero: NumPy limits the product of the other lengths.
+    # Even if one length is zero, NumPy limits the product of the other lengths.
     extent = math.prod(n for n in shape if n) * dtype.itemsize
     need(extent < 2**62, f"{what} has shape {brief(shape)}, which is too large")
     size = math.prod(shape) * dtype.itemsize
@@ -241,7 +242,7 @@ def read_data(stream: BinaryIO, header: Header, sha: Any) -> dict[str, np.ndarra
 
 
 def _widened(halves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Float32 values from their upper halves."""
+    """Float32 values of bfloat16 values."""
     return (halves["bfloat16"].astype(np.uint32) << 16).view(np.float32)
 
 
@@ -268,9 +269,9 @@ def is_ours(header: Header) -> bool:
     """Whether `save` wrote the file, in a version that can be read."""
     metadata = header.metadata
     if metadata.get("format") != FORMAT:
-        # A damaged file of ours must not be read as a file of another program.
+        # A damaged file written by `save` must not be read as a file of another program.
         damaged = "object" in metadata or {"sha256", "version"} <= metadata.keys()
-        need(not damaged, f"its format is {brief(metadata.get('format'))} and not {FORMAT!r}")
+        need(not damaged, f"its format is {brief(metadata.get('format'))} instead of {FORMAT!r}")
         return False
     version = header.metadata.get("version", "")
     need(version.isascii() and version.isdecimal() and len(version) < 9, f"version {version!r}")

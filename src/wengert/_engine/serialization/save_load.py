@@ -90,13 +90,13 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
 
 
 def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None:
-    """Implement `save`; with `exclusive` an existing file is not replaced."""
+    """`save`, which with `exclusive` raises FileExistsError instead of replacing a file."""
     if where not in _PLACES:
         raise ArgumentError(f"save: where={where!r} must be one of {_PLACES}{at(user_line())}.")
     if atomic_files.is_path(what) and not atomic_files.is_path(file) and not hasattr(file, "write"):
         raise ArgumentError(
-            f"save: the object is the first argument, the file the second: save(..., {str(what)!r})"
-            f"{at(user_line())}."
+            "save: the first argument is the object, the second the file. Call "
+            f"save(..., {str(what)!r}){at(user_line())}."
         )
     writer = FileEncoder(graph_json, where)
     writer.name_tensors(what)
@@ -181,7 +181,7 @@ def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
 def _object(
     header: safetensors_file.Header, arrays: dict[Any, Any], variables: Mapping[str, Any]
 ) -> Any:
-    content = parsed(header.metadata.get("object", ""), "what it holds")
+    content = parsed(header.metadata.get("object", ""), "its content")
     need(type(content) is dict and content.keys() == {"tensors", "graphs", "root"}, "it is empty")
     need(type(content["tensors"]) is list and type(content["graphs"]) is list, "it has no tables")
     reader = FileDecoder(arrays, variables)
@@ -199,7 +199,7 @@ class Contents(NamedTuple):
     arrays : the spec of each array, by name.
     variables : names of the variables, as `load` takes them in `variables`.
     operations : names of the operations that its graphs use.
-    version : of the format; None for a file of another program.
+    version : the version of the format; None for a file of another program.
     metadata : the metadata of a file of another program.
     """
 
@@ -227,7 +227,7 @@ def inspect(file: Any) -> Contents:
     Raises
     ------
     FileError
-        The file was not written by `save`. The data are verified only by `load`.
+        The file was not written by `save`. Only `load` verifies the data.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def _contents(header: safetensors_file.Header) -> Contents:
         specs[name] = Spec(shape[:-1] if actual.kind == "c" else shape, actual)
     if not safetensors_file.is_ours(header):
         return Contents(specs, [], [], None, header.metadata)
-    content = parsed(header.metadata.get("object", ""), "what it holds")
+    content = parsed(header.metadata.get("object", ""), "its content")
     variables = [name_in_file(x) for x in content["tensors"] if x["kind"] != "constant"]
     ops = sorted({op[0] for graph in content["graphs"] for op in graph["ops"]})
     return Contents(specs, variables, ops, int(header.metadata["version"]), {})

@@ -2,7 +2,7 @@
 
     snapshot-000007-2026-11-21T10-20-30Z.wengert
 
-The number determines which is newest, since clocks may be set back; the date is informative.
+The number determines which one is newest, because clocks may be set back; the date is informative.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def snapshot(
     keep: int | None = 5,
     where: str | None = "name",
 ) -> Path:
-    """Save to a folder under a new number and the date; remove old snapshots.
+    """Save to a new file in a folder, named by number and date, and remove old snapshots.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def snapshot(
     what, where
         As for `wengert.save`.
     keep : int or None, default 5
-        Number of snapshots to keep, including this one; None for all.
+        The number of snapshots to keep, including this one; None for all.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def latest(folder: str | PathLike[str], **options: Any) -> Any:
     Returns
     -------
     object
-        The saved object. A warning names damaged snapshots.
+        The saved object.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def latest(folder: str | PathLike[str], **options: Any) -> Any:
     Warns
     -----
     DamagedWarning
-        A newer snapshot is damaged.
+        A newer snapshot is damaged; the message names it.
     """
     candidates = snapshots(folder)
     for path in reversed(candidates):

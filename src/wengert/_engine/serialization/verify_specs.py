@@ -1,8 +1,12 @@
-"""Verification of specs against those that the operations infer, without running the file.
+"""Verification of the specs in a file, by comparison with the specs that operations infer.
 
-Most operations have a shape rule, which is evaluated.  Operations of the library without a rule run
-on an example, if that is small (a hostile file may claim any size). Specs that cannot be verified
-in these ways are marked in the node, and checked by the backend after the node has run.
+Most operations have a shape rule, which is evaluated.  Operations of the library without a rule are
+run on an example, if that is small (a hostile file may claim any size).  Specs that cannot be
+verified in these ways are marked in the node, and checked by the backend after the node has run.
+
+Budget           verifies the specs of a graph, at limited cost
+has_shape_rule   whether an operation has a shape rule
+is_library       whether it is defined by the library
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from wengert.errors import ShapeError, WengertError
 
 from .dim_json import weight
 
-_LOCATION = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
+_LOCATION = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # at the end of a message
 _KINDS_WITH_RULES = ("elementwise", "reduction", "contraction")
 _COPYING_KINDS = ("view", "indexing")
 _RUN_ELEMENTS = 1 << 16  # limit of the elements of an example
@@ -36,12 +40,12 @@ _TERMS, _ALL_TERMS = 100_000, 1_000_000  # limits of terms of sizes: of one node
 
 
 class Budget:
-    """The remaining cost allowed for the check of one graph; repeated nodes cost nothing.
+    """The remaining cost that the verification of one graph may have; repeated nodes are free.
 
     Attributes
     ----------
     small, large : int
-        Elements of examples, for operations of any cost and for those that only copy.
+        Elements of examples, for operations of any cost, and for operations that only copy.
     terms : int
         Terms of symbolic sizes after expansion.
     """
@@ -61,7 +65,7 @@ class Budget:
             The operands or parameters are invalid; the message says why.
         """
         of_one: Any = getattr(op, "of_one", None)
-        if of_one is not None:  # it applies another operation, which may allocate more
+        if of_one is not None:  # it applies another operation to each row, which is verified too
             try:
                 inner = of_one(specs, params)
             except Exception as error:
@@ -92,7 +96,7 @@ class Budget:
 
     def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
         weights = [_weight(s) for s in specs]
-        # Lengths of two or three operands may be multiplied; those of more are concatenated.
+        # Sizes of two or three operands may be multiplied; operands of more are concatenated.
         is_additive = op.kind in ("elementwise", "control", "call") or len(weights) > 3
         terms = sum(weights) if is_additive else math.prod(weights)
         terms += _weight(params)
@@ -103,7 +107,7 @@ class Budget:
     def _charge_example(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
         only_copies = op.kind in _COPYING_KINDS
         limit = min(_COPIED_ELEMENTS, self.large) if only_copies else min(_RUN_ELEMENTS, self.small)
-        # Parameters may request more elements than the operands have.
+        # Parameters may make the result larger than the operands.
         cost = sum(map(_elements, specs)) + _extent(params, limit)
         if cost > limit:
             return False
@@ -125,7 +129,7 @@ def has_shape_rule(op: Op) -> bool:
 
 
 def is_library(op: Op) -> bool:
-    """Whether an operation is defined by the library rather than by a user."""
+    """Whether an operation is defined by the library, and not by a user."""
     run = getattr(op.run, "__module__", None) or type(op.run).__module__
     return _is_ours(type(op).__module__) and _is_ours(run)
 
