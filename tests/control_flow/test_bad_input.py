@@ -554,7 +554,7 @@ LEAKS = {
 @pytest.mark.parametrize("case", LEAKS)
 def test_a_tensor_of_a_body_used_outside(case):
     kept.clear()
-    message = r"uses a tensor that was kept while the body of \w+ was traced.*part of the carry"
+    message = r"uses a tensor that was stored while the body of \w+ was traced.*part of the carry"
     refuses(LEAKS[case], GraphError, message, X, modes=["graph", "jit"])
 
 
@@ -562,7 +562,7 @@ def test_a_tensor_of_a_body_used_when_all_is_over():
     kept.clear()
     wg.jit(keeping)(X)
     leaked = kept[0]
-    message = r"kept while the body of scan was traced.*test_bad_input\.py"
+    message = r"stored while the body of scan was traced.*test_bad_input\.py"
     for use in (
         lambda: float(leaked + 1.0),
         lambda: bool(leaked > 0.0),
@@ -588,5 +588,5 @@ def test_a_body_that_fails_leaves_nothing_behind():
         with pytest.raises(ZeroDivisionError):
             wg.jit(lambda x: wg.scan(step, x[0], x)[0])(X)
     assert wg.jit(lambda x: wg.scan(same, x[0], x)[0])(X) == 0.0
-    with pytest.raises(TraceError, match="kept while the body of scan"):
+    with pytest.raises(TraceError, match="stored while the body of scan"):
         float(kept[0])

@@ -130,7 +130,7 @@ def test_loops_over_the_elements_of_large_arrays_stay_single(monkeypatch):
     monkeypatch.setattr(basis_vectors, "map_over_batch", None)  # not called
     assert np.array_equal(wg.jacrev(running)(x), want)
     monkeypatch.undo()
-    monkeypatch.setattr(basis_vectors, "PART_OF", (2000, 2000))
+    monkeypatch.setattr(basis_vectors, "PARTIAL_ACCESS_LIMITS", (2000, 2000))
     np.testing.assert_allclose(wg.jacrev(running)(x), want, rtol=1e-13)
 
 

@@ -502,7 +502,7 @@ def test_a_leaked_tensor_is_never_a_number():
         return x
 
     wg.trace(f)(1.0)
-    with pytest.raises(GraphError, match=r"kept while f was traced.*x, float64\[\].*Return it"):
+    with pytest.raises(GraphError, match=r"stored while f was traced.*x, float64\[\].*Return it"):
         wg.trace(lambda y: y + leaked[0])(1.0)
     for use in (
         lambda: wg.computation(leaked[0] + 1.0)(),

@@ -137,4 +137,4 @@ def test_modules():
     found = wg.why(wg.nn.functional.relu(model(wg.tensor(X))).sum(), model)
     assert found.kinds == ("saturated",) and not found[0].message.startswith("[by")
     found = wg.why((model(wg.tensor(0.0 * X)) ** 2).sum(), model)
-    assert found.kinds == ("multiplied",) and found[0].message.startswith("[by x['weight']]")
+    assert found.kinds == ("multiplied",) and found[0].message.startswith("[x['weight']]")

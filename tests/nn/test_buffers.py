@@ -236,7 +236,7 @@ def test_many_models_at_once(rng):
             np.testing.assert_allclose(slopes[n][k], slope[n], rtol=1e-11, atol=1e-14)
         for n in one:
             np.testing.assert_allclose(after[n][k], one[n], rtol=1e-12)
-    with pytest.raises(errors.TraceError, match="once for each row"):
+    with pytest.raises(errors.TraceError, match="once for each batch element"):
         wg.vmap(model)(xs)
     with pytest.raises(errors.StructureError, match=r"stateful_call of Sequential.*\['x'\]"):
         nn.stateful_call(model, {"x": 1.0}, xs[0])

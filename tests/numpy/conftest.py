@@ -44,7 +44,7 @@ NEEDS_NUMBERS = {
         test_cov_and_corrcoef test_histogram_and_bincount test_other_operands
         test_value_and_derivatives[slogdet] test_complex_matrices[slogdet]
         test_agrees_with_numpy[broadcast_to] test_agrees_with_numpy[insert|column]""",
-    "one line for each element of an axis": """test_apply_along_axis test_reduce[hypot]
+    "one node for each element of an axis": """test_reduce[hypot]
         test_reduce_by_folding test_accumulate test_reduceat test_roots
         test_zero_dimensional_and_zero_size
         test_quantile_by_level_nan_and_weights test_agrees_with_numpy[polyval]

@@ -411,7 +411,7 @@ def test_in_turn():
     found = list(timed_rounds(runs, 2, lambda: order.append("|")))
     assert "".join(order).endswith("|ab|ab") and len(found) == 2
     assert all(len(one) == 2 and min(one) >= 0.0 for one in found)
-    assert 3 <= len(list(timed_rounds(runs, None, most=10))) <= 10
+    assert 3 <= len(list(timed_rounds(runs, None, limit=10))) <= 10
 
 
 # ---- other backends, errors --------------------------------------------------------------------

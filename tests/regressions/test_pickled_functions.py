@@ -77,7 +77,7 @@ def test_it_looks_like_the_function():
     f = wg.grad(energy)
     assert f.__name__ == "energy" and f.__doc__ == energy.__doc__ and f.__wrapped__ is energy
     assert inspect.signature(f) == inspect.signature(energy)
-    assert repr(f) == "<gradient of energy>"
+    assert repr(f) == "<grad of energy>"
     assert f(X, scale=1.0).tolist() == [3, 12]
 
 

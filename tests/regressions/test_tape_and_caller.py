@@ -75,5 +75,7 @@ def test_checkpoint_lost_what_the_function_wrote_to_its_argument():
         return wg.checkpoint(zero_first)(z) + z[0]
 
     assert np.isclose(f(X), 0.13)
-    with pytest.raises(wg.errors.MutatedError, match=r"Copy it first .* \(at .*test_tape"):
+    with pytest.raises(
+        wg.errors.MutatedError, match=r"Copy the argument first .* \(at .*test_tape"
+    ):
         wg.grad(f)(X)

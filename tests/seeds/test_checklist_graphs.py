@@ -209,7 +209,7 @@ def test_row_16_constants_of_any_type_and_mixed_graphs():
         graph(0.5, "cos", {"n": 2})
     kept = []
     wg.trace(lambda x: kept.append(x) or x)(1.0)
-    with pytest.raises(GraphError, match="kept while"):
+    with pytest.raises(GraphError, match="stored while"):
         wg.trace(lambda y: y + kept[0])(1.0)
     a, b = wg.input("a"), wg.input("b")
     with pytest.raises(GraphError, match="the input b"):

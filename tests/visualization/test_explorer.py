@@ -354,7 +354,7 @@ def test_histories_of_pairs_and_recorded_ones():
     )
     recorded = steps_of(after, types.SimpleNamespace(steps=[one]))
     assert [(s.title, s.graph, s.note) for s in recorded] == [
-        ("as it was", before, ""),
+        ("original", before, ""),
         ("algebra", after, "x**1, x*1 ×2"),
     ]
     assert [s.title for s in steps_of(after, [("as traced", before)])] == ["as traced", "result"]

@@ -10,7 +10,7 @@ from tests.rewrite.test_loops import DERIVATIVES, PROGRAMS
 
 import wengert as wg
 from wengert import control, show
-from wengert._engine.visualization.expand_bodies import opened
+from wengert._engine.visualization.expand_bodies import expanded
 
 
 def traced(name, kind="value"):
@@ -112,14 +112,14 @@ def test_what_is_drawn_lies_inside_its_box():
 def test_an_opened_list_is_only_looked_at():
     graph = traced("nested", "value_and_grad").simplify()
     before = str(graph)
-    whole, place = opened(graph)
+    whole, place = expanded(graph)
     assert str(graph) == before and len(whole) > len(graph)
     assert whole.inputs == graph.inputs and len(whole.outputs) == len(graph.outputs)
     assert all(n.op.kind == "control" or place[n] in whole for n in place)
     scopes = {n.scope for n in whole}
     assert {"scan", "scan/fori_loop", "scan, backwards/fori_loop, backwards"} <= scopes
     plain = wg.trace(np.sin)(0.5)
-    assert opened(plain) == (plain, {})
+    assert expanded(plain) == (plain, {})
 
 
 def test_a_page_knows_values_and_groups():

@@ -1,7 +1,7 @@
 """Accumulation buffers: cotangents and tangents that an eager pass owns and writes to in place.
 
-An operation on a few elements of a large array (x[i], x[i] = v) defines `vjp_into` instead of
-returning a cotangent of the array's size: it adds to the buffer of its operand, or takes over the
+An operation on a few elements of a large array (x[i], x[i] = v) defines `vjp_into`: instead of
+returning a cotangent as large as the array, it adds to the buffer of its operand, or reuses the
 buffer of its result.  A loop over all elements then takes time linear in their number.  `jvp_into`
 does the same in forward mode.
 """
@@ -29,69 +29,69 @@ class Buffers:
     ----------
     bars : dict
         The sum of the contributions so far for each node.
-    mine : set of Node
+    owned : set of Node
         The nodes whose cotangent is an array that nothing else refers to.
-    wanted, chosen
+    wanted, targets
         The nodes that take part, and those whose cotangent is a result and must not change.
     """
 
-    __slots__ = ("bars", "chosen", "mine", "wanted")
+    __slots__ = ("bars", "owned", "targets", "wanted")
 
     def __init__(
         self,
         bars: dict[Node, Any],
-        mine: set[Node],
+        owned: set[Node],
         wanted: set[Any] | None,
-        chosen: Container[Node],
+        targets: Container[Node],
     ) -> None:
-        self.bars, self.mine, self.wanted, self.chosen = bars, mine, wanted, chosen
+        self.bars, self.owned, self.wanted, self.targets = bars, owned, wanted, targets
 
     def wants(self, a: Any) -> bool:
         """Whether this argument takes part in the derivative."""
         return type(a) is Node and (self.wanted is None or a in self.wanted)
 
-    def own(self, a: Node) -> Any:
-        """The cotangent of `a` as an array to add into; zeros if nothing has arrived yet."""
-        if a in self.mine:
+    def writable(self, a: Node) -> Any:
+        """The cotangent of `a` as an array to add into; zeros if it has no contributions yet."""
+        if a in self.owned:
             return self.bars[a]
-        have = self.bars.get(a)
-        if have is None:
-            spec = a.spec  # reading the value would update it if it is outdated
-            have = np.zeros(spec.shape, spec.dtype)
+        current = self.bars.get(a)
+        if current is None:
+            spec = a.spec  # reading an outdated value would reconstruct it
+            current = np.zeros(spec.shape, spec.dtype)
         else:
-            have = np.array(have)
-        self.bars[a] = have
-        self.mine.add(a)
-        return have
+            current = np.array(current)
+        self.bars[a] = current
+        self.owned.add(a)
+        return current
 
     def add(self, a: Node, bar: Array) -> None:
-        """Add a contribution that the caller will not touch again."""
+        """Add a contribution, which the caller must not write to afterwards."""
         bar = project(bar, a)
-        have = self.bars.get(a)
-        if have is None:
+        current = self.bars.get(a)
+        if current is None:
             self.bars[a] = bar
-        elif a in self.mine:
-            have += bar
+        elif a in self.owned:
+            current += bar
         else:
-            self.bars[a] = have + bar
+            self.bars[a] = current + bar
 
-    def taken(self, node: Node, t: Array) -> Any:
+    def take(self, node: Node, t: Array) -> Any:
         """The complete cotangent `t` of `node` as an array that the caller may write to."""
-        watched = node in self.chosen or (node.info is not None and node.info.hooks is not None)
-        return t if node in self.mine and not watched else np.array(t)
+        is_shared = node in self.targets or (node.info is not None and node.info.hooks is not None)
+        return t if node in self.owned and not is_shared else np.array(t)
 
-    def give(self, a: Node, t: Array) -> None:
-        """Add a contribution whose memory the pass takes over."""
-        have = self.bars.get(a)
-        if have is None:
+    def donate(self, a: Node, t: Array) -> None:
+        """Add a contribution whose memory the pass may use."""
+        current = self.bars.get(a)
+        if current is None:
             self.bars[a] = t
-            self.mine.add(a)
-        elif a in self.mine:
-            have += t
+            self.owned.add(a)
+        elif a in self.owned:
+            current += t
         else:
-            t += have
+            t += current
             self.bars[a] = t
-            self.mine.add(a)
+            self.owned.add(a)
 
 
 class Tangents:
@@ -108,7 +108,7 @@ class Tangents:
         self.known, self.nodes, self.outputs = known, nodes, outputs
         self._last: dict[Node, Node] | None = None
 
-    def taken(self, a: Node, reader: Node) -> Any:
+    def take(self, a: Node, reader: Node) -> Any:
         """The tangent of `a` as an array that its reader may write to."""
         if self._last is None:
             self._last = {a: n for n in self.nodes for a in n.args_as_nodes()}

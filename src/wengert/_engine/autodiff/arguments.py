@@ -1,8 +1,8 @@
 """Arguments of a function to be differentiated: which leaves become variables, and back.
 
-The chosen arguments are flattened as pytrees; every floating leaf is replaced by a handle on a
-fresh node.  Results have the same structure, with plain arrays if plain arrays were given and
-nothing outside records, and tensors otherwise.
+The chosen arguments are flattened as pytrees; every floating-point leaf is replaced by a handle on
+a new node.  Results have the same structure; they are plain arrays if plain arrays were passed and
+no outer derivative is recorded, and tensors otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Argnums = int | Sequence[int]
 def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
     """Run a function that is to be differentiated with respect to these nodes.
 
-    Under `no_grad` a derivative is not recorded; it is not zero.
+    Under `no_grad` the derivative itself is not recorded, but it is not zero.
     """
     if recording.is_recording():
         return with_variables(variables, fun)
@@ -48,14 +48,14 @@ def name_of(fun: Any) -> str:
 
 
 class Variables:
-    """The fresh nodes of one call.
+    """The new nodes of one call.
 
     Attributes
     ----------
     nodes : list of Node
         One for each differentiable leaf, in order.
     leaves : list
-        The leaves as they were given.
+        The leaves that were passed.
     """
 
     def __init__(self, tree_: Any, what: str) -> None:
@@ -77,35 +77,35 @@ class Variables:
             kind, remedy = f"a {type(value).__name__}", "Convert it, np.asarray(x)"
         elif spec is None:
             if isinstance(leaf, str | bytes | None) and len(self.leaves) > 1:
-                return None  # a leaf of a container that is not a number is passed on unchanged
+                return None  # in a container, leaves that are not numbers stay unchanged
             kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
         elif spec.dtype.kind in "fc":
             return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
         else:
             kind, remedy = f"{spec}", "Cast it first, x.astype(float)"
-        place = pytree.paths(tree_)[i]
+        path = pytree.paths(tree_)[i]
         raise NotDifferentiableError(
-            f"{what}: the argument{' at ' + place if place else ''} is {kind}, and only floating "
+            f"{what}: the argument{' at ' + path if path else ''} is {kind}, and only floating "
             f"and complex numbers, and arrays of them, have derivatives. {remedy}, or choose other "
             f"arguments with argnums{at(user_line())}."
         )
 
     def handles(self) -> Any:
-        """The tree with each variable in its place."""
+        """The tree with a handle on each variable."""
         leaves = list(self.leaves)
         for i, node in zip(self.slots, self.nodes, strict=True):
             leaves[i] = wrap(node)
         return pytree.unflatten(self.structure, leaves)
 
     def restore(self, items: Sequence[Any]) -> Any:
-        """A tree of the same structure with `items` at the variables and None elsewhere."""
+        """A tree of the same structure with `items` for the variables and None for other leaves."""
         leaves: list[Any] = [None] * len(self.leaves)
         for i, item in zip(self.slots, items, strict=True):
             leaves[i] = item
         return pytree.unflatten(self.structure, leaves)
 
     def like(self, bars: Sequence[Any]) -> list[Any]:
-        """Handles if handles were given; others unchanged."""
+        """Cotangents of the variables: handles where the argument was one, others unchanged."""
         return [
             wrap_constant(bar) if isinstance(self.leaves[i], Handle) else bar
             for i, bar in zip(self.slots, bars, strict=True)
@@ -143,15 +143,15 @@ class DifferentiatedCall:
         chosen = (*[args[p] for p in positions], *[kwargs[n] for n in names])
         self.variables = Variables(chosen, what)
         handles = self.variables.handles()
-        full = list(args)
+        new_args = list(args)
         for p, h in zip(positions, handles, strict=False):
-            full[p] = h
-        more = dict(kwargs)
+            new_args[p] = h
+        new_kwargs = dict(kwargs)
         for n, h in zip(names, handles[len(positions) :], strict=True):
-            more[n] = h
-        given = any(isinstance(leaf, Handle) for leaf in self.variables.leaves)
-        self._written = None if given else WrittenArguments(fun, full, more)
-        self.fun, self.args, self.kwargs = fun, full, more
+            new_kwargs[n] = h
+        has_handles = any(isinstance(leaf, Handle) for leaf in self.variables.leaves)
+        self._written = None if has_handles else WrittenArguments(fun, new_args, new_kwargs)
+        self.fun, self.args, self.kwargs = fun, new_args, new_kwargs
         self.nodes = self.variables.nodes
 
     def __call__(self) -> Any:
@@ -162,7 +162,7 @@ class DifferentiatedCall:
             return recorded(self.nodes, self._run)
 
     def run_noting_reads(self) -> Any:
-        """Run the function for `why`, which notes where values become plain (`reads`)."""
+        """Run the function for `why`, which records where values become plain (`reads`)."""
         return recorded((), self._run)
 
     def _run(self) -> Any:
@@ -211,5 +211,5 @@ def _positions(
 
 
 def zeros_like(node: Node) -> Any:
-    """Zeros like a node, plain unless its sizes are symbolic."""
+    """Zeros like a node; a node themselves if a graph is being built."""
     return zeros(node.spec)

@@ -1,8 +1,8 @@
 """Basis vectors: all columns, or all rows, of a Jacobian in one batched pass.
 
 A pass is linear, so it is traced once along a placeholder and evaluated for the batch of all unit
-vectors (vmap.py).  This is faster than one pass per element as soon as there are more than a few,
-and the only possibility if their number is symbolic.
+vectors (vmap.py).  With more than a few elements this is faster than one pass per element, and it
+is the only possibility if their number is symbolic.
 
     columns_of         the derivatives along each unit vector of the inputs
     rows_of            the derivatives of each element of the outputs
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
 FEW_PASSES = 12  # passes that cost less than tracing one
-# A single pass touches only the elements of an array that are read or written (`vjp_into`); a batch
-# makes full arrays for each node.  With more elements than this, forward and reverse, it is slower.
-PART_OF = (2000, 300)
+# An operation on a part of an array (`vjp_into`) touches only that part in a single pass, and the
+# whole array in a batched one, which is slower if the array has more elements than this (forward,
+# reverse).
+PARTIAL_ACCESS_LIMITS = (2000, 300)
 CHUNK = 1 << 22  # elements of the largest value in a batched pass
 Block = Any  # array or handle with the unit vectors along the first axis, or None for zero
 
@@ -42,17 +43,17 @@ def is_faster_batched(result: Result, count: Size, reverse: bool) -> bool:
         return True
     if count <= FEW_PASSES:
         return False
-    limit, parts = PART_OF[reverse], 0
+    limit, partial_accesses = PARTIAL_ACCESS_LIMITS[reverse], 0
     for node in result.tape.nodes:
         if node.info is not None and node.info.hooks is not None:
             return False
         if node.op.vjp_into is not None and node.args:
-            parts += node.args[0].spec.size > limit
-    return parts <= FEW_PASSES
+            partial_accesses += node.args[0].spec.size > limit
+    return partial_accesses <= FEW_PASSES
 
 
 def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
-    """For each input and each output the derivatives along the unit vectors of the input."""
+    """The derivatives along the unit vectors of each input, for each output."""
 
     def push(*dots: Any) -> list[Any]:
         return result.push(dots)
@@ -61,7 +62,7 @@ def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> lis
 
 
 def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
-    """For each output and each input the derivatives of the elements of the output."""
+    """The derivatives of the elements of each output, for each input."""
     reached = set(result.tape.nodes)
     nodes = [n if n in reached else None for n in result.out_nodes]
 
@@ -72,7 +73,7 @@ def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[
 
 
 def _batched_pass(
-    ctx: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: int
+    run: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: int
 ) -> list[list[Block]]:
     sizes = [s.size for s in specs]
     total: Any = sum(sizes)
@@ -81,50 +82,50 @@ def _batched_pass(
     if plain:
         largest = max((n.spec.size for n in result.tape.nodes if type(n.spec) is Spec), default=1)
         step = max(FEW_PASSES, 1, CHUNK // max(largest, 1))
-    parts = []
+    chunks = []
     start: Any = 0
     while True:
         count = total - start if not isinstance(total, int) else min(step, total - start)
-        parts.append(_some(ctx, specs, start, count, factor, not plain))
+        chunks.append(_run_chunk(run, specs, start, count, factor, not plain))
         start = start + count
         if not isinstance(total, int) or start >= total:
             break
-    found = [_joined(column) for column in zip(*parts, strict=True)]
-    return _cut(found, sizes)
+    blocks = [_joined(column) for column in zip(*chunks, strict=True)]
+    return _split(blocks, sizes)
 
 
-def _some(
-    ctx: Callable[..., Any],
+def _run_chunk(
+    run: Callable[..., Any],
     specs: Sequence[Spec],
     start: int,
     count: Size,
     factor: int,
     record: bool,
 ) -> list[Block]:
-    """The results of the pass along some of the unit vectors of all spaces together."""
+    """The results of the pass along consecutive unit vectors of the product of all spaces."""
     units = []
     offset: Any = 0
     for spec in specs:
         units.append(_units(spec, count, start - offset, factor))
         offset = offset + spec.size
-    pairs = map_over_batch(ctx, units, count, "the pass", record)
-    made = []
+    pairs = map_over_batch(run, units, count, "the pass", record)
+    blocks = []
     for value, batched in pairs:
         if value is not None and not batched:
             value = lookup("broadcast_to")(value, shape=(count, *shape_of(value)))
-        made.append(value)
-    return made
+        blocks.append(value)
+    return blocks
 
 
 def _units(spec: Spec, count: Any, first: Any, factor: int) -> Any:
-    """Unit vectors number `first` to `first + count`, zeros for numbers of other spaces."""
+    """The unit vectors from `first` to `first + count`; zeros for indices of other spaces."""
     if is_symbolic((count, first, *spec.shape)):
-        node = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}
-        eye = lookup("eye").record(**node)
+        params = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}
+        eye = lookup("eye").record(**params)
     else:
         length: Any = spec.size
         eye = np.eye(count, length, first, spec.dtype)
-    if factor != 1:  # imaginary: zero for a space of real numbers
+    if factor != 1:  # the imaginary unit, which a real space does not have
         eye = eye * (spec.dtype.type(factor) if spec.dtype.kind == "c" else 0.0)
     return lookup("reshape")(eye, shape=(count, *spec.shape))
 
@@ -135,21 +136,23 @@ def _joined(parts: Sequence[Block]) -> Block:
     return np.concatenate(parts)
 
 
-def _cut(found: Sequence[Block], sizes: Sequence[Any]) -> list[list[Block]]:
-    """The results of all unit vectors as those of each space."""
+def _split(blocks: Sequence[Block], sizes: Sequence[Any]) -> list[list[Block]]:
+    """The results along all unit vectors, split into those of each space."""
     rows = []
     start: Any = 0
     for size in sizes:
         part = slice(start, start + size)
         if len(sizes) == 1:
-            rows.append(list(found))
+            rows.append(list(blocks))
         else:
-            rows.append([None if x is None else lookup("getitem")(x, index=(part,)) for x in found])
+            rows.append(
+                [None if x is None else lookup("getitem")(x, index=(part,)) for x in blocks]
+            )
         start = start + size
     return rows
 
 
 def has_no_nan(blocks: Sequence[Sequence[Block]]) -> bool:
-    """Whether there is no NaN; a pass along a single vector may avoid it."""
-    with np.errstate(invalid="ignore"):  # infinities of both signs
+    """Whether no result is NaN; a pass along a single vector may avoid one."""
+    with np.errstate(invalid="ignore"):  # sums of infinities of both signs
         return not any(has_nan(x) for row in blocks for x in row)

@@ -1,9 +1,9 @@
 """Batching: a graph traced for one batch element, evaluated for the whole batch.
 
-A value is a pair: the value, and whether its first axis is the batch axis.  A node without batched
-operands is evaluated as it is; any other by the batching rule of its operation, which is written in
-wengert operations: on plain arrays this runs NumPy, on tensors the nodes are recorded and can be
-differentiated to any order.
+Values are pairs: the value, and whether its first axis is the batch axis.  A node without batched
+operands is evaluated as it is, any other node by the batching rule of its operation.  Rules are
+written in wengert operations: on plain arrays they run NumPy, on tensors the nodes are recorded and
+can be differentiated to any order.
 
     BatchedGraph      evaluates the nodes that some outputs need
     apply_one_by_one  for operations without a batching rule: one element at a time
@@ -59,13 +59,13 @@ class BatchedGraph:
     Parameters
     ----------
     rows : dict
-        For each placeholder the batch of its values.
+        The batch of values of each placeholder.
     size : int or Dim
         The size of the batch.
     since : int
-        The serial number at which the trace began: older nodes are from outside.
+        The serial number at which the trace began; older nodes are captured.
     record : bool
-        Whether derivatives with respect to recorded values from outside are needed.
+        Whether derivatives with respect to captured recorded values are needed.
     """
 
     def __init__(self, rows: dict[Node, Any], size: Size, since: int, record: bool = True) -> None:
@@ -78,30 +78,30 @@ class BatchedGraph:
     def values(self, outputs: Sequence[Node]) -> list[Pair]:
         """The batched values of some nodes."""
         nodes = self._needed(outputs)
-        checks = nonfinite_checks.here() if switches.count else None
+        checks = nonfinite_checks.current_checks() if switches.count else None
         if checks is not None:
             return self._checked_values(nodes, outputs, checks)
-        with self._node_context(nodes) as stem:
+        with self._node_context(nodes) as context:
             for node in nodes:
-                if stem is not None:
-                    stem.enter(node)
-                    stem.level = node.level
-                    stem.stays_linear(node, [self._pair(a)[0] for a in node.args])
+                if context is not None:
+                    context.enter(node)
+                    context.level = node.level
+                    context.stays_linear(node, [self._pair(a)[0] for a in node.args])
                 self.known[node] = self._value(node)
         return [self._pair(n) for n in outputs]
 
     def _checked_values(
         self, nodes: Sequence[Node], outputs: Sequence[Node], checks: Checks
     ) -> list[Pair]:
-        """The same while `wengert.debug` checks for NaN, which it reports at these nodes."""
+        """The same, with the checks of `wengert.debug`, which report NaN at these nodes."""
         watch = checks.locator.NodeWatch(checks)
-        with nonfinite_checks.unseen(), np.errstate(all="ignore"):
+        with nonfinite_checks.unchecked(), np.errstate(all="ignore"):
             for node in nodes:
                 out = self.known[node] = self._value(node)
                 operands = [value_of(self._pair(a)[0]) for a in node.args]
                 value = out[0] if type(out[0]) is tuple else (out[0],)
-                watch.saw(node, None, operands, tuple(map(value_of, value)))
-        watch.ended(nodes, outputs)
+                watch.check(node, None, operands, tuple(map(value_of, value)))
+        watch.finish(nodes, outputs)
         return [self._pair(n) for n in outputs]
 
     def _needed(self, outputs: Iterable[Node]) -> list[Node]:
@@ -118,10 +118,10 @@ class BatchedGraph:
                     or node.serial < self.since
                     or isinstance(node.op, LeafOp)
                 ):
-                    known[node] = self._from_outside(node), False
+                    known[node] = self._captured(node), False
                     continue
             elif node.serial < self.since:
-                known[node] = self._from_outside(node), False
+                known[node] = self._captured(node), False
                 continue
             nodes.append(node)
             for a in node.args:
@@ -133,17 +133,17 @@ class BatchedGraph:
 
     @contextmanager
     def _node_context(self, nodes: Sequence[Node]) -> Iterator[Any]:
-        """Note scope and user line if a graph is being built; ignore errors of derivatives."""
+        """Record scope and user line if a graph is being built; silence errors of derivatives."""
         quiet = any(n.level for n in nodes)
         if not any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
             with np.errstate(all="ignore") if quiet else nullcontext():
                 yield None
             return
-        with derivation(0) as stem:
-            yield stem
+        with derivation(0) as context:
+            yield context
 
-    def _from_outside(self, node: Node) -> Any:
-        """The value of a node independent of all placeholders: plain unless it is recorded."""
+    def _captured(self, node: Node) -> Any:
+        """The value of a node that depends on no placeholder: plain unless it is recorded."""
         if node.value is None or (self.inside_trace and not isinstance(node, ConstantLeaf)):
             return wrap(node)
         if type(node) is Node and self.record and self._is_recorded(node):
@@ -151,7 +151,7 @@ class BatchedGraph:
         return unweakened(node.value)
 
     def _is_recorded(self, node: Node) -> bool:
-        """Whether a node depends on something that is recorded outside."""
+        """Whether a node depends on a captured recorded value."""
         known, stack = self._recorded, [node]
         while stack:
             top = stack[-1]
@@ -162,9 +162,9 @@ class BatchedGraph:
                 known[top] = True
                 continue
             args = top.args_as_nodes()
-            waiting = [a for a in args if a not in known]
-            if waiting:
-                stack += waiting
+            missing = [a for a in args if a not in known]
+            if missing:
+                stack += missing
             else:
                 known[top] = any([known[a] for a in args])
         return known[node]
@@ -177,7 +177,7 @@ class BatchedGraph:
         pairs = [self._pair(a) for a in node.args]
         if op is PART:
             (value, batched), index = pairs[0], node.params["index"]
-            if isinstance(value, Handle):  # an existing node with several results
+            if isinstance(value, Handle):  # a captured node with several results
                 return wrap(part_of(value.node, index)), batched
             return value[index], batched
         if op is VARIABLE:
@@ -216,9 +216,9 @@ class BatchedGraph:
             shape = x.shape if type(x) is np.ndarray else shape_of(x)
             if shape != (self.size, *one.shape) and not any(map(is_open, one.shape)):
                 raise RuleError(
-                    f"vmap: {node.op.name} gave {shape_of(x)} for {self.size} rows of {one}. The "
-                    "result of a batching rule has the rows first, and in each what the operation "
-                    f"gives for one{at(node.where)}."
+                    f"vmap: {node.op.name} gave shape {shape_of(x)} for a batch of {self.size} "
+                    f"elements, each {one}. The result of a batching rule has the batch axis first "
+                    f"and the shape of the result for one element after it{at(node.where)}."
                 )
 
 
@@ -242,9 +242,9 @@ def apply_one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], siz
     op: Any = node.op
     if not isinstance(size, int):
         raise TraceError(
-            f"vmap over {size} rows: {op.name} states no batching rule, so its rows are taken one "
-            f"by one, and their number has to be known. State a rule (@{op.name}.batch), or trace "
-            f"with a number{at(node.where)}."
+            f"vmap over {size} elements: {op.name} has no batching rule, so it is applied to one "
+            f"element at a time, and their number must be known. Define a rule (@{op.name}.batch), "
+            f"or trace with a number{at(node.where)}."
         )
     several = type(node.spec) is tuple
     specs = node.spec if several else (node.spec,)
@@ -258,14 +258,14 @@ def apply_one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], siz
         for column, spec, x in zip(columns, specs, out if several else (out,), strict=True):
             if shape_of(x) != spec.shape:
                 raise ShapeError(
-                    f"vmap: {op.name} gave shape {shape_of(x)} for row {i}, but {spec} was "
-                    "expected: its shape depends on the values, so rows do not fit into one array"
-                    f"{at(node.where)}."
+                    f"vmap: {op.name} gave shape {shape_of(x)} for batch element {i}, but {spec} "
+                    "was expected: the shape depends on the values, so the results do not fit into "
+                    f"one array{at(node.where)}."
                 )
             column.append(x)
     stack: Any = lookup("stack")
-    made = [stack(*column, axis=0) for column in columns]
-    return tuple(made) if several else made[0]
+    results = [stack(*column, axis=0) for column in columns]
+    return tuple(results) if several else results[0]
 
 
 def _row(x: Array, i: int) -> Any:
@@ -291,6 +291,8 @@ def map_over_batch(
         Arrays or handles with the batch axis first.
     size : int or Dim
         The size of the batch.
+    what : str
+        The transformation, for messages.
     record : bool
         Whether derivatives with respect to recorded values that `fun` captures are needed.
 
@@ -300,16 +302,16 @@ def map_over_batch(
         For each result its value, and whether its first axis is the batch axis.
     """
     rows: dict[Node, Any] = {}
-    with tracing() as opened:
-        opened.isolated = True
+    with tracing() as session:
+        session.isolated = True
         for x in columns:
             spec = describe(x)
             rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
         outs = fun(*map(wrap, rows))
-        _check_untouched(opened.written, what)
-        effects = list(opened.effects)
+        _check_untouched(session.written, what)
+        effects = list(session.effects)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
-    values = iter(BatchedGraph(rows, size, opened.since, record).values([*nodes, *effects]))
+    values = iter(BatchedGraph(rows, size, session.since, record).values([*nodes, *effects]))
     return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 
 
@@ -317,5 +319,5 @@ def _check_untouched(written: dict[Any, Any], what: str) -> None:
     if written:
         raise TraceError(
             f"{what}: it wrote to a tensor from outside, which would be written to once for each "
-            f"row. Return the new value instead{at(user_line())}."
+            f"batch element. Return the new value instead{at(user_line())}."
         )

@@ -1,11 +1,11 @@
 """Checkpointing: discard the intermediate values of a function and recompute them when needed.
 
 The call is one node of the tape.  Its operands are the arguments and the recorded values that the
-function captures (found by recording one run, whose tape is then dropped); its VJP runs the
-function again, records it, and differentiates it.
+function captures; they are determined by recording one run, whose tape is then dropped.  Its VJP
+runs the function again, records it, and differentiates it.
 
-In a graph the call is one node too, with the function as its body and a VJP that repeats the body
-in the backward pass (control_flow/checkpointed_call.py).
+In a graph the call is one node too, with the function as its body; its VJP repeats the body in the
+backward pass (control_flow/checkpointed_call.py).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Rerun(Op):
             result = pytree.flatten(converted(self.fun)(*args, **kwargs))
         if any(leaves[i].node is not n for i, n in zip(self.slots, nodes, strict=True)):
             raise MutatedError(
-                f"{self.name}: the function wrote to one of its arguments, which cannot be done "
-                "again when the derivative runs the function again. Copy it first (x.copy())"
+                f"{self.name}: the function wrote to one of its arguments, but the derivative runs "
+                "it again and needs the original value. Copy the argument first (x.copy())"
                 f"{at(user_line())}."
             )
         return result
@@ -81,9 +81,9 @@ class Rerun(Op):
         inputs: Sequence[Any],
         ctx: RuleContext,
     ) -> Any:
-        """Run again, recorded, and pull the cotangent back."""
+        """Record another run, and pull the cotangent back through it."""
         variables, captured = self._variables(node, inputs)
-        outs = self._again(node, variables)
+        outs = self._rerun(node, variables)
         seeds = gathered(zip([getattr(o, "node", None) for o in outs], t, strict=True))
         targets = [*variables, *captured]
         tape = tape_between(seeds, set(targets), ends=True)
@@ -97,42 +97,42 @@ class Rerun(Op):
         inputs: list[Array],
         ctx: RuleContext,
     ) -> Any:
-        """Run again, recorded, and push forward."""
+        """Record another run, and push the tangents forward through it."""
         variables, captured = self._variables(node, inputs)
-        outs = self._again(node, variables)
+        outs = self._rerun(node, variables)
         known = {n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None}
         nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
         live = [n for n in nodes if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
-        found = iter(pushforward(live, known, ctx.recorded, tape))
+        tangents = iter(pushforward(live, known, ctx.recorded, tape))
         return tuple(
-            _zero_if_none(next(found) if type(n) is Node else None, n.value) for n in nodes
+            _zero_if_none(next(tangents) if type(n) is Node else None, n.value) for n in nodes
         )
 
-    def _again(self, node: Node, variables: Sequence[Node]) -> list[Any]:
-        """The outputs of another run, checked to agree with the first.
+    def _rerun(self, node: Node, variables: Sequence[Node]) -> list[Any]:
+        """The outputs of another recorded run, checked to agree with the first.
 
         Raises
         ------
         MutatedError
-            The function captured other tensors than before, or returned another result.
+            The function captured other tensors than in the first run, or returned another result.
         """
-        mark = next_serial()
+        start = next_serial()
         outs, _ = self.record(variables)
         live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
         known = {*variables, *node.args}
-        same = len(outs) == len(node.value) and known.issuperset(older_than(mark, live))
+        same = len(outs) == len(node.value) and known.issuperset(older_than(start, live))
         if not same or not all(map(_agree, map(value_of, outs), node.value)):
             raise MutatedError(
-                f"{self.name}: run again for the derivative, the function did not do what it did "
-                "when it was recorded. Something that it uses was written to since, or it is "
-                "random or remembers. Pass as arguments what changes (a mask, a generator's "
-                f"draw), or take the derivative first{at(user_line())}."
+                f"{self.name}: when it was run again for the derivative, the function used other "
+                "tensors or returned another result. Something that it reads has changed since, or "
+                "it is random or keeps state. Pass what changes (a mask, random numbers) as "
+                f"arguments, or take the derivative first{at(user_line())}."
             )
         return outs
 
     def _variables(self, node: Node, inputs: Sequence[Any]) -> tuple[list[Node], list[Node]]:
-        """Fresh nodes for the arguments, and the captured nodes unchanged."""
+        """New nodes for the arguments, and the captured nodes unchanged."""
         n = len(self.slots)
         variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs[:n]]
         return variables, list(node.args[n:])
@@ -174,8 +174,8 @@ def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
     -------
     callable
         Its derivative costs one more evaluation of `fun`, and keeps only arguments and results in
-        memory; in a graph the nodes of `fun` are repeated in the backward pass. There a function
-        that prints, draws random numbers or writes to captured variables is refused.
+        memory; in a graph the nodes of `fun` are repeated in the backward pass. In a graph, a
+        function that prints, draws random numbers or writes to captured variables is an error.
 
     Examples
     --------
@@ -184,10 +184,10 @@ def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
     >>> float(wg.grad(f)(0.0))
     1.0
     """
-    return derived(fun, _forgetful, fun)
+    return derived(fun, _checkpoint, fun)
 
 
-def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def _checkpoint(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     leaves, structure = pytree.flatten((args, kwargs))
     if any(map(is_traced, leaves)):
         return _graphs.written(fun, leaves, structure)
@@ -195,16 +195,16 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     nodes = [leaves[i].node for i in slots]
     op = Rerun(fun, structure, leaves, slots)
     variables = [fresh(n) if type(n) is Node else n for n in nodes]
-    mark = next_serial()
+    start = next_serial()
     outs, out_structure = op.record(variables)
     live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
-    if any(map(is_traced, outs)):  # it captured a traced value
+    if any(map(is_traced, outs)):  # the function captured a traced value
         return _graphs.written(fun, leaves, structure)
     if not live or not recording.is_recording():
         return pytree.unflatten(
             out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
         )
-    captured = [n for n in older_than(mark, live) if n not in set(variables)]
+    captured = [n for n in older_than(start, live) if n not in set(variables)]
     values = tuple(value_of(o) for o in outs)
     node = Node(op, (*nodes, *captured), value=values)
     if recording.recording_session() is not None:

@@ -1,7 +1,7 @@
 """Cotangent spaces: a cotangent with the shape and dtype of its primal.
 
 Broadcasting and type promotion are undone here for all operations: sum over broadcast axes, take
-the real part if the primal is real, cast to its dtype.  float32 in, float32 out.
+the real part if the primal is real, cast to its dtype.  A float32 argument gets a float32 gradient.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def project(bar: Any, node: Node) -> Any:
     if not hasattr(bar, "dtype"):
         bar = np.asarray(bar, dtype=spec.dtype)
     if isinstance(spec, tuple):
-        raise RuleError(f"a cotangent of {node!r} must be one for each output{at(node.where)}")
+        raise RuleError(
+            f"the cotangent of {node!r} must have one entry for each output{at(node.where)}"
+        )
     if bar.shape != spec.shape:
         bar = _unbroadcast(bar, spec)
     return cast(bar, spec.dtype)
@@ -59,7 +61,7 @@ def uniform(spec: Spec, value: float) -> Any:
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:
-    """A plain value broadcast to `shape`, in memory of its own."""
+    """A plain value broadcast to `shape`, as a new array."""
     return np.broadcast_to(x, shape).copy()
 
 

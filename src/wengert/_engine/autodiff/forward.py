@@ -1,7 +1,7 @@
 """The forward pass: from tangents of inputs to tangents of outputs.
 
-The counterpart of reverse.py, over the same tape, with the same conditions under which the
-derivative is itself recorded.
+The counterpart of reverse.py, on the same tape; the derivative is recorded, and the pass is
+repeated, under the same conditions.
 """
 
 from __future__ import annotations
@@ -53,13 +53,12 @@ def pushforward(
     record : bool, optional
         Whether the derivative is to be differentiable itself; by default exactly when something
         recorded that is not an input takes part.
-
     tape : Tape, optional
         The result of `tape_between` for these nodes, if it has been computed already.
     closed : bool
         As in `reverse.pullback`.
     masked : bool
-        Whether the given tangents may contain zeros for branches that were not taken.
+        Whether the tangents of the inputs may contain zeros for branches that were not taken.
     masked_outputs : set of Node, optional
         The outputs whose tangents may contain such zeros are added to it, as far as they can be
         found in a graph.
@@ -77,9 +76,9 @@ def pushforward(
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
         return _traced_pass(tape, tangents, outputs, closed, masked, masked_outputs)
-    checks = nonfinite_checks.here() if switches.count else None
+    checks = nonfinite_checks.current_checks() if switches.count else None
     if checks is not None:
-        with nonfinite_checks.unseen():
+        with nonfinite_checks.unchecked():
             result = pushforward(outputs, tangents, recorded, tape, closed)
         checks.locator.report_forward(checks, tape, tangents, outputs, result)
         return result
@@ -97,23 +96,23 @@ def _eager_pushforward(
 ) -> list[Any]:
     """The forward pass on values, repeated as for `reverse.pullback` if the result has NaN."""
     start = next_serial() if recorded else 0
-    lost = False
+    overflowed = False
     for guarded in (False, True):
         linear = linear_nodes(tape) if guarded else None
-        ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
+        ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflowed=overflowed)
         dots = _eager_pass(tape, tangents, ctx, outputs, closed)
         result = [dots.get(n) for n in outputs]
-        broken = any(has_nan(d) for d in result)
-        if not broken and (guarded or not overflows.is_infinite(outputs)):
+        is_nan = any(has_nan(d) for d in result)
+        if not is_nan and (guarded or not overflows.is_infinite(outputs)):
             break
         if not guarded:
-            lost = overflows.has_overflowed(tape)
-            once = lost and not stable
-            again = overflows.stabilised(tape, outputs, list(tangents)) if once else None
-            if again is not None:
-                outputs = [again[n] for n in outputs]
+            overflowed = overflows.has_overflowed(tape)
+            rewrites = overflowed and not stable
+            new = overflows.stabilised(tape, outputs, list(tangents)) if rewrites else None
+            if new is not None:
+                outputs = [new[n] for n in outputs]
                 return pushforward(outputs, tangents, recorded, closed=closed, stable=True)
-            if not broken and not lost:
+            if not is_nan and not overflowed:
                 break
     else:
         if any(n.op.differentiation.limits for n in tape.nodes):
@@ -128,18 +127,19 @@ def _eager_pushforward(
 def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded: bool) -> list[Any]:
     """The tangents as the transpose of the backward pass, whose rules can compute limits.
 
-    The seeds may be any nonzero numbers, so that a cotangent that must vanish is noticed.
+    The pass is linear in the seeds, which may be any numbers. They are different and nonzero, so
+    that a rule notices a cotangent that has to be zero for the limit to exist.
     """
     with enable_grad():
-        seeds = {n: fresh(_numbers(n.value)) for n in dict.fromkeys(outputs)}
+        seeds = {n: fresh(_nonzero_like(n.value)) for n in dict.fromkeys(outputs)}
         bars = pullback({n: wrap(s) for n, s in seeds.items()}, list(tangents), record=True)
         pairs = [(b.node, t) for b, t in zip(bars, tangents.values(), strict=True) if b is not None]
-        found = pullback(gathered(pairs), list(seeds.values()), record=recorded)
-    by_node = dict(zip(seeds, found, strict=True))
+        dots = pullback(gathered(pairs), list(seeds.values()), record=recorded)
+    by_node = dict(zip(seeds, dots, strict=True))
     return [by_node[n] for n in outputs]
 
 
-def _numbers(value: Array) -> Any:
+def _nonzero_like(value: Array) -> Any:
     value = np.asarray(value)
     return np.cos(1.0 + np.arange(value.size)).reshape(value.shape).astype(value.dtype)
 
@@ -153,13 +153,13 @@ def _traced_pass(
     masked_outputs: set[Node] | None,
 ) -> list[Any]:
     """The forward pass as nodes of a graph."""
-    plan = TracedGuards(tape, RuleContext(tape.wanted, True), tangents)
+    guards = TracedGuards(tape, RuleContext(tape.wanted, True), tangents)
     if masked:
-        plan.masked.update(tangents)
-    with derivation(level_above(outputs)) as stem, np.errstate(all="ignore"):
-        dots = _run_pass(tape, tangents, plan.open, outputs, plan, stem, closed)
+        guards.masked.update(tangents)
+    with derivation(level_above(outputs)) as recorder, np.errstate(all="ignore"):
+        dots = _run_pass(tape, tangents, guards.open, outputs, guards, recorder, closed)
     if masked_outputs is not None:
-        masked_outputs.update(plan.masked.intersection(outputs))
+        masked_outputs.update(guards.masked.intersection(outputs))
     return [dots.get(n) for n in outputs]
 
 
@@ -170,12 +170,12 @@ def _eager_pass(
     outputs: Sequence[Node],
     closed: bool,
 ) -> dict[Node, Any]:
-    """The forward pass on values; its nodes have the user's lines if these are recorded."""
-    stem = innermost_session() if ctx.recorded else None
-    if stem is None:
+    """The forward pass on values; nodes get the user's lines while a session records them."""
+    recorder = innermost_session() if ctx.recorded else None
+    if recorder is None:
         return _run_pass(tape, tangents, ctx, outputs, closed=closed)
-    with stem.deriving(1 + max((n.level for n in outputs), default=0)):
-        return _run_pass(tape, tangents, ctx, outputs, stem=stem, closed=closed)
+    with recorder.deriving(1 + max((n.level for n in outputs), default=0)):
+        return _run_pass(tape, tangents, ctx, outputs, recorder=recorder, closed=closed)
 
 
 def _run_pass(
@@ -183,13 +183,14 @@ def _run_pass(
     tangents: Mapping[Node, Any],
     ctx: RuleContext,
     outputs: Sequence[Node],
-    plan: TracedGuards | None = None,
-    stem: Derivation | Session | None = None,
+    guards: TracedGuards | None = None,
+    recorder: Derivation | Session | None = None,
     closed: bool = False,
 ) -> dict[Node, Any]:
+    """The tangents of all nodes; `recorder` stores the user's line of the node at hand."""
     recorded = ctx.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
-    taken = Tangents(known, tape.nodes, outputs)
+    buffers = Tangents(known, tape.nodes, outputs)
     for node in tape.nodes:
         args = node.args
         if node in known or not args:
@@ -200,14 +201,14 @@ def _run_pass(
         if any(type(a) is Node and a.serial >= node.serial for a in args):
             raise cycle(node)
         op: Any = node.op
-        if stem is not None:
-            stem.enter(node)
-        if plan is not None:
-            ctx = plan.forwards(node, dots, stem)
+        if recorder is not None:
+            recorder.enter(node)
+        if guards is not None:
+            ctx = guards.forwards(node, dots, recorder)
         if recorded:
             out, inputs = handles_of(node, closed)
         elif op.jvp_into is not None:
-            known[node] = op.jvp_into(node, dots, taken)
+            known[node] = op.jvp_into(node, dots, buffers)
             continue
         else:
             out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
@@ -215,7 +216,7 @@ def _run_pass(
             dot = op.jvp(node, dots, out, inputs, ctx)
         else:
             dot = jvp_from_vjp(node, dots, out, inputs, ctx)
-        if ctx.overflown and len(args) == 1:
+        if ctx.overflowed and len(args) == 1:
             (dot,) = overflows.unknown_slopes(node, dots, [dot])
         if dot is not None:
             known[node] = settle(dot, node, recorded)
@@ -225,7 +226,7 @@ def _run_pass(
 def settle(dot: Any, node: Node, recorded: bool) -> Any:
     """A tangent with the shape and dtype of the value of `node`."""
     if node.op.vjp_into is not None or node.is_traced:
-        value = node.spec  # the value may be outdated: it is not read unless needed
+        value = node.spec  # reading an outdated value would reconstruct it
     else:
         value = node.value
     if type(value) is tuple:

@@ -1,8 +1,8 @@
 r"""The transformations of scalar functions: grad, value_and_grad; and stop_gradient.
 
-Each makes fresh nodes of the chosen arguments, runs the function, and runs the backward pass over
-its tape (reverse.py).  A derivative is taken with respect to a *node*, so transformations can be
-nested in any order, and the result can be differentiated again.
+Each makes new nodes for the chosen arguments, runs the function, and runs the backward pass on its
+tape (reverse.py).  A derivative is taken with respect to a *node*, so transformations can be nested
+in any order, and the result can be differentiated again.
 
 Directional derivatives and pullbacks (jvp, linearize, vjp) are in jvp_vjp.py, matrices of
 derivatives (jacobian, hessian, hvp) in jacobians.py.
@@ -20,6 +20,7 @@ from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.op import register
 from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.validation import function
 from wengert._engine.kinds.batching import elementwise_batching
 
 from .arguments import Argnums, DifferentiatedCall, name_of
@@ -102,13 +103,13 @@ def grad(
 
     See Also
     --------
-    value_and_grad : J and its gradient for the price of the gradient.
-    jvp : one directional derivative, forward.
+    value_and_grad : J and its gradient, at the cost of the gradient.
+    jvp : one directional derivative, in forward mode.
     jacobian : for functions that return arrays.
 
     Notes
     -----
-    *Units.* The gradient carries the unit of J per unit of x.
+    *Units.* The gradient has the unit of J per unit of x.
 
     *Cost.* A small constant times one evaluation of ``fun``, whatever the size of x (the cheap
     gradient principle [2]_), and memory for every intermediate value.
@@ -140,11 +141,10 @@ def grad(
     both = value_and_grad(
         fun, argnums, argnames=argnames, has_aux=has_aux, unconnected=unconnected, _what="grad"
     )
+    return derived(fun, _grad, both, has_aux)
 
-    return derived(fun, _gradient, both, has_aux)
 
-
-def _gradient(both: Callable[..., Any], has_aux: bool, /, *args: Any, **kwargs: Any) -> Any:
+def _grad(both: Callable[..., Any], has_aux: bool, /, *args: Any, **kwargs: Any) -> Any:
     value, bars = both(*args, **kwargs)
     return (bars, value[1]) if has_aux else bars
 
@@ -198,12 +198,13 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
+    function(fun, _what)
     check_policy(unconnected)
     what = f"{_what} of {name_of(fun)}"
-    return derived(fun, _value_and_gradient, fun, what, argnums, argnames, has_aux, unconnected)
+    return derived(fun, _value_and_grad, fun, what, argnums, argnames, has_aux, unconnected)
 
 
-def _value_and_gradient(
+def _value_and_grad(
     fun: Callable[..., Any],
     what: str,
     argnums: Argnums,

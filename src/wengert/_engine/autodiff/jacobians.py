@@ -1,8 +1,8 @@
 """Matrices of derivatives: jacobian, jacfwd, jacrev, hessian, hvp.
 
-A Jacobian takes one forward pass per input element or one backward pass per output element over one
+A Jacobian takes one forward pass per input element, or one backward pass per output element, on one
 tape; the function itself runs once.  By default the mode with fewer passes is used.  Many passes
-are done as one batch (basis_vectors.py).
+run as one batch (basis_vectors.py).
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def jacobian(
 
     Notes
     -----
-    For complex inputs of real outputs each row follows the convention of `grad`. Complex outputs of
-    complex inputs are taken in forward mode: column j is the derivative along the real direction of
-    input j, for holomorphic functions the complex derivative.
+    For complex inputs and real outputs each row follows the convention of `grad`. For complex
+    inputs and outputs forward mode is used: column j is the derivative along the real direction of
+    input j, which is the complex derivative of a holomorphic function.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def _jacobian(
     outs, structure = pytree.flatten(call())
     result = Result(outs, call.nodes, call.variables)
     blocks = _blocks(outs, call, result, mode, what)
-    rows = [call.results([_finished(b, result) for b in row]) for row in blocks]
+    rows = [call.results([_as_returned(b, result) for b in row]) for row in blocks]
     return pytree.unflatten(structure, rows)
 
 
@@ -275,7 +275,7 @@ def _blocks(
     n_out = sum(s.size for s in out_specs)
     holomorphic = any(_is_complex(s) for s in out_specs) and any(map(_is_complex, in_specs))
     if mode == "auto":
-        mode = "fwd" if holomorphic or _is_no_more(n_in, n_out) else "rev"
+        mode = "fwd" if holomorphic or _is_at_most(n_in, n_out) else "rev"
     if mode == "fwd":
         if is_faster_batched(result, n_in, reverse=False):
             blocks = _attempt(_columns_at_once, result, in_specs, out_specs)
@@ -291,8 +291,8 @@ def _blocks(
         ]
     if holomorphic:
         raise NotDifferentiableError(
-            f"{what}: complex outputs by complex inputs have no rows of their own, for a cotangent "
-            f'gives the conjugate of one. Use mode="fwd"{at(user_line())}.'
+            f"{what}: for complex inputs and outputs, reverse mode gives conjugates of the rows of "
+            f'the Jacobian. Use mode="fwd"{at(user_line())}.'
         )
     if is_faster_batched(result, n_out, reverse=True):
         blocks = _attempt(_rows_at_once, result, in_specs, out_specs)
@@ -301,8 +301,8 @@ def _blocks(
     return [_rows(result, k, out, in_specs) for k, out in enumerate(out_specs)]
 
 
-def _is_no_more(n_in: Size, n_out: Size) -> bool:
-    """Whether there are at most as many inputs as outputs; a known size counts as less."""
+def _is_at_most(n_in: Size, n_out: Size) -> bool:
+    """Whether there are at most as many inputs as outputs; symbolic sizes count as larger."""
     try:
         return bool(n_in <= n_out)
     except TracedBranchError:
@@ -327,11 +327,11 @@ def _spec(out: Array, what: str) -> Spec:
 
 
 def _attempt(
-    way: Callable[..., list[list[Any]]], result: Result, *specs: list[Spec]
+    batched: Callable[..., list[list[Any]]], result: Result, *specs: list[Spec]
 ) -> list[list[Any]] | None:
-    """The blocks; None if a rule needs values, or the zeros to be guarded are not known."""
+    """The blocks; None if a rule needs concrete values, or the result needs a guarded pass."""
     try:
-        blocks = way(result, *specs)
+        blocks = batched(result, *specs)
     except TraceError:
         if result.tape.traced:
             raise
@@ -372,18 +372,18 @@ def _rows_at_once(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -
     ]
 
 
-def _arranged(block: Array | None, each: Spec, other: Spec, columns_first: bool) -> Any:
-    """Derivatives with the unit vectors first, in the order of the axes of a Jacobian."""
-    shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
+def _arranged(block: Array | None, space: Spec, units: Spec, columns_first: bool) -> Any:
+    """Derivatives in `space`, one for each unit vector, with the axes of a Jacobian."""
+    shape = (*space.shape, *units.shape) if columns_first else (*units.shape, *space.shape)
     if block is None:
-        return zeros(Spec(shape, each.dtype if each.dtype.kind in "fc" else other.dtype))
+        return zeros(Spec(shape, space.dtype if space.dtype.kind in "fc" else units.dtype))
     if columns_first:
-        block = lookup("transpose")(block, axes=(*range(1, len(each.shape) + 1), 0))
+        block = lookup("transpose")(block, axes=(*range(1, len(space.shape) + 1), 0))
     block = lookup("reshape")(block, shape=shape)
     return block if isinstance(block, Handle) else np.array(block, order="C")
 
 
-# ---- one unit vector after the other -----------------------------------------------------------
+# ---- one unit vector at a time -----------------------------------------------------------------
 
 
 def _unit(spec: Spec, k: int) -> Any:
@@ -393,13 +393,13 @@ def _unit(spec: Spec, k: int) -> Any:
 
 
 def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[list[Any]]]:
-    nothing = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
+    no_tangents = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
     to_real = [spec.dtype.kind == "f" for spec in out_specs]
     columns = []
     for i, spec in enumerate(in_specs):
         block = []
         for k in range(spec.size):
-            dots = list(nothing)
+            dots = list(no_tangents)
             dots[i] = _unit(spec, k)
             column = result.push(dots)
             if _is_complex(spec) and any(to_real):  # d/dRe + i d/dIm, as in grad
@@ -413,12 +413,12 @@ def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> lis
 
 def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
     node: Any = result.out_nodes[k]
-    nothing = [None] * len(in_specs)
+    no_cotangents = [None] * len(in_specs)
     connected = node in (result.tape.nodes or ())
     rows = []
     for j in range(out.size):
-        row = result.pull({node: _unit(out, j)}) if connected else nothing
-        if connected and _is_complex(out):  # of real inputs: real part, then imaginary part
+        row = result.pull({node: _unit(out, j)}) if connected else no_cotangents
+        if connected and _is_complex(out):  # the real part, then the imaginary part
             imaginary = result.pull({node: _unit(out, j) * out.dtype.type(1j)})
             row = [None if a is None else a + 1j * b for a, b in zip(row, imaginary, strict=True)]
         rows.append(row)
@@ -427,12 +427,12 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
     ]
 
 
-def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
-    """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
-    shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
-    # An output that does not depend on it has the derivative zero, even if it is an integer.
-    dtype = each.dtype if each.dtype.kind in "fc" else other.dtype
-    zero = np.zeros(each.shape, dtype)
+def _join(items: list[Any], space: Spec, units: Spec, columns_first: bool) -> Any:
+    """Stack derivatives in `space`, one for each unit vector."""
+    shape = (*space.shape, *units.shape) if columns_first else (*units.shape, *space.shape)
+    # An integer output has the derivative zero, in the dtype of the other side.
+    dtype = space.dtype if space.dtype.kind in "fc" else units.dtype
+    zero = np.zeros(space.shape, dtype)
     items = [zero if b is None else b for b in items]
     if not items:
         return np.zeros(shape, dtype)
@@ -443,5 +443,5 @@ def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any
     return stacked.reshape(shape)
 
 
-def _finished(block: Array, result: Result) -> Any:
+def _as_returned(block: Array, result: Result) -> Any:
     return wrap(constant(block)) if result.tensors and not isinstance(block, Handle) else block

@@ -1,7 +1,7 @@
 """Directional derivatives and pullbacks: vjp, linearize, jvp.
 
-`vjp` returns the transposed derivative at a point as a function, `linearize` the derivative
-itself; both functions use one tape and may be called any number of times.
+`vjp` returns the transposed derivative at a point as a function, `linearize` the derivative itself;
+both functions use the tape of one run and may be called any number of times.
 """
 
 from __future__ import annotations

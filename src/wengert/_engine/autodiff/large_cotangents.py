@@ -1,7 +1,7 @@
 """Cotangents of large arrays, by kernels of the operations (core/large_arrays.py).
 
-    accumulate     the contributions of an elementwise operation, added to the cotangents so far
-    contributions  those of any operation, as its rule returns them
+    accumulate     add the contributions of an elementwise operation to the cotangents so far
+    contributions  the contributions of any operation, as its rule returns them
 
 A kernel computes the partial derivatives, multiplies them by the cotangent and adds the sum of
 earlier contributions in one pass.  Only passes that are neither recorded nor guarded use them.
@@ -31,7 +31,7 @@ def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> b
     bars : dict
         The sums so far.
     owned : set of Node
-        The nodes whose cotangent is an array that nothing else refers to; they are added to it.
+        The nodes whose cotangent is an array that nothing else refers to; operands are added.
 
     Returns
     -------
@@ -43,14 +43,14 @@ def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> b
     args = node.args
     wanted = [type(a) is Node for a in args]
     targets = list(dict.fromkeys([a for a in args if type(a) is Node]))
-    twice = sum(wanted) > len(targets)
+    is_repeated = sum(wanted) > len(targets)  # x * x
     values = [a.value if isinstance(a, Node) else a for a in args]
     sums = [bars.get(a) for a in targets]
     op: Any = node.op
-    found = kernels().cotangents(op, node.params, t, node.value, values, wanted, twice, sums)
-    if found is None:
+    new = kernels().cotangents(op, node.params, t, node.value, values, wanted, is_repeated, sums)
+    if new is None:
         return False
-    bars.update(zip(targets, found, strict=True))
+    bars.update(zip(targets, new, strict=True))
     owned.update(targets)
     return True
 
@@ -58,13 +58,13 @@ def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> b
 def contributions(
     node: Node, t: Any, out: Any, values: Sequence[Any], ctx: RuleContext
 ) -> list[Any] | None:
-    """The cotangents of all operands, None for one that is not wanted; None if NumPy is to run."""
+    """The cotangents of the operands, None if not wanted; None if NumPy is to run the rule."""
     if not KERNELS:
         return None
     wanted = [ctx.wants(a) for a in node.args]
     op: Any = node.op
-    found = kernels().cotangents(op, node.params, t, out, values, wanted)
-    if found is None:
+    bars = kernels().cotangents(op, node.params, t, out, values, wanted)
+    if bars is None:
         return None
-    bars = iter(found)
-    return [next(bars) if chosen else None for chosen in wanted]
+    remaining = iter(bars)
+    return [next(remaining) if is_wanted else None for is_wanted in wanted]

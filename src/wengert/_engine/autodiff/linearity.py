@@ -1,11 +1,11 @@
 """Linearity: whether a user's rule is linear, checked before it is transposed.
 
 If an operation has a rule for one mode only, the other mode is its transpose: the rule is recorded
-on variables at zero and differentiated.  The derivative of a linear rule does not depend on these
-variables.  If it does (a cotangent that is clipped, squared, divided by its norm), there is no
+on variables at zero (probes) and differentiated.  The derivative of a linear rule does not depend
+on the probes.  If it does (a cotangent that is clipped, squared, divided by its norm), there is no
 transpose, and the result would be the derivative of the rule at zero.
 
-    check_linear    rejects a rule whose transpose depends on the point of the recording
+    check_linear    reject a rule whose derivative depends on the probes
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from wengert._engine.core.subgraph import Body
 from wengert.errors import RuleError, at
 
 
-def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> None:
+def check_linear(node: Node, cotangents: Iterable[Any], probes: Sequence[Node]) -> None:
     """Refuse a rule that is not linear.
 
     Parameters
     ----------
     node : Node
         The node whose rule it is.
-    found : iterable
+    cotangents : iterable
         The cotangents that were pulled back through the rule.
     probes : sequence of Node
         The variables that the rule was recorded on.
@@ -36,21 +36,21 @@ def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> No
     RuleError
         A cotangent depends on a probe.
     """
-    wanted = set(probes)
-    floor = min((p.serial for p in probes), default=0)
-    stack = [x.node for x in found if isinstance(x, Handle)]
+    targets = set(probes)
+    oldest = min((p.serial for p in probes), default=0)
+    stack = [x.node for x in cotangents if isinstance(x, Handle)]
     seen = set(stack)
     while stack:
         current = stack.pop()
-        if current in wanted:
+        if current in targets:
             raise RuleError(
-                f"{_name(node)} states a rule for one mode, and the other mode was needed. It is "
-                "the transpose of the rule, but this rule is not linear in the tangents or "
-                "cotangents that it is given, so it has none. State the other mode too, or write a "
+                f"{_name(node)} has a rule for one mode, and the other mode was needed. That would "
+                "be the transpose of the rule, but this rule is not linear in its tangents or "
+                "cotangents, so it has no transpose. Define a rule for the other mode too, or a "
                 f"rule for tangents (wengert.custom_jvp) that is linear in them{at(node.where)}."
             )
         for a in _used(current):
-            if a.serial >= floor and a not in seen:
+            if a.serial >= oldest and a not in seen:
                 seen.add(a)
                 stack.append(a)
 
@@ -65,9 +65,9 @@ def _used(node: Node) -> list[Node]:
         condition = node.params.get("condition")
         if isinstance(condition, Body):
             used.update(
-                mine
-                for mine, its in zip(body.inputs, condition.inputs, strict=False)
-                if condition.consumers(condition.index(its)) or its in condition.outputs
+                carry
+                for carry, n in zip(body.inputs, condition.inputs, strict=False)
+                if condition.consumers(condition.index(n)) or n in condition.outputs
             )
         inner = [a for a, n in zip(args[first:], body.inputs, strict=True) if n in used]
         args = (*args[:first], *inner)

@@ -1,15 +1,15 @@
 """Overflows: derivatives of functions whose intermediate values overflow.
 
 The derivative of log(1 + exp(x)) at 800 is 1, but the chain rule gives inf / (1 + inf).  If values
-are known, a pass that finds an overflow (NaN or an infinite output, and a node that is infinite or
-zero for finite operands) is repeated over a graph in which such compositions are replaced by stable
-functions (rewrite/rules/stabilize.py).  If there is no rewrite rule, a slope of 0 that is 1 / inf
-becomes NaN, because the correct slope is not known.
+are known, a pass after an overflow (the result is NaN or an output is infinite, and a node is
+infinite or zero for finite operands) is repeated on a graph in which such compositions are replaced
+by stable functions (rewrite/rules/stabilize.py).  If there is no rewrite rule, a slope of 0 that is
+1 / inf becomes NaN, because the correct slope is not known.
 
     is_infinite     whether an output contains an infinity
     has_overflowed  whether a node overflowed
     stabilised      the outputs of a tape, computed without the overflow
-    unknown_slopes  contributions to overflown operands, with NaN for the zeros that are 1 / inf
+    unknown_slopes  contributions to overflowed operands, with NaN for the zeros that are 1 / inf
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REWRITING: list[str] = []  # the module that rewrites, registered by wengert/__i
 
 
 def is_infinite(nodes: Iterable[Any]) -> bool:
-    """Whether a value contains an infinity; costs one sum each if it does not."""
+    """Whether a value contains an infinity; the cost is one sum each if none does."""
     for node in nodes:
         value = None if node.version is not None else node.value
         if type(value) is np.ndarray and value.dtype.kind in "fc":
@@ -66,16 +66,16 @@ def _overflows(node: Node) -> bool:
         return False
     if value.dtype.kind not in "fc":
         return False
-    found = np.isinf(value)
+    mask = np.isinf(value)
     if len(node.args) == 1 and op.kind == "elementwise" and not (op.kinks or op.discrete):
-        found = found | np.equal(value, 0) & np.not_equal(_plain(node.args[0]), 0)
-    if not found.any():
+        mask = mask | np.equal(value, 0) & np.not_equal(_plain(node.args[0]), 0)
+    if not mask.any():
         return False
     for x in map(_plain, node.args):
         if isinstance(x, np.ndarray | np.inexact) and x.dtype.kind in "fc":
             finite = np.isfinite(x)
-            found = found & (finite if finite.shape in ((), found.shape) else finite.all())
-    return bool(found.any())
+            mask = mask & (finite if finite.shape in ((), mask.shape) else finite.all())
+    return bool(mask.any())
 
 
 def _plain(a: Operand | Node) -> Any:
@@ -85,33 +85,35 @@ def _plain(a: Operand | Node) -> Any:
 def stabilised(
     tape: Tape, outputs: Sequence[Any], targets: Sequence[Node]
 ) -> dict[Node, Node] | None:
-    """For each output an equal function of the same nodes without overflow; None if no rule fits.
+    """New outputs, equal functions of the same nodes without overflow; None if no rule applies.
 
-    The inputs of the tape, its targets among them, become the inputs of a graph that is rewritten
-    and evaluated at the same nodes.
+    The targets and the other nodes that the tape starts from become the inputs of a graph, which is
+    rewritten and evaluated at the same nodes.
     """
-    if not REWRITING or any(map(_acts, tape.nodes)):
+    if not REWRITING or any(map(_has_effects, tape.nodes)):
         return None
-    edge = dict.fromkeys(targets)
-    edge.update(dict.fromkeys(n for n in tape.nodes if not n.args))
-    inside = {n for n in tape.nodes if n not in edge}
-    edge.update(dict.fromkeys(a for n in inside for a in n.args_as_nodes() if a not in inside))
-    if not all(type(n.spec) is Spec for n in edge):
+    inputs = dict.fromkeys(targets)
+    inputs.update(dict.fromkeys(n for n in tape.nodes if not n.args))
+    interior = {n for n in tape.nodes if n not in inputs}
+    inputs.update(
+        dict.fromkeys(a for n in interior for a in n.args_as_nodes() if a not in interior)
+    )
+    if not all(type(n.spec) is Spec for n in inputs):
         return None
-    place = {n: placeholder(n.spec) for n in edge}
-    nodes = rebuilt([n for n in tape.nodes if n in inside], place)
-    graph = BaseGraph(*[wrap(nodes[n]) for n in outputs], inputs=list(place.values()))
-    made = import_module(REWRITING[0]).stabilised(graph)
-    if made is graph:
+    placeholders = {n: placeholder(n.spec) for n in inputs}
+    nodes = rebuilt([n for n in tape.nodes if n in interior], placeholders)
+    graph = BaseGraph(*[wrap(nodes[n]) for n in outputs], inputs=list(placeholders.values()))
+    stable = import_module(REWRITING[0]).stabilised(graph)
+    if stable is graph:
         return None
     with enable_grad(), np.errstate(all="ignore"):
-        found = inline_graph(made, [wrap(n) for n in edge])
-    if not all(isinstance(x, Handle) and type(x.node) is Node for x in found):
+        results = inline_graph(stable, [wrap(n) for n in inputs])
+    if not all(isinstance(x, Handle) and type(x.node) is Node for x in results):
         return None
-    return {n: x.node for n, x in zip(outputs, found, strict=True)}
+    return {n: x.node for n, x in zip(outputs, results, strict=True)}
 
 
-def _acts(node: Node) -> bool:
+def _has_effects(node: Node) -> bool:
     """Whether a node has side effects or is written in place."""
     hooked = node.info is not None and node.info.hooks is not None
     return bool(hooked or node.op.effects.side_effect or node.version is not None)
@@ -132,17 +134,17 @@ def unknown_slopes(node: Node, incoming: Sequence[Any], outgoing: Sequence[Any])
     value = None if node.version is not None else node.value
     if not (single and isinstance(value, np.ndarray | np.inexact) and np.isinf(value).any()):
         return list(outgoing)
-    made = []
+    results = []
     for a, t, bar in zip(node.args, incoming, outgoing, strict=True):
-        x, given, found = (value_of(y) for y in (_plain(a), t, bar))
-        lost: Any = False
-        if given is None or found is None:
+        x, seed, result = (value_of(y) for y in (_plain(a), t, bar))
+        unknown: Any = False
+        if seed is None or result is None:
             pass
-        elif op.kind == "reduction":  # which overflowed itself: a norm of large numbers
-            if np.isfinite(x).all() and np.any(given):
-                lost = np.not_equal(x if np.shape(found) == np.shape(x) else 1, 0)
+        elif op.kind == "reduction":  # it overflowed itself: a norm of large numbers
+            if np.isfinite(x).all() and np.any(seed):
+                unknown = np.not_equal(x if np.shape(result) == np.shape(x) else 1, 0)
         elif np.shape(x) == np.shape(value):
-            lost = np.isinf(value) & np.isinf(x) & np.not_equal(given, 0)
-        lost = lost & np.equal(found, 0) if lost is not False else lost
-        made.append(lookup("where")(lost, np.nan, bar) if np.any(lost) else bar)
-    return made
+            unknown = np.isinf(value) & np.isinf(x) & np.not_equal(seed, 0)
+        unknown = unknown & np.equal(result, 0) if unknown is not False else unknown
+        results.append(lookup("where")(unknown, np.nan, bar) if np.any(unknown) else bar)
+    return results

@@ -1,8 +1,8 @@
 """Result: the outputs of a function that is being differentiated, and its tape.
 
-It decides how derivatives are returned to the caller: as plain arrays if plain arrays were given
-and nothing outside records.  The checks of outputs, unconnected variables and seeds that all
-transformations share are here too.
+It decides how derivatives are returned to the caller: as plain arrays if plain arrays were passed
+and no outer derivative is recorded.  The checks of outputs, unconnected variables and seeds that
+all transformations share are here too.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Result:
         live = [n for n in self.out_nodes if type(n) is Node]
         self.connected = bool(live)
         self.tape: Tape = tape_between(live, set(nodes))
-        outside = self.tape.foreign or any(_is_of_recorded(n) for n in nodes)
-        self.recorded = (outside and is_recording()) or self.tape.traced
-        self.closed = not outside and not self.tape.traced
+        has_outer = self.tape.foreign or any(_is_of_recorded(n) for n in nodes)
+        self.recorded = (has_outer and is_recording()) or self.tape.traced
+        self.closed = not has_outer and not self.tape.traced
         self.tensors = any(isinstance(x, Handle) for x in variables.leaves)
 
     def pull(self, seeds: dict[Node, Any]) -> list[Any]:
@@ -69,8 +69,8 @@ class Result:
         dots = dict(zip(self.targets, tangents, strict=True))
         recorded = self.recorded or _any_recorded(dots)
         live = [n for n in self.out_nodes if type(n) is Node]
-        found = iter(pushforward(live, dots, recorded, self.tape, self.closed))
-        return [next(found) if type(n) is Node else None for n in self.out_nodes]
+        tangents_out = iter(pushforward(live, dots, recorded, self.tape, self.closed))
+        return [next(tangents_out) if type(n) is Node else None for n in self.out_nodes]
 
     def plain(self, x: Operand) -> Any:
         """An output as it is returned to the caller."""
@@ -79,7 +79,7 @@ class Result:
         return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
 
     def copied(self, x: Operand) -> Any:
-        """As `plain`, for an output that the caller may write to while the tape is needed."""
+        """As `plain`; copied, since the caller may write to it while the tape is needed."""
         out = self.plain(x)
         return out.copy() if type(out) is np.ndarray and isinstance(x, Handle) else out
 
@@ -98,7 +98,7 @@ def _any_recorded(items: dict[Node, Any]) -> bool:
 
 
 def check_policy(unconnected: str) -> None:
-    """Refuse an unknown policy."""
+    """Raise for an unknown policy."""
     if not isinstance(unconnected, str) or unconnected not in POLICIES:
         raise ArgumentError(
             f"unconnected={unconnected!r} is not one of {POLICIES}{at(user_line())}."
@@ -106,25 +106,25 @@ def check_policy(unconnected: str) -> None:
 
 
 def check_scalar(out: Operand, what: str) -> None:
-    """Refuse an output that is not one real number."""
+    """Raise for an output that is not one real number."""
     spec = describe(out)
     if spec is None or isinstance(spec, tuple):
-        given = f"a {type(out).__name__}"
+        returned = f"a {type(out).__name__}"
     elif spec.shape == () and spec.dtype.kind == "f":
         return
     else:
-        given = str(spec)
+        returned = str(spec)
     remedy = "Sum the result, or use wengert.jacobian"
     if isinstance(out, tuple):
         remedy = "Return one number, or pass has_aux=True to return (value, aux)"
     elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind == "c":
         remedy = "Take its real part, abs, or another real function of it"
     elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind in "mM":
-        remedy = "A time is counted in whole units: make it a float, t / np.timedelta64(1, 's')"
+        remedy = "A time is an integer number of units: make it a float, t / np.timedelta64(1, 's')"
     elif spec is not None and not isinstance(spec, tuple) and spec.shape == ():
         remedy = "An integer has no derivative: compute it in floating point"
     raise NotScalarError(
-        f"{what}: it returned {given}, not one real number. {remedy}{at(user_line())}."
+        f"{what}: it returned {returned}, not one real number. {remedy}{at(user_line())}."
     )
 
 
@@ -151,11 +151,11 @@ def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> 
         if bar is not None:
             continue
         if unconnected != "zero":
-            place = pytree.paths(variables.restore(range(len(variables.nodes))))[variables.slots[k]]
+            path = pytree.paths(variables.restore(range(len(variables.nodes))))[variables.slots[k]]
             message = (
-                f"{what}: the output does not depend on the argument at {place}. Its derivative "
-                "is zero; if that is a surprise, look for a conversion to plain numbers, an "
-                f"integer cast, a comparison or stop_gradient on the way{at(user_line())}."
+                f"{what}: the output does not depend on the argument at {path}. Its derivative "
+                "is zero; if that is unexpected, look for a conversion to plain numbers, an "
+                f"integer cast, a comparison or stop_gradient between them{at(user_line())}."
             )
             if unconnected == "raise":
                 raise UnconnectedError(message)
@@ -165,14 +165,14 @@ def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> 
 
 
 def match(
-    given: Array | dict[Any, Any] | Sequence[Operand | dict[Any, Any]],
+    tree: Array | dict[Any, Any] | Sequence[Operand | dict[Any, Any]],
     leaves: Sequence[Any],
     structure: Any,
     what: str,
     noun: str,
 ) -> list[Any]:
-    """Seeds or tangents for the leaves, checked and cast to their dtypes."""
-    items, other = pytree.flatten(given)
+    """Cotangents or tangents of the leaves, checked and cast to their dtypes."""
+    items, other = pytree.flatten(tree)
     if other != structure:
         raise StructureError(
             f"{what}: the {noun} have structure {other}, but {structure} is needed"
@@ -191,13 +191,13 @@ def match(
         shape = value.shape
         if shape != spec.shape:
             raise ShapeError(
-                f"{what}: a {noun[:-1]} has shape {shape}, but what it belongs to has shape "
+                f"{what}: a {noun[:-1]} has shape {shape}, but its primal has shape "
                 f"{spec.shape}. Give them the same shape{at(user_line())}."
             )
         if value.dtype.kind == "c" and spec.dtype.kind == "f":
             raise DtypeError(
-                f"{what}: a {noun[:-1]} is complex, but what it belongs to is {spec}. Take its "
-                f"real part, or make that complex{at(user_line())}."
+                f"{what}: a {noun[:-1]} is complex, but its primal is {spec}. Take its "
+                f"real part, or make the primal complex{at(user_line())}."
             )
         fitted.append(cast(value, spec.dtype)[()])
     return fitted

@@ -4,14 +4,14 @@ Nodes are visited in the reverse order of their creation.  All consumers of a no
 to its cotangent before its rule is called, once.  Rules only return contributions; accumulation is
 done here.
 
-If nothing outside records, the rules run on plain arrays and the pass is not recorded; otherwise
-they run on handles, and the pass is itself recorded on the tape.
+If no outer derivative is recorded, the rules run on plain arrays and the pass is not recorded;
+otherwise they run on handles, and the pass itself is recorded on the tape.
 
-If the result contains NaN, the pass is repeated *guarded*: a cotangent that is exactly zero then
-times anything is zero, so that a branch that was not taken does not turn the
-derivative into NaN.  If an operation declares that its rule has limits, a third pass is recorded
+If the result contains NaN, the pass is repeated *guarded*: a cotangent that is exactly zero is then
+zero times any factor, so that a branch that was not taken does not make the derivative NaN.  If an
+operation declares that its rule has limits, a third pass is recorded
 (ops/linalg/degenerate_eigenvalues.py).  If a value overflowed, the graph is rewritten into a stable
-form first (overflows.py).  The common case pays for this with one check of result and outputs.
+form first (overflows.py).  In the common case the cost is one check of the result and the outputs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def pullback(
     masked : bool
         Whether the seeds may contain zeros for branches that were not taken.
     closed : bool
-        Whether the inputs of the tape are constants: the pass is recorded for its seeds only.
+        Whether the inputs of the tape are constants, so that only the seeds are differentiated.
     masked_targets : set of Node, optional
         The targets whose cotangents may be zero because of a branch that was not taken are added
         to it, as far as they can be found in a graph.
@@ -87,15 +87,15 @@ def pullback(
     list
         For each target an array, or a handle if recorded; None where no output depends on it.
     """
-    chosen = set(targets)
+    target_set = set(targets)
     if tape is None:
-        tape = tape_between(seeds, chosen)
+        tape = tape_between(seeds, target_set)
     if tape.traced or any(map(is_traced, seeds.values())):
         return _traced_pass(tape, seeds, targets, masked, closed, masked_targets)
     recorded = tape.foreign if record is None else record
-    checks = nonfinite_checks.here() if switches.count else None
+    checks = nonfinite_checks.current_checks() if switches.count else None
     if checks is not None:
-        with nonfinite_checks.unseen():
+        with nonfinite_checks.unchecked():
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
         checks.locator.report_backward(checks, tape, seeds, bars)
         return bars
@@ -107,44 +107,44 @@ def _eager_pullback(
     seeds: Seeds, targets: Sequence[Node], tape: Tape, recorded: bool, closed: bool, stable: bool
 ) -> list[Any]:
     """The backward pass on values, repeated as the module describes if the result has NaN."""
-    chosen = set(targets)
+    target_set = set(targets)
     start = next_serial() if recorded else 0
-    seen: list[Any] = []
-    lost = False
+    cotangents: list[Any] = []
+    overflowed = False
     for guarded in (False, True):
         linear = linear_nodes(tape) if guarded else None
-        ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
-        done = _run_pass(tape, seeds, chosen, ctx, closed, seen)
+        ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflowed=overflowed)
+        done = _run_pass(tape, seeds, target_set, ctx, closed, cotangents)
         bars = [done.get(n) for n in targets]
         if not recorded:  # a user's rule may return handles
             bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
         done.clear()
-        broken = any(has_nan(b) for b in bars)
-        if not broken and (guarded or not overflows.is_infinite(seeds)):
+        is_nan = any(has_nan(b) for b in bars)
+        if not is_nan and (guarded or not overflows.is_infinite(seeds)):
             break
         if not guarded:
-            lost = overflows.has_overflowed(tape)
-            once = lost and not stable
-            again = overflows.stabilised(tape, list(seeds), targets) if once else None
-            if again is not None:
-                seeds = gathered((again[n], t) for n, t in seeds.items())
+            overflowed = overflows.has_overflowed(tape)
+            rewrites = overflowed and not stable
+            new = overflows.stabilised(tape, list(seeds), targets) if rewrites else None
+            if new is not None:
+                seeds = gathered((new[n], t) for n, t in seeds.items())
                 return pullback(seeds, targets, recorded, closed=closed, stable=True)
-            if not broken and not lost:
+            if not is_nan and not overflowed:
                 break
     else:
         if (closed or not recorded) and any(n.op.differentiation.limits for n in tape.nodes):
-            done = _with_limits(tape, seeds, chosen)
+            done = _with_limits(tape, seeds, target_set)
             bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
     if recorded:
-        note_written(tape, bars, start, seen)
+        note_written(tape, bars, start, cotangents)
         return bars
     return owned(bars)
 
 
-def _with_limits(tape: Tape, seeds: Seeds, chosen: set[Node]) -> Bars:
+def _with_limits(tape: Tape, seeds: Seeds, targets: set[Node]) -> Bars:
     """A recorded pass, in which operations compute limits (degenerate_eigenvalues.py)."""
     with enable_grad():
-        return _run_pass(tape, seeds, chosen, RuleContext(tape.wanted, True, True))
+        return _run_pass(tape, seeds, targets, RuleContext(tape.wanted, True, True))
 
 
 def _traced_pass(
@@ -156,16 +156,16 @@ def _traced_pass(
     masked_targets: set[Node] | None,
 ) -> list[Any]:
     """The backward pass as nodes of a graph."""
-    with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
+    with derivation(level_above(seeds)) as recorder, np.errstate(all="ignore"):
         seeds = {n: _seed_node(t, n) for n, t in seeds.items()}
         state = _PassState(tape, seeds, set(targets), RuleContext(tape.wanted, True))
-        state.plan, state.stem = TracedGuards(tape, state.ctx, seeds), stem
+        state.guards, state.recorder = TracedGuards(tape, state.ctx, seeds), recorder
         state.closed = closed
         if masked:
-            state.plan.masked.update(seeds)
-        done = _walk(tape, state)
+            state.guards.masked.update(seeds)
+        done = _visit_all(tape, state)
     if masked_targets is not None:
-        masked_targets.update(state.plan.masked.intersection(targets))
+        masked_targets.update(state.guards.masked.intersection(targets))
     return [done.get(n) for n in targets]
 
 
@@ -180,48 +180,48 @@ class _PassState:
     """The state of one backward pass."""
 
     __slots__ = (
-        *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "seen", "stem"),
-        "ctx",
+        *("bars", "buffers", "closed", "cotangents", "ctx", "done", "ends", "guards", "owned"),
+        *("recorder", "targets"),
     )
-    plan: TracedGuards | None
-    stem: Derivation | Session | None
+    guards: TracedGuards | None
+    recorder: Derivation | Session | None  # stores the user's line of the node at hand
 
-    def __init__(self, tape: Tape, seeds: Seeds, chosen: set[Node], ctx: RuleContext):
+    def __init__(self, tape: Tape, seeds: Seeds, targets: set[Node], ctx: RuleContext):
         self.bars: Bars = dict(seeds)
         if tape.wanted is not None:  # an output may not depend on a target
             self.bars = {n: t for n, t in seeds.items() if n in tape.wanted}
         if ctx.recorded:
             self.bars = {n: as_handle(t) for n, t in self.bars.items()}
-        self.done: Bars = {}
-        self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
-        self.own = Buffers(self.bars, self.buffers, ctx.wanted, chosen)
-        self.chosen, self.ctx, self.ends = chosen, ctx, tape.ends
-        self.plan = None
-        self.stem = None
+        self.done: Bars = {}  # the cotangents of targets
+        self.owned: set[Node] = set()  # nodes whose cotangent is an array that this pass made
+        self.buffers = Buffers(self.bars, self.owned, ctx.wanted, targets)
+        self.targets, self.ctx, self.ends = targets, ctx, tape.ends
+        self.guards = None
+        self.recorder = None
         self.closed = False
-        self.seen: list[Any] | None = None  # the cotangents passed to rules, if recorded
+        self.cotangents: list[Any] | None = None  # those passed to rules, if recorded
 
 
 def _run_pass(
     tape: Tape,
     seeds: Seeds,
-    chosen: set[Node],
+    targets: set[Node],
     ctx: RuleContext,
     closed: bool = False,
-    seen: list[Any] | None = None,
+    cotangents: list[Any] | None = None,
 ) -> Bars:
-    state = _PassState(tape, seeds, chosen, ctx)
-    state.closed, state.seen = closed, seen if ctx.recorded else None
-    stem = innermost_session() if ctx.recorded else None  # for the user's lines, if recorded
-    if stem is None:
-        return _walk(tape, state)
-    state.stem = stem
-    with stem.deriving(1 + max((n.level for n in seeds), default=0)):
-        return _walk(tape, state)
+    state = _PassState(tape, seeds, targets, ctx)
+    state.closed, state.cotangents = closed, cotangents if ctx.recorded else None
+    recorder = innermost_session() if ctx.recorded else None
+    if recorder is None:
+        return _visit_all(tape, state)
+    state.recorder = recorder
+    with recorder.deriving(1 + max((n.level for n in seeds), default=0)):
+        return _visit_all(tape, state)
 
 
-def _walk(tape: Tape, state: _PassState) -> Bars:
-    chosen, ctx = state.chosen, state.ctx
+def _visit_all(tape: Tape, state: _PassState) -> Bars:
+    targets, ctx = state.targets, state.ctx
     quick = not ctx.recorded and not ctx.guarded and ctx.wanted is None
     pop, get, bars = state.bars.pop, state.bars.get, state.bars
     for node in reversed(tape.nodes):
@@ -229,13 +229,13 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
         if t is None:
             continue
         pulls = node.op.pulls if quick else None
-        if pulls is None or node.info is not None or node in chosen or t.dtype.kind == "c":
+        if pulls is None or node.info is not None or node in targets or t.dtype.kind == "c":
             _visit(node, t, state)
             continue
-        if t.size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.buffers):
+        if t.size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.owned):
             continue
-        # The steps of `_visit` for an elementwise operation of one or two real operands, written
-        # out: calls and loops would double the time of an eager backward pass.
+        # The steps of `_visit` for an elementwise operation of one or two real operands, inlined:
+        # calls and loops would double the time of an eager backward pass.
         a = node.args[0]
         if len(pulls) == 1:
             x = a.value
@@ -245,8 +245,8 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
                     bar = project(bar, a)
             except AttributeError:  # the rule gave a Python number
                 bar = project(bar, a)
-            have = get(a)
-            bars[a] = bar if have is None else _plus(have, bar, a, state)
+            current = get(a)
+            bars[a] = bar if current is None else _plus(current, bar, a, state)
             continue
         b = node.args[1]
         x = a.value if isinstance(a, Node) else a
@@ -258,8 +258,8 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
                     bar = project(bar, a)
             except AttributeError:  # the rule gave a Python number
                 bar = project(bar, a)
-            have = get(a)
-            bars[a] = bar if have is None else _plus(have, bar, a, state)
+            current = get(a)
+            bars[a] = bar if current is None else _plus(current, bar, a, state)
         if type(b) is Node:
             bar = pulls[1](t, node.value, x, y)
             try:
@@ -267,8 +267,8 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
                     bar = project(bar, b)
             except AttributeError:  # the rule gave a Python number
                 bar = project(bar, b)
-            have = get(b)
-            bars[b] = bar if have is None else _plus(have, bar, b, state)
+            current = get(b)
+            bars[b] = bar if current is None else _plus(current, bar, b, state)
     for node in bars:  # a contribution arrived after the node was visited
         raise cycle(node)
     return state.done
@@ -278,17 +278,17 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     """Call the rule of a node with its complete cotangent, and accumulate the contributions."""
     ctx, bars = state.ctx, state.bars
     recorded = ctx.recorded
-    if state.stem is not None:
-        state.stem.enter(node)
-    if state.plan is not None and node.args:
-        ctx = state.plan.backwards(node, t, state.stem)
-    elif state.seen is not None:
-        state.seen.append(t)
+    if state.recorder is not None:
+        state.recorder.enter(node)
+    if state.guards is not None and node.args:
+        ctx = state.guards.backwards(node, t, state.recorder)
+    elif state.cotangents is not None:
+        state.cotangents.append(t)
     if type(t) is TupleCotangent and not node.op.differentiation.takes_parts:
         t = complete(t, node, recorded)
     if node.info is not None and node.info.hooks is not None:
         t = through_hooks(node, t)
-    if node in state.chosen:
+    if node in state.targets:
         state.done[node] = t
         if state.ends:
             return
@@ -299,7 +299,7 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     if recorded:
         out, inputs = handles_of(node, state.closed)
     elif op.vjp_into is not None:
-        op.vjp_into(node, t, state.own)
+        op.vjp_into(node, t, state.buffers)
         return
     else:
         out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
@@ -312,7 +312,7 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
         contributions = op.vjp(node, t, out, inputs, ctx)
     else:
         contributions = vjp_from_jvp(node, t, out, inputs, ctx)
-    if ctx.overflown:
+    if ctx.overflowed:
         contributions = overflows.unknown_slopes(node, [t] * len(args), contributions)
     for a, bar in zip(args, contributions, strict=True):
         if bar is None or not ctx.wants(a):
@@ -320,28 +320,28 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
         spec = getattr(a.value, "dtype", None), getattr(a.value, "shape", None)
         if spec != (getattr(bar, "dtype", None), getattr(bar, "shape", None)):
             bar = project(bar, a)
-        have = bars.get(a)
-        bars[a] = bar if have is None else _plus(have, bar, a, state)
+        current = bars.get(a)
+        bars[a] = bar if current is None else _plus(current, bar, a, state)
 
 
 def _is_plain(ctx: RuleContext) -> bool:
-    return not (ctx.recorded or ctx.guarded or ctx.overflown)
+    return not (ctx.recorded or ctx.guarded or ctx.overflowed)
 
 
-def _plus(have: Any, bar: Any, a: Node, state: _PassState) -> Any:
-    """The sum of two contributions; into the first, if that is a large array of our own."""
-    if a in state.buffers:
-        have += bar
-        return have
-    total = have + bar
-    # Below this size a new array costs less than writing into an old one.
+def _plus(current: Any, bar: Any, a: Node, state: _PassState) -> Any:
+    """The sum of two contributions; in place, if the first is an array that this pass made."""
+    if a in state.owned:
+        current += bar
+        return current
+    total = current + bar
+    # Below this size a new array costs no more than adding in place.
     if type(total) is np.ndarray and total.size > 4096 and not state.ctx.recorded:
-        state.buffers.add(a)
+        state.owned.add(a)
     return total
 
 
 def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
-    """Seeds by node, summed where outputs share a node, without those of constants."""
+    """Seeds by node: summed if several outputs are one node, and without those of constants."""
     seeds: Bars = {}
     for node, t in pairs:
         if type(node) is Node and t is not None:
@@ -356,7 +356,7 @@ def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
         out = node.value
         return tuple(map(as_handle, out)) if type(out) is tuple else as_handle(out), inputs
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
-    # The value of an array that was written to may be outdated: it is not read unless needed.
+    # Reading the value of an array that was written to later would reconstruct it.
     if node.op.vjp_into is None:
         several = node.spec if node.is_traced else node.value
         if type(several) is tuple:
@@ -370,21 +370,21 @@ def as_handle(x: Array | tuple[Operand, ...]) -> Any:
 
 
 def complete(parts: TupleCotangent, node: Node, recorded: bool) -> tuple[Any, ...]:
-    """One cotangent for each output: zeros if none arrived, None if its dtype has none."""
-    full: list[Any] = []
+    """One cotangent for each output: zeros without contributions, None for an integer output."""
+    cotangents: list[Any] = []
     for i, spec in enumerate(node.spec):
         if i in parts:
-            full.append(parts[i])
+            cotangents.append(parts[i])
         elif spec.dtype.kind in "fc":
             zero = zeros(spec)
-            full.append(as_handle(zero) if recorded else zero)
+            cotangents.append(as_handle(zero) if recorded else zero)
         else:
-            full.append(None)
-    return tuple(full)
+            cotangents.append(None)
+    return tuple(cotangents)
 
 
 def through_hooks(node: Node, t: Array) -> Any:
-    """A cotangent after the hooks of its node have been called."""
+    """The cotangent of a node after its hooks have been called."""
     assert node.info is not None and node.info.hooks is not None
     for hook in list(node.info.hooks.values()):
         handle = as_handle(t)
@@ -396,7 +396,7 @@ def through_hooks(node: Node, t: Array) -> Any:
 
 
 def has_nan(bar: Any) -> bool:
-    """Whether a result contains NaN; costs one sum if it does not."""
+    """Whether a result contains NaN; the cost is one sum if it does not."""
     value = value_of(bar)
     if value is None or isinstance(value, Handle):
         return False
@@ -432,19 +432,21 @@ def transpose(
             continue
         if not isinstance(out, Handle) or type(out.node) is not Node:
             raise NotDifferentiableError(
-                f"{node.op.name} states a rule for one mode only, and that rule computes with "
-                "plain numbers, so the other mode cannot be derived from it. Write the rule in "
-                f"wengert operations, or state both modes{at(node.where)}."
+                f"{node.op.name} has a rule for one mode only, and that rule computes with plain "
+                "numbers, so the rule for the other mode cannot be derived from it. Write the rule "
+                f"in wengert operations, or define both{at(node.where)}."
             )
         pairs.append((out.node, project(seed, out.node)))
     live = [p for p in probes if p is not None]
-    # If a user's rule is not linear, its transpose at zero would be a wrong derivative.
-    doubtful = getattr(node.op, "may_be_nonlinear", False)
-    recorded = doubtful or ctx.recorded or None
-    found = pullback(gathered(pairs), live, record=recorded, masked=ctx.guarded)
-    if doubtful:
-        check_linear(node, found, live)
-    if doubtful and not ctx.recorded:
-        found = [value_of(x) if type(getattr(x, "node", None)) is not Node else x for x in found]
-    bars = iter(found)
+    # If a user's rule is not linear, its derivative at zero is not its transpose.
+    unsure = getattr(node.op, "may_be_nonlinear", False)
+    recorded = unsure or ctx.recorded or None
+    cotangents = pullback(gathered(pairs), live, record=recorded, masked=ctx.guarded)
+    if unsure:
+        check_linear(node, cotangents, live)
+    if unsure and not ctx.recorded:
+        cotangents = [
+            value_of(x) if type(getattr(x, "node", None)) is not Node else x for x in cotangents
+        ]
+    bars = iter(cotangents)
     return [None if p is None else next(bars) for p in probes]

@@ -1,13 +1,13 @@
-"""Strong zeros: where a derivative is guarded against 0 * inf, and the next derivative too.
+"""Strong zeros: where derivatives, and derivatives of them, are guarded against 0 * inf.
 
-A branch that was not taken has the cotangent zero, and its product with any other factor
-must be zero (docs/conventions.md, 4), also when the product is differentiated.  If values are
-known, a pass whose result contains NaN is repeated with all zeros strong.  In a graph there are no
-values, so it is decided from the nodes.
+A branch that was not taken has the cotangent zero, and its product with any factor must be zero
+(docs/conventions.md, 4), also when the product is differentiated.  If values are known, a pass
+whose result contains NaN is repeated with all zeros strong.  In a graph the values are not known,
+so the nodes decide which zeros are strong.
 
     TracedGuards    which rules of a traced pass are guarded, and which of its nodes may be zero
-    RecordedGuards  records about a pass that was recorded with values
-    linear_nodes    the operands of such nodes that are (co)tangents
+    RecordedGuards  the nodes and (co)tangents of a pass that was recorded with values
+    linear_nodes    which operands of its nodes are (co)tangents
 """
 
 from __future__ import annotations
@@ -36,13 +36,12 @@ class TracedGuards:
     """The guards of a traced pass against 0 * inf.
 
     Strong zeros cost time, so they are used only if a partial derivative can be singular, or if the
-    (co)tangent can be exactly zero because something was not selected: by an operation on the way,
+    (co)tangent can be exactly zero because something was not selected, by an operation of the tape
     or by a seed with known zeros (a row of a Jacobian).
 
     Nodes computed from a (co)tangent that can be zero in this way are marked
-    (`Derivation.linear`).  The next derivative is then zero there too, for any order of its
-    factors: t * p contributes s * t to the cotangent of p, which is zero if t is, even if s is
-    infinite.
+    (`Derivation.linear`).  The next derivative is then zero there too: t * p contributes s * t to
+    the cotangent of p, which is zero if t is zero, even if s is infinite.
     """
 
     __slots__ = ("guarded", "masked", "open")
@@ -52,47 +51,47 @@ class TracedGuards:
         self.open = replace(ctx, masked=self.masked)
         self.guarded = replace(self.open, guarded=True)
 
-    def backwards(self, node: Node, t: Any, stem: Any) -> RuleContext:
+    def backwards(self, node: Node, t: Any, recorder: Any) -> RuleContext:
         """The context for the VJP of a node whose cotangent is `t`."""
         op: Any = node.op
-        chosen, strong = node in self.masked, linear_in(node)
-        if chosen or op.differentiation.masks or (strong and op.name == "strong_zero"):
+        is_masked, strong = node in self.masked, linear_in(node)
+        if is_masked or op.differentiation.masks or (strong and op.name == "strong_zero"):
             self.masked.update(node.args_as_nodes())
         elif strong and op.kind in _PRODUCTS and not getattr(op, "bounded", False):
             others = [a for k, a in enumerate(node.args) if any(j != k for j in strong)]
             self.masked.update(a for a in others if isinstance(a, Node))
-        return self._context_at(node, nodes_of(t) if chosen else (), strong, stem)
+        return self._context_at(node, nodes_of(t) if is_masked else (), strong, recorder)
 
-    def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> RuleContext:
+    def forwards(self, node: Node, dots: Sequence[Any], recorder: Any) -> RuleContext:
         """The context for the JVP of a node whose operands have the tangents `dots`."""
         op: Any = node.op
         strong = linear_in(node)
         pairs = zip(node.args, dots, strict=True)
-        chosen = [d for a, d in pairs if d is not None and a in self.masked]
-        # The tangents of an operand that is joined with a constant are next to zeros.
+        masked = [d for a, d in pairs if d is not None and a in self.masked]
+        # Parts of the result that come from a constant have the tangent zero.
         joined = op.kind == "indexing" and any(d is None for d in dots)
-        if chosen or strong or op.differentiation.masks or joined:
+        if masked or strong or op.differentiation.masks or joined:
             self.masked.add(node)
-        return self._context_at(node, [n for d in chosen for n in nodes_of(d)], strong, stem)
+        return self._context_at(node, [n for d in masked for n in nodes_of(d)], strong, recorder)
 
     def _context_at(
-        self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Derivation
+        self, node: Node, masked: Sequence[Node], strong: Sequence[int], recorder: Derivation
     ) -> RuleContext:
         op: Any = node.op
-        stem.linear.update(chosen)
+        recorder.linear.update(masked)
         if strong:
-            stem.linear.add(node)
-            stem.linear.update([node.args[j] for j in strong])
+            recorder.linear.add(node)
+            recorder.linear.update([node.args[j] for j in strong])
         singular = op.differentiation.is_singular(node)
-        return self.guarded if chosen or strong or singular else self.open
+        return self.guarded if masked or strong or singular else self.open
 
 
 class RecordedGuards(NamedTuple):
-    """Records at the results of a pass that was recorded with values.
+    """A pass that was recorded with values; stored with its results.
 
     start, stop : the range of serial numbers of its nodes.
     ts : the (co)tangents that its rules took.
-    nodes : the tape that it differentiated.
+    nodes : the nodes of the tape that it differentiated.
     """
 
     start: int
@@ -102,7 +101,7 @@ class RecordedGuards(NamedTuple):
 
 
 def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[Any]) -> None:
-    """Record at the results of a recorded pass the nodes that belong to it."""
+    """Store with the results of a recorded pass which nodes belong to it."""
     written = None
     for x in results:
         if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
@@ -111,9 +110,9 @@ def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[An
 
 
 def linear_nodes(tape: Tape) -> dict[Node, tuple[int, ...]]:
-    """For nodes of recorded passes, the operands that are (co)tangents.
+    """The operands that are (co)tangents, for nodes of recorded passes.
 
-    Without operations that have limits (ops/linalg/degenerate_eigenvalues.py), where 0 * inf has
+    Empty if an operation has limits (ops/linalg/degenerate_eigenvalues.py), where 0 * inf has
     another meaning.
     """
     notes = [
@@ -127,12 +126,12 @@ def linear_nodes(tape: Tape) -> dict[Node, tuple[int, ...]]:
     ):
         return {}
     linear = {n for w in passes for t in w.ts for n in nodes_of(t)}
-    found: dict[Node, tuple[int, ...]] = {}
+    linear_operands: dict[Node, tuple[int, ...]] = {}
     for node in tape.nodes:
         inside = [w for w in passes if w.start < node.serial < w.stop]
         if not inside or node.op.discrete:
             continue
-        # A constant made by a rule was computed from a constant (co)tangent.
+        # A constant that a rule made was computed from a constant (co)tangent.
         start = min(w.start for w in inside)
         operands = [
             k
@@ -142,14 +141,14 @@ def linear_nodes(tape: Tape) -> dict[Node, tuple[int, ...]]:
         ]
         if operands:
             linear.add(node)
-            found[node] = tuple(operands)
-    return found
+            linear_operands[node] = tuple(operands)
+    return linear_operands
 
 
 def nodes_of(t: Any) -> list[Node]:
-    """The nodes of a (co)tangent, of several results if it is of several."""
-    many = t.values() if type(t) is TupleCotangent else t if type(t) is tuple else (t,)
-    return [x.node for x in many if isinstance(x, Handle)]
+    """The nodes of a (co)tangent, which may be a tuple for several results."""
+    items = t.values() if type(t) is TupleCotangent else t if type(t) is tuple else (t,)
+    return [x.node for x in items if isinstance(x, Handle)]
 
 
 def _has_zeros(t: Array) -> bool:

@@ -1,12 +1,12 @@
 """The tape between chosen nodes: which nodes a pass visits, and in what order.
 
 The nodes reachable from an output are its tape.  Nodes are numbered as they are created, so sorting
-by serial number gives a topological order, and nothing older than the oldest target can depend on
-a target: the search stops there.  There is no recursion, so long chains of nodes are no problem.
+by serial number gives a topological order, and no node older than the oldest target can depend on a
+target: the search stops there.  It is not recursive, so the length of chains is not limited.
 
-*Foreign* means that the search found something recorded that is not a target: the variable of an
+A tape is *foreign* if the search reached a recorded node that is not a target: the variable of an
 outer derivative, or a parameter.  Then the derivative itself must be recorded, because it may be
-differentiated; nodes that depend on foreign values only are left out.
+differentiated; nodes that do not depend on a target are left out.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _serial = attrgetter("serial")
 
 
 class VariableOp(Operation):
-    """The identity on an argument of a derivative, which gives it a fresh node.
+    """The identity on an argument of a differentiated function, which gives it a new node.
 
-    Its operand is the argument's node, so an outer derivative passes through it; if that is a
-    constant, the variable is a constant too once the derivative has been computed.
+    Its operand is the node of the argument, so an outer derivative passes through it; if that is a
+    constant, the variable is a constant too after the derivative has been computed.
     """
 
     kind = "view"
@@ -73,8 +73,8 @@ class Tape(NamedTuple):
     """Nodes in order of creation, and their properties.
 
     wanted : the nodes that depend on a target, or None when all do.
-    foreign : whether something recorded is not a target.
-    ends : whether no target is reached through another.
+    foreign : whether it reaches a recorded node that is not a target.
+    ends : whether it ends at the targets, without nodes that a target was computed from.
     traced : whether values are not known, so that the pass is recorded in the graph.
     """
 
@@ -89,10 +89,10 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
     """The nodes between the targets and the outputs."""
     outputs = list(outputs)
     traced = any(n.is_traced for n in outputs)
-    floor = min((n.serial for n in targets), default=0)
+    oldest = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}
-    foreign = any(n.serial < floor for n in seen)
-    stack = [n for n in seen if n.serial >= floor]
+    foreign = any(n.serial < oldest for n in seen)
+    stack = [n for n in seen if n.serial >= oldest]
     nodes: list[Node] = []
     while stack:
         node = stack.pop()
@@ -106,7 +106,7 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
                 raise _released()
         for a in args:
             if type(a) is Node and a not in seen:
-                if a.serial < floor:
+                if a.serial < oldest:
                     foreign = True
                 else:
                     seen.add(a)
@@ -117,29 +117,29 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
 
 
 def _dependent(nodes: Iterable[Node], targets: Collection[Node]) -> set[Node]:
-    found = set(targets)
+    dependent = set(targets)
     for node in nodes:
-        if node not in found and not found.isdisjoint(node.args_as_nodes()):
-            found.add(node)
-    return found
+        if node not in dependent and not dependent.isdisjoint(node.args_as_nodes()):
+            dependent.add(node)
+    return dependent
 
 
-def older_than(mark: int, outputs: Iterable[Node]) -> list[Node]:
-    """The newest recorded nodes older than serial `mark` that the outputs were computed from."""
+def older_than(start: int, outputs: Iterable[Node]) -> list[Node]:
+    """The recorded nodes older than serial number `start` that the outputs directly depend on."""
     seen = {n for n in outputs if type(n) is Node}
     stack = list(seen)
-    found = []
+    older = []
     while stack:
         node = stack.pop()
-        if node.serial < mark:
-            found.append(node)
+        if node.serial < start:
+            older.append(node)
             continue
         for a in node.args:
             if type(a) is Node and a not in seen:
                 seen.add(a)
                 stack.append(a)
-    found.sort(key=_serial)
-    return found
+    older.sort(key=_serial)
+    return older
 
 
 def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
@@ -173,13 +173,13 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
 def cycle(node: Node) -> CycleError:
     """The error for a node that depends on itself."""
     return CycleError(
-        f"{node!r} uses a node that was made later, or itself: the graph has a cycle. A node may "
-        "only use earlier nodes."
+        f"{node!r} uses a node that was created later, or itself: the graph has a cycle. A node "
+        "may only use earlier nodes."
     )
 
 
 def _released() -> ReleasedError:
     return ReleasedError(
-        "The history of this value was given back by backward(retain_graph=False). Leave "
+        "The tape of this value was released by backward(retain_graph=False). Leave "
         "retain_graph at its default to differentiate more than once."
     )

@@ -1,12 +1,12 @@
-"""`vmap`: a function of one batch element made into a function of a batch.
+"""`vmap`: from a function of one batch element to a function of a batch.
 
 The function is traced once, on placeholders with the shape and dtype of one element
 (core/tracing.py); then each node of the graph is evaluated for the whole batch (batch_graph.py).
 It can be combined with every other transformation: derivatives inside and outside, graphs, nesting,
 eager tensors and plain arrays.
 
-    vmap       the transformation
-    _Axes      the batch axis of each leaf, from in_axes or out_axes
+    vmap                 the transformation
+    axes_of_arguments    the batch axis of each leaf, from in_axes
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def vmap(
     then each of its operations runs once on the batch. Operations without a batching rule
     (``@op.batch``) run on one element at a time.
 
-    *Side effects.* What does not depend on the arguments is computed once: random numbers that
-    `fun` draws are the same for all elements (pass them as a batched argument), and what it prints
-    is printed once.
+    *Side effects.* Values that do not depend on the arguments are computed once: random numbers
+    that `fun` draws are the same for all elements (pass them as a batched argument), and output
+    that it prints is printed once.
 
     Examples
     --------
@@ -140,25 +140,25 @@ def _vmap(
     what = f"vmap of {name_of(fun)}"
     leaves, structure = pytree.flatten((args, kwargs))
     axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
-    columns, size = _fronted_rows(leaves, axes, axis_size, (args, kwargs), what)
+    columns, size = _batched_leaves(leaves, axes, axis_size, (args, kwargs), what)
     outer: Any = None
 
-    def row(*handles: Any) -> list[Any]:
+    def element(*handles: Any) -> list[Any]:
         nonlocal outer
-        # Unbatched arguments are tensors too, so that they can be indexed by batched ones.
+        # Unbatched arguments become tensors too, so that batched tensors can index them.
         inner = [wrap(constant(x)) if type(x) is np.ndarray else x for x in leaves]
         for i, handle in zip(columns, handles, strict=True):
             inner[i] = handle
-        full, more = pytree.unflatten(structure, inner)
-        outer = converted(fun)(*full, **more)
+        inner_args, inner_kwargs = pytree.unflatten(structure, inner)
+        outer = converted(fun)(*inner_args, **inner_kwargs)
         return pytree.flatten(outer)[0]
 
-    pairs = map_over_batch(row, list(columns.values()), size, what)
-    places = _axes_of_results(out_axes, outer, len(pairs), what)
+    pairs = map_over_batch(element, list(columns.values()), size, what)
+    result_axes = _axes_of_results(out_axes, outer, len(pairs), what)
     results = []
-    for (value, batched), axis in zip(pairs, places, strict=True):
+    for (value, batched), axis in zip(pairs, result_axes, strict=True):
         value = _result(value, batched, axis, size, what)
-        results.append(_as_given(value, leaves))
+        results.append(_like_arguments(value, leaves))
     return pytree.unflatten(pytree.flatten(outer)[1], results)
 
 
@@ -179,18 +179,20 @@ def axes_of_arguments(
         if len(in_axes) != len(args):
             raise StructureError(
                 f"{what}: in_axes has {len(in_axes)} entries, but {len(args)} positional arguments "
-                f"were given. Give one for each, None for what has no rows{at(user_line())}."
+                f"were given. Give one for each, None if it has no batch axis{at(user_line())}."
             )
         in_axes = tuple(in_axes)
     elif in_axes is None:
         in_axes = (None,) * len(args)
     else:
         raise StructureError(
-            f"{what}: in_axes={in_axes!r} is neither a number nor None nor a sequence with one "
-            f"entry for each argument{at(user_line())}."
+            f"{what}: in_axes={in_axes!r} is not an integer, None, or a sequence with one entry "
+            f"for each argument{at(user_line())}."
         )
-    found = [a for axes, x in zip(in_axes, args, strict=True) for a in _spread(axes, x, what, "in")]
-    return found + [0] * (count - len(found))
+    leaf_axes = [
+        a for axes, x in zip(in_axes, args, strict=True) for a in _spread(axes, x, what, "in")
+    ]
+    return leaf_axes + [0] * (count - len(leaf_axes))
 
 
 def _axes_of_results(
@@ -205,30 +207,30 @@ def _spread(axes: Any, of: Any, what: str, side: str) -> list[Any]:
     if axes is None or type(axes) is int:
         return [axes] * len(leaves)
     try:
-        found = optree.broadcast_prefix(axes, of, none_is_leaf=True, namespace=pytree.NAMESPACE)
+        leaf_axes = optree.broadcast_prefix(axes, of, none_is_leaf=True, namespace=pytree.NAMESPACE)
     except (ValueError, TypeError) as error:
         raise StructureError(
-            f"{what}: {side}_axes={axes!r} is not nested like what it is for, "
-            f"{pytree.flatten(of)[1]}. Give a number or None for each part, or one for all"
+            f"{what}: {side}_axes={axes!r} is not nested like the values, "
+            f"{pytree.flatten(of)[1]}. Give an integer or None for each part, or one for all"
             f"{at(user_line())}."
         ) from error
-    odd = next((a for a in found if a is not None and type(a) is not int), None)
-    if odd is not None:
+    invalid = next((a for a in leaf_axes if a is not None and type(a) is not int), None)
+    if invalid is not None:
         raise StructureError(
-            f"{what}: {side}_axes has {odd!r}, which is not an axis. An axis is an integer, or "
+            f"{what}: {side}_axes has {invalid!r}, which is not an axis. An axis is an integer, or "
             f"None{at(user_line())}."
         )
-    return found
+    return leaf_axes
 
 
-def _fronted_rows(
+def _batched_leaves(
     leaves: Sequence[Any],
     axes: Sequence[Any],
     axis_size: int | None,
     given: tuple[Any, ...],
     what: str,
 ) -> tuple[dict[int, Any], Any]:
-    """The batched leaves, with the batch axis moved to the front, and the batch size."""
+    """The batched leaves by index, with the batch axis moved to the front, and the batch size."""
     columns: dict[int, Any] = {}
     size: Any = axis_size
     first: int | None = None
@@ -239,42 +241,43 @@ def _fronted_rows(
             spec = describe(x)
             if spec is None or isinstance(spec, tuple):
                 raise StructureError(
-                    f"{what}: {_place(given, i)} is a {type(x).__name__}, which has no rows. Say "
-                    f"None for it in in_axes{at(user_line())}."
+                    f"{what}: {_argument_name(given, i)} is a {type(x).__name__}, which has no "
+                    f"batch axis. Give None for it in in_axes{at(user_line())}."
                 )
             if isinstance(x, np.ma.MaskedArray) and x.mask is not np.ma.nomask:
                 raise ConversionError(
-                    f"{what}: {_place(given, i)} is a masked array; what its mask means is not "
-                    "known here. Fill it, x.filled(0.0), or pass the mask as an argument of its own"
+                    f"{what}: {_argument_name(given, i)} is a masked array, and masks are not "
+                    "supported. Fill it, x.filled(0.0), or pass the mask as a separate argument"
                     f"{at(user_line())}."
                 )
             x = np.asarray(x)
         shape = shape_of(x)
         if not -len(shape) <= axis < len(shape):
             raise ShapeError(
-                f"{what}: {_place(given, i)} has shape {_shown(shape)} and no axis {axis} to find "
-                f"rows in. Say None in in_axes for what is the same for all rows{at(user_line())}."
+                f"{what}: {_argument_name(given, i)} has shape {_shown(shape)} and no axis {axis} "
+                "for the batch. Give None in in_axes for a value that is the same for all elements"
+                f"{at(user_line())}."
             )
         n = shape[axis]
         if size is None:
             size, first = n, i
         elif n != size:
-            other = "axis_size" if first is None else _place(given, first)
+            other = "axis_size" if first is None else _argument_name(given, first)
             raise ShapeError(
-                f"{what}: {_place(given, i)} has {n} rows (axis {axis} of {_shown(shape)}), but "
-                f"{other} {'is' if first is None else 'has'} {size}. All need the same number"
-                f"{at(user_line())}."
+                f"{what}: {_argument_name(given, i)} has batch size {n} (axis {axis} of "
+                f"{_shown(shape)}), but {other} {'is' if first is None else 'has'} {size}. All "
+                f"batch sizes must be equal{at(user_line())}."
             )
         columns[i] = _moved(x, axis % len(shape), 0)
     if size is None:
         raise StructureError(
-            f"{what}: no argument has rows, so their number is not known. Give in_axes other than "
-            f"None, or axis_size{at(user_line())}."
+            f"{what}: no argument has a batch axis, so the batch size is not known. Give in_axes "
+            f"other than None, or axis_size{at(user_line())}."
         )
     return columns, size
 
 
-def _place(given: Any, i: int) -> str:
+def _argument_name(given: Any, i: int) -> str:
     """The name of a leaf of (args, kwargs) in a message."""
     path = pytree.paths(given)[i]
     outer, _, inner = path[1:].partition("]")
@@ -309,20 +312,22 @@ def _result(
     if spec is None or isinstance(spec, tuple):
         refuse_unknown_length(value)
         raise StructureError(
-            f"{what}: it returned a {type(value).__name__}, of which there are no rows. Return "
-            f"arrays, numbers and containers of them{at(user_line())}."
+            f"{what}: it returned a {type(value).__name__}, which has no batch. Return arrays, "
+            f"numbers and containers of them{at(user_line())}."
         )
     if axis is None:
         if batched:
             raise StructureError(
-                f"{what}: out_axes is None for a result that differs from row to row ({spec}). "
-                f"Say where the rows are to be, or reduce over them outside{at(user_line())}."
+                f"{what}: out_axes is None for a result that differs between batch elements "
+                f"({spec}). Give the position of its batch axis, or reduce over it afterwards"
+                f"{at(user_line())}."
             )
         return value
     ndim = len(spec.shape) + (not batched)
     if not -ndim <= axis < ndim:
         raise ShapeError(
-            f"{what}: out_axes={axis}, but a result with its rows has {ndim} axes{at(user_line())}."
+            f"{what}: out_axes={axis}, but the result with the batch axis has {ndim} axes"
+            f"{at(user_line())}."
         )
     if not batched:
         if isinstance(size, Dim) and not isinstance(value, Handle):
@@ -331,8 +336,8 @@ def _result(
     return _moved(value, 0, axis % ndim)
 
 
-def _as_given(value: Array | None, given: Sequence[Any]) -> Any:
-    """A tensor if tensors were given; otherwise an array that shares no memory with them."""
+def _like_arguments(value: Array | None, given: Sequence[Any]) -> Any:
+    """A tensor if an argument is one; otherwise an array that shares no memory with arguments."""
     if value is None or isinstance(value, Handle):
         return value
     if any(isinstance(x, Handle) for x in given):

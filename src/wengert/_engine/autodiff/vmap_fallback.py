@@ -4,7 +4,8 @@ A host callback without a batching rule is called once per batch element.  As on
 the loop over the elements is inside the callback, so the size of the batch may be symbolic.  Its
 derivative applies the derivative of the operation to each element.
 
-    row_by_row    args: operands -> results     `of` the operation, `flags` which are batched
+    row_by_row    the operation; its parameters are the operation `of`, which operands are batched
+                  (`flags`), and the parameters of that operation (`options`)
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ class RowByRow(Operation):
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec for one element, with the batch axis in front."""
         size = next(s.shape[0] for s, f in zip(specs, params["flags"], strict=True) if f)
-        found, _ = infer(*self.of_one(specs, params))
-        several = type(found) is tuple
-        made = [Spec((size, *s.shape), s.dtype) for s in (found if several else (found,))]
-        return tuple(made) if several else made[0]
+        element, _ = infer(*self.of_one(specs, params))
+        several = type(element) is tuple
+        batched = [Spec((size, *s.shape), s.dtype) for s in (element if several else (element,))]
+        return tuple(batched) if several else batched[0]
 
     def run(
         self, *values: Any, of: str | Opaque, flags: tuple[bool, ...], options: dict[str, Any]
@@ -71,15 +72,15 @@ class RowByRow(Operation):
             for a, b in zip(_several(rows[-1]), _several(rows[0]), strict=True):
                 if np.shape(a) != np.shape(b):
                     raise ShapeError(
-                        f"vmap: {op.name} gave shape {np.shape(a)} for row {i}, but "
-                        f"{np.shape(b)} for row 0: its shape depends on the values, so rows do not "
-                        "fit into one array."
+                        f"vmap: {op.name} gave shape {np.shape(a)} for batch element {i}, but "
+                        f"{np.shape(b)} for element 0: the shape depends on the values, so the "
+                        "results do not fit into one array."
                     )
         if not rows:
             specs = [Spec(np.shape(x), np.asarray(x).dtype) for x in values]
-            found = self.infer(specs, {"of": of, "flags": flags, "options": options})
-            empty = [np.zeros(s.shape, s.dtype) for s in _several(found)]
-            return tuple(empty) if type(found) is tuple else empty[0]
+            spec = self.infer(specs, {"of": of, "flags": flags, "options": options})
+            empty = [np.zeros(s.shape, s.dtype) for s in _several(spec)]
+            return tuple(empty) if type(spec) is tuple else empty[0]
         if type(rows[0]) is tuple:
             return tuple([np.stack(column) for column in zip(*rows, strict=True)])
         return np.stack(rows)
@@ -96,13 +97,13 @@ class RowByRow(Operation):
             targets = {a for a, w in zip(row_node.args, wanted, strict=True) if w}
             inner = RuleContext(targets, True, ctx.guarded)
             pull = op.vjp if op.has_vjp else vjp_from_jvp
-            found = pull(row_node, ts, outs, operands, inner)
-            return [x if w else None for x, w in zip(found, wanted, strict=True)]
+            results = pull(row_node, ts, outs, operands, inner)
+            return [x if w else None for x, w in zip(results, wanted, strict=True)]
 
-        found = self._mapped(rule, node, t, out, inputs, None)
+        results = self._mapped(rule, node, t, out, inputs, None)
         bars: list[Any] = []
-        for x, has_rows in zip(found, flags, strict=True):
-            bars.append(x if x is None or has_rows else lookup("sum")(x, axis=0))
+        for x, is_batched in zip(results, flags, strict=True):
+            bars.append(x if x is None or is_batched else lookup("sum")(x, axis=0))
         return bars
 
     def jvp(
@@ -116,32 +117,32 @@ class RowByRow(Operation):
             op: Any = row_node.op
             inner = RuleContext(None, True, ctx.guarded)
             push = op.jvp if op.has_jvp else jvp_from_vjp
-            found = push(row_node, ds, outs, operands, inner)
-            return list(found) if type(found) is tuple else [found]
+            results = push(row_node, ds, outs, operands, inner)
+            return list(results) if type(results) is tuple else [results]
 
-        found = self._mapped(rule, node, dots, out, inputs, node.params["flags"])
-        return tuple(found) if type(node.spec) is tuple else found[0]
+        results = self._mapped(rule, node, dots, out, inputs, node.params["flags"])
+        return tuple(results) if type(node.spec) is tuple else results[0]
 
     def _mapped(
         self, rule: Callable[..., Any], node: Node, ts: Any, out: Any, inputs: Any, flags: Any
     ) -> list[Any]:
-        """Apply a rule for one element to the batch."""
+        """Apply a rule for one element to the batch; `flags` are those of tangents, or None."""
         params = node.params
         several = type(node.spec) is tuple
-        given = list(ts) if several or flags is not None else [ts]
-        groups = [list(inputs), list(_several(out)), given]
-        having = [
+        derivatives = list(ts) if several or flags is not None else [ts]
+        groups = [list(inputs), list(_several(out)), derivatives]
+        is_batched = [
             params["flags"],
             [True] * len(groups[1]),
-            [True] * len(given) if flags is None else flags,
+            [True] * len(derivatives) if flags is None else flags,
         ]
-        places = [
+        batched = [
             (g, k)
             for g, xs in enumerate(groups)
             for k, x in enumerate(xs)
-            if x is not None and having[g][k]
+            if x is not None and is_batched[g][k]
         ]
-        columns = [groups[g][k] for g, k in places]
+        columns = [groups[g][k] for g, k in batched]
         # Unbatched operands are variables too, so that they can have cotangents.
         groups[0] = [
             x if f or not is_inexact(dtype_of(x)) else wrap(fresh(getattr(x, "node", x)))
@@ -152,24 +153,24 @@ class RowByRow(Operation):
 
         def row(*handles: Any) -> list[Any]:
             inner = [list(xs) for xs in groups]
-            for (g, k), handle in zip(places, handles, strict=True):
+            for (g, k), handle in zip(batched, handles, strict=True):
                 inner[g][k] = handle
-            operands, outs, given = inner
-            made = apply(_operation(params["of"]), operands, params["options"])
-            made = made[0].node.args[0] if several else made.node
-            first = given if flags is not None else tuple(given) if several else given[0]
-            found = rule(made, first, tuple(outs) if several else outs[0], operands)
-            live[:] = [x is not None for x in found]
-            return [x for x in found if x is not None]
+            operands, outs, ds = inner
+            result = apply(_operation(params["of"]), operands, params["options"])
+            element = result[0].node.args[0] if several else result.node
+            derivative = ds if flags is not None else tuple(ds) if several else ds[0]
+            results = rule(element, derivative, tuple(outs) if several else outs[0], operands)
+            live[:] = [x is not None for x in results]
+            return [x for x in results if x is not None]
 
         pairs = iter(map_over_batch(row, columns, size, self.name))
-        found = [next(pairs) if is_live else None for is_live in live]
-        return [None if p is None else _spread(p, size) for p in found]
+        results = [next(pairs) if is_live else None for is_live in live]
+        return [None if p is None else _spread(p, size) for p in results]
 
 
 def _spread(pair: tuple[Any, bool], size: Any) -> Any:
-    x, has_rows = pair
-    if has_rows:
+    x, is_batched = pair
+    if is_batched:
         return x
     if not isinstance(size, int) and not isinstance(x, Handle):
         x = wrap(constant(x))

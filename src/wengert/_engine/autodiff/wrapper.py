@@ -1,8 +1,8 @@
 """Derived: the callables that the transformations return.
 
-`grad(f)` and the like have the name and signature of f and can be methods.  They can be pickled if
-f can, as process pools need, unlike a function defined inside a function.  A call takes no longer
-than that of a `functools.partial`.
+`grad(f)` and the like have the name and signature of f and can be methods.  Unlike a function
+defined inside a function, they can be pickled if f can, which process pools need.  A call takes no
+longer than that of a `functools.partial`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Ca
     return functools.update_wrapper(Derived(run, *first), fun, updated=())
 
 
-def name_in_module(made: Any) -> str | None:
-    """The qualified name under which its module has it (a decorated function), or None.
+def name_in_module(wrapper: Any) -> str | None:
+    """The qualified name by which the module of a wrapper (a decorated function) has it, or None.
 
-    It is pickled by that name, like a function, because the name no longer refers to the plain one.
+    It is then pickled by that name, as functions are: the name does not refer to the function that
+    it wraps.
     """
-    name: str | None = getattr(made, "__qualname__", None)
+    name: str | None = getattr(wrapper, "__qualname__", None)
     if name is None:
         return None
-    found: Any = sys.modules.get(made.__module__)
+    value: Any = sys.modules.get(wrapper.__module__)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return name if found is made else None
+        value = getattr(value, part, None)
+    return name if value is wrapper else None

@@ -1,7 +1,7 @@
 """Written arguments: plain arrays that a function modifies while others are differentiated.
 
-The function is given a tensor in place of the array.  When it returns, the array gets the values,
-as if the function had been called without being differentiated.
+A tensor is passed to the function in place of the array.  When the function returns, the values are
+copied into the array, as if the function had been called without being differentiated.
 
     WrittenArguments    the arrays of one call
 """
@@ -37,7 +37,7 @@ class WrittenArguments:
     def __init__(
         self, fun: Callable[..., object], args: list[object], kwargs: dict[str, object]
     ) -> None:
-        self._found: list[tuple[str, Array, Handle, Node]] = []
+        self._arrays: list[tuple[str, Array, Handle, Node]] = []
         if current_trace() is not None or not any(map(_is_buffer, (*args, *kwargs.values()))):
             return
         names = written_parameters(fun)
@@ -45,8 +45,8 @@ class WrittenArguments:
             return
         for name in names & kwargs.keys():
             kwargs[name] = self._tensor(name, kwargs[name])
-        words = inspect.signature(fun).parameters.values()
-        positional = [p.name for p in words if p.kind <= p.POSITIONAL_OR_KEYWORD]
+        parameters = inspect.signature(fun).parameters.values()
+        positional = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
         for i, name in enumerate(positional[: len(args)]):
             if name in names:
                 args[i] = self._tensor(name, args[i])
@@ -55,19 +55,19 @@ class WrittenArguments:
         if not _is_buffer(x):
             return x
         assert isinstance(x, np.ndarray)
-        for _, array, handle, _ in self._found:
+        for _, array, handle, _ in self._arrays:
             if array is x:
                 return handle
-        made: Handle = wrap(constant(x.copy()))
-        self._found.append((name, x, made, made.node))
-        return made
+        tensor: Handle = wrap(constant(x.copy()))
+        self._arrays.append((name, x, tensor, tensor.node))
+        return tensor
 
     @contextmanager
     def stored(self) -> Iterator[None]:
-        """A block after which the arrays have the values that the function gave them."""
+        """A block at whose end the values are copied into the arrays."""
         yield
-        for name, array, handle, before in self._found:
-            if handle.node is not before:
+        for name, array, handle, original in self._arrays:
+            if handle.node is not original:
                 refuse_differentiated(
                     handle.node,
                     f"storing the modified argument {name} into the caller's array",

@@ -17,7 +17,7 @@ from wengert._engine.core.copy_graph import check_general
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import owners_of
-from wengert._engine.core.nonfinite_checks import here
+from wengert._engine.core.nonfinite_checks import current_checks
 from wengert._engine.core.recording import switches
 from wengert._engine.core.symbolic.constraints import solve
 from wengert._engine.core.symbolic.dim import names_in
@@ -106,7 +106,7 @@ class Executable:
 
     def _program(self, fed: Sequence[Any]) -> Run:
         """The compiled program for these shapes."""
-        checks = here() if switches.count else None
+        checks = current_checks() if switches.count else None
         if checks is not None:  # wengert.debug(nan=True)
             sizes = self._sizes(fed) if self._symbolic else {}
             return lambda values: checks.locator.run_checked(self.graph, sizes, values, checks)

@@ -125,7 +125,7 @@ def _closed(
         try:
             out = fun(*map(wrap, inputs))
         finally:
-            leaked_tracers.ended(inputs, f"the body of {what}")
+            leaked_tracers.mark_ended(inputs, f"the body of {what}")
         if checks:
             raise TraceError(
                 f"{what}: it may raise a {type(checks[0].error).__name__} that depends on values, "

@@ -27,7 +27,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.kinds.opaque import is_lasting
+from wengert._engine.kinds.opaque import is_from_recorded
 from wengert.errors import NotDifferentiableError, RuleError, at
 
 from . import batching
@@ -206,7 +206,7 @@ def _refuse_complex(x: Array, spec: Spec, name: str, what: str, node: Node) -> N
 
 def _refuse_recorded(x: Array, name: str, node: Node, ctx: RuleContext) -> None:
     """Refuse a rule that uses a captured recorded tensor, whose derivative would be lost."""
-    if ctx.recorded or not is_lasting(x):
+    if ctx.recorded or not is_from_recorded(x):
         return
     raise RuleError(
         f"the rule of {name} uses a recorded tensor that is not one of its arguments, so the "

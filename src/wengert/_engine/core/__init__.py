@@ -5,23 +5,23 @@ Read node.py, op.py, dispatch.py and graph.py first.
 node.py                        Node: one operation applied to operands, with its value or its spec
 node_info.py                   NodeInfo: optional properties of a node
 op.py                          Op: the base class of operations, and their registry
-op_facts.py                     facts of an operation: cost, ONNX name, remedy, range of values
-op_traits.py                    traits of an operation: effects, aliasing, differentiation
+op_facts.py                    facts of an operation: cost, ONNX name, remedy, range of values
+op_traits.py                   traits of an operation: effects, aliasing, differentiation
 spec.py                        Spec: shape and dtype; static_params.py parameters beside operands
-source_location.py             the user's file and line of a node
+source_location.py             the user's file and line that a node was recorded at
 dispatch.py                    apply: the single entry point, for concrete values
 large_arrays.py                operations on large arrays that run as native code
 tracing.py                     record: the same for traced values
 recording.py                   whether operations are recorded; policy.py implicit conversions
-types.py                       types of arguments; accumulation.py of vjp_into and jvp_into
+types.py                       types for annotations; accumulation.py: of vjp_into and jvp_into
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number
-conversion_hook.py             functions that the front end converts; library_code.py exceptions
+conversion_hook.py             conversion of user functions; library_code.py what is not searched
 replaced_errors.py             errors of other libraries that replace those of wengert
 handle.py                      Handle: the mutable reference to a node; views
 array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
-loop_rows.py                   elements of a list that a loop has filled, as rows of an array
+loop_rows.py                   elements of a list that a traced loop has filled, as rows
 graph.py                       Graph: nodes in evaluation order, their names and dependences
 graph_order.py                 the order; node_selectors.py names, and patterns that select nodes
 pretty_print.py                a graph as text
@@ -29,17 +29,17 @@ graph_fingerprint.py           whether two graphs are equal
 copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands
 subgraph.py                    Body: a graph that is a parameter of an operation
 leaked_tracers.py              traced values used after their trace has ended
-index_errors.py                errors of lookups by number
+index_errors.py                errors of lookups by integers
 symbolic/                      symbolic sizes
 shape_inference_by_example.py  shapes inferred by running on small arrays
-alpha_equivalence.py           names of lengths known only when a loop has ended
-nonfinite_checks.py            NaN checks of values, and their findings
+alpha_equivalence.py           graphs that differ only in the names of lengths
+nonfinite_checks.py            NaN checks of values, and the errors found
 pytree.py                      nested containers
 dynamic_scope.py               values of `with` blocks
 errors_ignored.py              functions that run without NumPy's floating-point errors
 fork_safe_locks.py             locks that are free in a forked child
 validation.py                  checks of arguments; integer_range.py of Python integers
-intervals.py                   bounds of integers computed from counters of loops
+intervals.py                   bounds of integers that are computed from loop counters
 trace_notes.py                 decisions of the front end, for explain
 runtime_checks.py              conditions that raise when the graph runs
 other_libraries.py             names of PyTorch and JAX

@@ -1,7 +1,8 @@
-"""The interface of `Op.vjp_into` and `Op.jvp_into` to the arrays of a derivative pass.
+"""The buffers of a derivative pass, as `Op.vjp_into` and `Op.jvp_into` use them.
 
-An operation on a few elements of a large array adds to the cotangent of its operand instead of
-returning one of the array's size; `autodiff.accumulation_buffers` implements both.
+An operation on a few elements of a large array adds to the cotangent of that array in place: a
+separate contribution would be as large as the array, and mostly zeros.  The two protocols are
+implemented in `autodiff.accumulation_buffers`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,24 @@ from .types import Array
 class CotangentBuffers(Protocol):
     """The cotangents of one backward pass."""
 
-    def wants(self, a: Any) -> bool: ...
-    def own(self, a: Node) -> Any: ...
-    def add(self, a: Node, bar: Array) -> None: ...
-    def taken(self, node: Node, t: Array) -> Any: ...
-    def give(self, a: Node, t: Array) -> None: ...
+    def wants(self, a: Any) -> bool:
+        """Whether this operand takes part in the derivative."""
+
+    def writable(self, a: Node) -> Any:
+        """The cotangent of `a` as an array to add into; zeros if it has no contributions yet."""
+
+    def add(self, a: Node, bar: Array) -> None:
+        """Add a contribution, which the caller must not write to afterwards."""
+
+    def take(self, node: Node, t: Array) -> Any:
+        """The complete cotangent `t` of `node` as an array that the caller may write to."""
+
+    def donate(self, a: Node, t: Array) -> None:
+        """Add a contribution whose memory the pass may use."""
 
 
 class TangentBuffers(Protocol):
     """The tangents of one forward pass."""
 
-    def taken(self, a: Node, reader: Node) -> Any: ...
+    def take(self, a: Node, reader: Node) -> Any:
+        """The tangent of `a` as an array that its reader may write to."""

@@ -1,7 +1,7 @@
 """The states of a large array that is written to in place (copy_on_write.py).
 
 ArrayState     replaces the value of an outdated node
-ArrayHistory   the states of one array
+ArrayHistory   the record that the states of one array share
 is_unshared    whether the caller has the only reference to an array
 """
 
@@ -16,7 +16,10 @@ from .spec import Spec
 
 
 class ArrayHistory:
-    """The states of one array, and the outdated one that was reconstructed last."""
+    """The common record of all states of one array.
+
+    It caches the outdated state that was reconstructed last (`array`), with its index (`number`).
+    """
 
     __slots__ = ("array", "number")
 
@@ -37,45 +40,46 @@ class ArrayState:
     newer : ArrayState or None
         The next state; None for the newest.
     index, old
-        The index that the next state has overwritten, and the old values.
+        The index at which the next state differs, and the values there in this state.
+    history : ArrayHistory
     spec : Spec
         Shape and dtype.
     """
 
-    __slots__ = ("array", "family", "index", "newer", "number", "old", "spec")
+    __slots__ = ("array", "history", "index", "newer", "number", "old", "spec")
 
-    def __init__(self, array: Any, family: ArrayHistory, number: int) -> None:
-        self.array, self.family, self.number = array, family, number
+    def __init__(self, array: Any, history: ArrayHistory, number: int) -> None:
+        self.array, self.history, self.number = array, history, number
         self.newer: ArrayState | None = None
         self.index = self.old = None
         self.spec = Spec(array.shape, array.dtype)
 
     def read(self) -> Any:
         """The array in this state, reconstructed if it is outdated."""
-        family = self.family
+        history = self.history
         if self.array is not None:
             return self.array
-        if family.number == self.number:
-            return family.array
-        later = [self]
+        if history.number == self.number:
+            return history.array
+        chain = [self]
         state = self.newer
-        while state is not None and state.array is None and state.number != family.number:
-            later.append(state)
+        while state is not None and state.array is None and state.number != history.number:
+            chain.append(state)
             state = state.newer
         if state.array is not None:  # type: ignore[union-attr]
             array = state.array.copy()  # type: ignore[union-attr]
         else:
-            array = family.array
-            family.array, family.number = None, -1
-            if not is_unshared(array):  # there are other references to that state
+            array = history.array
+            history.array, history.number = None, -1
+            if not is_unshared(array):
                 array = array.copy()
-        for state in reversed(later):
+        for state in reversed(chain):
             array[state.index] = state.old
-        family.array, family.number = array, self.number
+        history.array, history.number = array, self.number
         return array
 
 
-_UNSHARED = sys.maxsize
+_UNSHARED = sys.maxsize  # the count that `getrefcount` returns for one reference; measured below
 
 
 def is_unshared(array: np.ndarray[Any, Any]) -> bool:

@@ -1,11 +1,11 @@
 """Concretization: when a value may become a Python number or an array, where derivatives end.
 
-While a function that is being differentiated runs, a number taken out of a tensor that depends on
-its variables would be used as a constant, and its part of the derivative would silently be zero.
-So the variables of a running function are in a set, and conversions to plain values (`float`,
-`item`, `tolist`, `numpy`, ...) test `is_differentiated`.  While no such function runs, the set is
-empty and nothing is searched: a tensor that only requires a gradient can be converted, as in
-PyTorch, to be printed, stored or compared.
+If a function that is being differentiated converts a tensor that depends on its variables to a
+Python number, the number is a constant, and its contribution to the derivative would silently be
+lost.  So the variables of running functions are stored in a set, and conversions to plain values
+(`float`, `item`, `tolist`, `numpy`, ...) test `is_differentiated`.  While no such function runs,
+the set is empty and nothing is searched: a tensor that only requires a gradient can be converted,
+as in PyTorch, to be printed, stored or compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VARIABLES: set[Node] = set()  # of all threads: no tensor depends on variables 
 
 
 def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
-    """Run a function in which values that depend on these nodes may not become plain."""
+    """Run a function in which values that depend on these nodes cannot become plain values."""
     try:
         _VARIABLES.update(variables)
         return fun()
@@ -38,7 +38,7 @@ def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
 
 
 def is_differentiating() -> bool:
-    """Whether a function runs, in any thread, that is being differentiated."""
+    """Whether a function that is being differentiated runs in any thread."""
     return bool(_VARIABLES)
 
 
@@ -46,12 +46,12 @@ def is_differentiated(node: Node) -> bool:
     """Whether a node depends on a variable of a function that is being differentiated."""
     if not _VARIABLES or type(node) is not Node or not recording.is_recording():
         return False
-    targets = _VARIABLES.copy()
-    oldest = min(n.serial for n in targets)
+    variables = _VARIABLES.copy()
+    oldest = min(n.serial for n in variables)
     seen, stack = {node}, [node]
     while stack:
         current = stack.pop()
-        if current in targets:
+        if current in variables:
             return True
         for a in current.args:
             if type(a) is Node and a.serial >= oldest and a not in seen:
@@ -69,7 +69,7 @@ def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | Non
     what : str
         The conversion, for the message.
     remedy : callable, optional
-        Returns the remedy, or an empty text for the default.
+        Returns the remedy for the message, or an empty string for the default.
 
     Raises
     ------
@@ -77,16 +77,16 @@ def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | Non
         The node depends on a variable of a function that is being differentiated.
     """
     if _VARIABLES and is_differentiated(node):
-        instead = "" if remedy is None else remedy()
+        advice = "" if remedy is None else remedy()
         raise ConversionError(
             f"{what} of a tensor that is being differentiated: the result would be a constant, "
-            "and its part of the derivative silently zero. "
+            "and its contribution to the derivative would silently be lost. "
             + (
-                instead
-                or "Use functions of numpy instead of math (np.exp, not math.exp); if it was to go "
-                "into a plain array, make that a tensor first, np.zeros(n, like=x)"
+                advice
+                or "Use functions of numpy instead of math (np.exp, not math.exp); to store it in "
+                "an array, create that array as a tensor, np.zeros(n, like=x)"
             )
             + "; detach values that are only shown or stored, x.detach().item() or "
-            "wengert.stop_gradient(x), or return it beside the result (has_aux=True)"
+            "wengert.stop_gradient(x), or return them beside the result (has_aux=True)"
             f"{at(user_line())}."
         )

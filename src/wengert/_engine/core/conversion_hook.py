@@ -1,15 +1,15 @@
-"""Conversion of user functions: transformations ask the front end for the function to run.
+"""Conversion of user functions: transformations run what the front end makes of a function.
 
 `frontend` (a higher layer) converts functions so that NumPy programs run unchanged inside of
 transformations: creation functions of NumPy give tensors, and loops and branches become nodes.
 Every transformation runs ``converted(fun)`` in place of ``fun``.
 
-    converted     the function to run
-    written_parameters  the parameters whose elements it assigns
-    is_converting whether functions are converted
-    conversion    a block in which functions are converted, or are not
-    CONVERTER     the module that converts, imported at first use
-    NAMESPACES    the modules that are exchanged in converted functions
+    converted            the function to run
+    written_parameters   the parameters whose elements it assigns
+    is_converting        whether functions are converted
+    conversion           a block in which functions are converted, or are not
+    CONVERTER            the module that converts, imported at first use
+    NAMESPACES           the modules that are replaced in converted functions
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def converted(fun: F) -> F:
 
 
 def written_parameters(fun: Callable[..., object]) -> frozenset[str]:
-    """The parameters whose elements a function of the user assigns."""
+    """The parameters whose elements a user function assigns."""
     if not is_converting():
         return frozenset()
     return import_module(CONVERTER[0]).written_parameters(fun)  # type: ignore[no-any-return]
 
 
 def is_converting() -> bool:
-    """Whether functions are converted here."""
+    """Whether functions are converted in this context."""
     return bool(CONVERTER) and _enabled.get()
 
 

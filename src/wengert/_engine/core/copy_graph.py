@@ -1,10 +1,10 @@
 """Copying graphs with changes.
 
-rebuilt    new nodes wherever an operand has changed, the old ones elsewhere
-settled    a finished trace as a graph: without aliases of nodes, and with copies of its constants
-valueless  a node without its recorded values; `check_general` rejects one that may be valid
-           for those values only
-is_older   whether a node existed before a trace began
+rebuilt        new nodes wherever an operand has changed, the old ones elsewhere
+settled        a finished trace as a graph: without aliases of nodes, and with copies of constants
+valueless      a node without its recorded value
+check_general  reject a node that may be valid for its recorded value only
+is_older       whether a node existed before a trace began
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def rebuilt(
     new: Mapping[Node, Node] | None = None,
     change: Callable[[Node, tuple[Any, ...]], Node | None] | None = None,
 ) -> dict[Node, Node]:
-    """For each node of a graph its replacement.
+    """The replacement of each node of a graph.
 
     Parameters
     ----------
@@ -46,45 +46,45 @@ def rebuilt(
     dict
         Unchanged nodes map to themselves.
     """
-    place: dict[Node, Node] = dict(new or {})
+    replacement: dict[Node, Node] = dict(new or {})
     for node in nodes:
-        if node in place:
+        if node in replacement:
             continue
         old = node.inputs
-        args = tuple([place.get(a, a) for a in old]) if old else old
-        made = change(node, args) if change is not None else None
-        if made is None:
-            made = node
+        args = tuple([replacement.get(a, a) for a in old]) if old else old
+        changed = change(node, args) if change is not None else None
+        if changed is None:
+            changed = node
             for a, b in zip(args, old, strict=True):
                 if a is not b:
-                    made = with_args(node, args)
+                    changed = with_args(node, args)
                     break
-        place[node] = made
-    return place
+        replacement[node] = changed
+    return replacement
 
 
 def with_args(node: Node, args: tuple[Any, ...]) -> Node:
     """A node of the same operation on other operands."""
-    return type(node)(node.op, args, node.params, _value(node), _noted(node))
+    return type(node)(node.op, args, node.params, _value(node), _info(node))
 
 
 def _value(node: Node) -> Any:
     return None if node.args else node.value
 
 
-def _noted(node: Node) -> NodeInfo | None:
+def _info(node: Node) -> NodeInfo | None:
     if node.is_traced:
         return node.info
     return node.info_with(spec=node.spec)
 
 
 def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
-    """The graph of a finished trace, without variables of finished derivatives; constants copied.
+    """The graph of a finished trace, without aliases of nodes, and with copies of constants.
 
     Parameters
     ----------
     since : int
-        The serial number at which the trace began; recorded nodes older than that are captured.
+        The serial number at which the trace began; older recorded nodes are captured.
     """
 
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
@@ -95,18 +95,18 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
             return constant(np.array(node.value))
         return valueless(node, args)
 
-    outside = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
-    if outside:
-        graph = graph.with_nodes(outside)
-        graph = graph.with_nodes(rebuilt(graph.nodes, outside))
+    captured = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
+    if captured:
+        graph = graph.with_nodes(captured)
+        graph = graph.with_nodes(rebuilt(graph.nodes, captured))
     new = rebuilt(graph.nodes, change=change)
-    return graph.with_nodes({old: made for old, made in new.items() if old is not made})
+    return graph.with_nodes({old: copy for old, copy in new.items() if old is not copy})
 
 
 def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
-    """A node of variables without its value, so that it is recomputed when the graph runs.
+    """A copy of a node without its recorded value, so that it is recomputed when the graph runs.
 
-    None for a node that has no such value.
+    None for a node without a recorded value.
     """
     if not _has_value(node):
         return None
@@ -117,13 +117,13 @@ def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
 def check_general(node: Node) -> None:
     """Refuse a node that was recorded with values, if it may be valid for these values only.
 
-    Operations on variables alone, outside of a trace, run immediately. A mask or an order computed
-    then is a constant operand, and would be wrong when the variable has another value.
+    Operations on variables outside of a trace run immediately. A mask or an order computed from
+    their values is a constant operand, and would be wrong when the variable has another value.
 
     Raises
     ------
     GraphError
-        One of its operands is such an array.
+        An operand is an array of booleans, or of integers that may be indices.
     """
     if not _has_value(node):
         return
@@ -134,14 +134,14 @@ def check_general(node: Node) -> None:
         kinds = "b" if node.op.kind == "elementwise" else "biu"
         if value.dtype.kind in kinds:
             raise GraphError(
-                f"{node.op.name} was recorded with the values that a variable had, and with "
-                f"positions or a mask {a.spec} that may be valid for them only. Write that part of "
-                f"the graph in a function and trace it (wengert.trace){at(node.where)}."
+                f"{node.op.name} was recorded with the current value of a variable; its operand "
+                f"{a.spec}, a mask or indices, may be valid for that value only. Write that part "
+                f"of the graph in a function and trace it (wengert.trace){at(node.where)}."
             )
 
 
 def _has_value(node: Node) -> bool:
-    """Whether it is a node of an operation on variables that ran when it was recorded."""
+    """Whether it is an operation on variables that ran when it was recorded."""
     return bool(node.args) and not node.is_traced and not isinstance(node, ConstantLeaf)
 
 

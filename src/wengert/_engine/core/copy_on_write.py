@@ -6,8 +6,8 @@ place, and the old node stores the overwritten elements (H. Baker 1978, "Shallow
 LISP 1.5", Comm. ACM 21(7); the same for arrays: "Shallow binding makes functional arrays fast",
 1991).  Reading the value of the old node reconstructs it.
 
-This is done only if its node has the only reference to the array, by the reference count: with a
-view, a user's variable or another node that refers to it, the array is copied.
+This is done only if the node has the only reference to the array, by the reference count: if a
+view, a variable of the user or another node refers to it, the array is copied.
 
     overwritable   whether the array of a node may be taken over
     release_value  store in a node the elements about to be overwritten; restore_value undoes it
@@ -54,17 +54,17 @@ def overwritable(node: Node) -> bool:
 def release_value(node: Node, array: Array, index: Any, overwritten: Any) -> ArrayState:
     """Store in the node the elements at `index`, before they are overwritten in its array.
 
-    Returns the `version` of the node that takes over the array. From here on the old node is valid,
+    Returns the `version` of the node that takes over the array. The old node is valid from then on,
     even if an interrupt comes before the write.
     """
     state = node.version
     if state is None:
         state = ArrayState(array, ArrayHistory(), 0)
-    newer = ArrayState(array, state.family, state.number + 1)
+    newer = ArrayState(array, state.history, state.number + 1)
     state.index, state.old, state.newer = index, overwritten, newer
     state.array = None
     node.version = state
-    del node.value  # from now on `version` answers (Node.__getattr__)
+    del node.value  # from now on it is read from `version` (Node.__getattr__)
     return newer
 
 

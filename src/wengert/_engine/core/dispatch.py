@@ -118,7 +118,7 @@ def apply(
 
 
 def _are_general(inputs: Sequence[Any]) -> bool:
-    """Whether an operand is a variable of a graph that is being built."""
+    """Whether an operand is a variable of the graph that is being built."""
     return any([isinstance(a, Node) and is_general(a) for a in inputs])
 
 
@@ -145,11 +145,11 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
 def _notes(
     op: Op, node: Node, inputs: tuple[Operand | Node, ...], values: Sequence[Operand]
 ) -> NodeInfo | None:
-    """The `info` of a node: the source line, if the operation or an open session notes it."""
-    opened = _session.get()
-    if opened is not None and opened.checks is not None:
-        opened.checks.look(op, node.params, values, node.value)
-    return eager_info(inputs) if op.notes_where or opened is not None else None
+    """The `info` of a node: the source line, if the operation or an open session records it."""
+    session = _session.get()
+    if session is not None and session.checks is not None:
+        session.checks.check(op, node.params, values, node.value)
+    return eager_info(inputs) if op.notes_where or session is not None else None
 
 
 def _refused(
@@ -197,7 +197,7 @@ class OutputOperation(Op):
         return value[index]
 
     def __call__(self, value: tuple[Array, ...], *, index: int) -> Any:
-        """The output of that index, of a tuple that may be of handles."""
+        """The output of that index, from a tuple of values or of handles."""
         return value[index]
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -238,29 +238,29 @@ def part(node: Node, index: int) -> Node:
         return constant(value)
     inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
     cls = type(node) if inexact else DiscreteLeaf
-    seen = None if node.where is None else eager_info((node,), node.where)
-    return cls(PART, (node,), {"index": index}, value, seen)
+    info = None if node.where is None else eager_info((node,), node.where)
+    return cls(PART, (node,), {"index": index}, value, info)
 
 
 _Part.make = staticmethod(part)
 
 
 class Operation(Op):
-    """An operation as users call it: plain values in, plain value out; handles in, handle out."""
+    """An operation that users call: with plain values it returns one, with handles a handle."""
 
     make_examples: Callable[[np.random.Generator], Iterator[Example]] | None = None
 
     def examples(self, make: Callable[..., Iterator[Example]]) -> Callable[..., Iterator[Example]]:
         """Define arguments to check the operation with (a decorator).
 
-        The generator below it is given a random generator and yields pairs `(args, params)`.
-        Elementwise operations need none: their domain says enough.
+        The decorated generator function takes a random number generator and yields pairs
+        `(args, params)`. Elementwise operations need none: examples are drawn from their domain.
         """
         self.make_examples = make
         return make
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run on plain values, or go through `apply` when a handle is among them."""
+        """Run on plain values, or through `apply` if one of them is a handle."""
         for a in args:
             if isinstance(a, Handle):
                 return apply(self, args, params)

@@ -1,13 +1,13 @@
 """Dynamically scoped values that tolerate out-of-order exit (generators, coroutines, threads).
 
 A block in a generator or coroutine may end after blocks that were opened later, or in another
-context or thread than it began in.  So ending one does not restore an earlier value
-(`Token.reset`, which fails or revives what has ended): it marks the block as ended, and a read
-returns the value of the innermost block that has not.
+context or thread than it began in.  So ending one does not restore an earlier value, as
+`Token.reset` does, which then fails or restores the value of an ended block.  It marks the block as
+ended, and a read returns the value of the innermost open block.
 
     ScopedValue  one block: its value, the block around it, whether it has ended
-    Blocks       the blocks of one variable, as a context variable: threads and tasks see their own
-    Openings     the number of open blocks in all threads, for hot paths that do not read it
+    Blocks       the nested blocks of one context variable: each thread and task has its own
+    Openings     the number of open blocks in all threads, which hot paths read instead
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ T = TypeVar("T")
 class ScopedValue(Generic[T]):
     """A block that has a value until it is ended.
 
-    ``block.end(True)`` ends it: a method implemented in C, so a keyboard interrupt cannot come in
-    its middle, and it can be the callback of a weak reference. `Blocks.forget` then releases the
-    value.
+    ``block.end(True)`` ends it. This is `list.append`, implemented in C: a keyboard interrupt
+    cannot come in its middle, and it can be the callback of a weak reference. `Blocks.forget` then
+    releases the value.
     """
 
     __slots__ = ("_owner", "end", "ends", "outer", "value")
@@ -44,7 +44,7 @@ class ScopedValue(Generic[T]):
 
         An interrupt before ``__exit__`` then does not leave it open.
         """
-        # Kept here, not at the owner: in a garbage cycle no callback would run.
+        # Stored here, not in the owner: if both were freed in one cycle, no callback would run.
         self._owner = weakref.ref(owner, self.end)
 
 
@@ -73,26 +73,26 @@ class Blocks(Generic[T]):
     'none'
     """
 
-    __slots__ = ("_default", "_innermost", "_look")
+    __slots__ = ("_default", "_get", "_innermost")
 
     def __init__(self, name: str, default: T) -> None:
         self._innermost: ContextVar[ScopedValue[T] | None] = ContextVar(name, default=None)
-        self._look = self._innermost.get
+        self._get = self._innermost.get
         self._default = default
 
     def get(self) -> T:
         """The value in this context."""
-        block = self._look()
+        block = self._get()
         if block is None:
             return self._default
         if not block.ends:
             return block.value
-        found = self.innermost()
-        return self._default if found is None else found.value
+        block = self.innermost()
+        return self._default if block is None else block.value
 
     def innermost(self) -> ScopedValue[T] | None:
         """The innermost open block, if any."""
-        block = self._look()
+        block = self._get()
         while block is not None and block.ends:
             block = block.outer
         return block
@@ -118,14 +118,14 @@ class Opening:
 class Openings:
     """The number of blocks open in any thread.
 
-    An interrupt may come before the end of a block is counted.  So the existing `Opening` objects
-    are counted, which are released with the frame of the block; `count` is too large until the
-    next `recount`, and never too small.
+    An interrupt may come before the end of a block is counted.  So the `Opening` objects that exist
+    are counted, which are released with the frame of the block; until the next `recount`, `count`
+    may be too large, but it is never too small.
 
     Parameters
     ----------
     cell : numpy.ndarray, optional
-        One int64 that has the number too, for native code.
+        One int64 that also holds the number, for native code.
 
     Examples
     --------
@@ -139,30 +139,30 @@ class Openings:
     0
     """
 
-    __slots__ = ("_left", "_lock", "cell", "count")
+    __slots__ = ("_lock", "_open", "cell", "count")
 
     def __init__(self, cell: Any = None) -> None:
         self.count = 0
         self.cell = cell
-        self._left: set[weakref.ref[Opening]] = set()
+        self._open: set[weakref.ref[Opening]] = set()
         self._lock = lock()
 
     def begin(self) -> Opening:
         """Count one more block."""
         opening = Opening()
-        opening.reference = weakref.ref(opening, self._left.discard)
-        self._left.add(opening.reference)
+        opening.reference = weakref.ref(opening, self._open.discard)
+        self._open.add(opening.reference)
         self.recount()
         return opening
 
     def end(self, opening: Opening) -> None:
         """Stop counting the block."""
-        self._left.discard(opening.reference)
+        self._open.discard(opening.reference)
         self.recount()
 
     def recount(self) -> None:
         """Update the count."""
         with self._lock:
-            self.count = len(self._left)
+            self.count = len(self._open)
             if self.cell is not None:
                 self.cell[0] = self.count

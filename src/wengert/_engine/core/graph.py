@@ -1,7 +1,7 @@
 """BaseGraph: nodes in evaluation order, with inputs and outputs (a Wengert list).
 
 The graph is closed: every operand of a node is an earlier node.  It has the index, the operands and
-the consumers of each node, and can be verified and printed.  Its nodes are those of the tape and
+the consumers of each node, and can be verified and printed.  Its nodes are those of the tape, and
 immutable.
 
     %0 = input x             float64[3]
@@ -10,8 +10,8 @@ immutable.
     %3 = sum %2  [axis=0]    float64[]
     return %3
 
-The public class `BaseGraph` (graphs/graph.py) derives from it and adds evaluation, derivatives and
-transformations, which belong to later layers.
+The public class `Graph` (graphs/graph.py) derives from it and adds evaluation, derivatives and
+transformations, which belong to higher layers.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class BaseGraph:
     inputs : sequence of Node, optional
         The inputs in order; by default the leaves without a value, in order of creation.
     updates : mapping from Node to Node, optional
-        For a variable's node the node that is its next value.
+        Maps the node of a variable to the node of its next value.
     effects : sequence of Node, optional
         Nodes that run although no output needs them.
     structure : optional
-        A pair: the containers of the inputs and of the outputs (`core.pytree`).
+        The pytree structures of the inputs and of the outputs (`core.pytree`), as a pair.
     name : str
 
     Attributes
@@ -97,9 +97,9 @@ class BaseGraph:
         leaves, out_tree = pytree.flatten(outputs)
         self.outputs = tuple(_node(x) for x in leaves)
         self.updates = _checked_updates(updates)
-        self.effects = tuple(_lines(effects, "effects"))
+        self.effects = tuple(_as_nodes(effects, "effects"))
         self.name = name
-        inputs = None if inputs is None else _lines(inputs, "inputs")
+        inputs = None if inputs is None else _as_nodes(inputs, "inputs")
         roots = (*self.outputs, *self.updates, *self.updates.values(), *self.effects)
         nodes = topological((*roots, *(inputs or ())))
         self.nodes = tuple(with_effects_in_order(nodes, self.effects))
@@ -109,7 +109,7 @@ class BaseGraph:
         self.inputs = tuple(inputs)
         _refuse_twice(self.inputs)
         self.structure = structure or (None, out_tree)
-        # Kept alive with the graph, which reads their current values when it runs.
+        # The graph keeps the tensors alive whose current values it reads when it runs.
         self._owners = owners_of(self.variables)
         self._consumers: list[list[int]] | None = None
 
@@ -181,21 +181,21 @@ class BaseGraph:
             ) from None
 
     def parents(self, index: int) -> tuple[int, ...]:
-        """The operands of a node with a derivative."""
+        """The operands of a node that have a derivative."""
         return tuple(self._index[a] for a in self._at(index).inputs if type(a) is Node)
 
     def arguments(self, index: int) -> tuple[int, ...]:
-        """The operands of a node without derivative."""
+        """The operands of a node that have no derivative."""
         return tuple(self._index[a] for a in self._at(index).inputs if type(a) is not Node)
 
     @property
     def leaves(self) -> tuple[Node, ...]:
-        """The nodes that no operation made: inputs, variables and constants."""
+        """The nodes without an operation: inputs, variables and constants."""
         return tuple(n for n in self.nodes if n.is_leaf)
 
     @property
     def variables(self) -> tuple[Node, ...]:
-        """The leaves whose value belongs to a tensor outside, and is read whenever this runs."""
+        """The leaves whose value is that of a tensor, read each time the graph runs."""
         return tuple(n for n in self.nodes if is_variable(n))
 
     @cached_property
@@ -284,9 +284,9 @@ class BaseGraph:
         >>> [n.op.name for n in graph.grad().select("*[op=cos][level=1]")]
         ['cos']
         """
-        given = {"op": op, "scope": scope, "level": level, "kind": kind, "where": where}
+        conditions = {"op": op, "scope": scope, "level": level, "kind": kind, "where": where}
         named = zip(self.names, self.nodes, strict=True)
-        return selected(named, pattern, given, metadata)
+        return selected(named, pattern, conditions, metadata)
 
     def ancestors(self, *items: Item) -> tuple[Node, ...]:
         """The nodes that some nodes are computed from, themselves included, in order.
@@ -295,19 +295,19 @@ class BaseGraph:
         ----------
         *items : node, tensor, index or name
         """
-        found = {self.index(self.node(item)) for item in items}
+        indices = {self.index(self.node(item)) for item in items}
         for i in reversed(range(len(self))):
-            if i in found:
-                found.update(self.operands(i))
-        return tuple(self.nodes[i] for i in sorted(found))
+            if i in indices:
+                indices.update(self.operands(i))
+        return tuple(self.nodes[i] for i in sorted(indices))
 
     def descendants(self, *items: Item) -> tuple[Node, ...]:
         """The nodes that are computed from some nodes, themselves included, in order."""
-        found = {self.index(self.node(item)) for item in items}
+        indices = {self.index(self.node(item)) for item in items}
         for i in range(len(self)):
-            if i not in found and not found.isdisjoint(self.operands(i)):
-                found.add(i)
-        return tuple(self.nodes[i] for i in sorted(found))
+            if i not in indices and not indices.isdisjoint(self.operands(i)):
+                indices.add(i)
+        return tuple(self.nodes[i] for i in sorted(indices))
 
     def between(self, sources: Item | Sequence[Item], targets: Item | Sequence[Item]) -> Any:
         """The nodes on the paths from some nodes to others, in order.
@@ -327,17 +327,17 @@ class BaseGraph:
         >>> [n.op.name for n in graph.between("x", graph.outputs[0])]
         ['input', 'sin', 'multiply']
         """
-        after = set(self.descendants(*several(sources)))
-        return tuple(n for n in self.ancestors(*several(targets)) if n in after)
+        reachable = set(self.descendants(*several(sources)))
+        return tuple(n for n in self.ancestors(*several(targets)) if n in reachable)
 
     @property
     def requirements(self) -> list[Requirement]:
         """The requirements on sizes for this graph to be valid."""
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         for node in self.nodes:
             if node.info is not None and node.info.requires is not None:
-                found += node.info.requires
-        return list(dict.fromkeys(found))
+                requirements += node.info.requires
+        return list(dict.fromkeys(requirements))
 
     def verify(self) -> BaseGraph:
         """Check that this is a valid Wengert list, and return it.
@@ -363,14 +363,14 @@ class BaseGraph:
             inferred, _ = infer(node.op, tuple([a.spec for a in node.inputs]), node.params)
             if bare(inferred) != bare(node.spec):
                 raise GraphError(
-                    f"node %{i} ({node.op.name}) holds {shown(node.spec)}, but its operands "
+                    f"node %{i} ({node.op.name}) has the spec {shown(node.spec)}, but its operands "
                     f"{', '.join(shown(a.spec) for a in node.inputs)} give {shown(inferred)}"
                     f"{at(node.where)}."
                 )
             for x in node.params.values():
                 for body in x if type(x) is tuple else (x,):
                     if isinstance(body, BaseGraph):
-                        _verify_inside(body, f"node %{i} ({node.op.name})")
+                        _verify_body(body, f"node %{i} ({node.op.name})")
         return self
 
     def __str__(self) -> str:
@@ -380,7 +380,7 @@ class BaseGraph:
         return f"<Graph of {len(self)} nodes, {len(self.outputs)} outputs>"
 
 
-def _verify_inside(body: BaseGraph, node: str) -> None:
+def _verify_body(body: BaseGraph, node: str) -> None:
     """Verify the body of a loop or branch."""
     try:
         body.verify()
@@ -394,25 +394,25 @@ def _node(x: Array | Node) -> Node:
     return x if isinstance(x, Node) else constant(x)
 
 
-def _lines(items: Any, what: str) -> list[Node]:
-    """Nodes, given as such or as tensors."""
+def _as_nodes(items: Any, what: str) -> list[Node]:
+    """The nodes of a sequence of nodes and tensors."""
     several = not isinstance(items, Handle | str) and isinstance(items, Iterable)
     nodes = [x.node if isinstance(x, Handle) else x for x in items] if several else [items]
     if not several or not all(isinstance(x, Node) for x in nodes):
-        odd = items if not several else next(x for x in nodes if not isinstance(x, Node))
+        invalid = items if not several else next(x for x in nodes if not isinstance(x, Node))
         raise GraphError(
             f"the {what} of a graph must be a sequence of its nodes or tensors, not "
-            f"a {type(odd).__name__}{at(user_line())}."
+            f"a {type(invalid).__name__}{at(user_line())}."
         )
     return nodes
 
 
 def _refuse_twice(inputs: Sequence[Node]) -> None:
     if len(set(inputs)) < len(inputs):
-        odd = next(n for n in inputs if inputs.count(n) > 1)
+        repeated = next(n for n in inputs if inputs.count(n) > 1)
         raise GraphError(
-            f"the input {odd.name or odd.op.name}, {odd.spec}, is listed twice: which value is it "
-            f"to have? List it once{at(user_line())}."
+            f"the input {repeated.name or repeated.op.name}, {repeated.spec}, is listed twice, so "
+            f"its value would be ambiguous. List it once{at(user_line())}."
         )
 
 
@@ -424,12 +424,12 @@ def _checked_updates(updates: Any) -> dict[Node, Node]:
             f"the updates of a graph must be a mapping from variables to their next values, not a "
             f"{type(updates).__name__}{at(user_line())}."
         )
-    variables = _lines(updates, "updates")
-    return dict(zip(variables, _lines(updates.values(), "updates"), strict=True))
+    variables = _as_nodes(updates, "updates")
+    return dict(zip(variables, _as_nodes(updates.values(), "updates"), strict=True))
 
 
 def check_graph(x: Any, what: str) -> None:
-    """Raise ArgumentError if something is not a graph."""
+    """Raise ArgumentError if `x` is not a graph."""
     if not isinstance(x, BaseGraph):
         raise ArgumentError(
             f"{what} of {spelled(x)}, which is not a graph. Make one with wengert.trace(f)(...), "
@@ -438,6 +438,6 @@ def check_graph(x: Any, what: str) -> None:
 
 
 def several(items: Any) -> Iterable[Any]:
-    """Some nodes, given as a sequence or as a single one."""
+    """An iterable of nodes, from a sequence of them or from a single one."""
     is_one = not isinstance(items, Iterable) or isinstance(items, str | Node | Handle)
     return (items,) if is_one else items

@@ -7,8 +7,8 @@ either order.  A node without operands is equal to another
     a variable     if it belongs to the same tensor
     a constant     if dtype, shape and bytes are the same (so NaN equals NaN, and 0.0 is not -0.0)
 
-Each node gets a number, equal nodes the same one, in one pass over the graph: linear, no recursion.
-No algebra is used: x + y equals y + x, but x + x is not 2 * x (see rewrite/ for that).
+Each node gets a number, and equal nodes get the same one, in one pass over the graph, without
+recursion.  No algebra is used: x + y equals y + x, but x + x is not 2 * x (see rewrite/ for that).
 
     equals          whether two nodes or two graphs are equal
     canonical       the nodes of a graph by number: the key of each, and its operands
@@ -77,12 +77,12 @@ def equals(a: Any, b: Any) -> bool:
     numbers = _Numbers()
     if isinstance(a, BaseGraph) and isinstance(b, BaseGraph):
         return _interface(numbers, a) == _interface(numbers, b)
-    first, second = _line(a), _line(b)
-    of = numbers.of(_ancestors((first, second)), {}, OpenNames())
-    return of[first] == of[second]
+    first, second = _as_node(a), _as_node(b)
+    number = numbers.of(_ancestors((first, second)), {}, OpenNames())
+    return number[first] == number[second]
 
 
-def _line(x: Any) -> Node:
+def _as_node(x: Any) -> Node:
     if isinstance(x, Handle):
         x = x.node
     if not isinstance(x, Node):
@@ -96,19 +96,19 @@ def _line(x: Any) -> Node:
 def _interface(numbers: _Numbers, graph: BaseGraph) -> tuple[Any, ...]:
     """The inputs, outputs, updates and effects of a graph, as numbers."""
     names = OpenNames()
-    place = {n: ("input", i, names.spec(n.spec)) for i, n in enumerate(graph.inputs)}
-    of = numbers.of(graph.nodes, place, names)
+    keys = {n: ("input", i, names.spec(n.spec)) for i, n in enumerate(graph.inputs)}
+    number = numbers.of(graph.nodes, keys, names)
     return (
         len(graph.inputs),
-        [of[n] for n in graph.inputs],
-        [of[n] for n in graph.outputs],
-        {of[k]: of[v] for k, v in graph.updates.items()},
-        [of[n] for n in graph.effects],
+        [number[n] for n in graph.inputs],
+        [number[n] for n in graph.outputs],
+        {number[k]: number[v] for k, v in graph.updates.items()},
+        [number[n] for n in graph.effects],
     )
 
 
 def _ancestors(roots: Iterable[Node]) -> list[Node]:
-    """The given nodes and all nodes that they depend on, operands first."""
+    """Some nodes and all nodes that they depend on, operands first."""
     order: list[Node] = []
     done: set[Node] = set()
     stack = [(n, False) for n in roots]
@@ -128,13 +128,14 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._table: dict[Hashable, int] = {}
-        self._held: list[Any] = []  # objects identified by id must not be freed before this
+        # Variables are identified by the id of their tensor, which must not be reused.
+        self._kept_alive: list[Any] = []
 
     def of(
         self, nodes: Iterable[Node], inputs: Mapping[Node, Hashable], names: OpenNames
     ) -> dict[Node, int]:
         """The numbers of nodes, given in an order in which they can be computed."""
-        found: dict[Node, int] = {}
+        number: dict[Node, int] = {}
         table = self._table
         for node in nodes:
             op = node.op
@@ -145,17 +146,17 @@ class _Numbers:
             elif op.effects.side_effect:
                 key = node
             else:
-                operands = [found[a] for a in node.inputs]
+                operands = [number[a] for a in node.inputs]
                 if op.commutative:
                     operands.sort()
                 key = (*node_key(node, names), *operands)
-            found[node] = table.setdefault(key, len(table))
-        return found
+            number[node] = table.setdefault(key, len(table))
+        return number
 
     def _leaf(self, node: Node) -> Hashable:
         if is_variable(node):
             owner = owner_of(node)
-            self._held.append(owner)
+            self._kept_alive.append(owner)
             return node if owner is None else ("variable", id(owner))
         if node.info is not None and node.info.source is not None:
             return ("captured", node.info.source)
@@ -197,8 +198,8 @@ def node_key(node: Node, names: OpenNames) -> tuple[Hashable, ...]:
 def leaf_key(node: Node) -> Hashable:
     """The key of a node without operands: its value, its size, or itself."""
     if node.op is CONSTANT:
-        known = key_of_value(node.value)
-        return node if known is None else (CONSTANT, known)
+        key = key_of_value(node.value)
+        return node if key is None else (CONSTANT, key)
     return (node.op, frozen(node.params)) if node.params and node.op is not INPUT else node
 
 

@@ -34,7 +34,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
             # The node of a constant may have just been created, by `inputs`.
             if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, ConstantLeaf)):
                 raise CycleError(
-                    f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
+                    f"{node!r} uses {a!r}, which was created later or is itself: the graph has a "
                     "cycle. A node may only use earlier nodes."
                 )
             if a not in seen:
@@ -48,21 +48,22 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
             if a.op is CONSTANT:
                 ordered[a] = None
         ordered[node] = None
-    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # unused constants
-    ordered.update(dict.fromkeys(rest))
+    unused = sorted((n for n in seen if n not in ordered), key=_serial)
+    ordered.update(dict.fromkeys(unused))
     return list(ordered)
 
 
 def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
-    """The nodes in an order in which effects come as listed.
+    """The nodes in an order in which side effects come as listed.
 
-    The serial number of a node made by a transformation is larger than those of its successors.
+    The order of serial numbers may differ: a node that a transformation makes has a larger one than
+    nodes that come after it in the program.
     """
     if len(effects) < 2:
         return nodes
-    place = {n: i for i, n in enumerate(nodes)}
-    places = [place[n] for n in effects]
-    if all(i <= j for i, j in itertools.pairwise(places)):
+    index = {n: i for i, n in enumerate(nodes)}
+    indices = [index[n] for n in effects]
+    if all(i <= j for i, j in itertools.pairwise(indices)):
         return nodes
     ordered: dict[Node, None] = {}
     for effect in effects:
@@ -71,6 +72,6 @@ def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[No
             new = [a for a in stack.pop().inputs if a not in before and a not in ordered]
             before.update(new)
             stack += new
-        ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
+        ordered.update(dict.fromkeys(sorted(before, key=index.__getitem__)))
     ordered.update(dict.fromkeys(nodes))
     return list(ordered)

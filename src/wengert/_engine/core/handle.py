@@ -3,12 +3,12 @@
 Because the handle is not the node, `x[i] = v` and `x += 1` make the handle point to a new node;
 the old node, which derivatives may need, is unchanged.
 
-The class `Tensor` (tensor.py) is the only handle class; it registers itself here, so that lower
-layers can make handles without importing it.
+The class `Tensor` (tensor/tensor.py) is the only handle class; it registers itself here, so that
+lower layers can make handles without importing it.
 
 In NumPy basic slices, reshapes and transposes share memory with their base: a write to one changes
-the other.  Handles implement this by links: a view has its base and the function that takes it; a
-base has weak references to its views.  `rebind` updates in both directions.
+the other.  Handles implement this by links: a view refers to its base and to the function that
+takes the view of it; a base has weak references to its views.  `rebind` updates in both directions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Handle:
 
 
 class _Class:
-    """The class of the handles that `wrap` makes, set once by tensor.py."""
+    """The class of the handles that `wrap` makes, set once by tensor/tensor.py."""
 
     handle: type[Handle] = Handle
 
@@ -73,9 +73,9 @@ def value_of(x: Any) -> Any:
 
 
 def is_general(node: Node) -> bool:
-    """Whether it is a variable of a graph being built, which will have other values in runs."""
-    open_session = current_trace()
-    return open_session is not None and open_session.general and is_variable(node)
+    """Whether it is a variable of a graph being built, which may have other values in its runs."""
+    session = current_trace()
+    return session is not None and session.general and is_variable(node)
 
 
 def held(node: Node) -> Any:
@@ -91,7 +91,7 @@ def held(node: Node) -> Any:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether a handle or node has a spec only, and no value."""
+    """Whether a handle or node has a spec but no value."""
     if isinstance(x, Handle):
         x = x.node
     return isinstance(x, Node) and (x.value is None or is_general(x))
@@ -125,7 +125,7 @@ def dtype_of(x: Any) -> np.dtype[Any]:
 
 
 def possibly(condition: Any) -> bool:
-    """Whether some element is true; True for a traced value."""
+    """Whether some element is true or, for a traced value, may be."""
     return True if isinstance(condition, Handle) else bool(np.any(condition))
 
 
@@ -142,7 +142,7 @@ def leaf_like(old: Node, value: Any, owner: Handle) -> Node:
 
 
 def owners_of(variables: Sequence[Node]) -> list[Any]:
-    """The tensors that variables belong to; a new one if the tensor was freed."""
+    """The tensors that variables belong to; new ones for tensors that were freed."""
     owners = []
     for node in variables:
         owner = owner_of(node)
@@ -227,7 +227,7 @@ def _unknown_layout(base: Any, view: Any) -> Any:
     Raises
     ------
     TraceError
-        The base was made before the trace, which does not see whether it is used afterwards.
+        The base was made before the trace began, so it may be used after the trace.
     """
     raise TraceError(
         "writing to a reshaped array while a graph is built: whether NumPy would also write to "
@@ -236,7 +236,7 @@ def _unknown_layout(base: Any, view: Any) -> Any:
     )
 
 
-def doubt(view: Handle) -> None:
+def note_unknown_layout(view: Handle) -> None:
     """Note that a traced view may be a copy in NumPy, depending on the layout of its base."""
     shared = getattr(view, "_link", None)
     if shared is not None:
@@ -259,7 +259,7 @@ def rebind(handle: Handle, node: Node) -> None:
                 f"Copy it first (x.copy()){at(user_line())}."
             )
         if put is _unknown_layout and _is_of_this_trace(base):
-            make_ambiguous(owner_of_memory(base), but=handle)
+            make_ambiguous(owner_of_memory(base), except_for=handle)
             break
         node = put(wrap(base.node), wrap(node)).node
         handle = base
@@ -280,42 +280,42 @@ def rebind(handle: Handle, node: Node) -> None:
 
 def _is_state(handle: Handle, old: Node) -> bool:
     """Whether a variable is written to while a graph is built, so its new value is a node."""
-    open_session = current_trace()
-    return open_session is not None and (
-        is_variable(old) or handle in open_session.written or _is_captured(old, open_session)
+    session = current_trace()
+    return session is not None and (
+        is_variable(old) or handle in session.written or _is_captured(old, session)
     )
 
 
 def _is_captured(old: Node, session: Session) -> bool:
-    """Whether it is a value from outside of the body of a loop or branch."""
+    """Whether it is a value made outside of the body of a loop or branch."""
     return session.isolated and old.serial < session.since
 
 
 def _note_written(handle: Handle, old: Node) -> None:
-    """Note in the current trace that a handle made before it has been written to."""
-    open_session = current_trace()
-    if open_session is None:
+    """Note in the current trace that a handle that is older than it has been written to."""
+    session = current_trace()
+    if session is None:
         return
-    if _is_captured(old, open_session):
-        open_session.written.setdefault(handle, old)
+    if _is_captured(old, session):
+        session.written.setdefault(handle, old)
         return
     if old.value is None:
         return
     if old.info is None or old.info.owner is None:
-        if old.serial > open_session.since:
+        if old.serial > session.since:
             return
         raise TraceError(
-            "a tensor from outside was written to while a graph is built, but in the graph it is "
-            "a constant. Make it a variable of the graph (wengert.variable), or require its "
-            f"gradient{at(user_line())}."
+            "a tensor made outside of the traced function is written to while a graph is built, "
+            "but in the graph it is a constant. Make it a variable of the graph "
+            f"(wengert.variable), or require its gradient{at(user_line())}."
         )
-    open_session.written.setdefault(handle, old)
+    session.written.setdefault(handle, old)
 
 
 def _with_strides_of(value: Any, old: np.ndarray[Any, Any]) -> Any:
     """An equal array with the memory layout of the old one.
 
-    Which reshapes are views depends on the layout; and an array without axes that was written to
+    The layout decides which reshapes are views; and a zero-dimensional array that was written to
     must not become an immutable scalar.
     """
     if type(value) is np.ndarray and value.strides == old.strides:
@@ -327,7 +327,7 @@ def _with_strides_of(value: Any, old: np.ndarray[Any, Any]) -> Any:
 
 def refresh_views(base: Handle) -> None:
     """Update all views of a tensor to its current value."""
-    open_session = current_trace()
+    session = current_trace()
     stack = [base]
     while stack:
         source = stack.pop()
@@ -335,10 +335,10 @@ def refresh_views(base: Handle) -> None:
             view = ref()
             if view is not None:
                 _, take, put = view._link
-                if open_session is not None and (
-                    view.node.value is not None or _is_captured(view.node, open_session)
+                if session is not None and (
+                    view.node.value is not None or _is_captured(view.node, session)
                 ):
-                    open_session.views.setdefault(view, view.node)
+                    session.views.setdefault(view, view.node)
                 if put is _unknown_layout and view.node.value is None:
                     make_ambiguous(view)
                     continue
@@ -351,16 +351,16 @@ def refresh_views(base: Handle) -> None:
 AMBIGUOUS = LeafOp("ambiguous")
 
 
-def make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
-    """Make it an error to use a handle and its views, which may or may not share the write."""
-    if handle is but:
+def make_ambiguous(handle: Handle, except_for: Handle | None = None) -> None:
+    """Make it an error to use a handle or its views, which a write may or may not have changed."""
+    if handle is except_for:
         return
     info = NodeInfo(handle.node.spec, where=user_line())
     handle.node = DiscreteLeaf(AMBIGUOUS, (), NO_PARAMS, None, info)
     for ref in getattr(handle, "_views", None) or ():
-        inner = ref()
-        if inner is not None:
-            make_ambiguous(inner, but)
+        view = ref()
+        if view is not None:
+            make_ambiguous(view, except_for)
 
 
 def owner_of_memory(handle: Handle) -> Handle:
@@ -371,19 +371,19 @@ def owner_of_memory(handle: Handle) -> Handle:
 
 
 def _is_of_this_trace(handle: Handle) -> bool:
-    """Whether the owner of a handle's memory was made in the trace, which then sees all uses."""
-    owner, open_session = owner_of_memory(handle), current_trace()
+    """Whether the owner of a handle's memory was made in the trace, which then records all uses."""
+    owner, session = owner_of_memory(handle), current_trace()
     node = owner.node
-    if open_session is None or node.value is not None or owner in open_session.written:
+    if session is None or node.value is not None or owner in session.written:
         return False
-    return node.serial >= open_session.since or not open_session.isolated
+    return node.serial >= session.since or not session.isolated
 
 
 def refuse_ambiguous(node: Node) -> None:
     """Raise TraceError if the value of a traced array is ambiguous (`make_ambiguous`)."""
     if node.op is AMBIGUOUS:
         raise TraceError(
-            f"an array {node.spec} is used after one that may share its memory was written to"
+            f"an array {node.spec} is used after a write to another that may share its memory"
             f"{at(node.where)}. One is a reshape or ravel of the other; whether NumPy makes "
             "a view or a copy depends on the memory layout, which is not known while a "
             f"graph is built. Copy it first, x.reshape(...).copy(){at(user_line())}."

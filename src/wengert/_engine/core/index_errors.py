@@ -1,12 +1,12 @@
-"""Errors of lookups by number (rows of an embedding table, classes) in graphs.
+"""Errors of lookups by integers (rows of an embedding table, classes) in graphs.
 
-In eager mode the numbers are checked, and one that is out of range raises with the name of the
+In eager mode the integers are checked, and one that is out of range raises an error that names the
 function.  In a graph they are known when it runs, and NumPy reports only that an index is out of
-bounds.  So the node of the lookup records its function, and its error is the eager one.
+bounds.  So the node of the lookup records its function, from which the same error is made.
 
-    places       numbers as an index; a negative number is out of range, not counted from the end
-    say          record the function of a node
-    complaint    the error of such a node
+    lookup_index    integers as an index; a negative one is out of range, not counted from the end
+    note_lookup     record the function of a lookup at its node
+    lookup_error    the error of such a node
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
 
 _KEY = "numbered"
-_NUMPYS = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
+_OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
 
 
-def places(numbers: Array, count: Size) -> Any:
-    """Numbers as an index of an axis of that length; negative ones stay out of range.
+def lookup_index(numbers: Array, count: Size) -> Any:
+    """Integers as an index of an axis of that length; negative ones stay out of range.
 
     Parameters
     ----------
@@ -44,33 +44,33 @@ def places(numbers: Array, count: Size) -> Any:
     return np.where(numbers < 0, numbers - count, numbers)
 
 
-def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> Any:
-    """Record the kind of lookup at the node of a tensor; return the tensor.
+def note_lookup(result: Array, what: str, units: str, advice: str = "Renumber them") -> Any:
+    """Record the function of a lookup at the node of its result; return the result.
 
     Parameters
     ----------
-    found : Tensor
+    result : Tensor
     what : str
         The function: ``embedding``.
     units : str
-        The numbered things: ``rows``.
+        What the integers count: ``rows``.
     advice : str
-        The remedy; ``{}`` in it is replaced by the number.
+        The remedy; ``{}`` in it is replaced by the integer.
     """
-    if isinstance(found, Handle) and found.node.value is None:
-        said = {**found.node.metadata, _KEY: (what, units, advice)}
-        found.node.note(metadata=said)
-    return found
+    if isinstance(result, Handle) and result.node.value is None:
+        metadata = {**result.node.metadata, _KEY: (what, units, advice)}
+        result.node.note(metadata=metadata)
+    return result
 
 
-def complaint(node: Node, error: Exception) -> ArgumentError | None:
-    """The error for a node whose index is out of range; None if nothing is recorded."""
-    said = node.metadata.get(_KEY)
-    known = _NUMPYS.search(str(error))
-    if said is None or known is None:
+def lookup_error(node: Node, error: Exception) -> ArgumentError | None:
+    """The error for a node whose index is out of range; None if it is not a noted lookup."""
+    lookup = node.metadata.get(_KEY)
+    match = _OUT_OF_BOUNDS.search(str(error))
+    if lookup is None or match is None:
         return None
-    what, units, advice = said
-    number, count = map(int, known.groups())
+    what, units, advice = lookup
+    number, count = map(int, match.groups())
     number += count if number < 0 else 0
     return ArgumentError(
         f"{what}{f' in {node.scope}' if node.scope else ''} was asked for number {number} of "

@@ -2,7 +2,7 @@
 
 NumPy converts a Python integer to the dtype of the array and rejects one that does not fit,
 `int8_array * 200`, and a negative exponent of integers.  While a graph is built, the operation is
-tried on an array of ones and the integer itself.
+tried on arrays of ones and the integer itself.
 
     fitted    the operands, or the error that NumPy would raise
 """
@@ -22,12 +22,12 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...]:
-    """The operands, with integers that fit no integer dtype as floating-point numbers.
+    """The operands; integers that fit no integer dtype become floating-point numbers.
 
     Raises
     ------
     IntegerRangeError
-        NumPy's OverflowError, and its ValueError of a negative exponent.
+        Where NumPy raises OverflowError, or ValueError for a negative exponent.
     """
     arrays = [s for s in specs if s is not None and not s.weak]
     if not arrays:
@@ -43,37 +43,37 @@ def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...
     except OverflowError:
         pass
     raise IntegerRangeError(
-        f"{op.name} of {_given(args, specs)}: this integer does not fit the dtypes. Write it as a "
-        f"floating-point number, float(n){at(user_line())}."
+        f"{op.name} of {_operands(args, specs)}: this integer does not fit the dtypes. Write it "
+        f"as a floating-point number, float(n){at(user_line())}."
     )
 
 
 def _try(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> None:
-    """Run the operation on the integers and ones."""
+    """Run the operation on the integers and on ones in place of the arrays."""
     ufunc = getattr(op, "ufunc", None)
     if not isinstance(ufunc, np.ufunc):
         return
-    small = [
+    examples = [
         a if type(a) is int else example_of(s) if s.weak else np.ones((), s.dtype)
         for a, s in zip(args, specs, strict=True)
     ]
     try:
         with np.errstate(all="ignore"):
-            ufunc(*small)
+            ufunc(*examples)
     except OverflowError as error:
         raise IntegerRangeError(
-            f"{op.name} of {_given(args, specs)}: {error}. Make the array wider, "
-            f"x.astype(np.int64), or the number an array of its own dtype{at(user_line())}."
+            f"{op.name} of {_operands(args, specs)}: {error}. Give the array a wider "
+            f"dtype, x.astype(np.int64), or make the number an array{at(user_line())}."
         ) from error
     except ValueError as error:
         raise IntegerRangeError(
-            f"{op.name} of {_given(args, specs)}: {error} Make the base a floating-point number, "
-            f"x.astype(float){at(user_line())}."
+            f"{op.name} of {_operands(args, specs)}: {error} Make the base a floating-point "
+            f"number, x.astype(float){at(user_line())}."
         ) from error
     except TypeError:
         return  # no ufunc loop for these dtypes: the shape rule raises
 
 
-def _given(args: Sequence[Any], specs: Sequence[Any]) -> str:
+def _operands(args: Sequence[Any], specs: Sequence[Any]) -> str:
     pairs = zip(args, specs, strict=True)
     return ", ".join([repr(a) if type(a) is int else str(s) for a, s in pairs])

@@ -1,9 +1,10 @@
 """Intervals: bounds of traced integers that are computed from the counters of loops.
 
-interval    the least and the greatest value of an integer; None if unbounded
+interval    the minimum and maximum of an integer; None if unbounded
 Interval    the type of the pair
 
-The counters of loops have bounds (`NodeInfo.interval`), and so have sums and products of them.
+The counters of loops have bounds (`NodeInfo.interval`), from which those of sums and products of
+them follow.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from .node import Node
 from .symbolic.dim import Dim, bounds
 
 Interval = tuple[int | None, int | None]
-_DEPTH = 16  # of expressions that are searched
+_DEPTH = 16  # limits the search in long expressions
 
 
 def interval(x: object) -> Interval:
-    """The least and the greatest value of an integer, as far as they are known."""
+    """The minimum and maximum of an integer, as far as they are known."""
     return _of(x.node if isinstance(x, Handle) else x, _DEPTH)
 
 

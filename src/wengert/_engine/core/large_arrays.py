@@ -1,13 +1,13 @@
 """Large arrays: eager operations on them that run as native code.
 
 NumPy computes an operation of several steps in as many passes over memory, and some functions of
-the math library element by element.  For large arrays that is most of the time of an eager
+the math library without SIMD instructions.  For large arrays that is most of the time of an eager
 derivative, so a higher layer (backends/large_array_kernels.py) compiles such operations, one
 kernel for each, at their first use.
 
-    LEAST_ELEMENTS  arrays with fewer elements are always NumPy's; the thresholds are in
+    LEAST_ELEMENTS  NumPy always computes arrays with fewer elements; the tuned thresholds are in
                     backends/llvm/tuning.py, `native_elements` and `native_rule_elements`
-    KERNELS         the full name of the module that compiles, entered by wengert/__init__.py
+    KERNELS         the full name of the module that compiles, set by wengert/__init__.py
     run_of          the function that computes the values of an operation
     kernels         that module
 """

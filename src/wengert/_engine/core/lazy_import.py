@@ -3,14 +3,14 @@
 Visualization, serialization, diagnostics and other backends would be a third of the imports of a
 first call of `wengert.jit`, which uses none of them.
 
-    LazyModule    a module that is imported at the first use of an attribute
-    public_dir    a module's `__dir__`: its public names
-    exported      the public names of some modules of a package
-    lazy_names    a package's `__getattr__`, for names defined in its modules
-    PublicModule  a public name for a module defined elsewhere; CallableModule: that is callable
-    STARTED       when wengert was imported: sources changed later are not those that run
-    FAMILIES      modules that register operations and that `import wengert` does not import
-    load_families  imports them, when an operation is not found
+    LazyModule     a module that is imported at the first use of an attribute
+    public_dir     a module's `__dir__`: its public names
+    exported       the public names of some modules of a package
+    lazy_names     a package's `__getattr__`, for names defined in its modules
+    PublicModule   a public name for a module defined elsewhere; CallableModule: a callable one
+    STARTED        the time of import: source files changed later differ from the running code
+    FAMILIES       modules that register operations and that `import wengert` does not import
+    load_families  import them, when an operation is not registered
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 STARTED = time.time_ns()
-FAMILIES: list[str] = []  # full names, entered by the package that has them (wengert/__init__.py)
+FAMILIES: list[str] = []  # full names, added by wengert/__init__.py
 
 
 # Names that `dir` shows for every module beside its public names.
@@ -45,15 +45,15 @@ def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
 def exported(package: str, modules: str) -> list[str]:
     """The public names of some modules of a package, as star imports define them.
 
-    A package enters them by ``globals()["__all__"] = exported(...)``: where `__all__` is not
-    stated, type checkers take the names from the star imports.
+    A package sets ``globals()["__all__"] = exported(...)``: type checkers do not see this `__all__`
+    and take the names from the star imports.
 
     Parameters
     ----------
     package : str
         Its `__name__`.
     modules : str
-        Their names in it, separated by spaces; they are imported already.
+        Their names in the package, separated by spaces; they must have been imported.
     """
     return [n for module in modules.split() for n in sys.modules[f"{package}.{module}"].__all__]
 
@@ -92,8 +92,8 @@ def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
     package : str
         Its `__name__`.
     where : mapping from str to str
-        For each name the module, relative to the package: ``".save_load"``. A name must not be that
-        of a module in the package, which would replace it.
+        The module that defines each name, relative to the package: ``".save_load"``. A name must
+        not be that of a module in the package, whose import would replace it.
 
     Returns
     -------
@@ -111,24 +111,24 @@ def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
 class PublicModule(ModuleType):
     """A public name for a module defined elsewhere, which is imported at first use.
 
-    It has no ``__path__``, so that nothing below it can be imported a second time, by another name.
+    It has no ``__path__``, so that its submodules cannot be imported a second time by another name.
 
     Parameters
     ----------
     name : str
         The public full name.
-    place : str
+    target : str
         The full name of the module itself.
     also : mapping from str to str
-        Names defined in other modules, with these modules.
+        The modules of names that are defined elsewhere.
     """
 
-    def __init__(self, name: str, place: str, also: Mapping[str, str]) -> None:
+    def __init__(self, name: str, target: str, also: Mapping[str, str]) -> None:
         super().__init__(name)
-        self.__dict__.update(_place=place, _also=dict(also))
+        self.__dict__.update(_target=target, _also=dict(also))
 
     def _itself(self) -> ModuleType:
-        module = import_module(self.__dict__["_place"])
+        module = import_module(self.__dict__["_target"])
         self.__dict__["__doc__"] = module.__doc__
         return module
 
@@ -142,8 +142,8 @@ class PublicModule(ModuleType):
         try:
             return getattr(self._itself(), attribute)
         except AttributeError:
-            if (found := sys.modules.get(f"{self.__name__}.{attribute}")) is not None:
-                return found
+            if (submodule := sys.modules.get(f"{self.__name__}.{attribute}")) is not None:
+                return submodule
             message = f"module {self.__name__!r} has no attribute {attribute!r}"
             raise AttributeError(message, name=attribute, obj=self) from None
 
@@ -161,17 +161,17 @@ class PublicModule(ModuleType):
 
 
 class CallableModule(PublicModule):
-    """A callable module, as ``wengert.debug(nan=True)``."""
+    """A callable module, such as `wengert.debug`: ``wengert.debug(nan=True)``."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module itself."""
-        called: Any = self._itself()
-        return called(*args, **kwargs)
+        module: Any = self._itself()
+        return module(*args, **kwargs)
 
 
 def load_families() -> bool:
-    """Import the modules in FAMILIES; False if all were imported already."""
-    waiting = [name for name in FAMILIES if name not in sys.modules]
-    for name in waiting:
+    """Import the modules in FAMILIES; return False if all were imported already."""
+    missing = [name for name in FAMILIES if name not in sys.modules]
+    for name in missing:
         import_module(name)
-    return bool(waiting)
+    return bool(missing)

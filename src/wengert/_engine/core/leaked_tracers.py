@@ -1,12 +1,12 @@
 """Leaked tracers: tensors of a trace that are used after it has ended.
 
-A tensor of a trace has a value only while the graph runs, and only inside it: an input of a traced
-function, the carry of a loop.  If it is stored outside and used afterwards, it has no value; in
-another graph it would be an input without an argument.
+A tensor of a trace, such as an argument of a traced function or the carry of a loop, has a value
+only inside the graph while it runs.  If it is stored outside and used afterwards, it has no value;
+in another graph it would be an input without an argument.
 
-    ended     mark the inputs of a trace that has ended, with the name of the traced function
-    source    the input of an ended trace that a node is computed from
-    refuse    raises GraphError for a graph that uses one
+    mark_ended   mark the inputs of a trace that has ended, with the name of the traced function
+    source       the input of an ended trace that a node is computed from
+    refuse       raise GraphError for a graph that uses one
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .node import INPUT, Node, next_serial
 from .spec import shown
 
 
-def ended(inputs: Iterable[Node], what: str) -> None:
-    """Mark the inputs of a trace that has ended."""
+def mark_ended(inputs: Iterable[Node], what: str) -> None:
+    """Mark the inputs of a trace that has ended, with the name of the traced function."""
     now = next_serial()
     for node in inputs:
         node.note(trace=(what, now))
@@ -69,20 +69,20 @@ def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
         Its name in the message.
     """
     known = set(own)
-    odd = next((n for n in nodes if n not in known and is_ended(n)), None)
-    if odd is None:
+    leaked = next((n for n in nodes if n not in known and is_ended(n)), None)
+    if leaked is None:
         return
-    since = _trace(odd)[1]
-    depending = {odd}
+    since = _trace(leaked)[1]
+    depending = {leaked}
     where = None
     for node in nodes:
         if not depending.isdisjoint(node.inputs):
             depending.add(node)
             where = where or (node.where if node.serial > since else None)
-    name = f"{odd.name}, {shown(odd.spec)}," if odd.name else f"a {shown(odd.spec)}"
+    name = f"{leaked.name}, {shown(leaked.spec)}" if leaked.name else f"a {shown(leaked.spec)}"
     raise GraphError(
-        f"{what} uses a tensor that was kept while {traced_function(odd)} was traced: it is "
-        f"computed from {name} that has a value only when that runs. Return it from the "
+        f"{what} uses a tensor that was stored while {traced_function(leaked)} was traced: it is "
+        f"computed from {name}, which has a value only while that runs. Return it from the "
         f"traced function, in a loop as part of the carry or of the collected values"
         f"{at(where or user_line())}."
     )

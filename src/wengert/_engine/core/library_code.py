@@ -1,7 +1,7 @@
-"""Library code, which is not searched, and immutable values.
+"""Library code, which is not searched for captured values, and immutable values.
 
-Code of the standard library, of installed packages and of this package is not searched for captured
-values: its globals are assumed to be constant.
+The globals of the standard library, of installed packages and of this package are assumed to be
+constant.
 
     is_library_file      by file name
     is_library_module, is_library_class, is_library_function
@@ -56,11 +56,11 @@ _LATE = {"fractions": "Fraction", "decimal": "Decimal", "uuid": "UUID"}
 @functools.cache
 def _folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
-    found = {paths.get(k) for k in ("stdlib", "platstdlib", "purelib", "platlib")}
-    found |= set(site.getsitepackages()) if hasattr(site, "getsitepackages") else set()
-    found.add(os.path.dirname(os.__file__))
-    found.add(site.getusersitepackages() if hasattr(site, "getusersitepackages") else None)
-    return (_PACKAGE, *sorted(os.path.abspath(p) + os.sep for p in found if p))
+    folders = {paths.get(k) for k in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders |= set(site.getsitepackages()) if hasattr(site, "getsitepackages") else set()
+    folders.add(os.path.dirname(os.__file__))
+    folders.add(site.getusersitepackages() if hasattr(site, "getusersitepackages") else None)
+    return (_PACKAGE, *sorted(os.path.abspath(p) + os.sep for p in folders if p))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -87,7 +87,7 @@ def is_library_module(module: ModuleType) -> bool:
     folders = list(getattr(module, "__path__", None) or ())
     if folders:  # a package without __init__.py
         return all(is_library_file(os.path.join(f, "__init__.py")) for f in folders)
-    # One without a file is part of Python, unless it was made by hand.
+    # A module without a file is built in, if it has a spec; otherwise user code created it.
     return getattr(module, "__spec__", None) is not None
 
 
@@ -103,7 +103,7 @@ def is_library_class(cls: type) -> bool:
 
 
 def is_immutable(x: Any) -> bool:
-    """Whether a value is immutable, with everything in it."""
+    """Whether a value and everything in it are immutable."""
     cls = type(x)
     if cls in _SCALARS or cls is object:
         return True

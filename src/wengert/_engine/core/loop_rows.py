@@ -1,11 +1,11 @@
 """Loop rows: the elements of a list to which a traced loop has appended.
 
-Such a list has as many elements as in Python.  An element is a row of an array that the loop
-computes, and is taken from it where it is used; a list of all rows is used as the array itself.
+Such a list has as many elements as in Python.  Each is a row of an array that the loop computes,
+and is read from the array where it is used; a list of all rows is used as the array itself.
 
 RowBlock    the array, or a part of it
-LoopRow     the mixin of tensors that are rows; `register_row` names the class
-rows_of     the rows of a block, for a list
+LoopRow     the base of tensors that are rows; `register_row` sets the class
+rows_of     the rows of a block, as elements of a list
 whole       the array of a list of rows
 """
 
@@ -31,9 +31,9 @@ class RowBlock:
     length : int
         The number of rows.
     source : Tensor or (RowBlock, int)
-        The array, or a block and the number of its row that is the array.
+        The array, or a block and the index of its row that is the array.
     weak : bool
-        Whether rows combine with arrays as numbers of Python.
+        Whether rows combine with arrays as Python numbers do.
     """
 
     __slots__ = ("length", "source", "weak")
@@ -52,11 +52,9 @@ class RowBlock:
     def row(self, index: int) -> Node:
         """The node of a row."""
         node: Node = self.array[index].node
-        return (
-            record(lookup("cast"), [node], {"dtype": node.spec.dtype}, weak=True).node
-            if (self.weak)
-            else node
-        )
+        if self.weak:
+            node = record(lookup("cast"), [node], {"dtype": node.spec.dtype}, weak=True).node
+        return node
 
 
 class LoopRow(Handle):
@@ -80,19 +78,19 @@ def register_row(cls: R) -> R:
 
 
 def node_of(row: LoopRow) -> Node:
-    """The node of a row, made in the trace in which it is first used."""
-    own: Any = row  # slots are those of the class that is registered
-    made: tuple[Any, Node] | None = own._made
+    """The node of a row; each trace that uses the row makes one."""
+    slots: Any = row  # the registered class has the slots
+    cached: tuple[Any, Node] | None = slots._made
     session = current_trace()
-    if made is None or (own._block is not None and made[0] is not session):
-        made = own._made = session, own._block.row(own._index)
-    return made[1]
+    if cached is None or (slots._block is not None and cached[0] is not session):
+        cached = slots._made = session, slots._block.row(slots._index)
+    return cached[1]
 
 
 def set_node(row: LoopRow, node: Node) -> None:
-    """Give a row another node: it is a tensor of its own from then on."""
-    own: Any = row
-    own._block, own._made = None, (None, node)
+    """Give a row another node; from then on it is an ordinary tensor."""
+    slots: Any = row
+    slots._block, slots._made = None, (None, node)
 
 
 def rows_of(block: RowBlock) -> Iterator[Any]:
@@ -124,7 +122,7 @@ def whole(values: Sequence[Any]) -> Any:
 
 
 def _begins_like_rows(values: Sequence[Any]) -> bool:
-    """Whether there may be rows in a list: they are at one of its ends."""
+    """Whether a list may contain rows, by its first and last elements."""
     if not values:
         return False
     return any(
@@ -141,19 +139,19 @@ def _columns(values: Sequence[Any]) -> Any:
     count = len(values[0])
     if any(type(v) is not type(values[0]) or len(v) != count for v in values):
         return None
-    if count and _place(values[0][0])[0] is _place(values[0][-1])[0] and count > 1:
+    if count > 1 and _row_index(values[0][0])[0] is _row_index(values[0][-1])[0]:
         return None  # rows of one block, which follow one another
-    found = [whole(list(column)) for column in zip(*values, strict=True)]
-    if not found or any(f is None for f in found):
+    columns = [whole(list(column)) for column in zip(*values, strict=True)]
+    if not columns or any(column is None for column in columns):
         return None
-    return lookup("stack")(*found, axis=1)
+    return lookup("stack")(*columns, axis=1)
 
 
 def _runs(values: Sequence[Any]) -> list[Any]:
     """Runs of rows, as (block, first, last + 1), and other elements."""
     runs: list[Any] = []
     for value in values:
-        block, index = _place(value)
+        block, index = _row_index(value)
         if block is None:
             runs.append(value)
         elif runs and type(runs[-1]) is tuple and _follows(runs[-1], block, index):
@@ -167,21 +165,22 @@ def _follows(run: tuple[RowBlock, int, int], block: RowBlock, index: int) -> boo
     return run[0] is block and run[2] == index
 
 
-def _place(value: object) -> tuple[RowBlock | None, int]:
-    """The block and the number of a row, or of a list of all rows of a row of a block."""
+def _row_index(value: object) -> tuple[RowBlock | None, int]:
+    """The block and the index of a row, or of a list of all rows of a row of a block."""
     if isinstance(value, LoopRow):
         return value._block, value._index if value._block is not None else 0
     if isinstance(value, list) and value and isinstance(value[0], LoopRow):
         block = value[0]._block
         if block is not None and isinstance(block.source, tuple) and len(value) == block.length:
-            places = [_place(v) for v in value]
-            if all(b is block and k == i for i, (b, k) in enumerate(places)):
+            rows = [_row_index(v) for v in value]
+            if all(b is block and k == i for i, (b, k) in enumerate(rows)):
                 parent: tuple[RowBlock, int] = block.source
                 return parent
     return None, 0
 
 
 def _piece(run: Any) -> Any:
+    """A run, or another element, as an array with the rows along its first axis."""
     if type(run) is not tuple:
         run = run if isinstance(run, Handle) else whole(run) if isinstance(run, list) else run
         if not isinstance(run, Handle):

@@ -1,16 +1,16 @@
 """Node: one operation applied to operands, `out = op(*args, **params)`.
 
-Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, value None and
-a spec instead).  Nothing else differs.  Three kinds of node:
+Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, with a spec and
+the value None).  Nothing else differs.  There are three kinds of node:
 
     Node          depends on an input, and differentiably so (INPUT, INPUT_DERIVED)
     ConstantLeaf  a value without history                     (CONSTANT, CONSTANT_DERIVED)
     DiscreteLeaf  depends on an input, but its derivative is known to be zero: a comparison, an
                   argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
 
-They are distinguished by their exact type because every pass tests this for every argument, and
-also whether the argument is a node at all: `type(a) is Node` does both.  An argument that was a
-plain number or array is stored in `args` unchanged; in `inputs` it is a ConstantLeaf.
+They are distinguished by their exact type because every pass tests, for every argument, whether it
+is a node and differentiable: `type(a) is Node` tests both.  An argument that was a plain number or
+array is stored in `args` unchanged; in `inputs` it is a ConstantLeaf.
 
 The `serial` number is the order of creation, which is a topological order.
 """
@@ -78,13 +78,13 @@ class Node:
         Order of creation; larger than the serial of every argument.
     info : NodeInfo or None
         Optional properties: spec, name, source line, hooks ... (core/node_info.py).
-    version : State or None
+    version : ArrayState or None
         For a large array that was written to in place (copy_on_write.py).
     """
 
     __slots__ = ("__weakref__", "args", "info", "op", "params", "serial", "value", "version")
 
-    op: Any  # an Op, or a Leaf
+    op: Any  # an Op, or a LeafOp
     args: tuple[Any, ...]
     params: dict[str, Any]
     value: Any
@@ -105,7 +105,7 @@ class Node:
         self.params = params
         self.value = value
         self.info = info
-        self.version = None  # where time counts (dispatch.py) the slot is left empty: __getattr__
+        self.version = None  # hot paths (dispatch.py) leave the slot empty: see __getattr__
         self.serial = next_serial()
 
     def __getattr__(self, name: str) -> Any:
@@ -149,12 +149,12 @@ class Node:
 
     @property
     def is_traced(self) -> bool:
-        """Whether it has a spec and no value."""
+        """Whether it has a spec but no value."""
         return self.version is None and self.value is None
 
     @property
     def level(self) -> int:
-        """0 in the function itself, k in a k-th derivative of it; recorded while tracing."""
+        """0 in the function itself, k in its k-th derivative; recorded while tracing."""
         return 0 if self.info is None else self.info.level
 
     @property
@@ -174,7 +174,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no operation made it."""
+        """Whether it has no operation: an input, a variable or a constant."""
         return isinstance(self.op, LeafOp)
 
     @property
@@ -233,29 +233,29 @@ class DiscreteLeaf(Node):
 
     @property
     def kind(self) -> str:
-        """INPUT_DERIVED_NON_DIFF; INPUT for an input that is not a floating number."""
+        """INPUT_DERIVED_NON_DIFF; INPUT for an input that is not a floating-point number."""
         return "INPUT_DERIVED_NON_DIFF" if self.args or self.op is not INPUT else "INPUT"
 
 
 class Watched(ConstantLeaf):
-    """A large plain array that a recorded operation used: not copied, but watched.
+    """A large plain array that a recorded operation used, which is not copied.
 
     Reading it for a derivative first compares its fingerprint with the one taken when it was
     recorded, so that an array overwritten in the meantime is an error and never a wrong gradient.
     """
 
-    __slots__ = ("_array", "_print")
+    __slots__ = ("_array", "_fingerprint")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
-        self._print = fingerprint(array)
+        self._fingerprint = fingerprint(array)
         self.op, self.args, self.params, self.info = CONSTANT, (), NO_PARAMS, None
         self.serial = next_serial()
 
     @property
     def value(self) -> Any:
         """The array, checked to be unchanged."""
-        if fingerprint(self._array) != self._print:
+        if fingerprint(self._array) != self._fingerprint:
             raise MutatedError(
                 f"An array {spec_of(self._array)} was overwritten after a recorded operation used "
                 "it, so the derivative at the recorded point can no longer be computed. Copy it "
@@ -266,26 +266,26 @@ class Watched(ConstantLeaf):
 
 
 COPY_LIMIT = 1 << 14  # bytes; below it a copy costs less than two fingerprints
-_GRID = 1024  # words; both sums run at the speed of memory
+_GRID = 1024  # 8-byte words in a row; both sums then run at the speed of memory
 
 
 def fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, int, bytes]:
     """Wrapping sums of the array's words along both axes of a grid, and the remaining bytes.
 
-    One sum detects a changed element, the two together one that has moved.
+    One sum detects a changed element; both together also detect elements that were exchanged.
     """
     flat = array.reshape(-1) if array.flags.c_contiguous else array.ravel(order="K")
     data = flat.view(np.uint8)
-    inside = data.size - data.size % (8 * _GRID)
-    grid = data[:inside].view(np.uint64).reshape(-1, _GRID)
+    end = data.size - data.size % (8 * _GRID)
+    grid = data[:end].view(np.uint64).reshape(-1, _GRID)
     rows, columns = np.add.reduce(grid, axis=1), np.add.reduce(grid, axis=0)
-    return hash(rows.tobytes()), hash(columns.tobytes()), data[inside:].tobytes()
+    return hash(rows.tobytes()), hash(columns.tobytes()), data[end:].tobytes()
 
 
 def keep(array: np.ndarray[Any, Any]) -> Any:
-    """A plain array as an argument whose value cannot change unnoticed.
+    """An argument for a plain array whose later changes are harmless or detected.
 
-    Small arrays are copied, large ones watched; read-only arrays need neither.
+    Small arrays are copied, large ones become `Watched`; read-only arrays need neither.
     """
     if array.nbytes <= COPY_LIMIT:
         return array.copy()
@@ -303,7 +303,7 @@ def is_variable(node: Node) -> bool:
 
 
 def owner_of(node: Node) -> Any:
-    """The tensor that a value belongs to, which gets its gradient; None if none or freed."""
+    """The tensor that a value belongs to, which gets its gradient; None if there is none."""
     owner = None if node.info is None else node.info.owner
     return None if owner is None else owner()
 

@@ -1,7 +1,7 @@
 """NodeInfo: optional properties of a node in one record; `Node.info` is None if it has none.
 
-Traced nodes have one (spec, source line, scope), and so have variables, named values and values
-with hooks.  A node of an eager operation on arrays has none, so the cost per operation is that of
+Traced nodes have one (spec, source line, scope), and so do variables, named values and values with
+hooks.  A node of an eager operation on arrays has none, so that the cost per operation is that of
 storing None.
 """
 
@@ -40,7 +40,7 @@ class NodeInfo:
     probed : bool
         Its shape was inferred by running examples, and is checked at each run.
     unchecked : bool
-        It was read from a file, and its shape could not be inferred there; it is then `probed`.
+        It was read from a file, and its shape was not checked then; such a node is also `probed`.
     step : str
         The step of the eager loop that it was recorded in (core/tracing.py).
     held : bool
@@ -50,11 +50,11 @@ class NodeInfo:
     holder : Tensor, optional
         Keeps that tensor alive if nothing else does (a graph read from a file).
     symbolic : bool
-        Made by `wengert.variable`: graphs are derived for all its values.
+        Made by `wengert.variable`: graphs are built for all its values.
     by_hand : bool
         An input of a graph that is built without tracing a function.
     hooks : dict, optional
-        Functions entered by `register_hook`, by number.
+        Functions registered by `register_hook`, by number.
     source : Node, optional
         The outer node that a captured input replaces.
     trace : tuple of str and int, optional
@@ -66,7 +66,7 @@ class NodeInfo:
     lowered_from : Node, optional
         Of a node made during lowering, the node of the graph that it is a part of.
     interval : tuple of int or None, optional
-        Of a counter, its least and its greatest value.
+        Of a counter, its minimum and maximum.
     """
 
     spec: Any = None
@@ -95,7 +95,9 @@ class NodeInfo:
 
     def copy(self) -> NodeInfo:
         """Another record with the same facts."""
-        new = _new(NodeInfo)  # written out: variables that a compiled function updates are copied
+        # Not `dataclasses.replace`, for speed: each run of a compiled function copies the record
+        # of every variable that it updates.
+        new = _new(NodeInfo)
         new.spec, new.name, new.where, new.scope = self.spec, self.name, self.where, self.scope
         new.metadata, new.level, new.linear = self.metadata, self.level, self.linear
         new.requires, new.probed, new.unchecked = self.requires, self.probed, self.unchecked
@@ -108,8 +110,8 @@ class NodeInfo:
 
     def facts(self) -> dict[str, Any]:
         """The fields that differ from their defaults, by name."""
-        found = {name: getattr(self, name) for name in FIELDS}
-        return {k: v for k, v in found.items() if v is not FIELDS[k] and v != FIELDS[k]}
+        values = {name: getattr(self, name) for name in FIELDS}
+        return {k: v for k, v in values.items() if v is not FIELDS[k] and v != FIELDS[k]}
 
     def __repr__(self) -> str:
         return f"NodeInfo({', '.join(f'{k}={v!r}' for k, v in self.facts().items())})"

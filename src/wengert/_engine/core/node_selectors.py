@@ -1,7 +1,7 @@
 """Names of nodes, and patterns that select nodes by name, scope and other properties.
 
     "encoder/*"              names, with the wildcards of file names
-    "tanh"                   the last parts of a name are enough
+    "tanh"                   the last part of a name is enough
     "encoder tanh"           a space: inside a scope, at any depth
     "encoder *[op=mat*]"     [key=value]: an operation, level, kind, or metadata of wengert.scope
 
@@ -20,7 +20,7 @@ from wengert.errors import ArgumentError, at, user_line
 from .node import Node
 from .validation import spelled, word
 
-Fits = Callable[[str, Node], bool]
+Predicate = Callable[[str, Node], bool]
 _CONDITION = r"\[(\w+)=([^\]]*)\]"
 _WORD = rf"(?:{_CONDITION}|\S)+"
 
@@ -68,27 +68,27 @@ def selected(
     )
 
 
-def _fits(pattern: str | Callable[[Node], bool]) -> Fits:
+def _fits(pattern: str | Callable[[Node], bool]) -> Predicate:
     if not callable(pattern):
         return selector(word(pattern, "the pattern of select"))
     return lambda name, node: pattern(node)
 
 
-def selector(pattern: str) -> Fits:
+def selector(pattern: str) -> Predicate:
     """The predicate of a pattern.
 
     Raises
     ------
     ArgumentError
-        It is empty, a bracket is not closed, or a scope has a condition.
+        The pattern is empty, a bracket is not closed, or a scope has a condition.
     """
     *scopes, last = [m.group() for m in re.finditer(_WORD, pattern)] or [""]
     conditions = re.findall(_CONDITION, last)
     name = re.sub(_CONDITION, "", last) or "*"
     if not last or any("[" in word and "=" in word for word in (*scopes, name)):
         raise ArgumentError(
-            f"the pattern {pattern!r} cannot be read. Write scopes, a name and conditions, each "
-            f"with wildcards if need be: 'encoder layer* *[op=matmul]'{at(user_line())}."
+            f"the pattern {pattern!r} is not valid. Write scopes, a name and conditions, with "
+            f"wildcards if needed: 'encoder layer* *[op=matmul]'{at(user_line())}."
         )
 
     def fits(full: str, node: Node) -> bool:
@@ -102,7 +102,7 @@ def selector(pattern: str) -> Fits:
 
 
 def _is_inside(path: str, scopes: list[str]) -> bool:
-    """Whether a path contains these parts consecutively."""
+    """Whether a path contains parts that match these patterns, in this order."""
     parts = iter(path.split("/"))
     return all(any(fnmatch.fnmatchcase(part, word) for part in parts) for word in scopes)
 
@@ -115,5 +115,5 @@ def holds(node: Node, key: str, wanted: Any) -> bool:
         return f"{node.scope}/".startswith(f"{wanted}/")
     if key == "where":
         return wanted in (node.where or "")
-    noted = {**node.metadata, "level": node.level, "kind": node.kind}
-    return key in noted and bool(noted[key] == wanted or str(noted[key]) == wanted)
+    properties = {**node.metadata, "level": node.level, "kind": node.kind}
+    return key in properties and bool(properties[key] == wanted or str(properties[key]) == wanted)

@@ -1,13 +1,13 @@
-"""NaN checks: whether values are checked, and their findings.
+"""NaN checks: whether values are checked, and the errors found.
 
 `wengert.debug(nan=True)` opens a session (recording.py) with `Checks` (diagnostics/nan_switch.py).
 `apply` (dispatch.py) passes every value to it; derivatives and compiled graphs are checked by their
 callers.  Without an open session the cost is one test of a counter.
 
-    Checks     the options of the checks, and their findings
-    Locator    finds the node in a loop, a graph or a derivative
-    here       the current checks
-    unseen     a block without checks: a backward pass checks its results only
+    Checks           the options of the checks, and the errors found
+    Locator          finds the node in a loop, a graph or a derivative
+    current_checks   the checks that are active here
+    unchecked        a block without checks: a backward pass checks its results only
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.types import Array, Operand
 
-UNSEEN: Blocks[bool] = Blocks("wengert_unseen", False)
+UNCHECKED: Blocks[bool] = Blocks("wengert_unchecked", False)
 SHOWN = 6  # arrays up to this size are shown in full
 ADVICE = (
-    "Keep the operands away from there (np.where around them, or clip them), or look at where they "
-    "come from (wengert.debug.show, wengert.why); if it is intended, put the line into a block "
-    "`with wengert.debug(nan=False):`"
+    "Keep the operands away from there (np.where around them, or clip them), or find out where "
+    "they come from (wengert.debug.show, wengert.why); if it is intended, put the line into a "
+    "block `with wengert.debug(nan=False):`"
 )
 
 
 class NonfiniteWatch(Protocol):
     """Checks of a graph that runs node by node."""
 
-    def saw(self, node: Any, params: Any, operands: Sequence[Any], out: Any) -> None:
+    def check(self, node: Any, params: Any, operands: Sequence[Any], out: Any) -> None:
         """Check the value of a node."""
 
-    def ended(self, nodes: Sequence[Any], outputs: Iterable[Any]) -> None:
-        """Note that the graph has run."""
+    def finish(self, nodes: Sequence[Any], outputs: Iterable[Any]) -> None:
+        """Report the errors found, after the graph has run."""
 
 
 class Locator(Protocol):
-    """Finds the node that made a NaN in a loop or graph (diagnostics/nan_locator.py)."""
+    """Finds the node that produced a NaN in a loop or graph (diagnostics/nan_locator.py)."""
 
-    def look_inside(self, checks: Checks, op: Any, params: Any, values: Sequence[Any]) -> None:
+    def rerun(self, checks: Checks, op: Any, params: Any, values: Sequence[Any]) -> None:
         """Run a loop or a branch again, node by node."""
 
     def run_checked(
@@ -59,12 +59,12 @@ class Locator(Protocol):
         """Run a graph and check every value."""
 
     def report_backward(self, checks: Checks, tape: Any, seeds: Any, results: Any) -> None:
-        """Report the first operation of a backward pass whose cotangents are bad."""
+        """Report the first operation of a backward pass with a NaN among its cotangents."""
 
     def report_forward(
-        self, checks: Checks, tape: Any, given: Any, outputs: Any, results: Any
+        self, checks: Checks, tape: Any, seeds: Any, outputs: Any, results: Any
     ) -> None:
-        """Report the first operation of a forward pass whose tangent is bad."""
+        """Report the first operation of a forward pass with a NaN in its tangent."""
 
     @property
     def NodeWatch(self) -> Callable[[Checks], NonfiniteWatch]:
@@ -72,30 +72,30 @@ class Locator(Protocol):
 
 
 class Checks:
-    """The options of the checks, and their findings.
+    """The options of the checks, and the errors found.
 
     Attributes
     ----------
     nan, inf : bool
-        Whether NaN and infinities are searched.
+        Whether to look for NaN and for infinities; these are the nonfinite values below.
     raises : bool
-        Whether the first one raises.
+        Whether the first error is raised.
     locator : Locator
         Finds the node in a loop, a graph or a derivative.
     found : list of NotFiniteError
-        The findings, if it does not raise.
+        The errors, if they are not raised.
     """
 
     def __init__(self, nan: bool, inf: bool, raises: bool, locator: Locator) -> None:
         self.nan, self.inf, self.raises, self.locator = nan, inf, raises, locator
         self.found: list[NotFiniteError] = []
 
-    def is_bad(self, value: Array | tuple[Array, ...] | None) -> bool:
-        """Whether a value (an array, a number, a tuple of them) has one."""
+    def is_nonfinite(self, value: Array | tuple[Array, ...] | None) -> bool:
+        """Whether a value (an array, a number, a tuple of them) has a nonfinite element."""
         return self.first(value) is not None
 
     def first(self, value: Any) -> tuple[Any, tuple[int, ...]] | None:
-        """The first bad element of a value, and its index; None if there is none."""
+        """The first nonfinite element of a value, and its index; None if there is none."""
         if type(value) in (tuple, list):
             return next((f for f in map(self.first, value) if f is not None), None)
         if isinstance(value, dict):  # the cotangents of several outputs
@@ -116,43 +116,43 @@ class Checks:
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), array.shape))
         return array[index], index
 
-    def look(
+    def check(
         self, op: Operation, params: dict[Any, Any], values: Sequence[Any], value: Array
     ) -> None:
         """Check the result of an operation."""
-        if self.is_bad(value) and not UNSEEN.get():
+        if self.is_nonfinite(value) and not UNCHECKED.get():
             if op.kind == "control":
-                self.locator.look_inside(self, op, params, values)
-            self.tell(op.name, values, value, user_line())
+                self.locator.rerun(self, op, params, values)
+            self.report_result(op.name, values, value, user_line())
 
-    def tell(
+    def report_result(
         self, name: str, values: Sequence[Any], value: Array | tuple[Array, ...], where: str | None
     ) -> None:
-        """Raise or store a finding in the result of an operation.
+        """Raise or store the error for a nonfinite result of an operation.
 
         Raises
         ------
         NotFiniteError
         """
-        given = [i for i, v in enumerate(values) if self.is_bad(v)]
-        if given and not self.raises:
-            return  # it was found or passed in before
+        nonfinite = [i for i, v in enumerate(values) if self.is_nonfinite(v)]
+        if nonfinite and not self.raises:
+            return  # it was reported where it first occurred, or passed in
         element, index = self.first(value) or (None, ())
         place = f" at index {index}" if index else ""
         operands = "; ".join(short(v) for v in values)
-        if given:
-            words = (
-                f"it was there before: operand {given[0]} has it, and no operation in this block "
-                "made it. Look where that comes from"
+        if nonfinite:
+            origin = (
+                f"operand {nonfinite[0]} already has it, and no operation in this block produced "
+                "it. Find out where that operand comes from"
             )
         else:
-            words = f"here it begins. {ADVICE}"
+            origin = f"it first occurs here. {ADVICE}"
         self.report(
-            f"{name} gives {element}{place} of {spec_of(value)}, from {operands}: {words}", where
+            f"{name} gives {element}{place} of {spec_of(value)}, from {operands}: {origin}", where
         )
 
     def report(self, text: str, where: str | None) -> None:
-        """Raise or store an error."""
+        """Raise or store the error with this text."""
         error = NotFiniteError(f"{text}{at(where)}.")
         if self.raises:
             raise error
@@ -172,24 +172,24 @@ def short(value: Operand | tuple[Array, ...]) -> str:
         return str(spec)
     finite = np.asarray(value)[np.isfinite(value)]
     counts = [(int(f(value).sum()), word) for f, word in ((np.isnan, "nan"), (np.isinf, "inf"))]
-    odd = "".join(f", {n} of {value.size} {word}" for n, word in counts if n)
-    reach = f" from {np.min(finite):.6g} to {np.max(finite):.6g}" if finite.size else ""
-    return f"{spec}{reach}{odd}"
+    nonfinite = "".join(f", {n} of {value.size} {word}" for n, word in counts if n)
+    bounds = f" from {np.min(finite):.6g} to {np.max(finite):.6g}" if finite.size else ""
+    return f"{spec}{bounds}{nonfinite}"
 
 
-def here() -> Checks | None:
-    """The current checks, if any."""
-    opened = innermost_session()
-    return None if opened is None or UNSEEN.get() else opened.checks
+def current_checks() -> Checks | None:
+    """The checks that are active here, if any."""
+    session = innermost_session()
+    return None if session is None or UNCHECKED.get() else session.checks
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def unchecked() -> Iterator[None]:
     """A block in which values are not checked."""
     block = ScopedValue(True)
     try:
-        UNSEEN.open(block)
+        UNCHECKED.open(block)
         yield
     finally:
         block.end(True)
-        UNSEEN.forget()
+        UNCHECKED.forget()

@@ -4,12 +4,12 @@ An operation has five parts; its kind (kinds/) implements most of them for all i
 
     run(*values, **params)             the value, from plain values
     infer(specs, params)               the spec of the value, from the specs of the operands
-    vjp(node, t, out, inputs, ctx)     cotangent of the value
-    jvp(node, dots, out, inputs, ctx)  the tangent of the value, from the operands' tangents
-    oracle, domain, examples           what the laws check it against (wengert.testing)
+    vjp(node, t, out, inputs, ctx)     the cotangents of the operands, from that of the value
+    jvp(node, dots, out, inputs, ctx)  the tangent of the value, from those of the operands
+    oracle, domain, examples           reference and test values for the laws (wengert.testing)
 
 In `vjp` and `jvp`, `out` and `inputs` are plain values if nothing is recorded, and handles if the
-derivative itself is to be differentiated: the rule is the same code.
+derivative itself is to be differentiated: the rule is the same code in both cases.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ AnyOp = TypeVar("AnyOp", bound="Op")
 class RuleContext:
     """The state of the pass that calls a rule.
 
-    wanted : the nodes that take part, or None when all arguments that are nodes do.
+    wanted : the nodes that take part, or None if all nodes do.
     recorded : whether values are handles, and the derivative is being recorded.
-    guarded : the second run after a NaN, with strong zeros: zero cotangents stay zero, also times
-        infinity (docs/conventions.md, "a branch not taken").
+    guarded : whether zeros are strong: a zero cotangent stays zero, also times infinity
+        (docs/conventions.md, "a branch not taken"); so in the second run of a pass after a NaN.
     linear : for nodes of derivatives with values, which operands are tangents or cotangents; see
         `linear_operands`.
-    overflown : whether a node has overflowed, so that a slope of 0 may be 1 / inf
+    overflowed : whether a node has overflowed, so that a slope of 0 may be 1 / inf
         (autodiff/overflows.py).
     masked : in a graph, the nodes whose (co)tangents may be zero because a branch was not taken;
         a rule that transforms whole bodies adds to them.
@@ -59,7 +59,7 @@ class RuleContext:
     guarded: bool = False
     linear: Any = None
     masked: Any = None
-    overflown: bool = False
+    overflowed: bool = False
 
     def mask(self, nodes: Iterable[Any]) -> None:
         """Note operands (in forward mode the node itself) whose (co)tangent may be zero."""
@@ -71,9 +71,9 @@ class RuleContext:
         return type(arg) is Node and (self.wanted is None or arg in self.wanted)
 
     def linear_operands(self, node: Node) -> tuple[int, ...]:
-        """The operands of a node that are (co)tangents of a derivative before this one.
+        """The operands of a node that are (co)tangents of an earlier derivative.
 
-        The result of that derivative is zero if such an operand is, and so are its derivatives
+        The result of that derivative is zero if such an operand is zero, and so are its derivatives
         with respect to all other operands: zeros of a branch not taken are zeros at all orders.
         """
         if not self.guarded:
@@ -84,7 +84,7 @@ class RuleContext:
 
 
 def linear_in(node: Node) -> tuple[int, ...]:
-    """The operands of a node that are (co)tangents which may be zero: a branch not taken."""
+    """The operands of a node that are (co)tangents, and may be zero: a branch not taken."""
     return () if node.info is None else node.info.linear
 
 
@@ -103,26 +103,26 @@ class Op:
         False for an operation registered without a rule: it works forward, and raises when a
         derivative needs it.
     notes_where : bool
-        Whether recording it also notes the user's file and line.
+        Whether the user's file and line are stored when it is recorded.
     commutative : bool
-        Commutative: its two operands may be exchanged.
+        Its two operands may be exchanged.
     casts : bool
-        It only changes the dtype; recorded by an operator of Python, it gives a number of Python.
+        It only changes the dtype; recorded by a Python operator, it gives a Python number.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
         Further traits (core/op_traits.py).
     cost, onnx, remedy, zero_slope, range, host_callback, control_flow, selectors
-        Facts that other parts of the engine look up (core/op_facts.py).
+        Facts that other parts of the engine read (core/op_facts.py).
     implementations : dict
         Functions to run instead of `run`, by the name of the backend; see `implement`.
     composition : callable or None
-        The same value by other operations, ``composition(*operands, **params)``, for a backend
-        that has those and not this one; it may return NotImplemented. See `compose`.
+        The same value computed by other operations, ``composition(*operands, **params)``, for a
+        backend that does not have this one; it may return NotImplemented. See `compose`.
     promotes : bool
         Its operands are cast to a common dtype.
     native : bool
         Eager values of large arrays are computed by native code (core/large_arrays.py).
     is_built_in : bool
-        Its rule may be run by native code, as it is one of this package.
+        Its rule is defined in this package, so that native code may run it.
     special_numbers : bool
         Its rules are simpler for some operands that are numbers (an exponent of 2).
     """
@@ -135,7 +135,7 @@ class Op:
     effects = Effects()
     aliasing = Aliasing()
     differentiation = Differentiation()
-    cost: Cost | None = None  # that of its kind, or of its body
+    cost: Cost | None = None  # None: the cost of its kind, or of its body
     onnx: str | None = None
     remedy = Remedy()
     zero_slope = ""
@@ -148,15 +148,15 @@ class Op:
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False
-    pulls: tuple[Any, ...] | None = None  # the partials, if the vjp consists of them only
+    pulls: tuple[Any, ...] | None = None  # the partials, if the vjp needs nothing else
     has_jvp = True
     has_vjp = True
     oracle: Any = None
     run: Callable[..., Any]
-    # `vjp_into(node, t, buffers)`, for an operation on a few elements of a large array:
-    # the same as vjp, added to the buffers of the backward pass (core/accumulation.py).
+    # `vjp_into(node, t, buffers)`, for an operation on a few elements of a large array: the vjp,
+    # added to the buffers of the backward pass (core/accumulation.py).
     vjp_into: Callable[..., None] | None = None
-    jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
+    jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`: forward mode
     # `spec_rule(*specs, **params)`: the spec of the result, if the operation defines a rule.
     spec_rule: Callable[..., Any] | None = None
     batch_rule: Callable[..., Any] | None = None
@@ -167,7 +167,7 @@ class Op:
         self.__doc__ = doc
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The spec of the result, by default from running an example."""
+        """The spec of the result, by default that of running the operation on an example."""
         if self.spec_rule is not None:
             return self.spec_rule(*specs, **params)
         if has_sizes(specs, params):
@@ -181,11 +181,11 @@ class Op:
         return rule
 
     def example(self, spec: Spec) -> Any:
-        """A value of that spec on which the operation can be run to infer its result."""
+        """A value of that spec, on which the operation is run to infer the spec of its result."""
         return example_of(spec)
 
     def updated_operand(self, node: Node, output: int) -> int | None:
-        """The number of the operand of which a result is a version with some elements written.
+        """The index of the operand that a result is a copy of, except for elements written to it.
 
         None if there is none. A backend may write such a result in the memory of the operand.
         """
@@ -205,27 +205,28 @@ class Op:
         Parameters
         ----------
         backend : str
-            Its name. The function below takes plain values of the operands, and the parameters
+            Its name. The decorated function takes plain values of the operands, and the parameters
             by name.
         """
 
-        def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             self.implementations = {**self.implementations, backend: function}
             return function
 
-        return enter
+        return decorate
 
-    def compose(self, made: Callable[..., Any]) -> Callable[..., Any]:
+    def compose(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Define the value by other operations: `composition` (a decorator)."""
-        self.composition = made
-        return made
+        self.composition = function
+        return function
 
     def batch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Define the batching rule, which `vmap` uses (a decorator).
 
         The rule is ``rule(args, batched, size, **params)``: `batched` is true for operands whose
         first axis is the batch, of length `size`; the first axis of the result is the batch too.
-        It is written in wengert operations. Without a rule the elements are computed one by one.
+        It uses wengert operations. Without a rule the elements of the batch are computed one by
+        one.
         """
         self.batch_rule = rule
         return rule
@@ -263,7 +264,7 @@ class Op:
 
 
 def register(op: AnyOp, replace: bool = False) -> AnyOp:
-    """Enter an operation into the registry under its name.
+    """Add an operation to the registry under its name.
 
     Raises
     ------
@@ -280,7 +281,7 @@ def register(op: AnyOp, replace: bool = False) -> AnyOp:
 
 
 def lookup(name: str) -> Any:
-    """The operation of that name; families that are imported at first use are searched too.
+    """The operation of that name; families not yet imported (`FAMILIES`) are searched too.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Facts about one operation, stated above its definition and looked up at the operation.
+"""Facts about one operation, stated at its definition and read as its attributes.
 
     @facts(cost=Cost(23.0, is_call=True), onnx="Exp", zero_slope=UNDERFLOW, range=NONNEGATIVE)
     @elementwise(ufunc=np.exp, oracle="exp(x)", complex_ok=True)
@@ -10,7 +10,7 @@
     ValueRange  properties of its values (rewrite/value_properties.py)
     LOOP ...    the kinds of nodes with bodies
 
-Other files use these facts rather than comparing names of operations.
+Other files use these facts instead of comparing names of operations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SELECTS = "selects"  # with respect to the elements that are not selected
 
 # The role of the bodies of an operation (`Op.control_flow`).
 LOOP = "loop"  # one step: scan, while
-CHECKPOINTED = "checkpointed loop"  # one step of a loop that also stores some of its states
+CHECKPOINTED = "checkpointed loop"  # one step of a loop that also stores some of its carries
 REPLAY = "replayed loop"  # one step of the backward pass of a checkpointed loop
 BRANCH = "branch"  # one of several alternatives: cond, switch
 LOOPS = (LOOP, CHECKPOINTED)
@@ -40,7 +40,7 @@ NO_OPERANDS = slice(0, 0)
 # Why native code calls an operation back in Python (`Op.host_callback`).
 BY_SCIPY = "SciPy computes it"
 BY_NUMPY = "NumPy computes it"
-ACTS = "it does something in the user's process"
+ACTS = "it has a side effect in the user's process"
 BY_TRIALS = "the number of random draws depends on values"
 
 
@@ -71,7 +71,7 @@ class Cost:
 
     @property
     def is_recomputed(self) -> bool:
-        """Whether computing it again takes no longer than reading a value from memory."""
+        """Whether recomputing it takes no longer than reading a value from memory."""
         return not self.is_call and self.work < 25.0
 
 
@@ -111,7 +111,7 @@ class Remedy:
         return self.singular or _GENERAL
 
 
-_GENERAL = "Choose another form of the formula, or keep away from that point"
+_GENERAL = "Rewrite the formula, or keep the operands away from that point"
 GUARD = (
     "Keep the operand away from there before the function is applied: "
     "np.where(ok, x, 1.0) inside, and np.where(ok, ..., value) around it"
@@ -178,7 +178,7 @@ def facts(
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)
-    given = {
+    stated = {
         "cost": cost,
         "onnx": onnx,
         "remedy": remedy,
@@ -190,10 +190,10 @@ def facts(
         "special_numbers": special_numbers,
     }
 
-    def state(op: OpT) -> OpT:
-        for name, fact in given.items():
+    def set_facts(op: OpT) -> OpT:
+        for name, fact in stated.items():
             if fact is not None:
                 setattr(op, name, fact)
         return op
 
-    return state
+    return set_facts

@@ -22,8 +22,8 @@ class Effects:
         It runs in the order of the program even if nothing uses its value, and is never merged
         with another or dropped.
     serializable : bool
-        Whether a file may name it.  False for operations that reach outside the process (write
-        files, open connections), which an untrusted graph must not do.
+        Whether a graph in a file may contain it.  False for operations with effects outside the
+        process (write files, open connections), which an untrusted graph must not have.
     total : bool
         It accepts all operands of its spec, so it may run before a loop that has no steps.
     value_dependent_shape : bool
@@ -45,7 +45,7 @@ class Aliasing:
     view : bool
         It may, as in NumPy.
     may_copy : bool
-        A view, but a copy if the memory of the operand is not contiguous.
+        It is a copy if the memory of the operand is not contiguous.
     transparent : bool
         An alias of its operand during a transformation; not in finished graphs.
     uniform : bool
@@ -70,8 +70,8 @@ class Differentiation:
     singular : bool or callable
         The derivative is infinite or NaN at some finite operands; a callable decides for a node.
     limits : bool
-        The rules are NaN where values are equal (eigenvalues), though a limit may exist; they find
-        it when the derivative is recorded.
+        The rules are NaN where values are equal (eigenvalues), though a limit may exist; they
+        compute it when the derivative is recorded.
     takes_parts : bool
         It has several outputs, and its vjp takes a dict of the nonzero cotangents.
     """

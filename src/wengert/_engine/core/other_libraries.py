@@ -7,7 +7,7 @@ Looking up such a name is an error whose message gives the name in wengert; ther
     NUMPY      names of jax.numpy, jax.nn and torch, looked up in `wengert.numpy`
     KEYWORDS   arguments of methods
     missing    the AttributeError
-    Foreign    a class attribute that raises it
+    Foreign    a class attribute that raises it when it is read
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 _IN_PLACE = "x[...] = y, or x += y: tensors are assigned to as arrays are"
-_DEVICE = "nothing: values are in the memory of the processor"
+_DEVICE = "nothing: values are in the memory of the CPU"
 _FUNCTIONAL = "wengert.nn.functional.{}"
 
 TENSOR: dict[str, str] = {
@@ -70,7 +70,7 @@ TENSOR: dict[str, str] = {
     "is_cuda": _DEVICE,
     "get_device": _DEVICE,
     "pin_memory": _DEVICE,
-    "block_until_ready": "nothing: values are there when a call returns",
+    "block_until_ready": "nothing: values are computed when a call returns",
     "addressable_data": _DEVICE,
     "sharding": _DEVICE,
     "at": "y = x.copy(); y[i] = v (or += v, *= v): tensors are assigned to as arrays are",
@@ -154,7 +154,7 @@ TENSOR: dict[str, str] = {
     "masked_fill": "np.where(mask, value, x)",
     "masked_select": "x[mask]",
     "where": "np.where(condition, x, y)",
-    "split": "np.split(x, places, axis)",
+    "split": "np.split(x, indices, axis)",
     "chunk": "np.array_split(x, n, axis)",
     "unbind": "list(x)",
     "narrow": "x[start : start + length]",
@@ -181,7 +181,7 @@ PACKAGE: dict[str, str] = {
     "from_numpy": "wengert.tensor(array)",
     "Parameter": "wengert.nn.Parameter",
     "Module": "wengert.nn.Module",
-    "manual_seed": "wengert.random.key(seed), which is passed on, or rng= of layers",
+    "manual_seed": "wengert.random.key(seed), passed to the functions that draw, or rng= of layers",
     "functional": "wengert.nn.functional",
     "func": "wengert itself: wengert.grad, wengert.vmap, wengert.jacrev",
     "autograd": "wengert.grad(f)(x), or y.backward(); for programs of HIPS autograd "
@@ -202,12 +202,12 @@ PACKAGE: dict[str, str] = {
     "make_jaxpr": "wengert.trace",
     "eval_shape": "wengert.trace(f)(...).outputs[0].spec",
     "ShapeDtypeStruct": "wengert.spec",
-    "device_put": "nothing: values are in the memory of the processor",
+    "device_put": "nothing: values are in the memory of the CPU",
     "device_get": "x.numpy()",
-    "block_until_ready": "nothing: values are there when a call returns",
+    "block_until_ready": "nothing: values are computed when a call returns",
     "tree_map": "optree.tree_map",
-    "tree_util": "optree, whose containers are taken",
-    "tree": "optree, whose containers are taken",
+    "tree_util": "optree, whose containers wengert accepts",
+    "tree": "optree, whose containers wengert accepts",
     "pure_callback": "wengert.primitive",
     "io_callback": "wengert.debug.show",
     "debug_nans": "wengert.debug(nan=True)",

@@ -3,8 +3,8 @@
     with wg.policy(broadcast="raise", cast="warn", max_float="float32"):
         graph = wg.trace(f)(...)
 
-Each of `broadcast` and `cast` is "quiet" (as NumPy, the default), "warn" or "raise".  With a
-maximal width of floats or integers, wider results are cast down.
+Each of `broadcast` and `cast` is "quiet" (as in NumPy, the default), "warn" or "raise".  If a
+maximal width of floats or integers is given, wider results are cast down.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ gate = Openings(cell=np.zeros(1, np.int64))  # native entry points read the cell
 
 @contextmanager
 def gated() -> Iterator[None]:
-    """A block in which native entry points pass their calls on to Python."""
+    """A block in which native entry points call Python instead of their compiled program."""
     opening = gate.begin()
     try:
         yield
@@ -92,7 +92,7 @@ def policy(
     broadcast : {"quiet", "warn", "raise"}
         Operands of different shapes, neither of them a single number.
     cast : {"quiet", "warn", "raise"}
-        Operands of different dtypes; Python numbers take the other's dtype and are ignored.
+        Operands of different dtypes; Python numbers, whose dtype is weak, are ignored.
     independent : {"zero", "warn", "raise"}, optional
         A derivative with respect to a value that the output does not depend on, unless specified
         by ``grad`` (``unconnected=``).
@@ -119,18 +119,18 @@ def policy(
     ]:
         if not (value is None or isinstance(value, str)) or value not in allowed:
             raise ArgumentError(f"{name}={value!r} is not one of {allowed}{at(user_line())}.")
-    made = Policy(
+    chosen_policy = Policy(
         broadcast,
         cast,
         "zero" if independent == "quiet" else independent,
         _cap(max_float, "f", "max_float"),
         _cap(max_int, "iu", "max_int"),
     )
-    block: ScopedValue[Policy | None] = ScopedValue(made)
+    block: ScopedValue[Policy | None] = ScopedValue(chosen_policy)
     with paused(), gated():
         try:
             _chosen.open(block)
-            yield made
+            yield chosen_policy
         finally:
             block.end(True)
             _chosen.forget()
@@ -140,28 +140,29 @@ def _cap(dtype: str | None, kinds: str, name: str) -> np.dtype[Any] | None:
     if dtype is None:
         return None
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
+        result: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}={dtype!r} is not a dtype{at(user_line())}.") from error
-    if found.kind not in kinds:
-        raise ArgumentError(f"{name}={dtype!r} is not of that kind{at(user_line())}.")
-    return found
+    if result.kind not in kinds:
+        kind = "a floating-point" if kinds == "f" else "an integer"
+        raise ArgumentError(f"{name}={dtype!r} is not {kind} dtype{at(user_line())}.")
+    return result
 
 
 def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
     """Warn or raise for implicit conversions in one operation."""
     if not isinstance(out, Spec) or not op.promotes:
         return
-    given = [s for s in specs if isinstance(s, Spec)]
+    operands = [s for s in specs if isinstance(s, Spec)]
     if rules.broadcast != "quiet" and op.kind == "elementwise":
-        shapes = {s.shape for s in given if s.shape != ()}
+        shapes = {s.shape for s in operands if s.shape != ()}
         if len(shapes) > 1:
-            _complain(rules.broadcast, op, given, "are broadcast", "np.broadcast_to")
+            _complain(rules.broadcast, op, operands, "are broadcast", "np.broadcast_to")
     if rules.cast != "quiet":
-        selectors = range(len(given))[op.selectors]
-        dtypes = {s.dtype for k, s in enumerate(given) if k not in selectors and not s.weak}
+        selectors = range(len(operands))[op.selectors]
+        dtypes = {s.dtype for k, s in enumerate(operands) if k not in selectors and not s.weak}
         if len(dtypes) > 1:
-            _complain(rules.cast, op, given, "are cast", "astype")
+            _complain(rules.cast, op, operands, "are cast", "astype")
 
 
 def _complain(choice: str, op: Any, specs: Sequence[Any], what: str, remedy: str) -> None:

@@ -4,7 +4,7 @@
     %1 = scan %0             (float64[3], float64[10,3])     [body=<step>, carried=1, length=10]
 
 One line for each node.  The bodies of loops and branches follow, indented, each once, under the
-name that appears in the parameters of their nodes.
+names by which the parameters of their nodes refer to them.
 
     printed   the text
 """
@@ -60,19 +60,19 @@ class _Names:
 
     def __init__(self) -> None:
         self.of: dict[Any, GraphName] = {}
-        self._taken: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
     def params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters with subgraphs replaced by names."""
-        return {k: self._put(x) for k, x in params.items()}
+        return {k: self._named(x) for k, x in params.items()}
 
-    def _put(self, x: Any) -> Any:
+    def _named(self, x: Any) -> Any:
         if type(x) is tuple:
-            return tuple(map(self._put, x))
+            return tuple(map(self._named, x))
         if not hasattr(x, "nodes"):
             return x
         if x not in self.of:
-            count = self._taken[x.name] = self._taken.get(x.name, 0) + 1
+            count = self._counts[x.name] = self._counts.get(x.name, 0) + 1
             self.of[x] = GraphName(x.name if count == 1 else f"{x.name} #{count}")
         return self.of[x]
 
@@ -85,10 +85,10 @@ def printed(graph: Printable) -> str:
     while done < len(names.of):
         body, name = list(names.of.items())[done]
         done += 1
-        inside = _section(body, names).replace("\n", f"\n{INDENT}")
-        given = " ".join(f"%{body.index(n)}" for n in body.inputs)
-        takes = f" takes {given}" if given else ""
-        text.append(f"{name.__name__}{takes}\n{INDENT}{inside}")
+        section = _section(body, names).replace("\n", f"\n{INDENT}")
+        inputs = " ".join(f"%{body.index(n)}" for n in body.inputs)
+        takes = f" takes {inputs}" if inputs else ""
+        text.append(f"{name.__name__}{takes}\n{INDENT}{section}")
     return "\n".join(text)
 
 
@@ -116,10 +116,10 @@ def _row(graph: Printable, i: int, names: _Names) -> tuple[str, str, str, str]:
     if options:
         words.append(f" [{options}]")
     level = f"d{node.level}" if node.level else ""
-    return " ".join(words), shown(node.spec), level, _place(node)
+    return " ".join(words), shown(node.spec), level, _location(node)
 
 
-def _place(node: Node) -> str:
+def _location(node: Node) -> str:
     return f"# {short(node.where)}" if node.where else ""
 
 

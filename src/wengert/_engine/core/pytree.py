@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 NAMESPACE = "wengert"
-_known: set[type] = set()
+_registered: set[type] = set()
 _PLAIN = frozenset((np.ndarray, float, int, bool, complex, str, type(None)))
 
 
@@ -49,27 +49,27 @@ def _register_dataclass(cls: type) -> None:
         return [getattr(x, n) for n in names], None, names
 
     def unflatten(_: Any, children: Iterable[Any]) -> Any:
-        x: Any = object.__new__(cls)  # not __init__: the leaves may be gradients or None
+        x: Any = object.__new__(cls)  # __init__ may reject leaves that are gradients or None
         for n, child in zip(names, children, strict=True):
             object.__setattr__(x, n, child)
         return x
 
     optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
-    _known.add(cls)
+    _registered.add(cls)
 
 
 def _is_new_dataclass(x: Any) -> bool:
     cls = type(x)
-    return dataclasses.is_dataclass(x) and cls not in _known and not isinstance(x, type)
+    return dataclasses.is_dataclass(x) and cls not in _registered and not isinstance(x, type)
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree in order, and its structure."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
-    fresh = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_dataclass(x)}
-    if not fresh:
+    new = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_dataclass(x)}
+    if not new:
         return leaves, structure
-    for cls in fresh:
+    for cls in new:
         _register_dataclass(cls)
     return flatten(tree)
 
@@ -88,7 +88,7 @@ LEAF = _LeafMark()  # replaces a leaf in a message
 
 
 def marked(tree: Any) -> Any:
-    """The containers with a star for each leaf, to be printed."""
+    """The containers with a star for each leaf, for messages."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [x if x is None else LEAF for x in leaves])
 
@@ -101,7 +101,7 @@ def paths(tree: Any) -> list[str]:
 
 
 def insertion_order(tree: Array | dict[Any, Any] | list[Operand]) -> list[int]:
-    """The indices of the leaves in the order of `flatten`, in insertion order of dicts.
+    """The indices that the leaves have in `flatten`, in the insertion order of dicts.
 
     `flatten` sorts the keys of a dict, so that equal containers have equal leaves; a container
     shown to the user as one vector is shown in insertion order.
@@ -114,12 +114,12 @@ def _ordered(x: Any, structure: Any, begin: int) -> list[int]:
     if structure.is_leaf():
         return [begin]
     children, _, keys, _ = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=NAMESPACE)
-    places: dict[Any, list[int]] = {}
+    leaf_indices: dict[Any, list[int]] = {}
     for key, child, part in zip(keys, children, structure.children(), strict=True):
-        places[key] = _ordered(child, part, begin)
+        leaf_indices[key] = _ordered(child, part, begin)
         begin += part.num_leaves
-    written = x if isinstance(x, dict) else keys
-    return [k for key in written for k in places[key]]
+    ordered_keys = x if isinstance(x, dict) else keys
+    return [k for key in ordered_keys for k in leaf_indices[key]]
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _enabled: Blocks[bool] = Blocks("wengert_recording", True)
 _lock = lock()
-switches = Openings()  # while there are any, operations and compiled functions read the state
+switches = Openings()  # while a block is open, operations and compiled functions read the state
 
 
 @contextmanager
@@ -39,8 +39,8 @@ def paused() -> Iterator[None]:
 class Changes:
     """The number of changes to Python state that compiled functions depend on.
 
-    A change of a model's mode, of whether a parameter is frozen, or of the options of an optimizer
-    is counted here; compiled functions then check their guards again (`Session.guards`).
+    Changes of the mode of a model, of the set of frozen parameters, or of the options of an
+    optimizer are counted; compiled functions then check their guards again (`Session.guards`).
     """
 
     count = 0
@@ -63,15 +63,15 @@ class Session:
     Attributes
     ----------
     effects : list of Node
-        Nodes that run although no output needs their value: prints, guards.
+        Nodes that run although no output needs their value: prints, runtime checks.
     written : dict
-        Handles made before the trace that have been written to, with the node they had.
+        Handles older than the trace that have been written to, with their previous nodes.
     views : dict
-        Handles that share memory with these and were updated, with the node they had.
+        Handles that share memory with these and were updated, with their previous nodes.
     reads : list of (Node, str, str)
         Values that became plain numbers: the node, the method (``"item()"``), and the source line.
     since : int
-        The serial number at which it began; older nodes are captured.
+        The serial number at which the session began; older nodes are captured.
     watching : bool
         Nothing is traced; only source lines are recorded (`note_lines`).
     general : bool
@@ -79,18 +79,19 @@ class Session:
     isolated : bool
         Writes to captured traced values are also recorded in `written`.
     grads : dict
-        Tensors whose ``.grad`` has been written to, with the gradient they had, and whether it was
+        Tensors whose ``.grad`` has been written to, with the previous gradient, and whether it was
         set before anything was added to it.
     added : set
         Tensors to whose gradient something has been added.
     guards : list of (callable, object)
         Captured state that the function depends on: a function that reads it, and its value.
     where, level
-        While a derivative is recorded: the source line that is being differentiated, the order.
+        While a derivative is recorded: the source line that is being differentiated, and the
+        order of the derivative.
     lengths : dict or None
-        In the step of a loop: the nodes, one more than the length, of sizes that are known in the
-        step only (ops/indexing/traced_slices.py); `length_names` finds the name of each,
-        first in the sessions `around`.
+        In a loop body: by name, the sizes that are known only in a step of the loop, as nodes of
+        the size plus one (ops/indexing/traced_slices.py). `length_names` has the name for each
+        expression; names in the enclosing sessions (`around`) are used too.
     checks : Checks or None
         The NaN checks of every value (`nonfinite_checks`); then nothing is traced.
     """
@@ -121,15 +122,15 @@ class Session:
     @contextmanager
     def deriving(self, level: int) -> Iterator[Session]:
         """A block that records a derivative of that order."""
-        outside = self.where, self.level
+        previous = self.where, self.level
         self.level = level
         try:
             yield self
         finally:
-            self.where, self.level = outside
+            self.where, self.level = previous
 
     def grads_left(self) -> list[tuple[Any, Any, bool]]:
-        """Tensors, the gradients they have now, and whether these were set before added to."""
+        """Tensors, their current gradients, and whether these were set before additions."""
         return [(x, x._grad, was_set) for x, (_, was_set) in self.grads.items()]
 
     def put_back(self) -> None:
@@ -145,24 +146,24 @@ _session: Blocks[Session | None] = Blocks("wengert_session", None)
 
 def current_trace() -> Session | None:
     """The active trace, or None."""
-    opened = _session.get() if switches.count else None
-    return None if opened is None or opened.watching else opened
+    session = _session.get() if switches.count else None
+    return None if session is None or session.watching else session
 
 
 def recording_session() -> Session | None:
-    """The active session, unless it only runs NaN checks; or None."""
-    opened = _session.get() if switches.count else None
-    return opened if opened is None or opened.checks is None else None
+    """The active session, or None; None also for one that only runs NaN checks."""
+    session = _session.get() if switches.count else None
+    return session if session is None or session.checks is None else None
 
 
 def innermost_session() -> Session | None:
-    """The active session, of any kind; or None."""
+    """The active session of any kind, or None."""
     return _session.get() if switches.count else None
 
 
-def open_session(opened: Session | None, owner: object) -> ScopedValue[Session | None]:
-    """Open a session, until its owner ends it (`ScopedValue.end`) or is freed."""
-    block = ScopedValue(opened)
+def open_session(session: Session | None, owner: object) -> ScopedValue[Session | None]:
+    """Open a session until its owner ends it (`ScopedValue.end`) or is freed."""
+    block = ScopedValue(session)
     block.end_with(owner)
     _session.open(block)
     return block
@@ -171,14 +172,14 @@ def open_session(opened: Session | None, owner: object) -> ScopedValue[Session |
 @contextmanager
 def tracing(watching: bool = False) -> Iterator[Session]:
     """A block that is traced; tensors that it writes to are restored at its end."""
-    opened = Session(watching)
+    session = Session(watching)
     around = current_trace()
-    opened.general = around is not None and around.general
-    block: ScopedValue[Session | None] = ScopedValue(opened)
+    session.general = around is not None and around.general
+    block: ScopedValue[Session | None] = ScopedValue(session)
     with paused():
         try:
             _session.open(block)
-            yield opened
+            yield session
         except Exception as error:
             ours = hidden(error)
             if ours is None:
@@ -188,13 +189,13 @@ def tracing(watching: bool = False) -> Iterator[Session]:
             block.end(True)
             Refusals.forget()
             try:
-                opened.put_back()
-            except BaseException:  # an interrupt: restore all tensors in any case
-                opened.put_back()
+                session.put_back()
+            except BaseException:  # after an interrupt, restore the remaining tensors too
+                session.put_back()
                 raise
             _session.forget()
             if around is not None:
-                around.guards += opened.guards
+                around.guards += session.guards
 
 
 @contextmanager
@@ -221,8 +222,8 @@ def note_lines() -> Iterator[Session]:
     if already is not None:
         yield already
         return
-    with tracing(watching=True) as opened:
-        yield opened
+    with tracing(watching=True) as session:
+        yield session
 
 
 class _Switch(ContextDecorator):
@@ -239,17 +240,17 @@ class _Switch(ContextDecorator):
         self._opened.append((block, switches.begin()))
         try:
             _enabled.open(block)
-        except BaseException:  # an interrupt: __exit__ will not be called
+        except BaseException:  # after an interrupt __exit__ is not called
             self._close(block)
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        mine = self._opened
-        block = mine[-1][0]
-        if len(mine) > 1:  # used in several threads, or nested: each ends its own block
-            here = _enabled.innermost()
-            block = next((b for b, _ in mine if b is here), block)
+        opened = self._opened
+        block = opened[-1][0]
+        if len(opened) > 1:  # used in several threads, or nested: each ends its own block
+            innermost = _enabled.innermost()
+            block = next((b for b, _ in opened if b is innermost), block)
         self._close(block)
 
     def _close(self, block: ScopedValue[bool]) -> None:
@@ -266,9 +267,9 @@ class _Switch(ContextDecorator):
         if not inspect.isgeneratorfunction(func):
             return super().__call__(func)
 
-        # The state is set while the generator's code runs, not between its items.
+        # The state is set only while the code of the generator runs, not while it is suspended.
         @functools.wraps(func)
-        def stepping(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
             items = func(*args, **kwargs)
             while True:
                 with type(self)():
@@ -278,7 +279,7 @@ class _Switch(ContextDecorator):
                         return stop.value
                 yield item
 
-        return stepping
+        return generator
 
 
 class no_grad(_Switch):

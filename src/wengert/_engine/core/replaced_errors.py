@@ -1,11 +1,11 @@
 """Replaced errors: errors of wengert that a C function has replaced by its own.
 
-A rejected conversion raises an error of wengert inside a C function, which may raise another error
-instead, with or without the first as its cause.  When a traced or differentiated function raises,
-its error is examined here.
+A rejected conversion raises an error of wengert inside a C function, which may raise its own error
+instead, with or without the first as its cause.  If a traced or differentiated function raises an
+error, it is examined here.
 
     Refusals    the last rejected conversion
-    hidden      the original error, or None; an unclear error gets a note
+    hidden      the original error, or None; adds a note to an unclear error
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _REPLACED = (
     "real number is required, not Tensor",
     "must be None or an integer",
 )
-_PUZZLING = (
+_UNCLEAR = (
     r"\bTensor\b|Iterator operand is flagged as writeable|The only supported seed types"
     r"|argument should be a string or a Rational"
 )
 _NOTE = (
     "A wengert.Tensor is not a plain number. Compute with functions of wengert.numpy; where no "
-    "derivative is wanted say x.detach().item(); what decides shapes or is looked up make static, "
-    "wengert.jit(f, static_argnames='n')"
+    "derivative is wanted, use x.detach().item(); make arguments static that determine shapes or "
+    "are used as keys, wengert.jit(f, static_argnames='n')"
 )
 
 
@@ -42,15 +42,15 @@ class Refusals:
     """The last rejected conversion of each thread, and the user's call that it came from.
 
     C functions may raise another error instead, without a cause.  An error from the same
-    instruction of the same call is then a replacement.  Only texts are kept: a traceback would keep
-    all objects of the user's function alive.
+    instruction of the same call is then its replacement.  Only the text is stored: a traceback
+    would keep all objects of the user's function alive.
     """
 
     _last: ClassVar[dict[int, tuple[int, int, type[WengertError], str]]] = {}
 
     @classmethod
     def noted(cls, error: WengertError) -> WengertError:
-        """Note an error that is about to be raised in a conversion."""
+        """Store an error that is about to be raised by a conversion, and return it."""
         frame, _ = user_frame()
         if frame is not None:
             last = id(frame), frame.f_lasti, type(error), str(error)
@@ -67,7 +67,7 @@ class Refusals:
 
     @classmethod
     def forget(cls) -> None:
-        """Clear the note, when a function starts or has ended."""
+        """Delete the stored error, when a function ends."""
         if cls._last:
             cls._last.pop(get_ident(), None)
 
@@ -76,8 +76,8 @@ def hidden(error: Exception) -> WengertError | None:
     """The error of wengert that another library has replaced, or None.
 
     If `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
-    instead, and `struct.pack` that it is not a float; if the length of an array is a traced number,
-    the error of NumPy is that it is not an integer.
+    instead, and `struct.pack` "required argument is not a float"; if the length of an array is a
+    traced number, NumPy's error says that it is not an integer.
     """
     if isinstance(error, WengertError):
         return None
@@ -89,22 +89,22 @@ def hidden(error: Exception) -> WengertError | None:
         return cause.with_traceback(error.__traceback__)
     if "single integer, got 'Tensor(" in text and "traced)'" in text:
         return TraceError(
-            "the length of an array was about to be a traced number, which is not known while a "
-            "graph is built. Take it from a shape (len(x), x.shape[0]), or make the argument that "
-            f"it is computed from static: wengert.jit(f, static_argnames='n'){_place(users)}."
+            "the length of an array is a traced number, whose value is not known while a graph is "
+            "built. Take it from a shape (len(x), x.shape[0]), or make the argument that it is "
+            f"computed from static: wengert.jit(f, static_argnames='n'){_location(users)}."
         )
     if users is not None and any(words in text for words in _REPLACED):
         ours = Refusals.of(users.tb_frame, users.tb_lasti)
         if ours is not None:
             return ours.with_traceback(error.__traceback__)
-    is_theirs = isinstance(error, TypeError) and not _is_of_wengert(last)
-    if is_theirs and re.search(_PUZZLING, text) and not hasattr(error, "__notes__"):
-        error.add_note(_NOTE + _place(users))
+    is_foreign = isinstance(error, TypeError) and not _is_of_wengert(last)
+    if is_foreign and re.search(_UNCLEAR, text) and not hasattr(error, "__notes__"):
+        error.add_note(_NOTE + _location(users))
     return None
 
 
 def _calls(error: Exception) -> tuple[TracebackType | None, TracebackType | None]:
-    """The last call of the user's code in a traceback, and the last call of all."""
+    """The innermost frame of user code in a traceback, and the innermost of all."""
     users, last, call = None, None, error.__traceback__
     while call is not None:
         last = call
@@ -128,7 +128,7 @@ def _is_of_library(call: TracebackType | None) -> bool:
     return call is not None and is_inside(call.tb_frame) and not _is_of_wengert(call)
 
 
-def _place(call: TracebackType | None) -> str:
+def _location(call: TracebackType | None) -> str:
     if call is None:
         return ""
     code = call.tb_frame.f_code

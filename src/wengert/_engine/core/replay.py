@@ -1,7 +1,11 @@
-"""Replay: the nodes of a graph recorded again on other tensors (inlining a call of a graph).
+"""Replay: the nodes of a graph recorded again on other tensors (inlining).
 
-Calling a graph with tensors does this, so that graphs can be used in functions and other graphs,
+Calling a graph with tensors does this, so that graphs can be used in functions and in other graphs,
 and can be differentiated.
+
+    inline_graph     record all nodes again
+    record_again     record one node again
+    with_placeholders   the graph with placeholders for inputs that have a value
 """
 
 from __future__ import annotations
@@ -53,43 +57,43 @@ def inline_graph(
     Returns
     -------
     list
-        One tensor, or plain value, for each output. Variables are updated as by a run.
+        One tensor, or plain value, for each output. Variables are updated as in a run.
 
     Raises
     ------
     ShapeError
-        The shapes differ from those the graph was traced for.
+        The shapes differ from those that the graph was traced for.
     """
     sizes = _sizes(graph, values)
     known = current_trace() is None and not any(map(is_traced, values))
-    place: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
-    outer = scope_here()
-    with derivation(0) as stem:
+    results: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
+    scope = scope_here()
+    with derivation(0) as current:
         for node in graph.nodes:
-            if node in place:
+            if node in results:
                 continue
             if isinstance(node.op, LeafOp):
-                place[node] = _leaf(node, sizes)
+                results[node] = _leaf(node, sizes)
                 continue
-            stem.enter(node)
-            stem.put_inside(*outer)
-            stem.level = node.level if highest is None else min(node.level, highest)
+            current.enter(node)
+            current.enter_scope(*scope)
+            current.level = node.level if highest is None else min(node.level, highest)
             if not known and is_open(node.params.get("length")):
-                for name in node.params["length"].names:  # of another loop, so a new length
+                for name in node.params["length"].names:  # the new loop has its own length
                     sizes.setdefault(name, open_length())
             params = substituted(node.params, sizes) if sizes else node.params
-            args = [place[a] if isinstance(a, Node) else a for a in node.args]
-            stem.stays_linear(node, args)
-            made = None if instead is None else instead(node, args, params)
-            place[node] = again(node, args, params, known) if made is None else made
+            args = [results[a] if isinstance(a, Node) else a for a in node.args]
+            current.stays_linear(node, args)
+            out = None if instead is None else instead(node, args, params)
+            results[node] = record_again(node, args, params, known) if out is None else out
     for variable, new in graph.updates.items():
         owner = owner_of(variable)
         with no_grad():
-            rebind(owner, _node(place[new]))
-    return [place[n] for n in graph.outputs]
+            rebind(owner, _node(results[new]))
+    return [results[n] for n in graph.outputs]
 
 
-def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
+def record_again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
     """Record one node on other operands.
 
     Parameters
@@ -102,20 +106,20 @@ def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) 
         return op.run(**params) if known else record(op, args, params)
     if is_stopped(node):
         with no_grad():
-            return _met(node, op, args, params)
-    return _met(node, op, args, params)
+            return _apply(node, op, args, params)
+    return _apply(node, op, args, params)
 
 
-def _met(node: Node, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def _apply(node: Node, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     spec = node.spec
     weak = type(spec) is Spec and spec.weak and (op.casts or all(map(_is_weak, args)))
     if op.effects.side_effect or not weak:
         return op(*args, **params)
-    number = _number(op.run)  # of Python numbers it made one
-    return apply(op, args, params, number) if _has_handle(args) else number(*args, **params)
+    run = _as_number(op.run)  # the operands were Python numbers, so the result is one
+    return apply(op, args, params, run) if _has_handle(args) else run(*args, **params)
 
 
-def _number(run: Callable[..., Any]) -> Callable[..., Any]:
+def _as_number(run: Callable[..., Any]) -> Callable[..., Any]:
     def call(*xs: Any, **params: Any) -> Any:
         out = run(*xs, **params)
         return out.item() if isinstance(out, np.generic | np.ndarray) and out.ndim == 0 else out
@@ -137,7 +141,7 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
         size = substituted(node.params["size"], sizes)
         return size_value(size) if isinstance(size, Dim) else size
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
-        return node.value  # plain, as passed to the rules of operations
+        return node.value  # not a handle: rules of operations expect plain constants
     owner = owner_of(node)
     if owner is not None:  # a variable: its current value
         return wrap(owner.node)
@@ -153,14 +157,14 @@ def _sizes(graph: BaseGraph, values: Sequence[Any]) -> dict[str, Any]:
     """The symbolic sizes, from the shapes of the arguments."""
     pairs: list[tuple[Any, Any, str]] = []
     for node, value in zip(graph.inputs, values, strict=True):
-        wanted, given = node.spec.shape, shape_of(value)
+        expected, actual = node.spec.shape, shape_of(value)
         what = node.name or "an input"
-        if len(wanted) != len(given):
+        if len(expected) != len(actual):
             raise ShapeError(
-                f"{what} has {len(given)} axes, but the graph was built for {node.spec}"
+                f"{what} has {len(actual)} axes, but the graph was built for {node.spec}"
                 f"{at(user_line())}."
             )
-        both = enumerate(zip(wanted, given, strict=True))
+        both = enumerate(zip(expected, actual, strict=True))
         pairs += [(n, m, f"axis {k} of {what}") for k, (n, m) in both]
     if not any(isinstance(n, Dim) for n, _, _ in pairs):
         _check(pairs)
@@ -169,17 +173,17 @@ def _sizes(graph: BaseGraph, values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _check(pairs: Sequence[tuple[Any, Any, str]]) -> None:
-    for wanted, given, where in pairs:
-        if wanted != given:
+    for expected, actual, where in pairs:
+        if expected != actual:
             raise ShapeError(
-                f"{where} has length {given}, but the graph was built for {wanted}. Trace again "
+                f"{where} has length {actual}, but the graph was built for {expected}. Trace again "
                 f"for this shape, or name the lengths that vary{at(user_line())}."
             )
 
 
-def fed_anywhere(graph: AnyGraph) -> AnyGraph:
+def with_placeholders(graph: AnyGraph) -> AnyGraph:
     """The graph with placeholders for inputs that are computed or have a value."""
-    place = {
+    placeholders = {
         n: placeholder(n.spec, n.name) for n in graph.inputs if not (n.op is INPUT and n.is_traced)
     }
-    return graph.with_nodes(rebuilt(graph.nodes, place)) if place else graph
+    return graph.with_nodes(rebuilt(graph.nodes, placeholders)) if placeholders else graph

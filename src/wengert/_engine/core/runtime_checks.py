@@ -1,10 +1,10 @@
 """Runtime checks: conditions that raise when the graph runs.
 
 The body of a loop or branch cannot raise.  Its conditions are collected while it is traced, become
-results of its node, and are checked after it.
+results of the node of the loop, and are checked after it.
 
     RuntimeChecks    the conditions of the block that is being traced
-    Check     one of them
+    Check            one of them
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 
 class _Pending(threading.local):
-    found: list[Check] | None = None
+    checks: list[Check] | None = None
 
 
 class RuntimeChecks:
@@ -40,8 +40,8 @@ class RuntimeChecks:
     @classmethod
     def add(cls, failed: Any, error: Exception) -> None:
         """Raise an exception, when the graph runs, if a condition holds."""
-        if cls._pending.found is not None:
-            cls._pending.found.append(Check(failed, error))
+        if cls._pending.checks is not None:
+            cls._pending.checks.append(Check(failed, error))
         else:
             kind = type(error)
             name = kind.__name__ if kind.__module__ == "builtins" else kind
@@ -51,13 +51,13 @@ class RuntimeChecks:
     @contextmanager
     def collected(cls) -> Iterator[list[Check]]:
         """A block whose conditions are collected."""
-        before = cls._pending.found
-        found: list[Check] = []
-        cls._pending.found = found
+        outer = cls._pending.checks
+        checks: list[Check] = []
+        cls._pending.checks = checks
         try:
-            yield found
+            yield checks
         finally:
-            cls._pending.found = before
+            cls._pending.checks = outer
 
 
 def _message(error: Exception) -> str:

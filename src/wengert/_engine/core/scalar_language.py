@@ -3,12 +3,12 @@
 A body is a function `body(s, x, ...)` of one element; `s` has the functions ("leaves") below, and
 Python operators + - * / are the arithmetic.  Each target runs the body with its own `s`:
 
-    Arrays    NumPy arrays: the meaning
+    Arrays    NumPy arrays: the reference semantics
     Formula   text, for the documentation and for `explain`
-    ...       LLVM, C, intervals: later, each a class with these leaves (backends/)
+    ...       LLVM (backends/llvm/ir/scalar_language.py), ONNX (onnx/exporter/scalar_language.py)
 
 `max` and `min` propagate NaN, as in NumPy (fmax in C drops it).  The functions of scipy.special are
-called by name, `s.special("jv", order, x)`; SciPy is imported at the first use.
+called by name, `s.special("jv", order, x)`; scipy.special is imported at the first use.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ ARRAYS = Arrays()
 class Term:
     """A text with the precedence of its outermost operator."""
 
-    def __init__(self, text: str, strength: int = 3) -> None:
+    def __init__(self, text: str, precedence: int = 3) -> None:
         self.text = text
-        self.strength = strength
+        self.precedence = precedence
 
     def __str__(self) -> str:
         return self.text
@@ -87,11 +87,11 @@ def _term(x: Scalar) -> Term:
     return x if isinstance(x, Term) else Term(f"{x:g}" if isinstance(x, float) else str(x))
 
 
-def _infix(symbol: str, strength: int) -> tuple[Any, Any]:
+def _infix(symbol: str, precedence: int) -> tuple[Any, Any]:
     def join(a: Term, b: Term) -> Term:
-        left = f"({a})" if a.strength < strength else str(a)
-        right = f"({b})" if b.strength <= strength and b.strength < 3 else str(b)
-        return Term(f"{left} {symbol} {right}", strength)
+        left = f"({a})" if a.precedence < precedence else str(a)
+        right = f"({b})" if b.precedence <= precedence and b.precedence < 3 else str(b)
+        return Term(f"{left} {symbol} {right}", precedence)
 
     return (
         lambda self, other: join(self, _term(other)),
@@ -99,16 +99,16 @@ def _infix(symbol: str, strength: int) -> tuple[Any, Any]:
     )
 
 
-for _name, _symbol, _strength in [
+for _name, _symbol, _precedence in [
     ("add", "+", 1),
     ("sub", "-", 1),
     ("mul", "*", 2),
     ("truediv", "/", 2),
 ]:
-    _plain, _reflected = _infix(_symbol, _strength)
+    _plain, _reflected = _infix(_symbol, _precedence)
     setattr(Term, f"__{_name}__", _plain)
     setattr(Term, f"__r{_name}__", _reflected)
-setattr(Term, "__neg__", lambda self: Term(f"-{self}" if self.strength == 3 else f"-({self})", 2))  # noqa: B010
+setattr(Term, "__neg__", lambda self: Term(f"-{self}" if self.precedence == 3 else f"-({self})", 2))  # noqa: B010
 
 
 class Formula:
@@ -117,8 +117,8 @@ class Formula:
     @staticmethod
     def special(name: str, *operands: Any) -> Term:
         """The name and the operands."""
-        found: Term = getattr(FORMULA, name)(*operands)
-        return found
+        term: Term = getattr(FORMULA, name)(*operands)
+        return term
 
     def __getattr__(self, leaf: str) -> Any:
         def call(*args: Any) -> Term:

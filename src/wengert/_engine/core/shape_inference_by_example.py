@@ -1,10 +1,10 @@
-"""Shape inference by example: the shape of a result for all sizes, from runs with a few.
+"""Shape inference by example: the shape of a result for all sizes, from runs with a few of them.
 
-The fallback for operations without a shape rule, including those of users.  The operation runs on
-small arrays of ones at several sizes; each length of the result is then searched among the lengths
-of the operands, their products, sums and quotients by small numbers.  The expression found holds at
-every probe and is checked again whenever the graph runs, so a shape that follows it for some sizes
-only gives an error and never a wrong result.
+The fallback for operations without a shape rule, including user-defined ones.  The operation runs
+on small arrays of ones at several sizes (probes).  Each length of the result is then looked for
+among the lengths of the operands, their sums and products, and their quotients by small integers.
+The expression agrees with all probes, and is checked again whenever the graph runs: if it does not
+hold for other sizes, the result is an error and never a wrong value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .static_params import sizes_of, substituted
 from .symbolic.constraints import note_probed
 from .symbolic.dim import Dim, is_symbolic, names_in, valued
 
-# Distinct for each name and probe, with all remainders by 2 and 3 among them.
+# Distinct for each name and probe; all remainders modulo 2 and 3 occur among them.
 _PROBES = ((11, 13, 17, 19), (16, 21, 24, 27), (12, 20, 26, 31), (23, 28, 33, 39))
 
 
@@ -30,7 +30,7 @@ def probed(op: Any, specs: Sequence[Any], params: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        The lengths of the result follow none of these expressions.
+        No such expression gives the lengths of the result.
     """
     note_probed()
     dims = _dims_of(specs, params)
@@ -58,12 +58,12 @@ def has_sizes(specs: Sequence[Any], params: Mapping[str, Any]) -> bool:
 
 
 def _dims_of(specs: Sequence[Any], params: Mapping[str, Any]) -> list[Dim]:
-    found: dict[Any, None] = {}
+    dims: dict[Any, None] = {}
     for spec in specs:
-        found.update(dict.fromkeys(n for n in lengths_of(spec) if isinstance(n, Dim)))
+        dims.update(dict.fromkeys(n for n in lengths_of(spec) if isinstance(n, Dim)))
     for name in sizes_of(dict(params)):
-        found[Dim({((name, 1),): 1})] = None
-    return list(found)
+        dims[Dim({((name, 1),): 1})] = None
+    return list(dims)
 
 
 def _general(results: list[Spec], dims: list[Dim], probes: list[dict[str, int]]) -> Spec:
@@ -84,16 +84,16 @@ def _length(lengths: list[int], dims: list[Dim], probes: list[dict[str, int]]) -
         values = [valued(candidate, sizes) for sizes in probes]
         if values == lengths:
             return candidate
-        gaps = {a - b for a, b in zip(lengths, values, strict=True)}
-        if len(gaps) == 1:
-            return candidate + gaps.pop()
-    for candidate, below in itertools.product(dims, range(2, 9)):
-        for k in range(-below, 2 * below):
-            quotient = (candidate + k) // below
+        differences = {a - b for a, b in zip(lengths, values, strict=True)}
+        if len(differences) == 1:
+            return candidate + differences.pop()
+    for candidate, divisor in itertools.product(dims, range(2, 9)):
+        for k in range(-divisor, 2 * divisor):
+            quotient = (candidate + k) // divisor
             if [valued(quotient, sizes) for sizes in probes] == lengths:
                 return quotient
     raise ValueError(
-        f"the lengths {lengths} of the result, for sizes {probes}, follow no simple expression"
+        f"no simple expression gives the lengths {lengths} of the result for the sizes {probes}"
     )
 
 

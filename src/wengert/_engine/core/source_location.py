@@ -1,6 +1,6 @@
-"""Source locations: the line of the user's program that made a node.
+"""Source locations: the line of the user's program that a node was recorded at.
 
-`errors.user_line` returns it as text, ``file.py:12, in f``, which is fast to make, to store and to
+`errors.user_line` returns it as text, ``file.py:12, in f``, which is cheap to make, to store and to
 append to a message.  This module parses it.
 
     SourceLocation  file, line and function; the source text is read on demand
@@ -40,21 +40,21 @@ class SourceLocation(NamedTuple):
 
 def place_of(where: str | None) -> SourceLocation | None:
     """The parsed ``file.py:12, in f``; None if not known."""
-    found = re.fullmatch(_WHERE, where) if where else None
+    match = re.fullmatch(_WHERE, where) if where else None
     return (
-        SourceLocation(found["file"], int(found["line"]), found["function"] or "")
-        if found
+        SourceLocation(match["file"], int(match["line"]), match["function"] or "")
+        if match
         else None
     )
 
 
 def spot_of(where: str) -> str:
     """File and line, without the function."""
-    place = place_of(where)
-    return where if place is None else f"{place.file}:{place.line}"
+    location = place_of(where)
+    return where if location is None else f"{location.file}:{location.line}"
 
 
 def short(where: str | None) -> str:
     """File and line without folders; empty if not known."""
-    place = place_of(where)
-    return (where or "") if place is None else place.short
+    location = place_of(where)
+    return (where or "") if location is None else location.short

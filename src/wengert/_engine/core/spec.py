@@ -3,8 +3,8 @@
 `spec_of` is the spec of any value in a graph: an array, a NumPy scalar, a Python number, or a tuple
 of these (an operation with several outputs has a tuple of specs).
 
-A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  A recorded one is stored
-as a NumPy scalar of a separate class, so that rules can rely on shape and dtype, and is converted
+A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  When it is recorded, it is
+stored as a NumPy scalar of a subclass, so that rules can rely on shape and dtype; it is converted
 back to a Python number when an operation runs.  Type promotion is always that of NumPy.
 """
 
@@ -113,7 +113,7 @@ def spec_of(value: Any) -> Any:
 
 
 def example_of(spec: Any) -> Any:
-    """A value of ones with this spec; running an operation on it shows the spec of its result."""
+    """A value of ones with this spec, on which an operation is run to infer its result."""
     if isinstance(spec, tuple):
         return tuple(example_of(s) for s in spec)
     if spec.weak:
@@ -122,14 +122,14 @@ def example_of(spec: Any) -> Any:
 
 
 def lengths_of(spec: tuple[Spec, ...] | Spec) -> tuple[Length, ...]:
-    """The lengths of all axes, for several outputs those of all."""
+    """The lengths of all axes, of all outputs if there are several."""
     if isinstance(spec, tuple):
         return tuple(n for s in spec for n in lengths_of(s))
     return () if spec is None else spec.shape
 
 
 def at_sizes(spec: tuple[Spec, ...] | Spec, sizes: Mapping[str, Any]) -> Any:
-    """The same spec with numbers substituted for symbolic sizes."""
+    """The same spec with numbers, or other sizes, substituted for symbolic sizes."""
     if isinstance(spec, tuple):
         return tuple(at_sizes(s, sizes) for s in spec)
     if spec is None or not sizes:
@@ -138,14 +138,14 @@ def at_sizes(spec: tuple[Spec, ...] | Spec, sizes: Mapping[str, Any]) -> Any:
 
 
 def bare(spec: Any) -> Any:
-    """Shape and dtype without weakness; a tuple for several outputs."""
+    """Shape and dtype, ignoring whether the dtype is weak; a tuple for several outputs."""
     if isinstance(spec, tuple):
         return tuple(map(bare, spec))
     return None if spec is None else (spec.shape, spec.dtype)
 
 
 def shown(spec: tuple[Spec, ...] | Spec) -> str:
-    """A spec as text, ``float64[n,3]``; all of several outputs; ``?`` if not known."""
+    """A spec as text, ``float64[n,3]``; a tuple for several outputs; ``?`` if not known."""
     if isinstance(spec, tuple):
         return f"({', '.join(map(shown, spec))})"
     return "?" if spec is None else str(spec)

@@ -4,7 +4,7 @@ Parameters (axis, shape, index, ...) are part of the identity of an operation.  
 strings, dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
 
     frozen       a hashable key that distinguishes 1 from True and 1.0: for equality and caches
-    normalised   the same parameters with Python numbers for NumPy scalars
+    normalised   the same parameters with NumPy scalars replaced by Python numbers
     substituted  the same parameters with sizes substituted
     sizes_of     the names of symbolic sizes in them
     spelled      a parameter as text
@@ -35,7 +35,7 @@ def frozen(x: Any) -> Any:
     if kind is tuple or kind is list:
         return (kind, *map(frozen, x))
     if kind is dict:
-        if len(x) == 1:  # as most parameters are
+        if len(x) == 1:  # the usual case, without sorting
             return (dict, *[(k, frozen(v)) for k, v in x.items()])
         return (
             dict,
@@ -55,7 +55,10 @@ def frozen(x: Any) -> Any:
 
 
 class IncomparableKey:
-    """The key of an object that cannot be compared: equal to itself only, and kept alive."""
+    """The key of an object that is not comparable: equal to itself only.
+
+    It keeps the object alive, so that its id is not reused.
+    """
 
     __slots__ = ("thing",)
 
@@ -70,7 +73,7 @@ class IncomparableKey:
 
 
 def normalised(x: Any) -> Any:
-    """A parameter with Python integers and booleans for NumPy scalars."""
+    """A parameter with NumPy integers and booleans replaced by Python ones."""
     kind = type(x)
     if kind is tuple or kind is list:
         return kind(map(normalised, x))
@@ -107,8 +110,8 @@ def sizes_of(x: Any) -> frozenset[str]:
         return frozenset().union(*map(sizes_of, x.values()))
     if kind is slice:
         return sizes_of((x.start, x.stop, x.step))
-    found: frozenset[str] = getattr(x, "size_names", frozenset())
-    return found
+    names: frozenset[str] = getattr(x, "size_names", frozenset())
+    return names
 
 
 def spelled(x: Any) -> str:
@@ -135,5 +138,5 @@ def stated(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def listed(params: Mapping[str, Any]) -> str:
-    """The same on one line: ``axis=0, keepdims=True``."""
+    """These parameters as text: ``axis=0, keepdims=True``."""
     return ", ".join(f"{k}={spelled(v)}" for k, v in stated(params).items())

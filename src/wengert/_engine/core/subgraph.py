@@ -1,12 +1,12 @@
-"""Body: a closed graph that is a parameter of an operation, as the body of a loop.
+"""Body: a closed graph that is a parameter of an operation, such as the body of a loop.
 
-It has no variables: all values from outside are inputs.  Bodies are compared by structure, so nodes
+It has no variables: all captured values are inputs.  Bodies are compared by structure, so nodes
 with equal bodies are equal, and transformations of a body are cached.
 
     Body       the graph
     bodies_of  the bodies of a node
     evaluated  a function that computes its outputs for plain values, node by node
-    located    the error of a loop that took too long, with the node's source line
+    located    the error of a loop that exceeded its limit, with the source line of the node
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ Values = Sequence[Any]
 class Body(BaseGraph):
     """A closed graph: inputs, constants, and nodes computed from them.
 
-    Equal to another if inputs, nodes and outputs are the same, operands of commutative operations
-    in either order.  Names, also those of lengths known only when its loops have ended, source
-    lines, scopes and levels are ignored.
+    Two bodies are equal if their inputs, nodes and outputs are, operands of commutative operations
+    in either order.  Names, including those of lengths that are known only after a loop inside,
+    source lines, scopes and levels are ignored.
     """
 
     def __init__(self, *outputs: Any, **options: Any) -> None:
         super().__init__(*outputs, **options)
-        fed = set(self.inputs)
+        inputs = set(self.inputs)
         for node in self.nodes:
-            if node.op is INPUT and node not in fed and node.is_traced:
+            if node.op is INPUT and node not in inputs and node.is_traced:
                 raise TraceError(
                     f"{self.name}: a value that is traced outside of it ({node.spec}) is used "
                     "inside without being an operand. A rule (wengert.custom_vjp, custom_jvp, "
@@ -63,7 +63,7 @@ class Body(BaseGraph):
     def key(self) -> Hashable:
         """A key that is the same for equal bodies."""
         names = OpenNames(inner, self.open_names)
-        fed = tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])
+        inputs = tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])
 
         def encode(node: Node) -> tuple[bool, Hashable]:
             if isinstance(node.op, LeafOp):
@@ -72,7 +72,7 @@ class Body(BaseGraph):
 
         rows, number = canonical(self, encode)
         keys = [(key, *(sorted(of) if commutes else of)) for (commutes, key), of in rows]
-        return fed, *keys, tuple([number[n] for n in self.outputs])
+        return inputs, *keys, tuple([number[n] for n in self.outputs])
 
     @functools.cached_property
     def _hash(self) -> int:
@@ -87,33 +87,33 @@ class Body(BaseGraph):
         return isinstance(other, Body) and self._hash == other._hash and self.key == other.key
 
     def __reduce__(self) -> Any:
-        # Node by node: graphs are longer than the recursion limit.
+        # A flat list: pickling nodes with their operands would exceed the recursion limit.
         rows = [
-            (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _own(n), n.info)
+            (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _leaf_value(n), n.info)
             for i, n in enumerate(self.nodes)
         ]
-        places = [[self.index(n) for n in nodes] for nodes in (self.inputs, self.outputs)]
-        return _restored, (rows, *places, self.name)
+        ends = [[self.index(n) for n in nodes] for nodes in (self.inputs, self.outputs)]
+        return _restored, (rows, *ends, self.name)
 
     @functools.cached_property
     def size_names(self) -> frozenset[str]:
-        """The names of symbolic sizes in it, except lengths known when its own loops have ended."""
-        found: set[str] = set()
+        """The names of symbolic sizes in it, except lengths known only after or in loops inside."""
+        names: set[str] = set()
         for node in self.nodes:
-            found |= sizes_of(node.params)
+            names |= sizes_of(node.params)
             specs = node.spec if type(node.spec) is tuple else (node.spec,)
-            found |= sizes_of(tuple([s.shape for s in specs]))
-        return frozenset(n for n in found if not n.startswith((OPEN, LOCAL)))
+            names |= sizes_of(tuple([s.shape for s in specs]))
+        return frozenset(n for n in names if not n.startswith((OPEN, LOCAL)))
 
     @functools.cached_property
     def open_names(self) -> frozenset[str]:
-        """The sizes in its inputs that become known when loops outside of it have ended."""
-        found = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
-        return frozenset(n for n in found if n.startswith(OPEN))
+        """The sizes in its inputs that are known only after loops outside of it."""
+        names = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
+        return frozenset(n for n in names if n.startswith(OPEN))
 
     @functools.cached_property
     def local_names(self) -> frozenset[str]:
-        """The sizes that become known in the step of a loop that contains it."""
+        """The sizes that are known only in a step of a loop that contains it."""
         return frozenset().union(*map(local_sizes, self.nodes))
 
     def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
@@ -139,7 +139,7 @@ class Body(BaseGraph):
 _LEAVES: dict[Any, str] = {INPUT: "input", CONSTANT: "constant", SIZE: "size"}
 
 
-def _own(node: Node) -> Any:
+def _leaf_value(node: Node) -> Any:
     return node.value if node.is_leaf else None
 
 
@@ -155,22 +155,22 @@ def _restored(rows: Sequence[Any], inputs: list[int], outputs: list[int], name: 
 
 def bodies_of(node: Node) -> list[Body]:
     """The bodies among the parameters of a node."""
-    found: list[Body] = []
+    bodies: list[Body] = []
     for x in node.params.values():
         if isinstance(x, Body):
-            found.append(x)
+            bodies.append(x)
         elif type(x) is tuple:
-            found += [b for b in x if isinstance(b, Body)]
-    return found
+            bodies += [b for b in x if isinstance(b, Body)]
+    return bodies
 
 
 def local_sizes(node: Node) -> frozenset[str]:
-    """The sizes of the result and parameters of a node that are known in a loop step only."""
+    """The sizes in the result and parameters of a node that are known only in a loop step."""
     specs = node.spec if type(node.spec) is tuple else (node.spec,)
-    found = set(sizes_of(tuple([s.shape for s in specs])) | sizes_of(node.params))
+    names = set(sizes_of(tuple([s.shape for s in specs])) | sizes_of(node.params))
     for body in bodies_of(node):
-        found |= body.local_names.difference(node.params.get("names", ()))
-    return frozenset(n for n in found if n.startswith(LOCAL))
+        names |= body.local_names.difference(node.params.get("names", ()))
+    return frozenset(n for n in names if n.startswith(LOCAL))
 
 
 Run = Callable[[Values], list[Any]]
@@ -181,10 +181,10 @@ def evaluated(body: Body) -> Run:
     """A function from the values of the inputs to those of the outputs."""
     if body.size_names:
         return lambda values: evaluated(body.at_sizes(_sizes(body, values)))(values)
-    found = _runs.get(body)
-    if found is None:
-        found = _runs[body] = _stepwise(body)
-    return found
+    run = _runs.get(body)
+    if run is None:
+        run = _runs[body] = _stepwise(body)
+    return run
 
 
 def _sizes(body: Body, values: Values) -> dict[str, int]:
@@ -197,36 +197,33 @@ def _sizes(body: Body, values: Values) -> dict[str, int]:
 
 def _stepwise(body: Body) -> Run:
     slot: dict[Node, int] = {n: k for k, n in enumerate(body.inputs)}
-    start: list[Any] = [None] * len(slot)
-    steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+    initial: list[Any] = [None] * len(slot)
+    steps: list[tuple[Callable[..., Any], tuple[int, ...], int]] = []
     for node in body.nodes:
         if node in slot:
             continue
         slot[node] = len(slot)
         if isinstance(node.op, LeafOp):
-            start.append(node.value)
+            initial.append(node.value)
             continue
         run = _run_of(node)
-        steps.append((run, tuple([slot[a] for a in node.inputs])))
-        start.append((run, slot[node]))
-    order = [s for s in start if type(s) is tuple]
-    first = [None if type(s) is tuple else s for s in start]
-    places = [k for _, k in order]
+        steps.append((run, tuple([slot[a] for a in node.inputs]), slot[node]))
+        initial.append(None)
     outputs = [slot[n] for n in body.outputs]
 
     def run_all(values: Values) -> list[Any]:
-        held = first.copy()
-        held[: len(values)] = values
+        slots = initial.copy()
+        slots[: len(values)] = values
         with np.errstate(all="ignore"):
-            for (run, args), k in zip(steps, places, strict=True):
-                held[k] = run(*[held[a] for a in args])
-        return [held[k] for k in outputs]
+            for run, args, k in steps:
+                slots[k] = run(*[slots[a] for a in args])
+        return [slots[k] for k in outputs]
 
     return run_all
 
 
 def located(error: Exception, node: Node) -> Exception:
-    """The error of a loop that took too long, with the source line added if it has none."""
+    """The error of a loop that exceeded its limit, with the source line if it has none."""
     text = str(error)
     if not isinstance(error, GuardError) or not node.where or " (at " in text:
         return error
@@ -234,13 +231,13 @@ def located(error: Exception, node: Node) -> Exception:
 
 
 def _with_location(run: Callable[..., Any], node: Node) -> Callable[..., Any]:
-    def run_and_tell(*values: Any) -> Any:
+    def run_located(*values: Any) -> Any:
         try:
             return run(*values)
         except GuardError as error:
             raise located(error, node) from None
 
-    return run_and_tell
+    return run_located
 
 
 def _run_of(node: Node) -> Callable[..., Any]:

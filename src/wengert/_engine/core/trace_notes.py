@@ -39,10 +39,10 @@ def note(kind: str, text: str) -> None:
 @contextmanager
 def collected() -> Iterator[list[TraceNote]]:
     """A block in which notes are collected."""
-    before = _collector.notes
-    found: list[TraceNote] = []
-    _collector.notes = found
+    outer = _collector.notes
+    notes: list[TraceNote] = []
+    _collector.notes = notes
     try:
-        yield found
+        yield notes
     finally:
-        _collector.notes = before
+        _collector.notes = outer

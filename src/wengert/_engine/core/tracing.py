@@ -1,7 +1,7 @@
 """Tracing: `record`, to which `apply` dispatches if an operand has a spec and no value.
 
-`record` infers the spec of the result, checks it against the policy, and makes a node with its
-source line, scope and level of derivative.
+`record` infers the spec of the result, checks it against the policy, and makes a node with the
+source line, the scope and the level of derivative.
 
     placeholder   an input node
     size_value    a symbolic size, as a value
@@ -9,7 +9,7 @@ source line, scope and level of derivative.
     Derivation    the level, source line and scope of nodes that a pass records
     level_above   the order of the derivative that a pass records
     scope         a block whose nodes have a common name and metadata
-    stepping      the steps of an eager loop, recorded at their nodes
+    stepping      the step numbers of an eager loop, stored with the nodes that it records
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Derivation:
     scope : str
     metadata : dict or None
     linear : set of Node
-        The (co)tangents given to the rule that may be zero because a branch was not taken, and the
-        nodes computed from them, which record the operands in which they are linear.
+        The (co)tangents passed to the rule that may be zero because a branch was not taken, and
+        the nodes computed from them; these store the operands in which they are linear.
     """
 
     __slots__ = ("level", "linear", "metadata", "scope", "where")
@@ -111,13 +111,13 @@ class Derivation:
             self.where, self.scope, self.metadata = info.where, info.scope, info.metadata
 
     def stays_linear(self, node: Node, args: Sequence[Any]) -> None:
-        """Start recording this node on other operands, linear in the same ones."""
+        """Start recording this node on other operands; the new node is linear in the same ones."""
         if node.info is not None and node.info.linear:
             operands = [args[k] for k in node.info.linear]
             self.linear.update([x.node for x in operands if isinstance(x, Handle)])
 
-    def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
-        """Put the following nodes in a scope with this metadata."""
+    def enter_scope(self, path: str, metadata: dict[str, Any]) -> None:
+        """Put the nodes recorded next in a scope with this metadata."""
         if path:
             self.scope = f"{path}/{self.scope}" if self.scope else path
         if metadata:
@@ -148,7 +148,7 @@ def deriving_level() -> int | None:
 def level_above(nodes: Iterable[Node]) -> int:
     """The level of a pass that starts from nodes: one above theirs.
 
-    A pass started by a rule, while a derivative is being recorded, has the level of that one.
+    A pass that a rule starts while a derivative is being recorded has the level of the derivative.
     """
     level = deriving_level()
     return 1 + max((n.level for n in nodes), default=0) if level is None else level
@@ -157,11 +157,11 @@ def level_above(nodes: Iterable[Node]) -> int:
 @contextmanager
 def derivation(level: int) -> Iterator[Derivation]:
     """A block that records nodes of a derivative of that order."""
-    opened = Derivation(level)
-    block: ScopedValue[Derivation | None] = ScopedValue(opened)
+    properties = Derivation(level)
+    block: ScopedValue[Derivation | None] = ScopedValue(properties)
     try:
         _derivation.open(block)
-        yield opened
+        yield properties
     finally:
         block.end(True)
         _derivation.forget()
@@ -188,31 +188,33 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     'sin'
     """
     if not isinstance(name, str) or not name:
-        raise ArgumentError(f"scope({name!r}): the name of a scope is a word{at(user_line())}.")
+        raise ArgumentError(
+            f"scope({name!r}): the name of a scope must be a non-empty string{at(user_line())}."
+        )
     outer = _scope.get()
     path = ScopedValue(f"{outer}/{name}" if outer else name)
-    said = ScopedValue({**_metadata.get(), **metadata}) if metadata else None
+    noted = ScopedValue({**_metadata.get(), **metadata}) if metadata else None
     try:
         _scope.open(path)
-        if said is not None:
-            _metadata.open(said)
+        if noted is not None:
+            _metadata.open(noted)
         yield path.value
     finally:
         path.end(True)
-        if said is not None:
-            said.end(True)
+        if noted is not None:
+            noted.end(True)
             _metadata.forget()
         _scope.forget()
 
 
 def eager_info(inputs: Sequence[Any], where: str | None = None) -> NodeInfo:
     """The `info` of a node with a value: source line, scope and level of a derivative."""
-    stem = _derivation.get() or innermost_session()
-    level = 0 if stem is None else stem.level
+    origin = _derivation.get() or innermost_session()
+    level = 0 if origin is None else origin.level
     for a in inputs:
         if isinstance(a, Node) and a.info is not None and a.info.level > level:
             level = a.info.level
-    where = where or (None if stem is None else stem.where) or user_line()
+    where = where or (None if origin is None else origin.where) or user_line()
     return NodeInfo(where=where, level=level, step=_step.get())
 
 
@@ -220,7 +222,7 @@ _step: Blocks[str] = Blocks("wengert_step", "")
 
 
 def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
-    """The numbers of a loop's steps; nodes that record source lines also record their step."""
+    """The step numbers of a loop; nodes that store their source line also store their step."""
     if innermost_session() is None:
         yield from numbers
         return
@@ -235,31 +237,35 @@ def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
             _step.forget()
 
 
-def _placed(spec: Spec, inputs: Sequence[Any]) -> NodeInfo:
+def _traced_info(spec: Spec, inputs: Sequence[Any]) -> NodeInfo:
     """The `info` of a traced node: its spec, source line, scope and level."""
-    stem = _derivation.get()
-    if stem is not None:
-        level = stem.level
-        where, path, said = stem.where or user_line(), stem.scope, stem.metadata
+    derivation = _derivation.get()
+    if derivation is not None:
+        level = derivation.level
+        where, path, metadata = (
+            derivation.where or user_line(),
+            derivation.scope,
+            derivation.metadata,
+        )
     else:
         level = 0
-        where, path, said = user_line(), _scope.get(), _metadata.get()
+        where, path, metadata = user_line(), _scope.get(), _metadata.get()
     for a in inputs:
         if isinstance(a, Node) and a.info is not None and a.info.level > level:
             level = a.info.level
-    info = NodeInfo(spec, None, where, path, said or None, level)
-    if stem is not None and stem.linear:
-        linear = stem.linear
+    info = NodeInfo(spec, None, where, path, metadata or None, level)
+    if derivation is not None and derivation.linear:
+        linear = derivation.linear
         info.linear = tuple(
             [k for k, a in enumerate(inputs) if isinstance(a, Node) and a in linear]
         )
     return info
 
 
-def _linear_too(node: Node) -> None:
-    stem = _derivation.get()
-    if stem is not None:
-        stem.linear.add(node)
+def _mark_linear(node: Node) -> None:
+    derivation = _derivation.get()
+    if derivation is not None:
+        derivation.linear.add(node)
 
 
 # ---- specs -------------------------------------------------------------------------------------
@@ -270,7 +276,7 @@ _NUMBERS = {t: spec_of(t(1)) for t in (bool, int, float, complex)}
 
 
 def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Demands]:
-    """The spec of a result and its requirements on sizes; cached.
+    """The spec of a result and the requirements on sizes; cached.
 
     Raises
     ------
@@ -278,19 +284,19 @@ def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, 
         The operands do not fit together; the message names both.
     """
     key = (op, specs, frozen(params) if params else None)
-    found = _inferred.get(key)
-    if found is None:
+    result = _inferred.get(key)
+    if result is None:
         try:
             with demands() as needs:
-                found = op.infer(specs, params), needs
+                result = op.infer(specs, params), needs
         except WengertError:
             raise
         except (TypeError, ValueError, IndexError, OverflowError) as error:
             raise refused(op, specs, error) from error
         if len(_inferred) > _LIMIT:
             _inferred.clear()
-        _inferred[key] = found
-    return found
+        _inferred[key] = result
+    return result
 
 
 def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
@@ -314,8 +320,8 @@ def _spec(a: float | Node) -> Any:
     if isinstance(a, Node):
         info = a.info
         return info.spec if a.value is None and info is not None else a.spec
-    known = _NUMBERS.get(type(a))
-    return spec_of(a) if known is None else known
+    spec = _NUMBERS.get(type(a))
+    return spec_of(a) if spec is None else spec
 
 
 # ---- recording ---------------------------------------------------------------------------------
@@ -333,8 +339,8 @@ def record(
         Handles, sizes, arrays, numbers.
     params : dict
     weak : bool
-        Whether a Python operator was used, which returns a Python number for Python numbers; a
-        cast with it is to a Python number.
+        Whether a Python operator was used, which returns a Python number for Python numbers. A
+        weak cast gives a Python number.
 
     Raises
     ------
@@ -345,11 +351,11 @@ def record(
     """
     inputs = tuple([_argument(a, op) for a in args])
     specs = tuple([_spec(a) for a in inputs])
-    if weak and op.name in _COUNTING and all([s == _TRUTH for s in specs]):
+    if weak and op.name in _INTEGER_ARITHMETIC and all([s == _PYTHON_BOOL for s in specs]):
         return record(op, [_as_integer(a) for a in inputs], params, weak)
     if None in specs:
-        odd = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
-        raise DtypeError(f"{op.name} of a {odd}, which is not a number{at(user_line())}.")
+        invalid = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
+        raise DtypeError(f"{op.name} of a {invalid}, which is not a number{at(user_line())}.")
     if weak and op.name == "power" and specs[0].dtype.kind == "b" and _is_two(inputs[1]):
         return record(lookup("square"), inputs[:1], params, weak)
     if int in map(type, inputs) and not all([type(a) is not int or 0 <= a < 128 for a in inputs]):
@@ -371,9 +377,9 @@ def record(
     policy = chosen()
     if policy is not None:
         check_cast(policy, op, specs, spec)
-    node = cls(op, inputs, params, None, _placed(spec, inputs))
+    node = cls(op, inputs, params, None, _traced_info(spec, inputs))
     if not op.discrete and node.info is not None and node.info.linear:
-        _linear_too(node)
+        _mark_linear(node)
     if needs.needs:
         node.note(requires=needs.needs)
     if needs.probed:
@@ -384,16 +390,16 @@ def record(
     return handle if policy is None else policy.capped(handle)
 
 
-# Python operators treat Python booleans as the integers 0 and 1; those of NumPy do not.
-_COUNTING = frozenset(
+# Python operators treat Python booleans as the integers 0 and 1, NumPy functions do not.
+_INTEGER_ARITHMETIC = frozenset(
     "add subtract multiply power floor_divide remainder left_shift right_shift negative positive "
     "absolute".split()
 )
-_TRUTH = Spec((), np.dtype(np.bool_), weak=True)
+_PYTHON_BOOL = Spec((), np.dtype(np.bool_), weak=True)
 
 
 def _is_two(a: float) -> bool:
-    """Whether it is the Python number 2: NumPy then squares, which leaves booleans int8."""
+    """Whether it is the Python number 2: NumPy then squares, and a power of booleans is int8."""
     return type(a) is int and a == 2
 
 
@@ -409,7 +415,7 @@ def _argument(a: Any, op: Op) -> Any:
     if isinstance(a, Node):
         if a.op is AMBIGUOUS:
             refuse_ambiguous(a)
-        # A comparison of a stopped gradient is a comparison of its operand.
+        # For a discrete operation, stopping the gradient of an operand makes no difference.
         return a.args[0] if op.discrete and a.info is not None and a.info.held else a
     if type(a) is Dim:
         return size_node(a)

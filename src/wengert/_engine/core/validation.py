@@ -7,7 +7,7 @@ integers    one integer, or several
 byte_count  a number of bytes
 spelled     a short text of an argument
 
-refuse_unknown_length   an array, rather than a part of an unknown number of elements
+refuse_unknown_length   raise for a part of an array with an unknown number of elements
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def spelled(x: Any) -> str:
 
 
 def function(x: Any, what: str) -> None:
-    """Raise ArgumentError if something is not callable."""
+    """Raise ArgumentError if `x` is not callable."""
     if not callable(x):
         raise ArgumentError(
             f"{what} of {spelled(x)}, which is not a function. Give a function of arrays"
@@ -76,7 +76,7 @@ def integers(x: Any, what: str) -> list[int]:
 
 
 def byte_count(x: Any, called: str, advice: str = "") -> int:
-    """A number of bytes, at least 0 and below 2**63, given to a function."""
+    """A number of bytes, at least 0 and below 2**63, or ArgumentError."""
     try:
         number = -1 if isinstance(x, bool) else operator.index(x)
     except TypeError:
@@ -94,7 +94,7 @@ def _items(x: tuple[Any, ...]) -> list[Any] | None:
 
 
 def refuse_unknown_length(x: Any) -> None:
-    """Raise if a result is a part of an array whose number of elements is not known."""
+    """Raise if `x` is a part of an array with an unknown number of elements."""
     refusal = getattr(type(x), "refusal", None)
     if refusal is not None:
         raise refusal(x, "returning them")

@@ -1,8 +1,12 @@
 """Backward trace: the backward pass from some outputs to some targets, node by node.
 
 An *edge* is the contribution of one node to the cotangent of one operand.  The other files search
-for edges: where the cotangent of the node is not zero and the contribution is; where the cotangent
-is finite and the contribution is not.
+for edges where the cotangent of the node is not zero and the contribution is, or where the
+cotangent is finite and the contribution is not.
+
+    Backward        the recorded pass, with its edges
+    run_backward    the pass, guarded if necessary
+    magnitude       the largest magnitude of a cotangent
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext
 
-from .recorded_pass import PassStep, watched
+from .recorded_pass import PassStep, backward_steps
 
 
 class Edge(NamedTuple):
@@ -26,35 +30,35 @@ class Edge(NamedTuple):
 
     node : Node
     position : int
-        Which operand.
+        The index of the operand.
     operand : Node
-    given, passed : float
-        Largest magnitude before and after broadcasting is undone: 0 if all are exactly zero, NaN if
-        one is NaN, inf if one is infinite.
+    raw, projected : float
+        The largest magnitude before and after broadcasting is undone: 0 if all elements are exactly
+        zero, NaN if one is NaN, inf if one is infinite.
     """
 
     node: Node
     position: int
     operand: Node
-    given: float
-    passed: float
+    raw: float
+    projected: float
 
 
 class Backward:
-    """One backward pass.
+    """The record of one backward pass.
 
     Attributes
     ----------
     seeds : dict
         The cotangent of each output: ones.
     cotangents : dict
-        The complete cotangent of each node that was visited, in order.
-    arrived : dict
+        The complete cotangent of each visited node, in order.
+    before_hooks : dict
         The same before hooks were called, for nodes with hooks.
-    into : dict
-        For each node the edges that lead to it.
+    edges : dict
+        For each node, the edges whose operand it is.
     ctx : RuleContext
-        The context that the rules were passed.
+        The context that was passed to the rules.
     """
 
     def __init__(self, outputs: Sequence[Node], targets: Sequence[Node], guarded: bool) -> None:
@@ -62,46 +66,46 @@ class Backward:
         self.ctx = RuleContext(self.tape.wanted, False, guarded)
         self.seeds = {n: np.ones(n.spec.shape, n.spec.dtype)[()] for n in outputs}
         self.cotangents: dict[Node, Any] = {}
-        self.arrived: dict[Node, Any] = {}
-        self.into: dict[Node, list[Edge]] = {}
+        self.before_hooks: dict[Node, Any] = {}
+        self.edges: dict[Node, list[Edge]] = {}
         with np.errstate(all="ignore"):
-            for step in watched(self.tape, self.seeds, guarded):
-                self._keep(step)
+            for step in backward_steps(self.tape, self.seeds, guarded):
+                self._add(step)
 
-    def _keep(self, step: PassStep) -> None:
+    def _add(self, step: PassStep) -> None:
         node = step.node
         self.cotangents[node] = step.cotangent
-        if step.arrived is not step.cotangent:
-            self.arrived[node] = step.arrived
-        for i, (a, given, passed) in enumerate(
-            zip(node.args, step.given, step.passed, strict=True)
+        if step.before_hooks is not step.cotangent:
+            self.before_hooks[node] = step.before_hooks
+        for i, (a, raw, projected) in enumerate(
+            zip(node.args, step.raw, step.projected, strict=True)
         ):
-            if passed is not None:
-                edge = Edge(node, i, a, magnitude(given), magnitude(passed))
-                self.into.setdefault(a, []).append(edge)
+            if projected is not None:
+                edge = Edge(node, i, a, magnitude(raw), magnitude(projected))
+                self.edges.setdefault(a, []).append(edge)
 
 
-def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
-    """The backward pass as in reverse.py: guarded if the result has NaN, then with limits.
+def run_backward(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
+    """The backward pass as in reverse.py: guarded if the result contains NaN, then with limits.
 
     Raises
     ------
     DerivativeError
         The derivative does not exist because values are equal.
     """
-    found = Backward(outputs, targets, guarded=False)
-    if not _is_nan(found, targets):
-        return found
-    found = Backward(outputs, targets, guarded=True)
-    if _is_nan(found, targets) and any(n.op.differentiation.limits for n in found.tape.nodes):
-        bars = pullback(found.seeds, targets)
-        found.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
-    return found
+    back = Backward(outputs, targets, guarded=False)
+    if not _is_nan(back, targets):
+        return back
+    back = Backward(outputs, targets, guarded=True)
+    if _is_nan(back, targets) and any(n.op.differentiation.limits for n in back.tape.nodes):
+        bars = pullback(back.seeds, targets)
+        back.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
+    return back
 
 
-def _is_nan(found: Backward, targets: Sequence[Node]) -> bool:
+def _is_nan(back: Backward, targets: Sequence[Node]) -> bool:
     with np.errstate(all="ignore"):
-        return any(has_nan(found.cotangents.get(n)) for n in targets)
+        return any(has_nan(back.cotangents.get(n)) for n in targets)
 
 
 def magnitude(t: Any) -> float:
@@ -111,8 +115,8 @@ def magnitude(t: Any) -> float:
     if isinstance(t, TupleCotangent):
         t = tuple(t.values())
     if isinstance(t, tuple):
-        found = [magnitude(part) for part in t if part is not None]
-        return float(np.max(found)) if found else 0.0
+        magnitudes = [magnitude(part) for part in t if part is not None]
+        return float(np.max(magnitudes)) if magnitudes else 0.0
     if t is None or np.size(t) == 0:
         return 0.0
     with np.errstate(all="ignore"):

@@ -1,14 +1,15 @@
 """Debugging: inspect intermediate values without changing the result.
 
     debug(...)  find the first NaN or infinity: ``with wengert.debug(nan=True):``
-    show       print a value
-    retrieve   keep a value, to be read from `retrieved` after the run
-    log        append a line of JSON about a value to a file, or send it to a logger
-    guard      raise GuardError when a value is out of range, NaN or infinite
+    show        print a value
+    retrieve    store a value, to be read from `retrieved` after the run
+    log         append a line of JSON about a value to a file, or send it to a logger
+    guard       raise GuardError if a value is out of range, NaN or infinite
 
-Each is an identity, also for derivatives.  Outside of a graph it acts immediately; in a graph it
-acts whenever the graph runs, in program order, even if its result is not used.  In a graph that is
-built from `wengert.input`, use the result, or name it in ``computation(..., effects=[...])``.
+The last four return the value, and derivatives pass through them unchanged.  Outside of a graph
+they act immediately; in a graph they act whenever it runs, in program order, even if the result is
+not used.  In a graph that is built from `wengert.input`, use the result, or list it in
+``computation(..., effects=[...])``.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def show(
     file : file, optional
         Open for writing; by default the standard output at run time.
     logger : logging.Logger, optional
-        Receives the text at level INFO instead of its being printed.
+        Receives the text at level INFO; nothing is printed then.
     gradient : bool
         Whether to print the cotangent too.
 
@@ -82,21 +83,21 @@ def show(
     if logger is not None and not hasattr(logger, "info"):
         raise ArgumentError(f"logger={logger!r} is not a logger{at(user_line())}.")
     return side_effects.show(
-        _value(x), **_given(label=_word(label), file=file, logger=logger, gradient=gradient)
+        _value(x), **_options(label=_label(label), file=file, logger=logger, gradient=gradient)
     )
 
 
 def retrieve(x: Array, name: str, *, keep: int = 1, gradient: bool = False) -> Any:
-    """Keep a copy of a value under a name, in `retrieved`; return the value.
+    """Store a copy of a value under a name, in `retrieved`; return the value.
 
     Parameters
     ----------
     x : array_like or Tensor
     name : str
     keep : int
-        The number of last values to keep: ``retrieved.history(name)``.
+        The number of values to keep, the latest ones: ``retrieved.history(name)``.
     gradient : bool
-        Whether to also keep the cotangent, as ``"gradient of <name>"``.
+        Whether to store the cotangent too, as ``"gradient of <name>"``.
 
     Examples
     --------
@@ -107,10 +108,10 @@ def retrieve(x: Array, name: str, *, keep: int = 1, gradient: bool = False) -> A
     array([0., 0.])
     """
     if not isinstance(keep, int) or not 1 <= keep <= sys.maxsize:
-        raise ArgumentError(f"keep={keep!r}: keep at least one value{at(user_line())}.")
+        raise ArgumentError(f"keep={keep!r} must be an integer of at least 1{at(user_line())}.")
     if not isinstance(name, str):
-        raise ArgumentError(f"the name {name!r} is not a word{at(user_line())}.")
-    return side_effects.retrieve(_value(x), **_given(label=name, keep=keep, gradient=gradient))
+        raise ArgumentError(f"the name must be a string, not {name!r}{at(user_line())}.")
+    return side_effects.retrieve(_value(x), **_options(label=name, keep=keep, gradient=gradient))
 
 
 def log(
@@ -123,9 +124,9 @@ def log(
 ) -> Any:
     """Write a line of JSON about a value; return the value.
 
-    The line has ``time``, ``label``, ``dtype``, ``shape``, ``min``, ``max`` and ``mean`` of the
-    finite elements (of complex numbers: of their magnitude), how many are ``nan`` or ``inf``, and
-    ``where``: the user's line.
+    The line has ``time``, ``label``, ``dtype``, ``shape``; ``min``, ``max`` and ``mean`` of the
+    finite elements (for complex numbers, of their magnitudes); the counts ``nan`` and ``inf``; and
+    ``where``, the user's line.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def log(
         A file to append to, in one write for each line; or a logger, at level INFO.
     label : str, optional
     bins : int, optional
-        For a histogram of the finite elements, too: ``counts`` of so many bins, and their
+        Also log a histogram of the finite elements with this number of bins: ``counts`` and
         ``edges``.
     gradient : bool
         Whether to log the cotangent too.
@@ -149,7 +150,7 @@ def log(
     ('x', 2.0, 1)
     """
     if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 1):
-        raise ArgumentError(f"bins={bins!r}: give a number of bins{at(user_line())}.")
+        raise ArgumentError(f"bins={bins!r} must be an integer of at least 1{at(user_line())}.")
     if not hasattr(to, "info"):
         try:
             to = os.fspath(to)
@@ -157,8 +158,8 @@ def log(
             raise ArgumentError(
                 f"to={to!r}: give the path of a file, or a logger{at(user_line())}."
             ) from error
-    given = _given(label=_word(label), bins=bins, gradient=gradient)
-    return side_effects.log(_value(x, numeric=True), to=to, **given)
+    options = _options(label=_label(label), bins=bins, gradient=gradient)
+    return side_effects.log(_value(x, numeric=True), to=to, **options)
 
 
 def guard(
@@ -176,10 +177,10 @@ def guard(
     ----------
     x : array_like or Tensor
     low, high : float, optional
-        The least and the largest value allowed.
+        The minimum and the maximum that are allowed.
     finite : bool
-        Whether NaN and infinity are errors; if not, NaN passes, and infinity if it is in the
-        range.
+        Whether NaN and infinity are errors; if not, NaN is accepted, and so is infinity if it is in
+        the range.
     label : str, optional
         Its name in the message.
     gradient : bool
@@ -188,8 +189,8 @@ def guard(
     Raises
     ------
     GuardError
-        When the value is computed: the message has the label, the first index out of range, the
-        element there, and the user's line.
+        When the value is computed and an element is out of range. The message has the label, the
+        first such index, the element, and the user's line.
 
     Examples
     --------
@@ -200,9 +201,9 @@ def guard(
     wengert.errors.GuardError: the guarded value p, float64[2], is 2.0 at index 1; it must be at
     most 1.0. Inspect the nodes it is computed from (wengert.why, or earlier guards) (at ...).
     """
-    for word, bound in (("low", low), ("high", high)):
+    for name, bound in (("low", low), ("high", high)):
         if bound is not None and not isinstance(bound, int | float):
-            raise ArgumentError(f"{word}={bound!r} is not a number{at(user_line())}.")
+            raise ArgumentError(f"{name}={bound!r} is not a number{at(user_line())}.")
     x = _value(x, numeric=True)
     spec = describe(x)
     if (low is not None or high is not None) and spec is not None and spec.dtype.kind == "c":
@@ -210,8 +211,8 @@ def guard(
             f"a range for {spec}: complex numbers have no order. Guard their magnitude, "
             f"np.abs(x){at(user_line())}."
         )
-    given = _given(low=low, high=high, label=_word(label), gradient=gradient)
-    return side_effects.guard(x, finite=bool(finite), **given)
+    options = _options(low=low, high=high, label=_label(label), gradient=gradient)
+    return side_effects.guard(x, finite=bool(finite), **options)
 
 
 class _Debug(ModuleType):
@@ -243,19 +244,20 @@ class _Debug(ModuleType):
 
         Notes
         -----
-        *Values*: the results of operations on tensors, and so all in a function that is
-        differentiated; in compiled functions and graphs, all nodes. NumPy's functions of plain
+        *Values*: the results of all operations on tensors, which includes those in a function that
+        is differentiated, and all nodes of compiled functions and graphs. NumPy functions of plain
         arrays are not checked; use ``np.errstate(all="raise")`` for them.
 
         *Derivatives*: an intermediate NaN in a branch that is not taken has no effect and is
-        ignored; if a result of a backward pass is NaN, the operation that produced the first is
+        ignored; if a result of a backward pass is NaN, the operation that produced the first NaN is
         reported.
 
-        *Compiled functions* are interpreted node by node while it is on, loops included, so that
-        the message names the node and the iteration. Values that the program does not compute are
-        not checked: the gradient of ``log(x)`` at -1 is -1, and the logarithm is not computed.
+        *Compiled functions*, including their loops, are interpreted node by node while the checks
+        are on, so that the message names the node and the iteration. Values that the program does
+        not compute are not checked: the gradient of ``log(x)`` at -1 is -1, and the logarithm is
+        not computed.
 
-        *Cost*: none while it is off; some microseconds an operation while it is on.
+        *Cost*: none while the checks are off; some microseconds per operation while they are on.
 
         Examples
         --------
@@ -265,7 +267,7 @@ class _Debug(ModuleType):
         Traceback (most recent call last):
             ...
         wengert.errors.NotFiniteError: log gives nan at index (0,) of float64[1], from float64[1]
-        [-1.]: here it begins. Keep ... (at ...).
+        [-1.]: it first occurs here. Keep ... (at ...).
         """
         return Switch(nan, inf, raises)
 
@@ -273,19 +275,20 @@ class _Debug(ModuleType):
 sys.modules[__name__].__class__ = _Debug
 
 
-def _given(**params: Any) -> dict[str, Any]:
+def _options(**params: Any) -> dict[str, Any]:
+    """The parameters of an operation, without defaults."""
     return stated(params)
 
 
 def _value(x: Operand, numeric: bool = False) -> Any:
-    """A value that can be printed, kept, logged or checked."""
+    """A value that can be printed, stored, logged or checked."""
     if isinstance(x, Handle):
         return x
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise ShapeError(
-            f"{spelled(x)}: {str(error).rstrip('.')}. Give it numbers in rows of equal length"
+            f"{spelled(x)}: {str(error).rstrip('.')}. Give nested lists of equal lengths"
             f"{at(user_line())}."
         ) from error
     if numeric and array.dtype.kind not in "biufc":
@@ -293,9 +296,9 @@ def _value(x: Operand, numeric: bool = False) -> Any:
     return x if isinstance(x, np.ndarray | np.generic | float | int | complex) else array
 
 
-def _word(label: int | str | None) -> str | None:
+def _label(label: int | str | None) -> str | None:
     if label is not None and not isinstance(label, str):
-        raise ArgumentError(f"the label {label!r} is not a word{at(user_line())}.")
+        raise ArgumentError(f"the label must be a string, not {label!r}{at(user_line())}.")
     return label
 
 

@@ -1,6 +1,6 @@
 """Dependency trace: the nodes that a value depends on, differentiably or not.
 
-`plain` is the present value of an operand: a large array that was modified after it was recorded is
+`plain` is the current value of an operand: a large array that was modified after it was recorded is
 not an error here, because the user is looking for the cause of a problem.
 """
 
@@ -25,7 +25,7 @@ def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
     ----------
     outputs : iterable of Node
     smooth : bool
-        Only by ways that a derivative passes.
+        Whether to follow only operands that have a derivative.
     """
     seen = {n for n in outputs if not smooth or type(n) is Node}
     stack = list(seen)
@@ -38,20 +38,20 @@ def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
 
 
 def dependent(nodes: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
-    """The nodes, among those given in order, that depend on a source, including the source.
+    """The nodes that depend on a source, the sources included; `nodes` is in order of creation.
 
     Parameters
     ----------
     smooth : bool
-        Only by ways that a derivative passes.
+        Whether to follow only operands that have a derivative.
     """
-    found = set(sources)
+    reached = set(sources)
     for node in nodes:
-        if node in found or (smooth and type(node) is not Node):
+        if node in reached or (smooth and type(node) is not Node):
             continue
-        if any(isinstance(a, Node) and a in found for a in node.args):
-            found.add(node)
-    return found
+        if any(isinstance(a, Node) and a in reached for a in node.args):
+            reached.add(node)
+    return reached
 
 
 def plain(operand: Operand | Node) -> Any:

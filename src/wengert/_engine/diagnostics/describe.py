@@ -1,7 +1,7 @@
 """Descriptions of nodes in messages.
 
 named    a node by its operation, its name and its spec: ``matmul h float64[8,4]``
-called   the same after a word: ``input x float64[3]``
+called   the same with another word for the operation: ``input x float64[3]``
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ def named(node: Node) -> str:
 
 
 def called(word: str, node: Node) -> str:
-    """A node in a message, described by a word: an input, a parameter."""
+    """A node in a message, with a word such as input or parameter instead of its operation."""
     return f"{word} {node.name} {shown(node.spec)}" if node.name else f"{word} {shown(node.spec)}"

@@ -2,8 +2,8 @@
 
 The graph also contains nodes without derivative (comparisons, casts to integers) and, while it is
 recorded for diagnosis, the effects of `no_grad`, `detach` and conversions to plain numbers.  The
-search goes forward from x along differentiable nodes, and reports the first nodes between x and y
-that are not.
+search goes back from y through nodes that depend on x without derivative, and reports those with a
+differentiable operand.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Reads = Sequence[tuple[Node, str, str]]
 STOPS = {
     "stop_gradient": (
         "detached",
-        "stop_gradient or detach() is between x and y: its derivative is defined to be zero. Leave "
-        "it out if that is not intended",
+        "stop_gradient or detach() is between x and y: its derivative is defined to be zero. "
+        "Remove it if that is not intended",
     ),
     "discretise": (
         "discrete",
@@ -37,8 +37,10 @@ STOPS = {
         "or use a smooth approximation",
     ),
 }
-_STEPS = frozenset("floor ceil trunc rint round sign floor_divide spacing".split())
-_POSITIONS = frozenset("argmax argmin argsort argpartition lexsort searchsorted nonzero".split())
+_STEP_FUNCTIONS = frozenset("floor ceil trunc rint round sign floor_divide spacing".split())
+_INDEX_FUNCTIONS = frozenset(
+    "argmax argmin argsort argpartition lexsort searchsorted nonzero".split()
+)
 _NO_GRAD = (
     "it was computed under no_grad, so it is a constant. Move it out of the block, or put "
     "enable_grad around it"
@@ -65,32 +67,32 @@ def disconnected(
     reached = dependent(nodes, [target]) & set(nodes)
     if target in nodes:
         smooth = dependent(nodes, [target], smooth=True)
-        found = [_stop(n) for n in _last_stops(outputs, reached, smooth)]
+        findings = [_stop(n) for n in _last_stops(outputs, reached, smooth)]
         # After the last differentiable node, an operand may have no derivative.
-        return found or [
-            _unpassed(n, smooth)
+        return findings or [
+            _without_derivative(n, smooth)
             for n in nodes
             if n in visited and any(a in smooth and a not in visited for a in n.args_as_nodes())
         ]
-    found = _through_numbers(target, reads) or _rewritten(target, nodes)
-    return found or [*_copies(target, nodes), _unused(outputs, target, nodes)]
+    findings = _through_numbers(target, reads) or _rewritten(target, nodes)
+    return findings or [*_copies(target, nodes), _unused(outputs, target, nodes)]
 
 
 def _last_stops(outputs: Sequence[Node], reached: set[Node], smooth: set[Node]) -> list[Node]:
-    """The last nodes before y without derivative, not counting conditions."""
-    found = []
+    """The last nodes before y without derivative, except conditions."""
+    stops = []
     stack = [n for n in dict.fromkeys(outputs) if n in reached and n not in smooth]
     seen = set(stack)
     while stack:
         node = stack.pop()
-        before = [a for a in node.args if isinstance(a, Node) and a in reached]
-        if any(a in smooth for a in before):
-            found.append(node)
-        for a in before:
+        operands = [a for a in node.args if isinstance(a, Node) and a in reached]
+        if any(a in smooth for a in operands):
+            stops.append(node)
+        for a in operands:
             if a not in smooth and a not in seen:
                 seen.add(a)
                 stack.append(a)
-    return sorted(found, key=lambda n: -n.serial)
+    return sorted(stops, key=lambda n: -n.serial)
 
 
 def _released(node: Node) -> Finding:
@@ -111,18 +113,18 @@ def _stop(node: Node) -> Finding:
 
 
 def reason_of_stop(node: Node) -> tuple[str, str]:
-    """Why a node has no derivative: the kind of finding, and a sentence."""
+    """Why a node has no derivative: the kind of the finding, and a sentence."""
     name = node.op.name
     if not node.op.discrete:
         return "no_grad", f"{named(node)}: {_NO_GRAD}"
     if name in STOPS:
         return STOPS[name]
-    if name in _STEPS:
+    if name in _STEP_FUNCTIONS:
         return "discrete", f"{name} is a step function: its derivative is zero wherever it exists"
-    if name in _POSITIONS:
+    if name in _INDEX_FUNCTIONS:
         return "discrete", (
-            f"{name} gives positions, which do not vary with the values. Use the values at them, "
-            "x[position], or a soft maximum"
+            f"{name} returns indices, which are piecewise constant. Use the values at them, "
+            "x[index], or a soft maximum"
         )
     return "discrete", (
         f"{name} gives {shown(node.spec)}, which is piecewise constant: its derivative is zero. "
@@ -131,7 +133,7 @@ def reason_of_stop(node: Node) -> tuple[str, str]:
     )
 
 
-def _unpassed(node: Node, smooth: set[Node]) -> Finding:
+def _without_derivative(node: Node, smooth: set[Node]) -> Finding:
     positions = [i for i, a in enumerate(node.args) if isinstance(a, Node) and a in smooth]
     selectors = range(len(node.args))[node.op.selectors]
     is_condition = node.op.kind == "elementwise" and all(i in selectors for i in positions)
@@ -149,7 +151,7 @@ def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
     """Values of x, or of nodes that depend on it, that were converted to plain numbers."""
     nodes = [node for node, _, _ in reads]
     from_target = dependent(ancestors([*nodes, target]), [target])
-    found = []
+    findings = []
     for node, what, where in reads:
         if node not in from_target:
             continue
@@ -161,12 +163,12 @@ def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
             )
         else:
             message = (
-                f"{what} of {named(node)} made a plain number of it, which has no connection to "
-                "the graph. Compute with the tensor itself"
+                f"{what} of {named(node)} converted it to a plain number, which is not connected "
+                "to the graph. Compute with the tensor itself"
             )
-        found.append(Finding(kind, message, node, where or None, "disconnected"))
-    found.sort(key=lambda f: f.kind == "branch")
-    return found
+        findings.append(Finding(kind, message, node, where or None, "disconnected"))
+    findings.sort(key=lambda f: f.kind == "branch")
+    return findings
 
 
 def _rewritten(target: Node, nodes: Sequence[Node]) -> list[Finding]:
@@ -186,17 +188,17 @@ def _rewritten(target: Node, nodes: Sequence[Node]) -> list[Finding]:
         return []
     message = (
         f"{named(target)} and y were both computed from {named(shared[-1])}, but y not from x. "
-        "If the name was assigned to a new tensor (x = x * 2), keep the old one and pass that"
+        "If the name was assigned to a new tensor (x = x * 2), keep the old tensor and pass that"
     )
     return [Finding("rewritten", message, target, target.where, "disconnected")]
 
 
 def _copies(target: Node, nodes: Sequence[Node]) -> list[Finding]:
-    """Operands between x and y that have the values of x, and are not x."""
+    """Operands between x and y that are not x but have its values."""
     value = target.value
     if target.is_outdated or value is None or isinstance(value, tuple) or np.size(value) == 0:
         return []
-    found = []
+    findings = []
     for node in nodes:
         for a in () if node.op.aliasing.transparent else node.args:
             if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not ConstantLeaf)):
@@ -205,19 +207,19 @@ def _copies(target: Node, nodes: Sequence[Node]) -> list[Finding]:
             if not _equal(other, value):
                 continue
             shared = np.may_share_memory(other, value) and isinstance(other, np.ndarray)
-            how = "the values of it themselves" if shared else "an equal copy of it"
-            what = "another leaf" if type(a) is Node else "a constant"
-            found.append(
+            what = "an array that shares its memory" if shared else "an equal copy of it"
+            role = "another leaf" if type(a) is Node else "a constant"
+            findings.append(
                 Finding(
                     "detached" if shared else "copy",
-                    f"{named(node)} uses {how} as {what}, not the tensor: detach(), numpy(), "
-                    ".data or a copy came between. Compute with the tensor itself",
+                    f"{named(node)} uses {what} as {role} instead of the tensor, because of "
+                    "detach(), numpy(), .data or a copy. Compute with the tensor itself",
                     node,
                     node.where,
                     "disconnected",
                 )
             )
-    return sorted(found, key=lambda f: f.kind == "copy")[:1]
+    return sorted(findings, key=lambda f: f.kind == "copy")[:1]
 
 
 def _equal(other: Operand, value: Array) -> bool:
@@ -225,11 +227,11 @@ def _equal(other: Operand, value: Array) -> bool:
         return False
     if np.shape(other) != np.shape(value) or np.asarray(other).dtype.kind not in "fc":
         return False
-    # Zeros and ones are in every program: equal values prove nothing.
-    telling = np.asarray(value)
-    if telling.size < 2 and other is not value:
+    # Single numbers, and arrays of one repeated number such as zeros, may be equal by chance.
+    array = np.asarray(value)
+    if array.size < 2 and other is not value:
         return False
-    return bool(np.array_equal(other, telling)) and bool(np.any(telling != telling.flat[0]))
+    return bool(np.array_equal(other, array)) and bool(np.any(array != array.flat[0]))
 
 
 def _unused(outputs: Sequence[Node], target: Node, nodes: Sequence[Node]) -> Finding:
@@ -241,11 +243,11 @@ def _unused(outputs: Sequence[Node], target: Node, nodes: Sequence[Node]) -> Fin
     if leaves:
         names = ", ".join(_leaf(n) for n in leaves[:6])
         more = f" and {len(leaves) - 6} more" if len(leaves) > 6 else ""
-        known = f"What it depends on: {names}{more}."
+        known = f"y depends on: {names}{more}."
     else:
         known = (
-            "It depends on no variable: it was computed from plain numbers, under no_grad, "
-            "or from what was made into plain numbers."
+            "y depends on no variable: it was computed from plain numbers, under no_grad, or "
+            "from values that were converted to plain numbers."
         )
     return Finding(
         "unused",

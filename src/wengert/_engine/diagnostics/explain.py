@@ -1,8 +1,8 @@
 """Explain: what a function does, line by line, with notes on cost and derivatives.
 
-The function is traced; if it cannot be (it branches on a value), one run of it is explained.
+The function is traced; if it cannot be traced (it branches on a value), one run of it is explained.
 
-    explain    of a function or a graph; it returns an `Explanation` (explanation_report.py)
+    explain    the public function; it returns an `Explanation` (explanation_report.py)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.tape import fresh
 from wengert._engine.backends.registry import Backend
 from wengert._engine.backends.registry import backend as backend_of
-from wengert._engine.core import graph as lists
+from wengert._engine.core import graph as core_graph
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.recording import enable_grad, note_lines
@@ -74,7 +74,7 @@ def explain(
     Raises
     ------
     TraceError
-        `fun` cannot be traced, and there are only specs to run it with.
+        `fun` cannot be traced, and specs were passed, with which it cannot be run.
 
     Notes
     -----
@@ -89,10 +89,10 @@ def explain(
     >>> import numpy as np, wengert as wg
     >>> def f(x, w):
     ...     return np.sum(np.log(x) * w)
-    >>> told = wg.explain(f)(np.ones(3, np.float32), np.ones(3))
-    >>> [(note.kind, note.line) for note in told.notes]
+    >>> explanation = wg.explain(f)(np.ones(3, np.float32), np.ones(3))
+    >>> [(note.kind, note.line) for note in explanation.notes]
     [('widened', 2)]
-    >>> told.lines[-1].text
+    >>> explanation.lines[-1].text
     'return np.sum(np.log(x) * w)'
     >>> wg.explain(f)(wg.spec("n"), 2.0).flops
     Dim('3*n')
@@ -100,9 +100,9 @@ def explain(
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         """What the function does with these arguments."""
-        if isinstance(fun, lists.BaseGraph):
+        if isinstance(fun, core_graph.BaseGraph):
             return _explanation(fun, simplify=simplify, backend=backend)
-        more = _unnoticed(fun)
+        more = _unguarded(fun)
         try:
             build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
             with collected() as decisions:
@@ -117,15 +117,15 @@ def explain(
     return explained
 
 
-def _unnoticed(fun: Any) -> list[Finding]:
+def _unguarded(fun: Any) -> list[Finding]:
     """Captured objects that `jit` can neither pass as inputs nor compare."""
     captured = captured_by(fun, (), lambda array: False)
     return [
         Finding(
             "captured",
-            f"{name} is captured, and can be neither an input nor compared at a call of the "
-            f"compiled function: {why}. Changes of it are not noticed; pass what is needed as an "
-            "argument",
+            f"{name} is captured, but when a compiled function is called, it can neither be passed "
+            f"as an input nor compared: {why}. Changes of it are not noticed; pass what is needed "
+            "as an argument",
         )
         for name, why in captured.unguarded.items()
     ]
@@ -136,7 +136,7 @@ def _is_traced(x: Operand) -> bool:
 
 
 def _explanation(
-    graph: lists.BaseGraph,
+    graph: core_graph.BaseGraph,
     reason: str = "",
     simplify: bool = False,
     backend: Any = None,
@@ -149,7 +149,7 @@ def _explanation(
     return Explanation(graph, unique(notes, limit=1000), reason, program)
 
 
-def _program(graph: lists.BaseGraph, backend: Backend) -> Any:
+def _program(graph: core_graph.BaseGraph, backend: Backend) -> Any:
     """A description of the simplified graph as compiled by a backend."""
     summarize = getattr(backend, "summarize", None)
     if summarize is None:
@@ -157,11 +157,11 @@ def _program(graph: lists.BaseGraph, backend: Backend) -> Any:
             f"the backend {backend.name!r} does not compile programs. Use 'llvm'{at(user_line())}."
         )
     executed = rewrite.without_calls(graph)
-    simplified = rewrite.simplify(executed)  # a program lives no longer than its graph
+    simplified = rewrite.simplify(executed)  # the program is freed with this graph
     return summarize(simplified)
 
 
-def _rewrites(graph: lists.BaseGraph) -> list[Finding]:
+def _rewrites(graph: core_graph.BaseGraph) -> list[Finding]:
     """The rules that simplifying would apply in each line of the program."""
     history: Any = rewrite.simplify(graph, history=True).history  # type: ignore[attr-defined]
     rules: dict[str | None, Counter[str]] = defaultdict(Counter)
@@ -193,7 +193,7 @@ def _run(
 def _signature(fun: Callable[..., Any] | Derived) -> inspect.Signature:
     try:
         return inspect.signature(fun)
-    except ValueError:  # a type or function of C without a signature
+    except ValueError:  # a type or a C function without a signature
         return inspect.signature(lambda *args, **kwargs: None)
 
 

@@ -1,7 +1,7 @@
 """Explanation: the result of `wengert.explain`, as text, HTML and attributes.
 
-It has one entry per line of the user's program (`RecordedLine`): its operations, their shapes,
-the operations of its derivatives, and costs; then notes (graph_notes.py).
+It has one entry per line of the user's program (`RecordedLine`), with its operations and their
+shapes, the operations of its derivatives, and costs; and notes (graph_notes.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RecordedLine:
     where : str or None
         ``file.py:12, in f``; None for nodes without a line.
     nodes : tuple of Node
-        The nodes of the graph recorded for it, those of derivatives and of loop bodies included.
+        The nodes of the graph recorded at it, including those of derivatives and loop bodies.
     times : dict
         How often nodes of loop bodies run, where known.
     """
@@ -51,14 +51,14 @@ class RecordedLine:
     @property
     def text(self) -> str:
         """The source text; empty if it cannot be read."""
-        place = place_of(self.where)
-        return "" if place is None else place.text
+        location = place_of(self.where)
+        return "" if location is None else location.text
 
     @property
     def place(self) -> str:
         """File name and line number, without folders."""
-        place = place_of(self.where)
-        return "(no line)" if place is None else place.short
+        location = place_of(self.where)
+        return "(no line)" if location is None else location.short
 
     def at_level(self, level: int) -> list[Node]:
         """Its nodes of a level: 0 for the value, k for the k-th derivative."""
@@ -80,9 +80,11 @@ class RecordedLine:
         return sum(_bytes(n) * self.times.get(n, 1) for n in self.nodes if not shares_memory(n))
 
     def words(self, level: int) -> str:
-        """The operations of a level with the specs of their results, with multiplicities."""
-        counted = Counter(f"{n.op.name} {shown(n.spec)}" for n in self.at_level(level))
-        return ", ".join(word + (f" x {k}" if k > 1 else "") for word, k in counted.items())
+        """The operations of a level with the specs and the numbers of their results."""
+        counts = Counter(f"{n.op.name} {shown(n.spec)}" for n in self.at_level(level))
+        return ", ".join(
+            operation + (f" x {k}" if k > 1 else "") for operation, k in counts.items()
+        )
 
 
 class Explanation:
@@ -93,14 +95,14 @@ class Explanation:
     graph : Graph
         The graph.
     traced : bool
-        Whether it was traced and so is valid for all values, or recorded in one run.
+        Whether it was traced, and so is valid for all values; otherwise one run was recorded.
     reason : str
         Why it could not be traced.
     lines : tuple of RecordedLine
         In the order in which they were recorded.
     notes : tuple of Finding
-        The cost of loops; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
-        slow; captured objects whose changes are not noticed.
+        The cost of loops; nodes that are opaque, broadcast, cast, widened, stopped, guarded,
+        unused, held or slow; captured objects whose changes are not noticed.
     kinds : dict from int to Counter
         The number of nodes of each kind of operation, by level.
     scopes : Counter
@@ -127,11 +129,11 @@ class Explanation:
         self.traced = not reason
         groups: dict[str | None, list[Node]] = defaultdict(list)
         times: dict[Node, Any] = {}
-        for node, many in _with_bodies(graph.nodes, 1):
+        for node, count in _with_bodies(graph.nodes, 1):
             groups[node.where].append(node)
-            times[node] = many
+            times[node] = count
         lines = [RecordedLine(where, nodes, times) for where, nodes in groups.items()]
-        self.lines = tuple(sorted(lines, key=_age))
+        self.lines = tuple(sorted(lines, key=_program_order))
         self.kinds: dict[int, Counter[str]] = defaultdict(Counter)
         for node in self.operations:
             self.kinds[node.level][node.op.kind] += 1
@@ -160,16 +162,16 @@ class Explanation:
     @property
     def constants(self) -> int:
         """Bytes of the constants."""
-        held = [
+        leaves = [
             n for n in self.graph.nodes if isinstance(n, ConstantLeaf) and isinstance(n.op, LeafOp)
         ]
-        read = {a for n in self.operations for a in n.inputs}
-        return sum(bytes_of(n.spec) for n in held if n in read and n.value is not None)
+        used = {a for n in self.operations for a in n.inputs}
+        return sum(bytes_of(n.spec) for n in leaves if n in used and n.value is not None)
 
     def largest(self, count: int = 3) -> list[Node]:
-        """The lines whose values take most memory; symbolic sizes are taken as 100."""
-        own = [n for n in self.operations if not shares_memory(n)]
-        return sorted(own, key=lambda n: -_number(_bytes(n)))[:count]
+        """The nodes whose values take the most memory; symbolic sizes are taken as 100."""
+        nodes = [n for n in self.operations if not shares_memory(n)]
+        return sorted(nodes, key=lambda n: -_number(_bytes(n)))[:count]
 
     def note(self, kind: str) -> list[Finding]:
         """The notes of a kind."""
@@ -181,25 +183,25 @@ class Explanation:
         """A few sentences about the whole function."""
         inputs = ", ".join(f"{n.name or ''} {shown(n.spec)}".strip() for n in self.inputs)
         outputs = ", ".join(shown(n.spec) for n in self.graph.outputs)
-        words = [f"{self.graph.name}({inputs}) -> {outputs}"]
+        sentences = [f"{self.graph.name}({inputs}) -> {outputs}"]
         if not self.traced:
-            words.append(f"What one run did; it cannot be traced: {self.reason}")
+            sentences.append(f"A record of one run; the function cannot be traced: {self.reason}")
         for level in sorted(self.kinds):
             counted = ", ".join(f"{k} {kind}" for kind, k in self.kinds[level].most_common())
             what = "value" if level == 0 else f"derivative of order {level}"
-            words.append(f"{what}: {sum(self.kinds[level].values())} operations ({counted})")
-        words.append(
+            sentences.append(f"{what}: {sum(self.kinds[level].values())} operations ({counted})")
+        sentences.append(
             f"about {_amount(self.flops)} floating-point operations, {_amount(self.bytes)} bytes "
             f"of values, {_amount(self.constants)} bytes of constants"
         )
-        big = [f"{n.op.name} {shown(n.spec)}" for n in self.largest()]
-        if big:
-            words.append(f"largest values: {', '.join(big)}")
+        largest = [f"{n.op.name} {shown(n.spec)}" for n in self.largest()]
+        if largest:
+            sentences.append(f"largest values: {', '.join(largest)}")
         if self.scopes:
-            words.append(f"scopes: {', '.join(f'{s} {k}' for s, k in self.scopes.items())}")
+            sentences.append(f"scopes: {', '.join(f'{s} {k}' for s, k in self.scopes.items())}")
         if self.graph.updates:
-            words.append(f"{len(self.graph.updates)} variables are updated by each run")
-        return words
+            sentences.append(f"{len(self.graph.updates)} variables are updated by each run")
+        return sentences
 
     def __str__(self) -> str:
         parts = list(self.summary())
@@ -225,12 +227,12 @@ class Explanation:
         names = ("line", "program", "value", "derivatives", "operations", "bytes")
         rows = ["<tr>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
         for line in self.lines:
-            deeper = "; ".join(f"d{k}: {line.words(k)}" for k in line.levels if k)
+            derivatives = "; ".join(f"d{k}: {line.words(k)}" for k in line.levels if k)
             cells = [
                 html.escape(line.place),
                 f"<code>{html.escape(line.text)}</code>",
                 html.escape(line.words(0)),
-                html.escape(deeper),
+                html.escape(derivatives),
                 html.escape(_amount(line.flops)),
                 html.escape(_amount(line.bytes)),
             ]
@@ -243,7 +245,7 @@ class Explanation:
 
 
 def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]]:
-    """Nodes, including those of bodies, and how often each runs; once if unknown."""
+    """Nodes, including those of bodies, and how often each runs (once if unknown)."""
     for node in nodes:
         if isinstance(node.op, LeafOp) or node.op.aliasing.transparent:
             continue
@@ -254,23 +256,23 @@ def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]
                 yield from _with_bodies(body.nodes, times * steps)
 
 
-def _age(line: RecordedLine) -> tuple[bool, int]:
-    """The position in the program; lines of derivatives only come last."""
-    own = line.at_level(0)
-    return not own, min(n.serial for n in own or line.nodes)
+def _program_order(line: RecordedLine) -> tuple[bool, int]:
+    """The sort key of lines: in program order; lines without a value of the function come last."""
+    nodes = line.at_level(0)
+    return not nodes, min(n.serial for n in nodes or line.nodes)
 
 
 def _at(f: Finding) -> str:
-    place = place_of(f.where)
-    return "" if place is None else f" ({place.short})"
+    location = place_of(f.where)
+    return "" if location is None else f" ({location.short})"
 
 
 def _flops(node: Node) -> Any:
-    """An integer that can be added to an expression in sizes; 0 if not known."""
+    """The floating-point operations of a node: an integer, or an expression in sizes."""
     if node.params and bodies_of(node):
         return 0  # counted at the nodes of its bodies
-    found = flops_of(node, [a.spec for a in node.inputs], node.spec)
-    return round(found) if isinstance(found, float) else found or 0
+    flops = flops_of(node, [a.spec for a in node.inputs], node.spec)
+    return round(flops) if isinstance(flops, float) else flops or 0  # None if unknown
 
 
 def _bytes(node: Node) -> Any:

@@ -2,8 +2,8 @@
 
 A finding has a *symptom* (what is wrong with the gradient) and a *kind* (the cause):
 
-    disconnected   unused released no_grad detached discrete unpassed condition converted branch
-                   copy rewritten
+    disconnected   unused released no_grad detached discrete condition converted branch copy
+                   rewritten
     zero           masked saturated unchosen multiplied flat kink underflow vanished cancelled
                    overwritten hook
     nan, infinite  input constant operation overflow singular times_infinity
@@ -33,7 +33,7 @@ class Finding:
     Attributes
     ----------
     kind : str
-        The cause, one word; see the list at the top of this file.
+        The cause, as one word; see the list at the top of this file.
     message : str
         One or two sentences: the symptom, the cause, and the remedy.
     node : Node or None
@@ -53,20 +53,20 @@ class Finding:
     @property
     def file(self) -> str | None:
         """The user's file."""
-        place = place_of(self.where)
-        return None if place is None else place.file
+        location = place_of(self.where)
+        return None if location is None else location.file
 
     @property
     def line(self) -> int | None:
         """The user's line, counted from 1."""
-        place = place_of(self.where)
-        return None if place is None else place.line
+        location = place_of(self.where)
+        return None if location is None else location.line
 
     @property
     def text(self) -> str:
         """The source text of that line; empty if it cannot be read."""
-        place = place_of(self.where)
-        return "" if place is None else place.text
+        location = place_of(self.where)
+        return "" if location is None else location.text
 
     def __str__(self) -> str:
         lines = [f"{self.kind}: {self.message}"]
@@ -129,7 +129,7 @@ class Findings(Sequence[Finding]):
         else:
             parts += [f"{k}. {f}" for k, f in enumerate(self.items, start=1)]
         if not self.items:
-            parts.append("Nothing was found that would explain a fault.")
+            parts.append("No cause of a problem was found.")
         return "\n".join([*parts, *self.notes])
 
     __repr__ = __str__
@@ -139,7 +139,7 @@ class Findings(Sequence[Finding]):
 
 
 def unique(findings: Sequence[Finding], limit: int = 8) -> list[Finding]:
-    """Each cause at each line once, limited to a readable number."""
+    """The findings with each cause at each line once, limited to a readable number."""
     chosen: dict[tuple[Any, ...], Finding] = {}
     for f in findings:
         chosen.setdefault((f.symptom, f.kind, f.where, None if f.where else f.message), f)

@@ -1,15 +1,15 @@
 """Notes on the nodes of a graph for `wengert.explain`.
 
-loop       the number of steps, the cost of each, the carry and the stored bytes
+loop       the number of steps, the cost of each, the size of the carry and of stacked results
 opaque     a call that is not analyzed: LAPACK, a user's operation
 broadcast  operands of different shapes
-widened    a result of more digits than one of its operands, and which operand is the reason
-cast       operands of different kinds of numbers
+widened    a result of higher precision than one of its operands, and which operand causes it
+cast       operands of different dtypes
 stopped    no derivative: a comparison, a cast to integers, stop_gradient
-guarded    a strong zero where a slope may be infinite
+guarded    a strong zero, because a slope may be infinite
 unused     an input that the outputs do not depend on, or not differentiably
-held       a large constant that the graph keeps
-shape      a shape that was found by running, or a condition on sizes
+held       a large constant that is part of the graph
+shape      a shape that was inferred from examples, or a condition on sizes
 
 `wengert.explain` adds slow parts (slow_gradients.py), and the effects of simplifying.
 """
@@ -31,16 +31,16 @@ from .describe import called, named
 from .disconnected import reason_of_stop
 from .findings import Finding
 
-HELD = 1 << 20  # bytes of a constant that is worth a note
+LARGE_CONSTANT = 1 << 20  # bytes from which a constant gets a note
 
 
 def notes_on(graph: BaseGraph) -> list[Finding]:
     """All notes on a graph, in the order of its nodes."""
-    found: list[Finding] = []
+    notes: list[Finding] = []
     for node in graph.nodes:
-        for look in LOOKS:
-            found += look(node, graph)
-    return [*found, *_inputs(graph), *_sizes(graph)]
+        for check in CHECKS:
+            notes += check(node, graph)
+    return [*notes, *_inputs(graph), *_sizes(graph)]
 
 
 def _note(kind: str, message: str, node: Node) -> Finding:
@@ -54,8 +54,8 @@ def _opaque(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     whose = "a library" if getattr(op, "trusted", False) else "the user"
     yield _note(
         "opaque",
-        f"{named(node)} is one call into code of {whose}: it is not analyzed, fused or "
-        "simplified; its derivative is its own rule",
+        f"{named(node)} is one call of code of {whose}: it is not analyzed, fused or simplified; "
+        "its derivative is its own rule",
         node,
     )
 
@@ -69,13 +69,13 @@ def _loop(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     fixed = len(body.inputs) - carried - params.get("stacked", 0)
     carry = sum(bytes_of(n.spec) for n in body.inputs[fixed : fixed + carried])
     rows = sum(bytes_of(n.spec) for n in body.outputs[carried:])
-    whole = "" if steps is None else f" ({steps * rows} in all)"
-    stacked = f", and stacks {rows} bytes{whole}" if rows else ""
-    many = "as many steps as values decide" if steps is None else f"{steps} steps"
+    total = "" if steps is None else f" ({steps * rows} in all)"
+    stacked = f", and stacks {rows} bytes{total}" if rows else ""
+    number = "the number of steps depends on values" if steps is None else f"{steps} steps"
     count = sum(not n.is_leaf for n in body.nodes)
     yield _note(
         "loop",
-        f"{node.op.name} ({body.name}): {many}; each computes {count} operations, "
+        f"{node.op.name} ({body.name}): {number}; each computes {count} operations, "
         f"{flops_of_body(body)} of floating point, carries {carry} bytes{stacked}",
         node,
     )
@@ -86,20 +86,20 @@ def _replay(node: Node, graph: BaseGraph) -> Iterator[Finding]:
         return
     params = node.params
     slots, block = params["slots"], params["block"]
-    taken = f"each of up to {slots * block} steps once more"
+    recomputes = f"each of up to {slots * block} steps once"
     if isinstance(length := params["length"], int):
         total = recomputed(length, slots, block, stored_by_count(length, slots, block))
-        taken = f"{total} steps again, {total / max(length, 1):.3g} for each of {length}"
+        recomputes = f"{total} steps, {total / max(length, 1):.3g} for each of {length}"
     yield _note(
         "checkpoints",
-        f"replay ({params['step'].name}): the backward pass of a loop that keeps {slots} states at "
-        f"a time, and what {block} steps need; it takes {taken}",
+        f"replay ({params['step'].name}): the backward pass of a loop that stores {slots} carries "
+        f"and the residuals of {block} steps at a time; it recomputes {recomputes}",
         node,
     )
 
 
 def _operands(node: Node) -> list[tuple[Node, Spec]]:
-    """The operands that are computed with: not conditions and indices."""
+    """The operands other than conditions and indices."""
     inputs = [a for a in node.inputs if a not in node.inputs[node.op.selectors]]
     return [(a, a.spec) for a in inputs if isinstance(a.spec, Spec)]
 
@@ -129,7 +129,7 @@ def _cast(node: Node, graph: BaseGraph) -> Iterator[Finding]:
         because = f"operand {_named(wide[0], graph)}" if wide else "the operation itself"
         message = (
             f"{node.op.name}: {narrow[0].spec.dtype} became {out} because of {because}. Cast that, "
-            f"or give it as {narrow[0].spec.dtype}, to keep the precision"
+            f"or pass it as {narrow[0].spec.dtype}, to keep the precision"
         )
         yield _note("widened", message, node)
     elif len({s.dtype for _, s in given} | {out}) > 1:
@@ -145,19 +145,19 @@ def _named(node: Node, graph: BaseGraph) -> str:
 def _stopped(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if type(node) is Node or node.level or isinstance(node, ConstantLeaf):
         return
-    if any(type(a) is Node for a in node.args) and not _only_chooses(node, graph):
+    if any(type(a) is Node for a in node.args) and not _only_selects(node, graph):
         _, reason = reason_of_stop(node)
         yield _note("stopped", reason, node)
 
 
-def _only_chooses(node: Node, graph: BaseGraph) -> bool:
-    """Whether a node is used as a condition or an index only, where no derivative is expected."""
+def _only_selects(node: Node, graph: BaseGraph) -> bool:
+    """Whether a node is used only as a condition or an index, where no derivative is expected."""
     users = [graph[k] for k in graph.consumers(graph.index(node))]
     for user in users:
         selectors = user.inputs[user.op.selectors]
         if selectors and user.inputs.count(node) > selectors.count(node):
             return False
-        if not selectors and not (_is_logic(user) and _only_chooses(user, graph)):
+        if not selectors and not (_is_logic(user) and _only_selects(user, graph)):
             return False
     return bool(users)
 
@@ -175,7 +175,7 @@ def _guarded(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     yield _note(
         "guarded",
         f"{whose} can be infinite where the cotangent is exactly 0 because something was not "
-        "selected: their product counts as 0, and not as NaN (docs/conventions.md, 4)",
+        "selected: their product is defined as 0, not NaN (docs/conventions.md, 4)",
         node,
     )
 
@@ -187,12 +187,12 @@ def _is_singular(node: Node) -> bool:
 def _held(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if isinstance(node, ConstantLeaf) and not node.args and node.value is not None:
         size = bytes_of(node.spec)
-        if isinstance(size, int) and size >= HELD:
+        if isinstance(size, int) and size >= LARGE_CONSTANT:
             users = [graph[k] for k in graph.consumers(graph.index(node))]
             where = next((n.where for n in users if n.where), None)
             message = (
                 f"a constant {shown(node.spec)} of {size >> 20} MiB is part of the graph. Make it "
-                "an argument, or a variable, to keep it apart"
+                "an argument, or a variable, to store it separately"
             )
             yield Finding("held", message, node, where)
 
@@ -200,12 +200,12 @@ def _held(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 def _probed(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if node.info is not None and node.info.probed:
         message = (
-            f"the shape of {named(node)} was found by trying some sizes, and is checked at each run"
+            f"the shape of {named(node)} was inferred from examples, and is checked at each run"
         )
         yield _note("shape", message, node)
 
 
-LOOKS: Sequence[Callable[[Node, BaseGraph], Iterator[Finding]]] = (
+CHECKS: Sequence[Callable[[Node, BaseGraph], Iterator[Finding]]] = (
     _loop,
     _replay,
     _opaque,
@@ -236,5 +236,5 @@ def _inputs(graph: BaseGraph) -> Iterator[Finding]:
 def _sizes(graph: BaseGraph) -> Iterator[Finding]:
     for needs in graph.requirements:
         sign = "=" if needs.equal else ">="
-        message = f"a call is refused unless {needs.length} {sign} 0: {needs.reason}"
+        message = f"a call is an error unless {needs.length} {sign} 0: {needs.reason}"
         yield Finding("shape", message, None, None)

@@ -1,18 +1,18 @@
 """The node that produced the first NaN or infinity, under `wengert.debug(nan=True)`.
 
-A node of the function itself whose value is bad (NaN or infinite) although its operands are good is
-reported immediately.  Nodes of derivatives may be bad without effect, in branches that were not
-taken, so they are reported only if a result is computed from them.
+A node of the function itself whose value is not finite although its operands are is reported
+immediately.  Values of nodes of derivatives may be NaN or infinite without effect, in branches that
+were not taken, so these nodes are reported only if a result is computed from them.
 
-A loop is one operation; if its result is bad, it is run again, node by node, up to the first bad
-node whose operands are good.  An eager derivative is likewise run again if a result is bad.
+A loop is one operation; if its result is not finite, it is run again, node by node, up to the first
+node that is to be reported.  An eager derivative is likewise run again if a result is not finite.
 
 These are the functions of `core.nonfinite_checks.Locator`:
 
-    NodeWatch          a graph that runs, node by node
-    look_inside        run a loop or a branch again
-    run_checked        run a graph with the interpreter, looking at every value
-    report_backward    the first operation of a backward pass; report_forward of a forward pass
+    NodeWatch          check a graph that runs, node by node
+    rerun              run a loop or a branch again
+    run_checked        run a graph with the interpreter, and check every value
+    report_backward    report an operation of a backward pass; report_forward: of a forward pass
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert.errors import at
 
-from .recorded_pass import tangents, watched
+from .recorded_pass import backward_steps, tangents
 
 if TYPE_CHECKING:
     from wengert._engine.control_flow.operations import Control
@@ -54,10 +54,10 @@ class NodeWatch:
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
-        self._bad: set[Node] = set()
-        self._born: dict[Node, Callable[[], None]] = {}
+        self._nonfinite: set[Node] = set()
+        self._origins: dict[Node, Callable[[], None]] = {}
 
-    def saw(
+    def check(
         self,
         node: Node,
         params: dict[Any, Any] | None,
@@ -71,40 +71,40 @@ class NodeWatch:
         NotFiniteError
         """
         checks = self._checks
-        if not checks.is_bad(out):
+        if not checks.is_nonfinite(out):
             return
-        self._bad.add(node)
+        self._nonfinite.add(node)
         if not node.level:
-            self._tell(node, params, operands, out)
-        elif not checks.is_bad(tuple(operands)):
-            self._born[node] = lambda: self._tell(node, params, operands, out)
+            self._report(node, params, operands, out)
+        elif not checks.is_nonfinite(tuple(operands)):
+            self._origins[node] = lambda: self._report(node, params, operands, out)
 
-    def ended(self, nodes: Sequence[Node], outputs: Iterable[Node]) -> None:
-        """Report the first node of a derivative that a bad result was computed from.
+    def finish(self, nodes: Sequence[Node], outputs: Iterable[Node]) -> None:
+        """Report the first node of a derivative that a nonfinite output was computed from.
 
         Raises
         ------
         NotFiniteError
         """
-        live = self._bad.intersection(outputs)
+        live = self._nonfinite.intersection(outputs)
         for node in reversed(nodes):
             if node in live:
-                live.update(a for a in node.args if isinstance(a, Node) and a in self._bad)
+                live.update(a for a in node.args if isinstance(a, Node) and a in self._nonfinite)
         for node in nodes:
-            if node in live and node in self._born:
-                self._born[node]()
+            if node in live and node in self._origins:
+                self._origins[node]()
                 return
 
-    def _tell(self, node: Node, params: Any, operands: Values, out: Any) -> None:
+    def _report(self, node: Node, params: Any, operands: Values, out: Any) -> None:
         op: Any = node.op
         if op.kind == "control" and params is not None:
-            look_inside(self._checks, op, params, operands)
+            rerun(self._checks, op, params, operands)
         name = f"in the derivative, {op.name}" if node.level else op.name
-        self._checks.tell(name, operands, out, node.where)
+        self._checks.report_result(name, operands, out, node.where)
 
 
-def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Values) -> None:
-    """Run a loop or branch again, node by node, and report the first bad node.
+def rerun(checks: Checks, op: Control, params: dict[str, Any], values: Values) -> None:
+    """Run a loop or branch again, node by node, and report the node that produced a NaN.
 
     Parameters
     ----------
@@ -115,13 +115,13 @@ def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Val
     Raises
     ------
     NotFiniteError
-        Naming the user's line, and the step of the loop.
+        With the user's line, and the step of the loop.
     """
     _LocatorRun(checks).run(op, params, values)
 
 
 class _LocatorRun:
-    """One run, node by node."""
+    """One run of a loop or branch, node by node."""
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
@@ -144,23 +144,25 @@ class _LocatorRun:
     def _compiled(self, body: Body) -> Callable[[Values], list[Any]]:
         if body.size_names:
             return evaluated(body)
-        return lambda values: self._lines(body, values)
+        return lambda values: self._run_nodes(body, values)
 
-    def _lines(self, body: Body, values: Values) -> list[Any]:
-        held: dict[Node, Any] = dict(zip(body.inputs, values, strict=True))
+    def _run_nodes(self, body: Body, values: Values) -> list[Any]:
+        known: dict[Node, Any] = dict(zip(body.inputs, values, strict=True))
         for node in body.nodes:
-            if node in held:
+            if node in known:
                 continue
             if isinstance(node.op, LeafOp):
-                held[node] = node.value
+                known[node] = node.value
                 continue
-            operands = [held[a] for a in node.inputs]
-            held[node] = value = self._value(node, operands)
-            if self._checks.is_bad(value) and not self._checks.is_bad(tuple(operands)):
-                self._checks.tell(f"{self._step}{node.op.name}", operands, value, node.where)
-        return [held[n] for n in body.outputs]
+            operands = [known[a] for a in node.inputs]
+            known[node] = value = self._run_node(node, operands)
+            if self._checks.is_nonfinite(value) and not self._checks.is_nonfinite(tuple(operands)):
+                self._checks.report_result(
+                    f"{self._step}{node.op.name}", operands, value, node.where
+                )
+        return [known[n] for n in body.outputs]
 
-    def _value(self, node: Node, operands: Values) -> Any:
+    def _run_node(self, node: Node, operands: Values) -> Any:
         op: Any = node.op
         if op is PART:
             return operands[0][node.params["index"]]
@@ -187,10 +189,10 @@ def run_checked(
     ------
     NotFiniteError
     """
-    return _Checked(checks).compile(graph, sizes)(values)
+    return _CheckingInterpreter(checks).compile(graph, sizes)(values)
 
 
-class _Checked(Interpreter):
+class _CheckingInterpreter(Interpreter):
     """The interpreter, with a check of every value; one object per run."""
 
     def __init__(self, checks: Checks) -> None:
@@ -200,23 +202,23 @@ class _Checked(Interpreter):
         """The interpreter's steps, each followed by a check."""
         program = InterpretedProgram(self, graph, sizes, reuses=False)
         program.steps = [
-            (self._looked_at(run, graph.nodes[node], sizes), a, b, slot)
+            (self._checked(run, graph.nodes[node], sizes), a, b, slot)
             for (run, a, b, slot), node in zip(program.steps, program.node_indices, strict=True)
         ]
 
         def run(values: Sequence[Any]) -> list[Any]:
-            found = program.run(values)
-            self._watch.ended(graph.nodes, (*graph.outputs, *graph.updates.values()))
-            return found
+            results = program.run(values)
+            self._watch.finish(graph.nodes, (*graph.outputs, *graph.updates.values()))
+            return results
 
         return run
 
-    def _looked_at(
+    def _checked(
         self, run: Callable[..., Any], node: Node, sizes: Mapping[str, int]
     ) -> Callable[..., Any]:
         def step(*operands: Any) -> Any:
             out = run(*operands)
-            self._watch.saw(node, substituted(node.params, sizes), operands, out)
+            self._watch.check(node, substituted(node.params, sizes), operands, out)
             return out
 
         return step
@@ -226,42 +228,42 @@ class _Checked(Interpreter):
 
 
 def report_backward(checks: Checks, tape: Tape, seeds: Known, results: Sequence[Any]) -> None:
-    """Report the first operation whose cotangents are bad, if a result is bad."""
-    if not any(checks.is_bad(value_of(r)) for r in results):
+    """Report the first operation with a NaN among its cotangents, if a result has one."""
+    if not any(checks.is_nonfinite(value_of(r)) for r in results):
         return
     plain = {n: value_of(t) for n, t in seeds.items()}
     infinite: Node | None = None
     finite = Checks(nan=True, inf=True, raises=False, locator=checks.locator)
     with np.errstate(all="ignore"):
-        for step in watched(tape, plain, guarded=True):
-            if checks.is_bad(step.cotangent):
+        for step in backward_steps(tape, plain, guarded=True):
+            if checks.is_nonfinite(step.cotangent):
                 continue  # reported before, or part of the seed
-            for i, bar in enumerate(step.passed):
-                if checks.is_bad(bar):
-                    began = infinite if finite.is_bad(step.cotangent) else None
+            for i, bar in enumerate(step.projected):
+                if checks.is_nonfinite(bar):
+                    first_infinite = infinite if finite.is_nonfinite(step.cotangent) else None
                     what = f"gradient with respect to operand {i}"
-                    _report(checks, step.node, what, bar, step.cotangent, began)
+                    _report(checks, step.node, what, bar, step.cotangent, first_infinite)
                     return
-                if infinite is None and finite.is_bad(bar):
+                if infinite is None and finite.is_nonfinite(bar):
                     infinite = step.node
 
 
 def report_forward(
-    checks: Checks, tape: Tape, given: Known, outputs: Sequence[Node], results: Sequence[Any]
+    checks: Checks, tape: Tape, seeds: Known, outputs: Sequence[Node], results: Sequence[Any]
 ) -> None:
-    """Report the first operation whose tangent is bad, if a result is bad."""
-    if not any(checks.is_bad(value_of(r)) for r in results):
+    """Report the first operation with a NaN in its tangent, if a result has one."""
+    if not any(checks.is_nonfinite(value_of(r)) for r in results):
         return
     with np.errstate(all="ignore"):
-        dots = tangents(tape, {n: value_of(t) for n, t in given.items()})
-    live = {n for n, r in zip(outputs, results, strict=True) if checks.is_bad(value_of(r))}
-    for node in reversed(tape.nodes):  # those that a bad result was computed from
+        dots = tangents(tape, {n: value_of(t) for n, t in seeds.items()})
+    live = {n for n, r in zip(outputs, results, strict=True) if checks.is_nonfinite(value_of(r))}
+    for node in reversed(tape.nodes):
         if node in live:
-            live.update(a for a in node.args_as_nodes() if checks.is_bad(dots.get(a)))
+            live.update(a for a in node.args_as_nodes() if checks.is_nonfinite(dots.get(a)))
     for node in tape.nodes:
-        before = [dots[a] for a in node.args_as_nodes() if a in dots]
-        if node in live and node.args and not checks.is_bad(tuple(before)):
-            _report(checks, node, "derivative", dots[node], tuple(before), None)
+        received = [dots[a] for a in node.args_as_nodes() if a in dots]
+        if node in live and node.args and not checks.is_nonfinite(tuple(received)):
+            _report(checks, node, "derivative", dots[node], tuple(received), None)
             return
 
 
@@ -269,20 +271,20 @@ def _report(
     checks: Checks,
     node: Node,
     what: str,
-    bad: Array,
-    given: Array | tuple[Array, ...],
+    derivative: Array,
+    received: Array | tuple[Array, ...],
     infinite: Node | None,
 ) -> None:
-    element, index = checks.first(bad) or (None, ())
+    element, index = checks.first(derivative) or (None, ())
     place = f" at index {index}" if index else ""
     operands = "; ".join(short(a.value if isinstance(a, Node) else a) for a in node.args)
-    began = ""
+    origin = ""
     if infinite is not None:
-        began = f", first infinite in the gradient of {infinite.op.name}{at(infinite.where)}"
+        origin = f", first infinite in the gradient of {infinite.op.name}{at(infinite.where)}"
     checks.report(
         f"the {what} of {node.op.name} is {element}{place}; its operands are {operands}, and it "
-        f"was given the derivative {short(given)}{began}. Keep the operands away from points where "
-        "the derivative is infinite or undefined (np.where around them, or clip them); wengert.why "
-        "tells more",
+        f"received the derivative {short(received)}{origin}. Keep the operands away from points "
+        "where the derivative is infinite or undefined (np.where around them, or clip them); "
+        "wengert.why gives details",
         node.where,
     )

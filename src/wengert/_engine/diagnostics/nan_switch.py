@@ -3,7 +3,7 @@
 Checks apply to a block, or from the call of `wengert.debug` until ``wengert.debug()``.  Inside a
 block that turns them off, values are not checked.
 
-Switch    turns them on or off, permanently or for a block
+Switch    checks turned on or off, permanently or for a block
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from wengert._engine.core.dynamic_scope import ScopedValue
-from wengert._engine.core.nonfinite_checks import UNSEEN, Checks
+from wengert._engine.core.nonfinite_checks import UNCHECKED, Checks
 from wengert._engine.core.policy import gated
 from wengert._engine.core.recording import (
     Session,
@@ -35,14 +35,14 @@ class Switch:
     Attributes
     ----------
     found : list of NotFiniteError
-        With ``raises=False``, the findings.
+        With ``raises=False``, the errors.
     """
 
     def __init__(self, nan: bool = False, inf: bool = False, raises: bool = True) -> None:
-        for name, given in (("nan", nan), ("inf", inf), ("raises", raises)):
-            if not isinstance(given, bool):
+        for name, option in (("nan", nan), ("inf", inf), ("raises", raises)):
+            if not isinstance(option, bool):
                 raise ArgumentError(
-                    f"debug({name}={given!r}): must be True or False{at(user_line())}."
+                    f"debug({name}={option!r}): {name} must be True or False{at(user_line())}."
                 )
         self._settings = nan, inf, raises
         self._checks = Checks(*self._settings, nan_locator)
@@ -58,26 +58,26 @@ class Switch:
         self._begin()
 
     def _begin(self) -> None:
-        """Apply from here."""
+        """Apply the settings."""
         is_on = self._checks.nan or self._checks.inf
         if current_trace() is not None or (not is_on and innermost_session() is None):
-            return  # a graph is being built, without values, or no check is on
+            return  # a graph is being built, which has no values, or there is nothing to turn off
         if is_on:
             self._closing.enter_context(paused())
             self._closing.enter_context(gated())
-            opened = Session(watching=True)
-            opened.checks, opened.reads = self._checks, _NullList()
-            session_block = open_session(opened, self)
+            session = Session(watching=True)
+            session.checks, session.reads = self._checks, _NullList()
+            session_block = open_session(session, self)
             self._closing.callback(session_block.end, True)
             _lasting.set(self)
         block = ScopedValue(not is_on)
         block.end_with(self)
-        UNSEEN.open(block)
+        UNCHECKED.open(block)
         self._closing.callback(block.end, True)
 
     @property
     def found(self) -> list[NotFiniteError]:
-        """With ``raises=False``, the findings."""
+        """With ``raises=False``, the errors."""
         return self._checks.found
 
     def close(self) -> None:

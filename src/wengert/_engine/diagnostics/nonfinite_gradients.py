@@ -1,7 +1,9 @@
-"""Non-finite gradients: y is finite and its gradient is not, and which node made it so.
+"""Nonfinite gradients: y is finite and its gradient is not, and which node is the cause.
 
-From a bad element of the gradient the search goes towards y along edges with bad contributions; the
+From the gradient the search goes towards y along edges whose contributions are not finite; the
 causes are the edges of nodes whose cotangent is finite.
+
+    nonfinite_edges    a finding for each cause
 """
 
 from __future__ import annotations
@@ -17,51 +19,51 @@ from .backward_trace import Backward, Edge, magnitude
 from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
-from .nonfinite_values import Index, bad_index, first_nonfinite, operands_at, origin
-from .recorded_pass import given_by
+from .nonfinite_values import Index, first_nonfinite, nonfinite_index, operands_at, origin
+from .recorded_pass import contributions
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
-def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
-    """The nodes that turned a finite cotangent into one that is not, nearest to y first."""
-    found: dict[Edge, None] = {}
+def nonfinite_edges(back: Backward, target: Node, symptom: str) -> list[Finding]:
+    """The nodes that turned a finite cotangent into a nonfinite one, nearest to y first."""
+    causes: dict[Edge, None] = {}
     mixed: Edge | None = None
     seen = {target}
     stack = [target]
     while stack:
-        for edge in back.into.get(stack.pop(), ()):
-            if np.isfinite(edge.passed):
+        for edge in back.edges.get(stack.pop(), ()):
+            if np.isfinite(edge.projected):
                 continue
-            arrived = magnitude(back.cotangents[edge.node])
-            if np.isfinite(arrived):
-                found[edge] = None
+            cotangent = magnitude(back.cotangents[edge.node])
+            if np.isfinite(cotangent):
+                causes[edge] = None
                 continue
-            if np.isnan(edge.given) and not np.isnan(arrived):
+            if np.isnan(edge.raw) and not np.isnan(cotangent):
                 mixed = edge
             if edge.node not in seen:
                 seen.add(edge.node)
                 stack.append(edge.node)
-    edges = sorted(found, key=lambda e: -e.node.serial)
-    return [_spoken(e, back, mixed, symptom) for e in edges]
+    edges = sorted(causes, key=lambda e: -e.node.serial)
+    return [_finding(e, back, mixed, symptom) for e in edges]
 
 
-def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Finding:
+def _finding(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Finding:
     node = edge.node
     t = back.cotangents[node]
     with np.errstate(all="ignore"):
-        given = given_by(node, t, back.ctx)[edge.position]
-    index = None if isinstance(given, TupleCotangent) else bad_index(given)
-    forward = _bad_operand(node, index, symptom)
-    if forward is not None:
-        return forward
+        bar = contributions(node, t, back.ctx)[edge.position]
+    index = None if isinstance(bar, TupleCotangent) else nonfinite_index(bar)
+    operand = _nonfinite_operand(node, index, symptom)
+    if operand is not None:
+        return operand
     at_element = f" (element {index})" if index else ""
-    bad = "not finite" if index is None else str(np.asarray(given)[index])
+    value = "not finite" if index is None else str(np.asarray(bar)[index])
     operands = operands_at(node, index)
     if _is_singular(edge, t, back):
         kind = "singular"
-        what = f"the slope of {node.op.name} at {operands} is {bad}{at_element}"
+        what = f"the slope of {node.op.name} at {operands} is {value}{at_element}"
         advice = node.op.remedy.advice("singular")
     else:
         kind = "overflow"
@@ -77,25 +79,26 @@ def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Fin
     return Finding(kind, message, node, node.where, symptom)
 
 
-def _bad_operand(node: Node, index: Index | None, symptom: str) -> Finding | None:
-    """An operand that is not finite at the element, so that the cause is in the forward pass."""
+def _nonfinite_operand(node: Node, index: Index | None, symptom: str) -> Finding | None:
+    """The finding for an operand that is not finite at the element: a cause in the forward pass."""
     for a in node.args:
         value = plain(a)
         if isinstance(value, tuple) or not isinstance(a, Node) or not a.args:
             continue
-        own = bad_index(value)
-        if own is not None and (index is None or _meets(node, value, index)):
+        operand_index = nonfinite_index(value)
+        if operand_index is not None and (index is None or _is_nonfinite_at(node, value, index)):
             return first_nonfinite(*origin(a), symptom)
     return None
 
 
-def _meets(node: Node, value: Array, index: Index) -> bool:
+def _is_nonfinite_at(node: Node, value: Array, index: Index) -> bool:
+    """Whether the element of an operand for that element of the result is not finite."""
     if node.op.kind != "elementwise":
         return True
     array = np.asarray(value)
     tail = index[len(index) - array.ndim :]
-    own = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
-    return not np.isfinite(array[own])
+    operand_index = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
+    return not np.isfinite(array[operand_index])
 
 
 def _is_singular(edge: Edge, t: Array | tuple[Operand, ...], back: Backward) -> bool:
@@ -106,4 +109,4 @@ def _is_singular(edge: Edge, t: Array | tuple[Operand, ...], back: Backward) -> 
     tiny = np.finfo(np.asarray(t).dtype).tiny ** 0.5
     small = t if size == 0 else np.asarray(t / size * tiny).astype(np.asarray(t).dtype)[()]
     with np.errstate(all="ignore"):
-        return not np.isfinite(magnitude(given_by(edge.node, small, back.ctx)[edge.position]))
+        return not np.isfinite(magnitude(contributions(edge.node, small, back.ctx)[edge.position]))

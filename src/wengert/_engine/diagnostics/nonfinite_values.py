@@ -1,8 +1,8 @@
-"""Non-finite values: where a NaN or an infinity appeared first in the forward pass.
+"""Nonfinite values: where a NaN or an infinity first appeared in the forward pass.
 
-From a bad element of the result the search goes back: through an elementwise operation to the
-operands' elements at the same index, without those that `np.where` did not select; through others
-to any bad operand.  It ends at a node whose operands are all finite there.
+From a nonfinite element of the result the search goes back: through an elementwise operation to the
+elements of the operands at the same index, without those that `np.where` did not select; through
+other operations to any operand that is not finite.  It ends at a node whose operands are finite.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Index = tuple[int, ...]
 _ARITHMETIC = ("elementwise", "reduction", "contraction", "view")
 
 
-class Bad(NamedTuple):
-    """A bad element: of the value of a node, or of a plain operand of it.
+class NonfiniteElement(NamedTuple):
+    """A nonfinite element of the value of a node, or of a plain operand of it.
 
     node : the node.
-    operand : the position of the plain operand, or None for its own value.
-    at : the index of the element; None where it is not known.
+    operand : the position of the plain operand, or None for the value of the node.
+    at : the index of the element; None if it is not known.
     """
 
     node: Node
@@ -38,8 +38,8 @@ class Bad(NamedTuple):
     at: Index | None
 
 
-def bad_index(value: Any) -> Index | None:
-    """The index of the first NaN, else of the first infinity; None if all elements are finite."""
+def nonfinite_index(value: Any) -> Index | None:
+    """The index of the first NaN, or else of the first infinity; None if all are finite."""
     if value is None or isinstance(value, tuple):
         return None
     array = np.asarray(value)
@@ -52,41 +52,46 @@ def bad_index(value: Any) -> Index | None:
     return None
 
 
-def origin(node: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
-    """The origin of the bad element of a node, and where an infinity became NaN."""
-    here = Bad(node, None, index if index is not None else bad_index(node.value))
-    turned = None
+def origin(
+    node: Node, index: Index | None = None
+) -> tuple[NonfiniteElement, NonfiniteElement | None]:
+    """The origin of the nonfinite element of a node, and where an infinity became NaN."""
+    index = index if index is not None else nonfinite_index(node.value)
+    current = NonfiniteElement(node, None, index)
+    became_nan = None
     while True:
-        before = _before(here)
-        if before is None:
-            return here, turned
-        if turned is None and is_nan(_element(here)) and not is_nan(_element(before)):
-            turned = here
-        here = before
-        if here.operand is not None:
-            return here, turned
+        previous = _previous(current)
+        if previous is None:
+            return current, became_nan
+        if became_nan is None and is_nan(_element(current)) and not is_nan(_element(previous)):
+            became_nan = current
+        current = previous
+        if current.operand is not None:
+            return current, became_nan
 
 
-def _before(here: Bad) -> Bad | None:
-    """A bad operand that the bad element was computed from, NaN before infinity."""
-    node = here.node
+def _previous(current: NonfiniteElement) -> NonfiniteElement | None:
+    """A nonfinite operand that an element was computed from; NaN is preferred to infinity."""
+    node = current.node
     if node.op.aliasing.transparent:
         return None
-    found = []
+    elements = []
     for i, a in enumerate(node.args):
-        if node.op.name == "where" and not _was_chosen(node, i, here.at):
+        if node.op.name == "where" and not _was_selected(node, i, current.at):
             continue
         value = plain(a)
-        index = _index_in(node, value, here.at)
+        index = _index_in(node, value, current.at)
         if index is None:
             continue
         is_leaf = not isinstance(a, Node) or (isinstance(a, ConstantLeaf) and not a.args)
-        found.append(Bad(node, i, index) if is_leaf else Bad(a, None, index))
-    found.sort(key=lambda b: not is_nan(_element(b)))
-    return found[0] if found else None
+        elements.append(
+            NonfiniteElement(node, i, index) if is_leaf else NonfiniteElement(a, None, index)
+        )
+    elements.sort(key=lambda e: not is_nan(_element(e)))
+    return elements[0] if elements else None
 
 
-def _was_chosen(node: Node, position: int, index: Index | None) -> bool:
+def _was_selected(node: Node, position: int, index: Index | None) -> bool:
     if position == 0 or index is None:
         return position != 0
     condition = plain(node.args[0])
@@ -94,13 +99,13 @@ def _was_chosen(node: Node, position: int, index: Index | None) -> bool:
 
 
 def _index_in(node: Node, value: Operand, index: Index | None) -> Index | None:
-    """The bad element of an operand; for an elementwise operation only at the same index."""
+    """The nonfinite element of an operand; for an elementwise operation, at the same index only."""
     if isinstance(value, tuple):
-        return next((k for k in map(bad_index, value) if k is not None), None)
+        return next((k for k in map(nonfinite_index, value) if k is not None), None)
     if node.op.kind != "elementwise" or index is None:
-        return bad_index(value)
-    own = at_index(value, index)
-    return own if own is not None and not np.isfinite(np.asarray(value)[own]) else None
+        return nonfinite_index(value)
+    same = at_index(value, index)
+    return same if same is not None and not np.isfinite(np.asarray(value)[same]) else None
 
 
 def at_index(value: Operand, index: Index) -> Index | None:
@@ -109,18 +114,15 @@ def at_index(value: Operand, index: Index) -> Index | None:
     if array.dtype.kind not in "fc" or array.ndim > len(index):
         return None
     tail = index[len(index) - array.ndim :]
-    own = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
-    return own if all(i < n for i, n in zip(own, array.shape, strict=True)) else None
+    found = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
+    return found if all(i < n for i, n in zip(found, array.shape, strict=True)) else None
 
 
-def _element(bad: Bad) -> Any:
-    value = bad.node.value
-    if bad.operand is not None:
-        a = bad.node.args[bad.operand]
-        value = plain(a)
-    if bad.at is None or isinstance(value, tuple):
+def _element(x: NonfiniteElement) -> Any:
+    value = x.node.value if x.operand is None else plain(x.node.args[x.operand])
+    if x.at is None or isinstance(value, tuple):
         return None
-    return np.asarray(value)[bad.at]
+    return np.asarray(value)[x.at]
 
 
 def is_nan(x: Operand) -> bool:
@@ -128,69 +130,73 @@ def is_nan(x: Operand) -> bool:
     return x is not None and bool(np.isnan(x))
 
 
-# ---- in words ----------------------------------------------------------------------------------
+# ---- messages ----------------------------------------------------------------------------------
 
 
-def first_nonfinite(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
-    """A description of the origin of a bad element."""
-    node, element = bad.node, _element(bad)
-    at_element = f" (element {bad.at})" if bad.at else ""
-    if bad.operand is not None or not node.args or node.op.aliasing.transparent:
-        return _given(bad, turned, symptom)
-    operands = operands_at(node, bad.at)
-    over = overflows(node, element)
-    kind = "overflow" if over else "operation"
-    advice = node.op.remedy.advice("overflow" if over else "outside")
-    why = f"too large for {node.spec.dtype}" if over else "not a finite number"
+def first_nonfinite(
+    source: NonfiniteElement, became_nan: NonfiniteElement | None, symptom: str
+) -> Finding:
+    """The finding for the origin of a nonfinite element."""
+    node, element = source.node, _element(source)
+    at_element = f" (element {source.at})" if source.at else ""
+    if source.operand is not None or not node.args or node.op.aliasing.transparent:
+        return _leaf_finding(source, became_nan, symptom)
+    operands = operands_at(node, source.at)
+    has_overflowed = overflows(node, element)
+    kind = "overflow" if has_overflowed else "operation"
+    advice = node.op.remedy.advice("overflow" if has_overflowed else "outside")
+    why = f"too large for {node.spec.dtype}" if has_overflowed else "not a finite number"
     message = f"{node.op.name} of {operands} is {element}{at_element}, {why}. {advice}"
-    if over and node.spec.dtype.itemsize < 8:
-        message += "; float64 reaches further"
-    if turned is not None:
-        message += f". It became NaN in {named(turned.node)}{_place(turned.node)}"
+    if has_overflowed and node.spec.dtype.itemsize < 8:
+        message += "; float64 has a larger range"
+    if became_nan is not None:
+        message += f". It became NaN in {named(became_nan.node)}{_location(became_nan.node)}"
     return Finding(kind, message, node, node.where, symptom)
 
 
-def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
-    """A bad number in an input or in a constant."""
-    node, element = bad.node, _element(bad)
-    is_input = bad.operand is None and type(node) is Node
-    at_element = f" (element {bad.at})" if bad.at else ""
-    if (
-        turned is not None and not is_input
-    ):  # an infinite constant is a problem only if it leads to NaN
-        where = f" (element {turned.at})" if turned.at else ""
+def _leaf_finding(
+    source: NonfiniteElement, became_nan: NonfiniteElement | None, symptom: str
+) -> Finding:
+    """The finding for a nonfinite element of an input or of a constant."""
+    node, element = source.node, _element(source)
+    is_input = source.operand is None and type(node) is Node
+    at_element = f" (element {source.at})" if source.at else ""
+    # An infinite constant is not a problem itself; the operation that makes NaN from it is.
+    if became_nan is not None and not is_input:
+        where = f" (element {became_nan.at})" if became_nan.at else ""
+        operands = operands_at(became_nan.node, became_nan.at)
         message = (
-            f"{turned.node.op.name} of {operands_at(turned.node, turned.at)} is nan{where}. The "
-            f"infinity is a constant operand of {named(node)}{_place(node)}"
+            f"{became_nan.node.op.name} of {operands} is nan{where}. The infinity is a constant "
+            f"operand of {named(node)}{_location(node)}"
         )
-        return Finding("operation", message, turned.node, turned.node.where, symptom)
+        return Finding("operation", message, became_nan.node, became_nan.node.where, symptom)
     if is_input:
         what = called("the input", node)
     else:
-        what = f"a constant that comes into {named(node)}"
+        what = f"a constant operand of {named(node)}"
     message = f"{what} is {element}{at_element}. Check where it comes from"
     return Finding("input" if is_input else "constant", message, node, node.where, symptom)
 
 
-def _place(node: Node) -> str:
+def _location(node: Node) -> str:
     return f" at {node.where}" if node.where else ""
 
 
 def operands_at(node: Node, index: Index | None) -> str:
-    """The operands of a node at an element, in words."""
-    words = []
+    """The operands of a node at an element, as text."""
+    texts = []
     for a in node.args:
         value = plain(a)
-        own = None
+        operand_index = None
         if index is not None and node.op.kind == "elementwise":
-            own = at_index(value, index)
-        if own is not None:
-            words.append(f"{np.asarray(value)[own]:.6g}")
+            operand_index = at_index(value, index)
+        if operand_index is not None:
+            texts.append(f"{np.asarray(value)[operand_index]:.6g}")
         elif isinstance(value, np.ndarray | np.generic):
-            words.append(f"{value.dtype}[{','.join(map(str, value.shape))}]")
+            texts.append(f"{value.dtype}[{','.join(map(str, value.shape))}]")
         else:
-            words.append(str(value)[:20])
-    return " and ".join(words)
+            texts.append(str(value)[:20])
+    return " and ".join(texts)
 
 
 def overflows(node: Node, element: Operand) -> bool:
@@ -200,7 +206,7 @@ def overflows(node: Node, element: Operand) -> bool:
     op = node.op
     if op.kind not in _ARITHMETIC and op.remedy.overflow is None:
         return False
-    if callable(op.differentiation.singular):  # a quotient or a power: a pole where that is zero
+    if callable(op.differentiation.singular):  # a quotient or a power: a pole is at a zero operand
         value = plain(node.args[-1 if op.name == "divide" else 0])
         return bool(np.all(np.asarray(value) != 0))
     return not op.differentiation.singular

@@ -1,11 +1,11 @@
-"""Recorded passes: forward and backward passes that keep every step, for diagnosis.
+"""Recorded passes: forward and backward passes that return every step, for diagnosis.
 
-    watched     from the outputs back, a step for each node
-    tangents    from a target forward, the tangent of each node
+    backward_steps    a backward pass, a step for each node
+    tangents          a forward pass, the tangent of each node
+    contributions     the contributions of one node in a backward pass; tangent_of: its tangent
 
-The same traversal as in reverse.py, in its simplest form: one step per node, with the cotangent of
-the node and the contribution to each operand.  All of them are stored, and it is not optimized for
-speed.
+The same traversal as in reverse.py, in its simplest form and not optimized for speed: one step per
+node, with the cotangent of the node and the contribution to each operand.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ class PassStep(NamedTuple):
     """The step of a pass at one node.
 
     node : the node.
-    arrived : its complete cotangent; a tuple for an operation with several outputs.
+    before_hooks : its complete cotangent; a tuple for an operation with several outputs.
     cotangent : the cotangent after the hooks of the node, if it has any.
-    given : the contribution to each operand returned by its rule, or None.
-    passed : the same with the shape and dtype of the operand: summed over broadcast axes.
+    raw : the contribution to each operand as its rule returns it, or None.
+    projected : the same with the shape and dtype of the operand: summed over broadcast axes.
     """
 
     node: Node
-    arrived: Any
+    before_hooks: Any
     cotangent: Any
-    given: list[Any]
-    passed: list[Any]
+    raw: list[Any]
+    projected: list[Any]
 
 
-def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Iterator[PassStep]:
+def backward_steps(
+    tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False
+) -> Iterator[PassStep]:
     """The steps of a backward pass on values.
 
     Parameters
@@ -55,28 +57,28 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
     seeds : mapping from Node
         The cotangent of each output.
     guarded : bool
-        Whether an exactly zero cotangent times anything is zero.
+        Whether an exactly zero cotangent is zero times any factor.
     """
     ctx = RuleContext(tape.wanted, False, guarded)
     bars: dict[Node, Any] = dict(seeds)
     if tape.wanted is not None:
         bars = {n: t for n, t in seeds.items() if n in tape.wanted}
     for node in reversed(tape.nodes):
-        arrived = bars.pop(node, None)
-        if arrived is None:
+        before_hooks = bars.pop(node, None)
+        if before_hooks is None:
             continue
-        if type(arrived) is TupleCotangent and not node.op.differentiation.takes_parts:
-            arrived = complete(arrived, node, False)
-        t = arrived
+        if type(before_hooks) is TupleCotangent and not node.op.differentiation.takes_parts:
+            before_hooks = complete(before_hooks, node, False)
+        t = before_hooks
         if node.info is not None and node.info.hooks is not None:
             t = _plain(through_hooks(node, t))
-        given = given_by(node, t, ctx)
-        passed = [
+        raw = contributions(node, t, ctx)
+        projected = [
             _plain(project(bar, a)) if bar is not None and ctx.wants(a) else None
-            for a, bar in zip(node.args, given, strict=True)
+            for a, bar in zip(node.args, raw, strict=True)
         ]
-        yield PassStep(node, arrived, t, given, passed)
-        for a, bar in zip(node.args, passed, strict=True):
+        yield PassStep(node, before_hooks, t, raw, projected)
+        for a, bar in zip(node.args, projected, strict=True):
             if bar is not None:
                 bars[a] = bars[a] + bar if a in bars else bar
 
@@ -91,14 +93,14 @@ def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
     known : mapping from Node
         The tangents of the targets.
     """
-    found: dict[Node, Any] = dict(known)
+    dot_of: dict[Node, Any] = dict(known)
     for node in tape.nodes:
-        dots = [found.get(a) if type(a) is Node else None for a in node.args]
-        if node not in found and any(d is not None for d in dots):
+        dots = [dot_of.get(a) if type(a) is Node else None for a in node.args]
+        if node not in dot_of and any(d is not None for d in dots):
             dot = tangent_of(node, dots)
             if dot is not None:
-                found[node] = dot
-    return found
+                dot_of[node] = dot
+    return dot_of
 
 
 def tangent_of(node: Node, dots: list[Any]) -> Any:
@@ -114,7 +116,7 @@ def tangent_of(node: Node, dots: list[Any]) -> Any:
     return None if dot is None else settle(dot, node, False)
 
 
-def given_by(node: Node, t: Array | tuple[Operand, ...], ctx: RuleContext) -> list[Any]:
+def contributions(node: Node, t: Array | tuple[Operand, ...], ctx: RuleContext) -> list[Any]:
     """The contributions of a node to the cotangents of its operands, or None.
 
     The caller must silence floating-point warnings.

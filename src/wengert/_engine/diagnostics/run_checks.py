@@ -1,7 +1,10 @@
 """Running the checks of the other files for one y and some x, in order.
 
 First whether y depends on x, then whether the gradient is zero, NaN, infinite, very large or very
-small; finally slow parts.
+small, and finally which parts are slow.
+
+    examine    run the checks
+    Options    their options; Examined: their results
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ from wengert._engine.core.node import RELEASED, Node
 from wengert._engine.core.spec import shown
 from wengert.errors import ArgumentError, DerivativeError, MutatedError, at, user_line
 
-from .backward_trace import Backward, magnitude, swept
+from .backward_trace import Backward, magnitude, run_backward
 from .dependency_trace import ancestors
 from .disconnected import Reads, disconnected
 from .findings import Finding, unique
 from .gradient_scale import out_of_scale
-from .nonfinite_gradients import culprits
-from .nonfinite_values import bad_index, first_nonfinite, origin
+from .nonfinite_gradients import nonfinite_edges
+from .nonfinite_values import first_nonfinite, nonfinite_index, origin
 from .slow_gradients import slow, timed
 from .zero_elements import unused_elements
 from .zero_gradients import vanished_cotangents
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 _AT = re.compile(r"^(?P<message>.*?)(?: \(at (?P<where>[^()]*)\))?\.?$", re.DOTALL)
 NO_LINES = (
-    "The source lines are not known: compute y in a block `with wengert.note_lines():`, or ask "
+    "The source lines are not known: compute y in a block `with wengert.note_lines():`, or call "
     "wengert.why(function, *arguments)."
 )
 
@@ -45,11 +48,11 @@ class DifferentiatedInput(NamedTuple):
     node: Node
 
 
-class How(NamedTuple):
-    """Options of the checks.
+class Options(NamedTuple):
+    """The options of the checks.
 
-    time : whether to measure.
-    index : of one element of the gradient, or None for all of it.
+    time : whether to measure the time of each operation.
+    index : the index of an element of the gradient to examine, or None for the whole gradient.
     """
 
     time: bool = False
@@ -61,7 +64,7 @@ class Examined(NamedTuple):
 
     summary : one sentence.
     findings : the causes.
-    gradients : for each target an array, or None.
+    gradients : an array, or None, for each target.
     notes : further remarks.
     """
 
@@ -72,7 +75,10 @@ class Examined(NamedTuple):
 
 
 def examine(
-    outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], reads: Reads | None, how: How
+    outputs: Sequence[Node],
+    targets: Sequence[DifferentiatedInput],
+    reads: Reads | None,
+    options: Options,
 ) -> Examined:
     """Check the gradient of some outputs with respect to some targets.
 
@@ -81,43 +87,47 @@ def examine(
     outputs, targets
         The nodes of y, and of the inputs to differentiate with respect to.
     reads : list or None
-        Values that were converted to plain numbers (`core.recording.Session`); None if not noted.
-    how : How
+        Values that were converted to plain numbers (`core.recording.Session`); None if these were
+        not recorded.
+    options : Options
     """
     live = [n for n in outputs if type(n) is Node]
     nodes = [t.node for t in targets]
-    found: list[Finding] = []
+    results: list[Finding] = []
     back: Backward | None = None
     released = any(n.op is RELEASED for n in ancestors(live))
     if live and not released and not any(n.is_traced for n in live):
         try:
-            back = swept(live, nodes)
+            back = run_backward(live, nodes)
         except DerivativeError as error:
-            found.append(_failed(error))
+            results.append(_failed(error))
     gradients = [None if back is None else back.cotangents.get(n) for n in nodes]
-    bad = [] if back is None else _values(live)  # later checks are meaningless then
-    found += bad
-    words = []
+    # If y itself is not finite, checks of its gradient are meaningless.
+    nonfinite = [] if back is None else _nonfinite_outputs(live)
+    results += nonfinite
+    verdicts = []
     causes: list[tuple[DifferentiatedInput, Finding]] = []
     for target, gradient in zip(targets, gradients, strict=True):
-        if back is None and found:
-            words.append("cannot be taken")
+        if back is None and results:
+            verdicts.append("cannot be computed")
             continue
-        of_this, word = _of_target(outputs, target, gradient, back, reads, how.index)
-        if gradient is None or not bad:
-            causes += [(target, f) for f in of_this]
-        words.append(word)
-    found += _addressed(causes, len(targets))
-    found += slow(outputs)
-    if how.time:
-        found += timed(outputs, {} if back is None else back.cotangents)
-    findings = unique(found)
-    unknown = reads is None and any(f.where is None for f in findings)
-    notes = [NO_LINES] if unknown else []
-    return Examined(_summary(outputs, targets, words), findings, gradients, notes)
+        target_causes, verdict = _check_target(
+            outputs, target, gradient, back, reads, options.index
+        )
+        if gradient is None or not nonfinite:
+            causes += [(target, f) for f in target_causes]
+        verdicts.append(verdict)
+    results += _with_targets(causes, len(targets))
+    results += slow(outputs)
+    if options.time:
+        results += timed(outputs, {} if back is None else back.cotangents)
+    findings = unique(results)
+    lines_unknown = reads is None and any(f.where is None for f in findings)
+    notes = [NO_LINES] if lines_unknown else []
+    return Examined(_summary(outputs, targets, verdicts), findings, gradients, notes)
 
 
-def _of_target(
+def _check_target(
     outputs: Sequence[Node],
     target: DifferentiatedInput,
     gradient: Array | None,
@@ -125,7 +135,7 @@ def _of_target(
     reads: Reads | None,
     index: int | slice | tuple[int, ...] | None,
 ) -> tuple[list[Finding], str]:
-    """The causes, and one word for the gradient."""
+    """The causes, and a short description of the gradient."""
     node = target.node
     if gradient is None:
         if (
@@ -133,9 +143,9 @@ def _of_target(
             and any(n.is_traced for n in outputs)
             and node in ancestors(outputs, smooth=True)
         ):
-            return [], "connected (its values are not known: pass some)"
+            return [], "connected (values are not known: pass arguments)"
         visited = {} if back is None else back.cotangents
-        return disconnected(outputs, node, reads or (), visited), "None: y is not connected to it"
+        return disconnected(outputs, node, reads or (), visited), "None: y does not depend on it"
     assert back is not None
     if index is not None:
         element = _element(gradient, index)
@@ -146,7 +156,7 @@ def _of_target(
     size = magnitude(gradient)
     if not np.isfinite(size):
         symptom = "nan" if np.isnan(size) else "infinite"
-        causes = culprits(back, node, symptom)
+        causes = nonfinite_edges(back, node, symptom)
         return causes, "not a number" if symptom == "nan" else "infinite"
     if size == 0 and np.size(gradient):
         return vanished_cotangents(back, node), "zero"
@@ -170,50 +180,52 @@ def _element(gradient: Array, index: int | slice | tuple[int, ...]) -> Any:
     return element
 
 
-def _values(outputs: Sequence[Node]) -> list[Finding]:
-    """The origins of non-finite values of y."""
-    found = []
+def _nonfinite_outputs(outputs: Sequence[Node]) -> list[Finding]:
+    """The origins of nonfinite values of y."""
+    findings = []
     for node in outputs:
-        index = bad_index(node.value)
+        index = nonfinite_index(node.value)
         if index is not None:
             symptom = "nan" if np.isnan(np.asarray(node.value)[index]) else "infinite"
-            found.append(first_nonfinite(*origin(node, index), symptom))
-    return found
+            findings.append(first_nonfinite(*origin(node, index), symptom))
+    return findings
 
 
-def _addressed(causes: Sequence[tuple[DifferentiatedInput, Finding]], count: int) -> list[Finding]:
+def _with_targets(
+    causes: Sequence[tuple[DifferentiatedInput, Finding]], count: int
+) -> list[Finding]:
     """Each cause once, with the names of its targets unless it applies to all."""
     merged: dict[Any, tuple[Finding, list[str]]] = {}
     for target, f in causes:
         key = (f.symptom, f.kind, f.where, f.node, f.node or f.message)
         merged.setdefault(key, (f, []))[1].append(target.name)
-    found = []
+    findings = []
     for f, names in merged.values():
         if len(names) < count:
             more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-            f = replace(f, message=f"[by {', '.join(names[:4])}{more}] {f.message}")
-        found.append(f)
-    return found
+            f = replace(f, message=f"[{', '.join(names[:4])}{more}] {f.message}")
+        findings.append(f)
+    return findings
 
 
 def _failed(error: DerivativeError) -> Finding:
-    found = _AT.match(str(error))
-    message = str(error) if found is None else found["message"]
-    where = None if found is None else found["where"]
+    match = _AT.match(str(error))
+    message = str(error) if match is None else match["message"]
+    where = None if match is None else match["where"]
     kind = "mutated" if isinstance(error, MutatedError) else "rule"
     return Finding(kind, f"{type(error).__name__}: {message}", None, where, "error")
 
 
 def _summary(
-    outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], words: Sequence[str]
+    outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], verdicts: Sequence[str]
 ) -> str:
     y = ", ".join(shown(n.spec) for n in outputs[:3]) + (", ..." if len(outputs) > 3 else "")
-    nodes = [
-        f"by {t.name or 'x'} ({shown(t.node.spec)}): {word}."
-        for t, word in zip(targets, words, strict=True)
+    lines = [
+        f"with respect to {t.name or 'x'} ({shown(t.node.spec)}): {verdict}."
+        for t, verdict in zip(targets, verdicts, strict=True)
     ]
-    if len(nodes) == 1:
-        return f"The gradient of y ({y}) {nodes[0]}"
-    if len(nodes) > 12:
-        nodes = [*nodes[:12], f"... and {len(nodes) - 12} more."]
-    return "\n  ".join([f"The gradient of y ({y})", *nodes])
+    if len(lines) == 1:
+        return f"The gradient of y ({y}) {lines[0]}"
+    if len(lines) > 12:
+        lines = [*lines[:12], f"... and {len(lines) - 12} more."]
+    return "\n  ".join([f"The gradient of y ({y})", *lines])

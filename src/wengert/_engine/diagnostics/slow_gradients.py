@@ -1,9 +1,9 @@
 """Slow gradients: causes of slow differentiation.
 
-    slow     from the graph: loops, repetitions, large arrays, copies
-    timed    by measurement: every node is run again, forward and backward
+    slow     found in the graph: loops, repetitions, large arrays, copies
+    timed    measured: every node is run again, forward and backward
 
-With these thresholds a program that takes a millisecond gets no finding.
+The thresholds are chosen so that a program that takes a millisecond gets no finding.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from wengert._engine.core.static_params import frozen
 from .dependency_trace import ancestors, plain
 from .describe import named
 from .findings import Finding
-from .recorded_pass import given_by
+from .recorded_pass import contributions
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
 
 LOOP = 300  # operations on small arrays at one line of the program
 SMALL_SIZE = 64  # elements
-REPEATED = 1 << 20  # bytes computed again
-SPREAD = 1 << 24  # bytes of one array made by broadcasting
+REPEATED = 1 << 20  # bytes computed more than once
+SPREAD = 1 << 24  # bytes of one array made by broadcasting ...
 SPREAD_BY = 64  # ... which has this many times the elements of its largest operand
-COPIES = 16  # assignments that had to copy a large array, at one line
+COPIES = 16  # assignments at one line that had to copy a large array
 READ = 1 << 26  # bytes of constants that are checked for changes, over all uses
-SHARE = 0.3  # share of the measured time from which a node is reported
+SHARE = 0.3  # share of the measured time from which a line is reported
 
 
 def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
@@ -44,38 +44,38 @@ def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
     ----------
     outputs : sequence of Node
     wasted : int
-        The bytes from which a repeated computation is reported.
+        The number of bytes from which a repeated computation is reported.
     """
     nodes = [n for n in ancestors(outputs) if isinstance(n.op, Op) and n.args]
-    found = [*_loops(nodes), *_repeated(nodes, wasted), *_spread(nodes), *_copied(nodes)]
-    return [*found, *_watched(nodes), *_wide(nodes)]
+    findings = [*_loops(nodes), *_repeated(nodes, wasted), *_spread(nodes), *_copied(nodes)]
+    return [*findings, *_watched(nodes), *_wide(nodes)]
 
 
 def _finding(kind: str, message: str, node: Node) -> Finding:
     return Finding(kind, message, node, node.where, "slow")
 
 
-def _by_place(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    places: dict[str, list[Node]] = defaultdict(list)
+def _by_line(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    lines: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
-        places[node.where or ""].append(node)
-    return places
+        lines[node.where or ""].append(node)
+    return lines
 
 
 def _loops(recorded: Sequence[Node]) -> list[Finding]:
-    found = []
-    for nodes in _by_place([n for n in recorded if _size(n) <= SMALL_SIZE]).values():
+    findings = []
+    for nodes in _by_line([n for n in recorded if _size(n) <= SMALL_SIZE]).values():
         if len(nodes) >= LOOP:
             message = (
                 f"{len(nodes)} operations on at most {SMALL_SIZE} numbers each: a Python loop, in "
-                "which each costs microseconds and arithmetic nanoseconds. Use whole arrays, or "
-                "compile the function (wengert.jit), its loop written as wengert.scan or fori_loop"
+                "which each operation costs microseconds and its arithmetic nanoseconds. Use whole "
+                "arrays, or compile the function (wengert.jit) with wengert.scan or fori_loop"
             )
-            found.append(_finding("loop", message, nodes[0]))
-    return found
+            findings.append(_finding("loop", message, nodes[0]))
+    return findings
 
 
-def _repeated(recorded: Sequence[Node], least: int) -> list[Finding]:
+def _repeated(recorded: Sequence[Node], minimum: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
     for node in recorded:
@@ -84,22 +84,22 @@ def _repeated(recorded: Sequence[Node], least: int) -> list[Finding]:
             continue
         operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
         groups[(node.op, operands, frozen(node.params) if node.params else None)].append(node)
-    found = []
+    findings = []
     for nodes in groups.values():
         wasted = _bytes(nodes[0]) * (len(nodes) - 1)
-        if len(nodes) > 1 and wasted >= least:
-            places = Counter(n.where for n in nodes[1:] if n.where)
-            again = f"; again at {', '.join(places)}" if places else ""
+        if len(nodes) > 1 and wasted >= minimum:
+            lines = Counter(n.where for n in nodes[1:] if n.where)
+            repeats = f"; again at {', '.join(lines)}" if lines else ""
             message = (
                 f"{named(nodes[0])} is computed {len(nodes)} times from the same operands"
-                f"{again}. Keep the result in a variable"
+                f"{repeats}. Store the result in a variable"
             )
-            found.append(_finding("repeated", message, nodes[0]))
-    return found
+            findings.append(_finding("repeated", message, nodes[0]))
+    return findings
 
 
 def _spread(nodes: Sequence[Node]) -> list[Finding]:
-    found = []
+    findings = []
     for node in nodes:
         if node.op.kind != "elementwise" or _bytes(node) < SPREAD:
             continue
@@ -110,23 +110,24 @@ def _spread(nodes: Sequence[Node]) -> list[Finding]:
                 f"at most {largest} elements. If it is summed afterwards, a product (np.einsum, @) "
                 "needs no such array"
             )
-            found.append(_finding("broadcast", message, node))
-    return found
+            findings.append(_finding("broadcast", message, node))
+    return findings
 
 
 def _copied(recorded: Sequence[Node]) -> list[Finding]:
-    found = []
+    findings = []
     written = [n for n in recorded if n.op.name == "setitem" and _bytes(n) >= 4096]
     copies = [n for n in written if isinstance(n.args[0], Node) and not n.args[0].is_outdated]
-    for nodes in _by_place(copies).values():
+    for nodes in _by_line(copies).values():
         if len(nodes) >= COPIES:
             message = (
                 f"{len(nodes)} assignments to elements of {named(nodes[0])}, each of which copied "
                 "the whole array, because something else still refers to its memory (another "
-                "variable, a view, numpy()). Collect the parts and np.stack them, or delete these"
+                "variable, a view, numpy()). Collect the parts and np.stack them, or delete these "
+                "references"
             )
-            found.append(_finding("copies", message, nodes[0]))
-    return found
+            findings.append(_finding("copies", message, nodes[0]))
+    return findings
 
 
 def _watched(recorded: Sequence[Node]) -> list[Finding]:
@@ -138,25 +139,23 @@ def _watched(recorded: Sequence[Node]) -> list[Finding]:
                 array = a._array
                 uses[id(array)].append(node)
                 size[id(array)] += array.nbytes
-    found = []
+    findings = []
     for key, nodes in uses.items():
         if size[key] >= READ and len(nodes) > 1:
             message = (
-                f"a plain array is used {len(nodes)} times, and each time read to see whether it "
-                f"has changed since ({size[key] >> 20} MiB). Make it a tensor once, "
+                f"a plain array is used {len(nodes)} times, and each time read to check whether it "
+                f"has changed ({size[key] >> 20} MiB in total). Make it a tensor once, "
                 "wengert.tensor(array), or read-only, array.flags.writeable = False"
             )
-            found.append(_finding("watched", message, nodes[0]))
-    return found
+            findings.append(_finding("watched", message, nodes[0]))
+    return findings
 
 
 def _wide(nodes: Sequence[Node]) -> list[Finding]:
     for node in nodes:
         spec = node.spec
         if not isinstance(spec, tuple) and spec.dtype in (np.longdouble, np.clongdouble):
-            message = (
-                f"{named(node)}: numbers of {spec.dtype} have no fast instructions. Use float64"
-            )
+            message = f"{named(node)}: there are no fast instructions for {spec.dtype}. Use float64"
             if spec.dtype not in (np.float64, np.complex128):
                 return [_finding("wide", message, node)]
     return []
@@ -191,25 +190,25 @@ def _bytes(node: Node) -> int:
 
 
 def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]:
-    """The nodes that take most time: each is run again and measured, forward and backward."""
+    """The lines that take the most time: each node is run again, forward and backward."""
     spent: dict[str, float] = defaultdict(float)
-    first: dict[str, Node] = {}
+    first_node: dict[str, Node] = {}
     for node in ancestors(outputs):
         if not isinstance(node.op, Op) or not node.args or node.op.aliasing.transparent:
             continue
         key = node.where or node.op.name
-        first.setdefault(key, node)
+        first_node.setdefault(key, node)
         spent[key] += _seconds(node, cotangents.get(node))
     total = sum(spent.values())
-    found = []
+    findings = []
     for key, seconds in sorted(spent.items(), key=lambda item: -item[1]):
         if seconds >= SHARE * total:
             message = (
                 f"{seconds / total:.0%} of the time of all operations and their derivatives "
                 f"({seconds * 1e3:.3g} of {total * 1e3:.3g} ms) is spent here"
             )
-            found.append(_finding("time", message, first[key]))
-    return found
+            findings.append(_finding("time", message, first_node[key]))
+    return findings
 
 
 def _seconds(node: Node, t: Any) -> float:
@@ -219,5 +218,5 @@ def _seconds(node: Node, t: Any) -> float:
         start = time.perf_counter()
         op.run(*values, **node.params)
         if t is not None:
-            given_by(node, t, RuleContext())
+            contributions(node, t, RuleContext())
         return time.perf_counter() - start

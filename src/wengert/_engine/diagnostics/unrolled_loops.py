@@ -1,7 +1,7 @@
 """Unrolled loops: the loops of a graph run and recorded step by step, for diagnosis.
 
-The node of a loop has its operands and results, no values in between.  To find where a NaN first
-appears inside it, its steps are recorded as nodes, each with the number of its step.
+The node of a loop has operands and results, but not the values in its steps.  To find where a NaN
+first appears in a loop, its steps are recorded as nodes, each with the number of its step.
 
     step_by_step   the results of a loop or branch, for `inline_graph`
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The results of a loop or branch, its nodes recorded as they run; None for other nodes.
+    """The results of a loop or branch, with its nodes recorded as they run; None for other nodes.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any
         return _while(node, args, params)
     if name in ("cond", "switch"):
         branches = params["branches"]
-        which = min(max(int(_plain(args[0])), 0), len(branches) - 1)
-        return tuple(inline_graph(branches[which], args[1:], step_by_step))
+        index = min(max(int(_plain(args[0])), 0), len(branches) - 1)
+        return tuple(inline_graph(branches[index], args[1:], step_by_step))
     return None
 
 
@@ -87,13 +87,13 @@ def _while(node: Node, args: Sequence[Any], params: dict[str, Any]) -> tuple[Any
 
 
 def _stacked(columns: Sequence[list[Any]], outputs: Sequence[Node]) -> list[Any]:
-    made: list[Any] = []
+    arrays: list[Any] = []
     for column, out in zip(columns, outputs, strict=True):
         if any(isinstance(y, Handle) for y in column):
-            made.append(lookup("stack")(*column, axis=0))
+            arrays.append(lookup("stack")(*column, axis=0))
         else:
-            made.append(np.array(column, out.spec.dtype).reshape(len(column), *out.spec.shape))
-    return made
+            arrays.append(np.array(column, out.spec.dtype).reshape(len(column), *out.spec.shape))
+    return arrays
 
 
 def _plain(x: Array) -> Any:

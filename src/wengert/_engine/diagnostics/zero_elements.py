@@ -1,7 +1,7 @@
 """Zero elements: why one element of a gradient is zero, and where its effect on y is lost.
 
-The tangent that is one at this element and zero elsewhere is pushed forward; the search is for
-nodes whose tangent is zero although that of an operand is not.
+The unit tangent of this element is propagated forward.  The causes are nodes whose tangent is zero
+although that of an operand is not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def unused_elements(outputs: Sequence[Node], target: Node, index: Any) -> list[Finding]:
-    """Where, from y backwards, the influence of an element of a target ends.
+    """Where the influence of an element of a target on y ends, nearest to y first.
 
     Parameters
     ----------
@@ -45,49 +45,49 @@ def unused_elements(outputs: Sequence[Node], target: Node, index: Any) -> list[F
 
 
 def _from(outputs: Sequence[Node], target: Node, dots: dict[Node, Any]) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     stack = [n for n in outputs if n in dots and _size(dots[n]) == 0]
     if not stack:
         last = max(outputs, key=lambda n: n.serial)
-        message = "it changes elements of y by amounts that add up to exactly zero"
+        message = "its changes of the elements of y add up to exactly zero"
         return [Finding("cancelled", message, last, last.where, "zero")]
     seen = set(stack)
     while stack:
         node = stack.pop()
-        alive = [i for i, a in enumerate(node.args) if type(a) is Node and _size(dots.get(a)) > 0]
-        found += _stops(node, alive, dots)
+        nonzero = [i for i, a in enumerate(node.args) if type(a) is Node and _size(dots.get(a)) > 0]
+        findings += _stops(node, nonzero, dots)
         for a in node.args_as_nodes():
             if a in dots and a not in seen and _size(dots[a]) == 0 and a is not target:
                 seen.add(a)
                 stack.append(a)
-    return sorted(found, key=lambda f: -(f.node.serial if f.node else 0))
+    return sorted(findings, key=lambda f: -(f.node.serial if f.node else 0))
 
 
 def _size(dot: Any) -> float:
     return 0.0 if dot is None else magnitude(dot)
 
 
-def _stops(node: Node, alive: Sequence[int], dots: dict[Node, Any]) -> list[Finding]:
-    """Why a node has no tangent although its operands have some."""
-    found = []
-    for i in alive:
-        only = [dots[a] if k == i else None for k, a in enumerate(node.args)]
-        if _size(tangent_of(node, only)) > 0:
+def _stops(node: Node, nonzero: Sequence[int], dots: dict[Node, Any]) -> list[Finding]:
+    """Why the tangent of a node is zero although those of some operands are not."""
+    findings = []
+    for i in nonzero:
+        single = [dots[a] if k == i else None for k, a in enumerate(node.args)]
+        if _size(tangent_of(node, single)) > 0:
             message = (
                 f"it is used several times in {named(node)}, and the contributions cancel exactly"
             )
             return [Finding("cancelled", message, node, node.where, "zero")]
-        only[i] = _weighted(only[i])
-        if _size(tangent_of(node, only)) > 0:
-            message = f"{named(node)} adds up what it changes, and the sum is exactly zero"
+        single[i] = _weighted(single[i])
+        if _size(tangent_of(node, single)) > 0:
+            message = f"{named(node)} sums its changes, and the sum is exactly zero"
             return [Finding("cancelled", message, node, node.where, "zero")]
         kind, message = _reason(node, i, dots[node.args[i]])
-        found.append(Finding(kind, message, node, node.where, "zero"))
-    return found
+        findings.append(Finding(kind, message, node, node.where, "zero"))
+    return findings
 
 
 def _weighted(dot: Any) -> Any:
-    """The same elements with other amounts, so that their sum is not zero."""
+    """A tangent with the same nonzero elements whose sum is not zero."""
     if isinstance(dot, tuple):
         return tuple(None if d is None else _weighted(d) for d in dot)
     array = np.asarray(dot)
@@ -99,7 +99,7 @@ def _reason(node: Node, position: int, dot: Array) -> tuple[str, str]:
     if kind in ("view", "indexing") and node.op.name != "setitem":
         return "unchosen", f"{named(node)} does not select it: only other elements are used"
     if node.op.name in ("max", "min"):
-        return "unchosen", f"{node.op.name} chose another element"
+        return "unchosen", f"{node.op.name} selected another element"
     size = magnitude(dot)
     if size < 1e-3 and not isinstance(dot, tuple):
         larger = [
@@ -107,8 +107,8 @@ def _reason(node: Node, position: int, dot: Array) -> tuple[str, str]:
         ]
         if _size(tangent_of(node, larger)) > 0:
             return "vanished", (
-                f"what it changes before {named(node)} is at most {size:.3g} of it, and times the "
-                "slope there that is smaller than any number of this precision"
+                f"the tangent before {named(node)} is at most {size:.3g}, and its product with the "
+                "slope there underflows in this precision"
             )
     shape = node.spec.shape if not isinstance(node.spec, tuple) else ()
     t = np.ones(shape)

@@ -20,7 +20,7 @@ from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
 from .nonfinite_values import first_nonfinite, origin
-from .recorded_pass import given_by
+from .recorded_pass import contributions
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -29,7 +29,7 @@ Cause = tuple[str, str]  # kind and message
 
 
 def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
-    """Where, from y backwards, the cotangent became zero before it reached a target.
+    """Where the cotangent became zero between y and a target, nearest to y first.
 
     The search starts at the target and goes through nodes whose cotangents are zero, up to the
     edges at which a cotangent vanished.  Branches that were not taken are skipped: the nodes that
@@ -40,15 +40,15 @@ def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
     stack = [target]
     while stack:
         node = stack.pop()
-        edges = back.into.get(node, [])
-        alive = [e for e in edges if magnitude(back.cotangents[e.node]) > 0]
-        findings += [_death(e, back) for e in alive if e.passed == 0]
-        passing = [e for e in alive if e.passed > 0]
-        if node in back.arrived and magnitude(back.arrived[node]) > 0:
-            message = f"a hook on {named(node)} made a gradient of zeros"
+        edges = back.edges.get(node, [])
+        nonzero = [e for e in edges if magnitude(back.cotangents[e.node]) > 0]
+        findings += [_vanished(e, back) for e in nonzero if e.projected == 0]
+        contributing = [e for e in nonzero if e.projected > 0]
+        if node in back.before_hooks and magnitude(back.before_hooks[node]) > 0:
+            message = f"a hook on {named(node)} returned a gradient of zeros"
             findings.append(Finding("hook", message, node, node.where, "zero"))
-        elif len(passing) > 1:
-            findings.append(_cancelled(node, passing))
+        elif len(contributing) > 1:
+            findings.append(_cancelled(node, contributing))
         for e in edges:
             if e.node not in seen and magnitude(back.cotangents[e.node]) == 0:
                 seen.add(e.node)
@@ -57,22 +57,22 @@ def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
 
 
 def _cancelled(node: Node, edges: list[Edge]) -> Finding:
-    places = ", ".join(dict.fromkeys(e.node.op.name for e in edges))
+    operations = ", ".join(dict.fromkeys(e.node.op.name for e in edges))
     message = (
-        f"{len(edges)} contributions to {named(node)} (from {places}), none of them zero, add up "
-        "to exactly zero: y does not change with it to first order"
+        f"{len(edges)} contributions to {named(node)} (from {operations}), none of them zero, "
+        "add up to exactly zero: y does not change with it to first order"
     )
     last = max((e.node for e in edges), key=lambda n: n.serial)
     return Finding("cancelled", message, node, last.where or node.where, "zero")
 
 
-def _death(edge: Edge, back: Backward) -> Finding:
+def _vanished(edge: Edge, back: Backward) -> Finding:
     node = edge.node
-    if edge.given > 0:
+    if edge.raw > 0:
         kind, message = (
             "cancelled",
-            f"{named(node)} repeats its operand {edge.position} along an axis, and what comes "
-            "back for the copies adds up to exactly zero",
+            f"{named(node)} broadcasts its operand {edge.position}, and the contributions of "
+            "the copies add up to exactly zero",
         )
     else:
         t = back.cotangents[node]
@@ -84,12 +84,12 @@ def _death(edge: Edge, back: Backward) -> Finding:
 
 
 def _overflowed(edge: Edge, t: Any) -> Finding | None:
-    """An operand that is infinite, so that the operation is flat there."""
+    """The finding for an infinite operand, at which the operation is flat."""
     node = edge.node
     if node.op.kind != "elementwise" or isinstance(t, tuple):
         return None
     for a in node.args_as_nodes():
-        values = _where_alive(a.value, t)
+        values = _where_nonzero(a.value, t)
         if not np.size(values) or not np.all(np.isinf(values)):
             continue
         first = first_nonfinite(*origin(a), "zero")
@@ -105,32 +105,32 @@ def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
     name = edge.node.op.name
     spec = edge.operand.spec
     if not isinstance(spec, tuple) and spec.size == 0:
-        return "unchosen", f"{name}: its operand has no elements: nothing was selected before"
-    known = _CAUSES.get(name)
-    if known is not None:
-        found = known(edge, t)
-        if found is not None:
-            return found
+        return "unchosen", f"{name}: its operand has no elements, because none were selected"
+    rule = _CAUSES.get(name)
+    if rule is not None:
+        specific = rule(edge, t)
+        if specific is not None:
+            return specific
     if edge.node.op.differentiation.masks:
         return "unchosen", f"{name} selected its other operand{_count(edge, t)}"
     if edge.node.op.zero_slope == SELECTS:
         return (
             "unchosen",
-            f"of the result of {named(edge.node)} only elements are used afterwards that do not "
-            f"come from its operand {edge.position}",
+            f"the elements of {named(edge.node)} that are used afterwards do not come from its "
+            f"operand {edge.position}",
         )
     if _vanishes(edge, t, ctx):
         return (
             "vanished",
-            f"the cotangent of {named(edge.node)} is at most {magnitude(t):.3g}, and times the "
-            "slope there it underflows in this precision: the derivatives along the path "
-            f"multiply to zero. Compute with logarithms, or normalise{_wider(edge)}",
+            f"the cotangent of {named(edge.node)} is at most {magnitude(t):.3g}, and its "
+            "product with the slope there underflows in this precision: the derivatives along the "
+            f"path multiply to zero. Compute with logarithms, or normalise{_wider(edge)}",
         )
     return _slope(edge, t)
 
 
 def _slope(edge: Edge, t: Any) -> Cause:
-    """The slope of the operation is exactly zero at this point."""
+    """The cause if the slope of the operation is exactly zero at this point."""
     node, name = edge.node, edge.node.op.name
     values = operand_where(edge, t)
     span = _span(values)
@@ -140,8 +140,8 @@ def _slope(edge: Edge, t: Any) -> Cause:
         return (
             kind,
             f"{name} at {span} is flat in floating point: its slope there is smaller than the "
-            f"smallest number{_wider(edge)}. Rescale its operand, or work with logarithms "
-            "(logaddexp, logsumexp, log1p)",
+            f"smallest number of the dtype{_wider(edge)}. Rescale its operand, or work with "
+            "logarithms (logaddexp, logsumexp, log1p)",
         )
     kinks = getattr(node.op, "kinks", ())
     at_kink = bool(kinks) and values is not None and bool(np.isin(values, kinks).all())
@@ -160,7 +160,7 @@ def _slope(edge: Edge, t: Any) -> Cause:
         if name == "prod":
             which = "another factor of each product"
         since = _since(zeros[0]) if zeros else ""
-        return "multiplied", f"{named(node)}: {which} is exactly zero where it counts{since}"
+        return "multiplied", f"{named(node)}: {which} is exactly zero{since}"
     return (
         "flat",
         f"the slope of {name} at {span} is exactly 0: a stationary point, not an error of the "
@@ -176,7 +176,7 @@ def _where(edge: Edge, t: Array) -> Cause | None:
     return (
         "masked",
         f"the condition of where is {side}{_count(edge, t)}, so operand {edge.position} was not "
-        "chosen there",
+        "selected there",
     )
 
 
@@ -202,35 +202,36 @@ def _multiply(edge: Edge, t: Array) -> Cause | None:
     if len(edge.node.args) != 2:
         return None
     other = edge.node.args[1 - edge.position]
-    if np.any(_where_alive(plain(other), t)):
+    if np.any(_where_nonzero(plain(other), t)):
         return None
     return (
         "multiplied",
-        f"{edge.node.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is the "
+        f"{edge.node.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is "
         f"its product with the cotangent{_since(other)}",
     )
 
 
 def _since(zero: Any) -> str:
-    """Where a value became zero, if an operation computed it from values that are not."""
-    made = None
+    """Where a value became zero, if an operation computed it from nonzero values."""
+    origin_node = None
     while isinstance(zero, Node) and zero.args and not zero.op.aliasing.transparent:
         if np.any(plain(zero)):
             break
-        made = zero
-        before = [a for a in zero.args if isinstance(a, Node) and not isinstance(a.value, tuple)]
-        zero = next((a for a in before if not np.any(plain(a))), None)
-    if made is None:
+        origin_node = zero
+        operands = [a for a in zero.args if isinstance(a, Node) and not isinstance(a.value, tuple)]
+        zero = next((a for a in operands if not np.any(plain(a))), None)
+    if origin_node is None:
         return ""
-    return f". It became zero in {named(made)}{f' at {made.where}' if made.where else ''}"
+    where = f" at {origin_node.where}" if origin_node.where else ""
+    return f". It became zero in {named(origin_node)}{where}"
 
 
 def _divide(edge: Edge, t: Any) -> Cause | None:
-    above = _where_alive(plain(edge.node.args[0]), t)
-    if edge.position == 1 and not np.any(above):
+    numerator = _where_nonzero(plain(edge.node.args[0]), t)
+    if edge.position == 1 and not np.any(numerator):
         return "multiplied", f"divide: the numerator is exactly zero{_count(edge, t)}"
-    below = _where_alive(plain(edge.node.args[1]), t)
-    if not np.all(np.isinf(below)):
+    denominator = _where_nonzero(plain(edge.node.args[1]), t)
+    if not np.all(np.isinf(denominator)):
         return None
     return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
 
@@ -239,8 +240,8 @@ def _setitem(edge: Edge, t: Array) -> Cause | None:
     if edge.position == 0:
         return (
             "overwritten",
-            "an assignment x[index] = value replaced every element that is used afterwards: what "
-            "stood there before does not count any more",
+            "an assignment x[index] = value replaced every element that is used afterwards, so the "
+            "previous elements have no effect",
         )
     return (
         "overwritten",
@@ -250,7 +251,7 @@ def _setitem(edge: Edge, t: Array) -> Cause | None:
 
 def _power(edge: Edge, t: Array) -> Cause | None:
     if edge.position == 0:
-        exponent = _where_alive(plain(edge.node.args[1]), t)
+        exponent = _where_nonzero(plain(edge.node.args[1]), t)
         if not np.any(exponent):
             return "flat", "power: the exponent is 0, and x**0 is 1 for every x"
     return None
@@ -270,19 +271,19 @@ _CAUSES: dict[str, Callable[[Edge, Any], Cause | None]] = {
 # ---- values ------------------------------------------------------------------------------------
 
 
-def _where_alive(value: Operand, t: Array) -> Any:
+def _where_nonzero(value: Operand, t: Array) -> Any:
     """The elements of an operand where the cotangent is not zero."""
     if isinstance(t, tuple) or np.size(t) == 0:
         return np.asarray(value)
-    alive = np.asarray(t) != 0
+    nonzero = np.asarray(t) != 0
     try:
-        return np.broadcast_to(value, alive.shape)[alive]
+        return np.broadcast_to(value, nonzero.shape)[nonzero]
     except ValueError:
         return np.asarray(value)
 
 
 def operand_where(edge: Edge, t: Any) -> Any:
-    """The values of the operand where the cotangent is nonzero; all of them if that is unknown.
+    """The values of the operand where the cotangent is not zero; all of them if it is unknown.
 
     None for an operand with several values.
     """
@@ -291,7 +292,7 @@ def operand_where(edge: Edge, t: Any) -> Any:
         return None
     if edge.node.op.kind != "elementwise":
         return np.asarray(value)
-    return _where_alive(value, t)
+    return _where_nonzero(value, t)
 
 
 def _span(values: Array) -> str:
@@ -307,8 +308,10 @@ def _count(edge: Edge, t: Array) -> str:
     total = int(np.size(t))
     if total == 1 or isinstance(t, tuple):
         return ""
-    alive = int(np.count_nonzero(t))
-    return f" for all {total} elements" if alive == total else f" for all {alive} that count"
+    nonzero = int(np.count_nonzero(t))
+    if nonzero == total:
+        return f" for all {total} elements"
+    return f" for all {nonzero} elements with a nonzero cotangent"
 
 
 def _is_far(values: Array) -> bool:
@@ -322,7 +325,7 @@ def _vanishes(edge: Edge, t: Any, ctx: RuleContext) -> bool:
         return False
     with np.errstate(all="ignore"):
         larger = np.asarray(t / np.asarray(t).dtype.type(size))[()]
-        return magnitude(given_by(edge.node, larger, ctx)[edge.position]) > 0
+        return magnitude(contributions(edge.node, larger, ctx)[edge.position]) > 0
 
 
 def _wider(edge: Edge) -> str:

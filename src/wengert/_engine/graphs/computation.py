@@ -22,7 +22,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import rebuilt, settled
 from wengert._engine.core.handle import Handle, describe, leaf
 from wengert._engine.core.node import INPUT, Node, constant, is_variable
-from wengert._engine.core.replay import fed_anywhere, inline_graph
+from wengert._engine.core.replay import inline_graph, with_placeholders
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import spelled, word
 from wengert.errors import (
@@ -273,7 +273,7 @@ def computation(
         structure=(None, ResultStructure(structure, is_output)),
         name=name or "computation",
     )
-    graph = _with_effects(settled(fed_anywhere(graph)))
+    graph = _with_effects(settled(with_placeholders(graph)))
     if input_nodes:
         _check_listed(graph)
     return Computation(graph, runner, inputs)

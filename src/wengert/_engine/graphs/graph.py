@@ -28,7 +28,7 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import INPUT, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.replay import fed_anywhere, inline_graph
+from wengert._engine.core.replay import inline_graph, with_placeholders
 from wengert._engine.core.symbolic.dim import Dim
 
 from .pickle_support import reduced
@@ -109,7 +109,7 @@ class Graph(core_graph.BaseGraph):
         if self.is_open or any(isinstance(v, Handle) for v in values):
             return restored(self.structure[1], inline_graph(self, values))
         if self._executable is None:
-            self._executable = Executable(fed_anywhere(self), backend_of("interpret"))
+            self._executable = Executable(with_placeholders(self), backend_of("interpret"))
         return restored(self.structure[1], self._executable(values))
 
     @functools.cached_property
@@ -128,7 +128,7 @@ class Graph(core_graph.BaseGraph):
     def run(self, *args: Any, backend: str | Backend = "interpret", **kwargs: Any) -> Any:
         """Run the graph with a given backend; see `wengert.computation`."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
-        run = Executable(fed_anywhere(self), backend_of(backend))
+        run = Executable(with_placeholders(self), backend_of(backend))
         return restored(self.structure[1], run(values))
 
     def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> NodeTimes:

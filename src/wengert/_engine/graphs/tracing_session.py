@@ -152,7 +152,7 @@ class _Inputs:
         try:
             yield
         finally:
-            leaked_tracers.ended(self.nodes, what)
+            leaked_tracers.mark_ended(self.nodes, what)
 
     def signature(
         self, arg_names: Sequence[str], args: list[Any], kwargs: dict[Any, Any]

@@ -4,7 +4,7 @@ elementwise.py           one element of the result from one element of each oper
 reduction.py             some axes combined into one number each
 contraction.py           products summed over shared axes; contraction_lowering.py as matmul
 linear_map.py            linear maps of the first operand: views, joins, casts
-opaque.py                operations around code that is not looked into
+opaque.py                operations that run arbitrary code, with explicit rules
 batching.py              batching rules that several kinds share
 shape_rules.py           shape rules that several kinds share
 """

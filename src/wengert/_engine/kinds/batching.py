@@ -1,8 +1,8 @@
 """Batching rules that kinds share.
 
 `vmap` (autodiff/vmap.py) evaluates a graph that was traced for one example with operands whose
-first axis is the batch.  An operation states its batching rule with `@op.batch`, or its kind states
-one for all of its operations, `batched_as_kind`.  Such rules are made of:
+first axis is the batch.  An operation defines its batching rule with `@op.batch`, or its kind
+defines one for all of its operations, `batched_as_kind`.  Such rules are made of:
 
     ndim_of, row_ranks, fronted, deepened  axes of operands
     aligned                                operands with the same number of axes, to be broadcast:
@@ -11,11 +11,11 @@ one for all of its operations, `batched_as_kind`.  Such rules are made of:
     contracted                             a contraction with one more subscript
     elementwise_batching                   the rule of an operation on independent elements
     along                                  the rule of an operation along one axis
-    on_last_axes                           of an operation on the last axes (LAPACK's matrices),
-                                           earlier ones broadcast
+    on_last_axes                           the rule of an operation on the last axes (matrices);
+                                           earlier axes broadcast
 
-The rules are written in wengert operations: on plain arrays they are NumPy, on tensors they are
-recorded, differentiate and trace.
+The rules are written in wengert operations: on plain arrays these run NumPy, on tensors they are
+recorded, and can be differentiated and traced.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def fronted(x: Any, batched: bool, size: Any) -> Any:
 
 
 def deepened(x: Any, ndim: int) -> Any:
-    """A batch of examples with `ndim` axes: missing ones have length one and come first."""
+    """A batch of examples with `ndim` axes: missing axes are added in front, with length one."""
     shape = shape_of(x)
     missing = ndim + 1 - len(shape)
     if missing <= 0:
@@ -70,17 +70,17 @@ def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
     if len(args) == 1:
         return [args[0]]
     ranks = row_ranks(args, batched)
-    most = max(ranks)
-    if min(ranks) == most:
+    ndim = max(ranks)
+    if min(ranks) == ndim:
         return list(args)
     return [
-        deepened(x, most) if b and rank < most else x
+        deepened(x, ndim) if b and rank < ndim else x
         for x, b, rank in zip(args, batched, ranks, strict=True)
     ]
 
 
 def elementwise_batching(op: Any) -> Rule:
-    """State, and return, the rule of an operation that treats elements independently."""
+    """Define and return the rule of an operation on independent elements."""
 
     def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:
         return op(*aligned(args, batched), **params)
@@ -89,7 +89,7 @@ def elementwise_batching(op: Any) -> Rule:
 
 
 def along(op: Any) -> Rule:
-    """State, and return, the rule of an operation along an axis, of operands of one shape.
+    """Define and return the rule of an operation along an axis of operands of the same shape.
 
     The default axis is the last one; None means all elements.
     """
@@ -116,16 +116,16 @@ def flattened(x: Array) -> Any:
 
 
 def on_last_axes(op: Any, core: int) -> Rule:
-    """State, and return, the rule of an operation on the last `core` axes of its operands.
+    """Define and return the rule of an operation on the last `core` axes of its operands.
 
     The operands may have further axes in front, which are broadcast.
     """
 
     def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:
-        most = max(row_ranks(args, batched))
-        if most < core:
+        ndim = max(row_ranks(args, batched))
+        if ndim < core:
             return NotImplemented  # invalid operands, for which the operation raises
-        rows = [deepened(x, most) if b else x for x, b in zip(args, batched, strict=True)]
+        rows = [deepened(x, ndim) if b else x for x, b in zip(args, batched, strict=True)]
         return op(*rows, **params)
 
     return op.batch(rule)  # type: ignore[no-any-return]
@@ -138,7 +138,7 @@ def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
     """A reduction of each example along axes; along all of them if the axis is None."""
     axis = params.pop("axis", None)
     ndim = ndim_of(x) - 1
-    if ndim == 0:  # a single number, for which NumPy also accepts an axis
+    if ndim == 0:  # for a single number NumPy accepts an axis too
         return op(flattened(x), **{**params, "axis": 1, "keepdims": False})
     if isinstance(axis, tuple):
         axis = tuple([row_axis(a, ndim) for a in axis])
@@ -148,17 +148,17 @@ def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
         axis = 1
     elif not op.discrete:
         axis = tuple(range(1, ndim + 1))
-    else:  # a position in the flattened array
+    else:  # argmax and argmin: an index into the flattened array
         out = op(flattened(x), **{**params, "axis": 1, "keepdims": False})
-        kept = (size, *((1,) * ndim))
-        return lookup("reshape")(out, shape=kept) if params.get("keepdims") else out
+        shape = (size, *((1,) * ndim))
+        return lookup("reshape")(out, shape=shape) if params.get("keepdims") else out
     return op(x, axis=axis, **params)
 
 
 def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
     """A contraction with a subscript for the batch, first in the operands that are batched."""
-    letters = op.letters(*row_ranks(args, batched), **params)
-    new = next(c for c in ascii_letters if not any(c in word for word in letters))
-    words = [new + w if b else w for w, b in zip(letters[:-1], batched, strict=True)]
+    *inputs, output = op.letters(*row_ranks(args, batched), **params)
+    new = next(c for c in ascii_letters if not any(c in word for word in (*inputs, output)))
+    batched_inputs = [new + s if b else s for s, b in zip(inputs, batched, strict=True)]
     run = op if "letters" in params else lookup("einsum")
-    return run(*args, letters=(*words, new + letters[-1]))
+    return run(*args, letters=(*batched_inputs, new + output))

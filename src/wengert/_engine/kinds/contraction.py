@@ -1,14 +1,15 @@
 """Contractions: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
 
-An entry states *subscripts*: one string for each operand and one for the result, as in einsum.
-All derivatives follow by permuting subscripts: the cotangent of an operand is the contraction of
-the cotangent with the other operands, with the subscripts of that operand as result.
+An operation defines *subscripts* (`letters`): one string for each operand and one for the result,
+as in einsum.  All derivatives follow by permuting them: the cotangent of an operand is the
+contraction of the cotangent of the result with the other operands, to the subscripts of that
+operand.
 
     Contraction   the kind: both modes of derivative
     contract      the value of any contraction of plain arrays (kinds/contraction_lowering.py)
 
-An axis of length one is broadcast.  No operand may repeat a subscript (a trace or diagonal is taken
-before, numpy/matmul_einsum.py).
+An axis of length one is broadcast.  No operand may repeat a subscript: numpy/matmul_einsum.py takes
+diagonals and traces before it contracts.
 """
 
 from __future__ import annotations
@@ -62,21 +63,22 @@ class Contraction(Operation):
         return [route(letters, shapes, i) for i in range(len(shapes))]
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The lengths of the subscripts; the dtype is that of NumPy's result for one element."""
+        """The lengths of the subscripts, and the dtype of NumPy's result for one element."""
         *words, result = self.letters(*[s.ndim for s in specs], **params)
         lengths: dict[str, Any] = {}
         for word, spec in zip(words, specs, strict=True):
             for letter, n in zip(word, spec.shape, strict=True):
-                have = lengths.get(letter, n)
-                stretched = n == 1 or have == 1
-                if have != n and not (stretched and (letter in result or not self.strict)):
+                known = lengths.get(letter, n)
+                stretched = n == 1 or known == 1
+                if known != n and not (stretched and (letter in result or not self.strict)):
                     raise ValueError(
                         f"shapes {' and '.join(spelled(s.shape) for s in specs)} do not fit: an "
-                        f"axis that is summed or shared has length {have} in one and {n} in another"
+                        f"axis that is summed or shared has length {known} in one and {n} in "
+                        "another"
                     )
-                lengths[letter] = n if have == 1 else have
-        small = [example_of(Spec((1,) * s.ndim, s.dtype, s.weak)) for s in specs]
-        dtype = spec_of(self.run(*small, **params)).dtype
+                lengths[letter] = n if known == 1 else known
+        examples = [example_of(Spec((1,) * s.ndim, s.dtype, s.weak)) for s in specs]
+        dtype = spec_of(self.run(*examples, **params)).dtype
         return Spec(tuple(lengths[c] for c in result), dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
@@ -106,7 +108,7 @@ class Contraction(Operation):
             else:
                 bar = run(t, *others)
             if ctx.guarded:
-                bar = _strongly(bar, t, i, node, inputs, letters, ctx)
+                bar = _with_strong_zeros(bar, t, i, node, inputs, letters, ctx)
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
@@ -127,12 +129,12 @@ class Contraction(Operation):
             if ctx.guarded:
                 letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
                 path = (letters[i], *letters[:i], *letters[i + 1 :])
-                term = _strongly(term, dot, i, node, inputs, path, ctx)
+                term = _with_strong_zeros(term, dot, i, node, inputs, path, ctx)
             total = term if total is None else total + term
         return total
 
 
-def _strongly(
+def _with_strong_zeros(
     bar: Array,
     t: Array,
     i: int,
@@ -143,7 +145,7 @@ def _strongly(
 ) -> Any:
     """`bar`, the contraction of `t` with all operands but the i-th, with strong zeros.
 
-    Those of `t`, and those of operands that are (co)tangents of a derivative before this one.
+    The zeros of `t` are strong, and so are those of (co)tangents of an earlier derivative.
     """
     others = [*inputs[:i], *inputs[i + 1 :]]
     also = [j - (j > i) for j in ctx.linear_operands(node) if j != i]
@@ -152,24 +154,25 @@ def _strongly(
     k = also[0]
     first, *words, result = letters
     swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
-    found = strong_contract(bar, others[k], [t, *others[:k], *others[k + 1 :]], swapped)
+    swapped_others = [t, *others[:k], *others[k + 1 :]]
+    zeros_of_other = strong_contract(bar, others[k], swapped_others, swapped)
     masked = ctx.masked or ()
     if len(others) == 1:  # infinite only where a derivative that is taken is infinite
-        return found
+        return zeros_of_other
     if node not in masked and node.args[i] not in masked:
-        return found
-    by_t = strong_contract(bar, t, others, letters)
-    return lookup("where")(np.isnan(value_of(by_t)), found, by_t)
+        return zeros_of_other
+    zeros_of_t = strong_contract(bar, t, others, letters)
+    return lookup("where")(np.isnan(value_of(zeros_of_t)), zeros_of_other, zeros_of_t)
 
 
 class CotangentContraction(NamedTuple):
     """The contraction of (t, *other operands) that gives the cotangent of an operand.
 
-    letters : for the contraction; letters along which the operand has length one and others more
-        are summed, the adjoint of broadcasting in the same product.
-    lengths : the shape of its result, with length one for missing subscripts.
-    shape : the shape to repeat that to, where the operand was summed along a letter of its own.
-    run : the contraction of plain arrays; None where lengths are not known.
+    letters : the subscripts; one along which the operand has length one and others are longer is
+        summed, which is the adjoint of broadcasting.
+    lengths : the shape of the result, with length one for missing subscripts; None if none is.
+    shape : the shape to broadcast that to, if no other operand has some subscript; or None.
+    run : the contraction of plain arrays; None if lengths are symbolic.
     """
 
     letters: Letters
@@ -182,21 +185,21 @@ def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> CotangentContr
     """The contraction that gives the cotangent of operand `i`."""
     *ins, result = letters
     sizes: dict[str, int] = {}  # lengths of the subscripts in t and the other operands
-    for k, (word, lengths) in enumerate(zip(ins, shapes, strict=True)):
-        for c, n in zip(word, lengths, strict=True):
+    for k, (word, axes) in enumerate(zip(ins, shapes, strict=True)):
+        for c, n in zip(word, axes, strict=True):
             if (k != i or c in result) and sizes.get(c, 1) == 1:
                 sizes[c] = n
-    mine, own = ins[i], shapes[i]
-    target = "".join(c for c, n in zip(mine, own, strict=True) if sizes.get(c) == n)
-    kept = tuple(n if c in target else 1 for c, n in zip(mine, own, strict=True))
+    subscripts, shape = ins[i], shapes[i]
+    target = "".join(c for c, n in zip(subscripts, shape, strict=True) if sizes.get(c) == n)
+    lengths = tuple(n if c in target else 1 for c, n in zip(subscripts, shape, strict=True))
     path = (result, *[w for k, w in enumerate(ins) if k != i], target)
     t_shape = tuple(sizes[c] for c in result)
-    unknown = any(map(is_symbolic, shapes))
+    is_unknown = any(map(is_symbolic, shapes))
     return CotangentContraction(
         path,
-        None if target == mine else kept,
-        None if kept == own else own,
-        None if unknown else planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
+        None if target == subscripts else lengths,
+        None if lengths == shape else shape,
+        None if is_unknown else planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
     )
 
 
@@ -205,7 +208,7 @@ def strong_contract(
 ) -> Any:
     """`bar` with 0 * inf and 0 * nan replaced by 0, where the 0 is in `t`.
 
-    Where values are known, zeros of the operands `also` count in the same way.
+    If values are known, the zeros of the operands at the indices `also` are strong too.
     """
     if is_traced(bar):
         return lookup("strong_einsum")(t, *others, letters=letters)
@@ -218,18 +221,20 @@ def strong_contract(
     pairs = zip((t, *others), finite, strict=True)
     safe = [x if f.all() else where(f, x, 0.0) for x, f in pairs]
     clean = lookup("einsum")(*safe, letters=letters)
-    live = [np.ones(np.shape(f)) for f in finite]
+    # Count, for each element of the result, the products without a strong zero, and those of them
+    # whose factors are finite: if all are, the result without infinities is right.
+    nonzero = [np.ones(np.shape(f)) for f in finite]
     for k in (0, *[k + 1 for k in also]):
-        live[k] = np.asarray(value_of((t, *others)[k]) != 0, float)
-    every = contract(*live, letters=letters)
-    sound = contract(*[x * f for x, f in zip(live, finite, strict=True)], letters=letters)
-    return where(every == sound, clean, bar)
+        nonzero[k] = np.asarray(value_of((t, *others)[k]) != 0, float)
+    count = contract(*nonzero, letters=letters)
+    finite_count = contract(*[x * f for x, f in zip(nonzero, finite, strict=True)], letters=letters)
+    return where(count == finite_count, clean, bar)
 
 
 def contraction(
     letters: Callable[..., Letters], **options: Any
 ) -> Callable[[Callable[..., Any]], Contraction]:
-    """Register the function below it as a contraction (a decorator).
+    """Register the decorated function as a contraction.
 
     Parameters
     ----------
@@ -239,6 +244,6 @@ def contraction(
     ufunc : numpy.ufunc, optional
         The ufunc of NumPy, if there is one; it computes the value.
     strict : bool
-        Whether an axis that is summed must have the same length in all operands, and not 1.
+        Whether a summed axis must have the same length in all operands: length 1 is not broadcast.
     """
     return lambda run: register(Contraction(run, letters, **options))

@@ -1,8 +1,8 @@
 """Contractions of plain arrays: from subscripts to matrix products.
 
-A pair of operands is brought to one batched matrix product (BLAS), or to a broadcast product where
-nothing is summed; a single operand to a sum and a transpose; more operands to a chain of pairs, in
-the order of numpy.einsum_path.  The function for given subscripts and shapes is cached.
+Two operands become one batched matrix product (BLAS), or a broadcast product if nothing is summed;
+a single operand becomes a sum and a transpose; more operands become a chain of pairs, in the order
+of numpy.einsum_path.  The function for given subscripts and shapes is cached.
 
     contract    the value of a contraction
     planned     the function for subscripts and shapes
@@ -34,12 +34,12 @@ def contract(*operands: Any, letters: Letters) -> Any:
     *operands : array_like
         Axes of length one are broadcast.
     letters : tuple of str
-        One string for each operand, none repeating a letter, and one for the result.
+        The subscripts: one string for each operand, without repetitions, and one for the result.
 
     Raises
     ------
     ValueError
-        The lengths of a letter disagree.
+        The lengths of a subscript differ.
     """
     arrays = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in operands]
     out = planned(letters, tuple([a.shape for a in arrays]))(*arrays)
@@ -62,11 +62,11 @@ def _check(ins: list[str], shapes: tuple[Shape, ...]) -> None:
     lengths: dict[str, int] = {}
     for word, shape in zip(ins, shapes, strict=True):
         for c, n in zip(word, shape, strict=True):
-            have = lengths.setdefault(c, n)
-            if have == 1:
+            known = lengths.setdefault(c, n)
+            if known == 1:
                 lengths[c] = n
-            elif n not in (1, have):
-                raise ValueError(f"the axes '{c}' of a contraction have lengths {have} and {n}")
+            elif n not in (1, known):
+                raise ValueError(f"the axes '{c}' of a contraction have lengths {known} and {n}")
 
 
 # ---- one operand -------------------------------------------------------------------------------
@@ -78,12 +78,12 @@ def _order(word: str, target: str) -> tuple[int, ...] | None:
 
 
 def _single(word: str, out: str) -> Run:
-    gone = tuple(i for i, c in enumerate(word) if c not in out)
+    summed = tuple(i for i, c in enumerate(word) if c not in out)
     order = _order("".join(c for c in word if c in out), out)
 
     def run(a: Array) -> Any:
-        if gone:
-            a = np.add.reduce(a, axis=gone, dtype=a.dtype)
+        if summed:
+            a = np.add.reduce(a, axis=summed, dtype=a.dtype)
         return a if order is None else a.transpose(order)
 
     return run
@@ -102,7 +102,7 @@ def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
     drop_b |= {c for c in lb if c not in la and c not in lo}
     ka = "".join(c for c in la if c not in drop_a)
     kb = "".join(c for c in lb if c not in drop_b)
-    drop_a |= {c for c in ka if c not in kb and c not in lo}  # not in b: summed here
+    drop_a |= {c for c in ka if c not in kb and c not in lo}  # kb may have lost subscripts
     drop_b |= {c for c in kb if c not in ka and c not in lo}
     prepare_a, prepare_b = _dropping(la, drop_a), _dropping(lb, drop_b)
     ka = "".join(c for c in ka if c not in drop_a)
@@ -123,7 +123,7 @@ def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
 
 
 def _dropping(word: str, dropped: set[str]) -> Run | None:
-    """Sum over subscripts (an axis of length one is removed)."""
+    """A function that sums over subscripts (and removes axes of length one), or None."""
     axes = tuple(i for i, c in enumerate(word) if c in dropped)
     if not axes:
         return None
@@ -131,7 +131,7 @@ def _dropping(word: str, dropped: set[str]) -> Run | None:
 
 
 def _product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
-    """The product of two arrays whose subscripts are each in the other or in the result."""
+    """The product of two arrays; each subscript is in the other or in the result."""
     shared = [c for c in la if c in lb and c not in lo]
     if not shared:
         return _broadcast_product(la, lb, lo, sizes)
@@ -206,8 +206,8 @@ def _broadcast_product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
 
 def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
     """Contract pair by pair, in the cheapest order that a greedy search finds."""
-    stand_ins = [np.broadcast_to(0.0, s) for s in shapes]
-    path = np.einsum_path(f"{','.join(ins)}->{out}", *stand_ins, optimize="greedy")[0][1:]
+    examples = [np.broadcast_to(0.0, s) for s in shapes]
+    path = np.einsum_path(f"{','.join(ins)}->{out}", *examples, optimize="greedy")[0][1:]
     words = list(ins)
     steps: list[tuple[tuple[int, ...], Letters]] = []
     for group in path:
@@ -222,8 +222,8 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
     def run(*arrays: Any) -> Any:
         stack = list(arrays)
         for chosen, letters in steps:
-            taken = [stack.pop(i) for i in chosen]
-            stack.append(contract(*taken, letters=letters))
+            operands = [stack.pop(i) for i in chosen]
+            stack.append(contract(*operands, letters=letters))
         return np.asarray(stack[0])
 
     return run
@@ -231,9 +231,9 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
 
 def _merge(words: list[str], chosen: tuple[int, ...], out: str) -> Letters:
     """Replace two subscripts by those of their contraction; return the einsum of this step."""
-    taken = [words.pop(i) for i in chosen]
+    merged = [words.pop(i) for i in chosen]
     needed = set(out).union(*words)
-    kept = "".join(dict.fromkeys(c for w in taken for c in w if c in needed))
-    result = kept if words else out
+    remaining = "".join(dict.fromkeys(c for w in merged for c in w if c in needed))
+    result = remaining if words else out
     words.append(result)
-    return (*taken, result)
+    return (*merged, result)

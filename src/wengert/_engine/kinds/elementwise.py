@@ -1,7 +1,7 @@
 """Elementwise operations: an element of the result depends on one element of each operand.
 
 An operation defines a *body* in the scalar language (core/scalar_language.py) and its *partials*;
-the rules of shapes and dtypes, both modes of derivative, the formula and native code follow.
+shape and dtype rules, both modes of derivative, the formula and native code follow from them.
 
 A partial is defined as a linear map `t -> partial * t`, a function of t, the output and the
 operands, in wengert operations.  Because the Jacobian is diagonal, the same map is used for
@@ -118,7 +118,7 @@ class Elementwise(Operation):
 
     @property
     def native(self) -> bool:  # type: ignore[override]
-        """Whether it is of this package, and NumPy would compute it slowly or in several passes."""
+        """Whether it is defined in this package, and NumPy would need several passes or is slow."""
         slow = self.ufunc is None or (self.cost is not None and self.cost.is_call)
         return slow and self.is_built_in
 
@@ -191,7 +191,7 @@ class Elementwise(Operation):
 
 
 def strong_zero(t: Any, g: Any) -> Any:
-    """`g` with 0 where the (co)tangent `t` is exactly zero and `g` is NaN: 0 * inf is 0 here."""
+    """`g` with 0 where the (co)tangent `t` is exactly zero and `g` is NaN, as for 0 * inf."""
     if is_traced(t) or is_traced(g):
         return lookup("strong_zero")(t, g)
     mask = np.logical_and(value_of(t) == 0, np.isnan(value_of(g)))
@@ -205,7 +205,7 @@ def elementwise(body: Callable[..., Any], **options: Any) -> Elementwise: ...
 @overload
 def elementwise(**options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Register the function below it as an elementwise operation (a decorator).
+    """Register the decorated function as an elementwise operation.
 
     Parameters
     ----------
@@ -216,12 +216,12 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         The registered name, by default that of the body.
     ufunc : numpy.ufunc, optional
         The ufunc of NumPy or SciPy, if there is one: it computes eager values, a law compares the
-        body with it, and calling it with tensors calls this operation.
+        body with it, and calling it with tensors runs this operation.
     domain : sequence of (low, high)
         The open interval of test values of each operand; bounds of type int mean
         that the operand is an integer, (False, True) that it is a boolean.
     kinks : sequence of float
-        Points inside where it is continuous but not differentiable.
+        Points in the domain where it is continuous but not differentiable.
     oracle : str
         The same function as an expression in mpmath's functions.
     discrete : bool
@@ -231,14 +231,15 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     bounded : bool
         The partials are finite for all operands: sums, selections.
     masks : bool
-        A selection: operands that were not selected get exactly zero.
+        It is a selection: the cotangent of an operand is exactly zero where it was not selected.
     singular : bool or callable
         A partial is infinite, or not a number, at some finite operands; a callable decides for a
         node, from its operands.
     commutative : bool
-        The two operands commute: nodes are equal in either order.
+        The operation is commutative: nodes with the operands in either order are equal.
     half, single : bool
-        The result of half (single) precision operands has that precision; in SciPy not always.
+        Whether half (single) precision operands give a result of that precision, which not all
+        functions of SciPy do.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Linear maps of the first operand.
 
 An operation defines run and *transpose*; the jvp is the operation itself, the vjp the transpose.
-Views (reshape, transpose, slices), joins, casts, cumulative sums are of this kind.  A transpose
-takes the cotangent, a placeholder of the operand (its shape and dtype) and the other arguments.
+Views (reshape, transpose, slices), joins, casts and cumulative sums are of this kind.  A transpose
+takes the cotangent, the operand (for its shape and dtype only) and the other arguments.
 
 A view may share memory with its operand, as in NumPy; it then also defines `put`, the new base
 after a write to the view (core/handle.py).
@@ -64,7 +64,7 @@ class LinearMap(Operation):
         return rule
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run; a view of a tensor is linked with it, so that writes change both."""
+        """Run the operation; a view of a tensor is linked to it, so that writes change both."""
         for a in args:
             if isinstance(a, Handle):
                 out = apply(self, args, params)
@@ -74,13 +74,13 @@ class LinearMap(Operation):
         return self.run(*args, **params)
 
     def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
-        rest = args[1:]
+        others = args[1:]
         put = self._put
         link(
             out,
             args[0],
-            lambda base: apply(self, (base, *rest), params),
-            None if put is None else lambda base, view: put(base, view, *rest, **params),
+            lambda base: apply(self, (base, *others), params),
+            None if put is None else lambda base, view: put(base, view, *others, **params),
         )
 
     def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
@@ -110,7 +110,7 @@ def linear(run: Callable[..., Any], **options: Any) -> LinearMap: ...
 @overload
 def linear(**options: Any) -> Callable[[Callable[..., Any]], LinearMap]: ...
 def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Register the function below it as a linear map of its first operand (a decorator).
+    """Register the decorated function as a linear map of its first operand.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     view : bool
         Whether NumPy's result may share memory with `x`.
     may_copy : bool
-        Whether such a result is a copy if the memory of `x` is not contiguous.
+        Whether such a result is a copy instead if the memory of `x` is not contiguous.
     oracle : callable, optional
         An independent implementation, for the tests.
     """

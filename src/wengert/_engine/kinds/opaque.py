@@ -6,8 +6,8 @@ The author defines run, and `vjp` or `jvp` or both, each for all operands togeth
     jvp(dots, out, *operands, **params) -> tangent; dots has None where an operand has none
 
 A missing mode is derived by the engine: a jvp is the transpose of the vjp and vice versa
-(autodiff/forward.py, autodiff/reverse.py).  Linear algebra, and users' operations of all five
-styles, are of this kind; the results of user rules are checked.
+(autodiff/forward.py, autodiff/reverse.py).  Linear algebra and user-defined operations of all five
+styles (wengert.extend) are of this kind; the results of user-defined rules are checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Opaque(Operation):
-    """An operation with rules by the user; made by the decorator `opaque`."""
+    """An operation with explicit rules; made by the decorator `opaque`."""
 
     kind = "opaque"
     notes_where = True
@@ -53,7 +53,7 @@ class Opaque(Operation):
         self.jvp_rule = jvp
         self.discrete = discrete
         self.oracle = oracle
-        self.notes_where = not trusted  # a user's rule may fail its checks
+        self.notes_where = not trusted  # for the error if a user's rule fails its checks
         self.trusted = trusted
 
     @property
@@ -89,7 +89,7 @@ class Opaque(Operation):
         inputs: Sequence[Any],
         ctx: RuleContext,
     ) -> Any:
-        """The result of the user's rule, checked."""
+        """The result of the rule, checked if it is the user's."""
         if self.vjp_rule is None:
             raise self.no_rule(node)
         bars = self.vjp_rule(t, out, *inputs, **node.params)
@@ -103,7 +103,7 @@ class Opaque(Operation):
         inputs: list[Operand],
         ctx: RuleContext,
     ) -> Any:
-        """The result of the user's rule."""
+        """The result of the rule."""
         if self.jvp_rule is None:
             raise self.no_rule(node)
         return self.jvp_rule(dots, out, *inputs, **node.params)
@@ -114,9 +114,9 @@ class Opaque(Operation):
         Raises
         ------
         RuleError
-            Wrong number, a shape that is not the operand's, or a non-numeric dtype.
+            Their number, a shape or a dtype is wrong.
         ConversionError
-            A recorded tensor from outside is in it, whose derivative would be lost.
+            One depends on a recorded tensor that is not an operand.
         """
         if not isinstance(bars, list | tuple):
             bars = (bars,)
@@ -124,7 +124,7 @@ class Opaque(Operation):
         if len(bars) != len(node.args):
             raise RuleError(
                 f"The rule of {self.name} returned {len(bars)} cotangents for {len(node.args)} "
-                f"operands. Return a tuple with one for each, None where there is none{where}."
+                f"operands. Return a tuple with one for each, or None for zero{where}."
             )
         fitted: list[Any] = []
         for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
@@ -144,17 +144,17 @@ class Opaque(Operation):
                     f"The rule of {self.name} returned shape {bar.shape} for operand {i}, which "
                     f"has shape {spec.shape}. A cotangent has the shape of its operand{where}."
                 )
-            if not ctx.recorded and is_lasting(bar):
+            if not ctx.recorded and is_from_recorded(bar):
                 raise ConversionError(
                     f"The rule of {self.name} computes with a recorded tensor that is not among "
-                    "the operands, so derivatives by that tensor would be lost silently. Pass the "
-                    f"tensor as an operand{where}."
+                    "the operands, so the derivative with respect to it would silently be lost. "
+                    f"Pass the tensor as an operand{where}."
                 )
             fitted.append(bar)
         return fitted
 
 
-def is_lasting(bar: Array) -> bool:
+def is_from_recorded(bar: Array) -> bool:
     """Whether a cotangent depends on recorded values, which an unrecorded pass would drop."""
     return isinstance(bar, Handle) and (type(bar.node) is Node or bar.node.is_traced)
 
@@ -174,7 +174,7 @@ def opaque(run: Callable[..., Any], **options: Any) -> Opaque: ...
 @overload
 def opaque(**options: Any) -> Callable[[Callable[..., Any]], Opaque]: ...
 def opaque(run: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Register the function below it as an operation with explicit rules (a decorator)."""
+    """Register the decorated function as an operation with explicit rules."""
     if run is None:
         return lambda f: opaque(f, **options)
     replace = options.pop("replace", False)

@@ -1,10 +1,10 @@
 """Reductions: some axes are combined into one number each.
 
 An operation defines run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
-`(t, out, x, axis) -> partial * t`, where `out` has kept the reduced axes with length one, and `t`
-either has too (a cotangent) or has the operand's shape (a tangent).  From it follow both modes: the
-cotangent is the map of the cotangent, spread over the reduced axes; the tangent is the sum over the
-axes of the map of the tangent.
+`(t, out, x, axis) -> partial * t`.  In `out` the reduced axes have length one; `t` is a cotangent
+of the same shape, or a tangent with the shape of the operand.  Both modes follow: the cotangent of
+the operand is the map of the cotangent, broadcast along the reduced axes; the tangent of the result
+is the sum of the map of the tangent over these axes.
 
 For complex operands a partial is the complex derivative, as for elementwise operations, and the
 cotangent is conj(partial) t.  Where the value is real but the operand complex (a variance, a norm)
@@ -38,14 +38,14 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The reduced axes, non-negative and in order."""
     if axis is None:
         return tuple(range(ndim))
-    chosen = axis if isinstance(axis, tuple) else (axis,)
-    return tuple(sorted(a % ndim if ndim else a for a in chosen))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(a % ndim if ndim else a for a in axes))
 
 
 def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
-    """The shape with the reduced axes of length one."""
-    gone = axes_of(axis, len(shape))
-    return tuple(1 if i in gone else n for i, n in enumerate(shape))
+    """The shape after a reduction with `keepdims`."""
+    axes = axes_of(axis, len(shape))
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
 def count_along(shape: tuple[Any, ...], axis: Axis) -> Any:
@@ -78,25 +78,27 @@ class Reduction(Operation):
         return rule
 
     def _options(self, node: Node) -> tuple[Axis, dict[str, Any]]:
-        rest = {k: v for k, v in node.params.items() if k not in ("axis", "keepdims", "dtype")}
-        return node.params.get("axis"), rest
+        options = {k: v for k, v in node.params.items() if k not in ("axis", "keepdims", "dtype")}
+        return node.params.get("axis"), options
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The shape without the reduced axes; the dtype is that of NumPy's for one element."""
+        """The shape without the reduced axes, and the dtype of NumPy's result for one element."""
         (spec,) = specs
         shape = spec.shape
-        few = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
-        # NumPy warns about the deviation of one element.
-        kept = {k: v for k, v in params.items() if k != "ddof"}
+        small_shape = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
+        # With ddof=1 NumPy warns about the standard deviation of one element.
+        options = {k: v for k, v in params.items() if k != "ddof"}
         with np.errstate(all="ignore"):
-            one = spec_of(self.run(example_of(Spec(few, spec.dtype, spec.weak)), **kept))
-        gone = axes_of(params.get("axis"), len(shape))
+            example = spec_of(
+                self.run(example_of(Spec(small_shape, spec.dtype, spec.weak)), **options)
+            )
+        axes = axes_of(params.get("axis"), len(shape))
         if params.get("keepdims"):
-            return Spec(kept_shape(shape, params.get("axis")), one.dtype)
-        return Spec(tuple(n for i, n in enumerate(shape) if i not in gone), one.dtype)
+            return Spec(kept_shape(shape, params.get("axis")), example.dtype)
+        return Spec(tuple(n for i, n in enumerate(shape) if i not in axes), example.dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same axes of each example."""
+        """The reduction of each example along the same axes."""
         return reduced(self, args[0], size, **params)
 
     def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
@@ -104,13 +106,13 @@ class Reduction(Operation):
         if self._partial is None:
             raise self.no_rule(node)
         x = inputs[0]
-        axis, rest = self._options(node)
+        axis, options = self._options(node)
         shape = getattr(x, "shape", ())
         kept = kept_shape(shape, axis)
         if t.shape != kept:
             t, out = t.reshape(kept), out.reshape(kept)
         holomorphic = t.dtype.kind == "c"
-        bar = self._partial(t.conj() if holomorphic else t, out, x, axis, **rest)
+        bar = self._partial(t.conj() if holomorphic else t, out, x, axis, **options)
         if ctx.guarded:
             bar = strong_zero(t, bar)
         if holomorphic:
@@ -126,11 +128,11 @@ class Reduction(Operation):
         if self._partial is None:
             raise self.no_rule(node)
         x, dot = inputs[0], dots[0]
-        axis, rest = self._options(node)
+        axis, options = self._options(node)
         kept = kept_shape(dot.shape, axis)
         to_real = dot.dtype.kind == "c" and out.dtype.kind == "f"
         wide = out.reshape(kept) if out.shape != kept else out
-        term = self._partial(dot.conj() if to_real else dot, wide, x, axis, **rest)
+        term = self._partial(dot.conj() if to_real else dot, wide, x, axis, **options)
         if ctx.guarded:
             term = strong_zero(dot, term)
         if to_real:
@@ -144,7 +146,7 @@ def reduction(run: Callable[..., Any], **options: Any) -> Reduction: ...
 @overload
 def reduction(**options: Any) -> Callable[[Callable[..., Any]], Reduction]: ...
 def reduction(run: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Register the function below it as a reduction (a decorator).
+    """Register the decorated function as a reduction.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ An operation defines its rule with `@op.spec`; without a rule it is run on examp
 sizes are symbolic, core/shape_inference_by_example.py).  Dtypes are those of NumPy.
 
     of_elements      the shape that the operands broadcast to
-    of_matrices      lengths of the last axes by a rule, earlier axes broadcast
+    of_matrices      shapes by a rule for the last axes
     small_run        the spec of the result for operands with one element
 """
 
@@ -34,12 +34,12 @@ def small_run(op: Operation, specs: Sequence[Spec], params: dict[str, Any]) -> A
 
 
 def of_elements(*ops: Any) -> None:
-    """The result has the shape that the operands broadcast to."""
+    """Define that the result has the shape that the operands broadcast to."""
     for op in ops:
-        _state(op, lambda specs, params: broadcast(*[s.shape for s in specs]))
+        _define(op, lambda specs, params: broadcast(*[s.shape for s in specs]))
 
 
-def _state(op: Any, shape_of: Callable[[Any, Any], Any]) -> None:
+def _define(op: Any, shape_of: Callable[[Any, Any], Any]) -> None:
     def rule(*specs: Spec, **params: Any) -> Any:
         one = small_run(op, specs, params)
         shape = shape_of(specs, params)
@@ -50,14 +50,10 @@ def _state(op: Any, shape_of: Callable[[Any, Any], Any]) -> None:
     op.spec(rule)
 
 
-Lengths = tuple[Any, ...]
-
-
 def of_matrices(op: Any, rule: Callable[..., Any]) -> None:
-    """Define the last axes of each result: `rule(*shapes, **params)` of the operands' whole shapes.
+    """Define the shapes of the results: `rule(*shapes, **params)`, from those of the operands.
 
-    It returns one shape, or a list of them for an operation with several results; a leading `...`
-    means the earlier axes of the first operand.
+    It returns one shape, or a list of them for an operation with several results.
     """
 
     def spec(*specs: Spec, **params: Any) -> Any:

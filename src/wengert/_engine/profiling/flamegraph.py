@@ -1,9 +1,9 @@
 """Flame graphs of a run as SVG.
 
-Three panels.  At the top the steps from left to right in execution order, with widths proportional
-to their times, and the steps of loops below their loop; under them the memory in use.  At the
-bottom the user's lines, the slowest first, with the time of the value and, darker, of the
-derivatives.  Pale bars are estimates: several lines share a step.
+There are three panels.  The first has the steps from left to right in execution order, with widths
+proportional to their times, and the steps of a loop below the loop.  The second has the memory in
+use, and the third the user's lines, the slowest first, with the time of the value and, darker, of
+the derivatives.  Pale bars are estimates: several lines share a step.
 
     FlameBar  a step with its time and nested steps
     LineBar   one of the user's lines
@@ -22,8 +22,8 @@ from wengert._engine.visualization.colors import KINDS, OTHER
 
 WIDTH, MARGIN = 960.0, 20.0
 _ROW, _GAP = 26.0, 2.0
-_LINE, _HIGH = 24.0, 40.0
-_SHOWN = 20  # limit of the user's lines
+_LINE_HEIGHT, _MEMORY_HEIGHT = 24.0, 40.0
+_SHOWN = 20  # maximum number of the user's lines
 _NARROW = 0.4  # a bar narrower than this is not drawn
 _LETTER, _CODE = 6.3, 6.6  # widths of a character of a label and of source text
 _FONT = "Helvetica, Arial, sans-serif"
@@ -38,7 +38,7 @@ _COLORS = {
     "branch": KINDS["view"],
     "around": ("#f1f1f1", "#c4c4c4", "#5a6570"),
 }
-_WORDS = {
+_KIND_NAMES = {
     "nest": "loops over arrays",
     "straight": "numbers in registers",
     "call": "kernels and libraries",
@@ -46,13 +46,13 @@ _WORDS = {
     "node": "nodes, one at a time",
     "loop": "loops of the program",
     "branch": "branches",
-    "around": "around: arguments, results",
+    "around": "outside of steps: arguments, results",
 }
 _VALUE, _DERIVATIVE = "#8fb4de", "#2f6db3"
 
 
 class FlameBar(NamedTuple):
-    """A step.
+    """The bar of a step.
 
     note : the tooltip.
     held : bytes of intermediate values in memory while it runs.
@@ -67,7 +67,7 @@ class FlameBar(NamedTuple):
 
 
 class LineBar(NamedTuple):
-    """One of the user's lines.
+    """The bar of one of the user's lines.
 
     value, derivative : seconds.
     label : the text at the end of the bar.
@@ -106,14 +106,14 @@ def flames(
     str
         The SVG document.
     """
-    whole = sum(bar.seconds for bar in bars)
+    total = sum(bar.seconds for bar in bars)
     parts: list[str] = []
     top = MARGIN + 6.0
     if title:
         parts.append(_text(MARGIN, top + 8.0, title, 14.0, "#222222", weight="bold"))
         top += 24.0
     top = _legend(parts, bars, top)
-    scale = (WIDTH - 2 * MARGIN) / whole if whole > 0.0 else 0.0
+    scale = (WIDTH - 2 * MARGIN) / total if total > 0.0 else 0.0
     _level(parts, bars, MARGIN, top, scale)
     top += (max(map(_depth, bars), default=0)) * (_ROW + _GAP) + 10.0
     top = _memory(parts, bars, memory, top, scale) + 14.0
@@ -136,21 +136,21 @@ def _depth(bar: FlameBar) -> int:
 
 
 def _kinds(bars: Sequence[FlameBar]) -> dict[str, None]:
-    found: dict[str, None] = {}
+    kinds: dict[str, None] = {}
     for bar in bars:
-        found[bar.kind] = None
-        found.update(_kinds(bar.inside))
-    return found
+        kinds[bar.kind] = None
+        kinds.update(_kinds(bar.inside))
+    return kinds
 
 
 def _legend(parts: list[str], bars: Sequence[FlameBar], top: float) -> float:
     x = MARGIN
     for kind in _kinds(bars):
         fill, stroke, _ = _COLORS.get(kind, OTHER)
-        word = _WORDS.get(kind, kind)
+        name = _KIND_NAMES.get(kind, kind)
         parts.append(_box(x, top, 11.0, 11.0, fill, stroke))
-        parts.append(_text(x + 16.0, top + 9.5, word, 11.0, "#5a6570"))
-        x += 34.0 + 5.6 * len(word)
+        parts.append(_text(x + 16.0, top + 9.5, name, 11.0, "#5a6570"))
+        x += 34.0 + 5.6 * len(name)
     return top + 22.0
 
 
@@ -159,7 +159,7 @@ def _level(parts: list[str], bars: Sequence[FlameBar], x: float, y: float, scale
         width = bar.seconds * scale
         if width > _NARROW:
             fill, stroke, ink = _COLORS.get(bar.kind, OTHER)
-            label = _cut(bar.label, (width - 8.0) / _LETTER)
+            label = _truncated(bar.label, (width - 8.0) / _LETTER)
             parts.append(
                 f"<g><title>{escape(bar.note)}</title>"
                 + _box(x, y, max(0.5, width - 0.8), _ROW, fill, stroke)
@@ -173,30 +173,30 @@ def _level(parts: list[str], bars: Sequence[FlameBar], x: float, y: float, scale
 def _memory(
     parts: list[str], bars: Sequence[FlameBar], title: str, top: float, scale: float
 ) -> float:
-    """Columns with heights proportional to the memory in use."""
+    """Draw columns with heights proportional to the memory in use."""
     leaves = [leaf for bar in bars for leaf in _leaves(bar)]
-    most = max((leaf.held for leaf in leaves), default=0)
+    peak = max((leaf.held for leaf in leaves), default=0)
     if title:
         parts.append(_text(MARGIN, top + 9.0, title, 11.0, "#5a6570"))
         top += 16.0
-    if not most:
+    if not peak:
         return top
     x = MARGIN
     for leaf in leaves:
-        width, height = leaf.seconds * scale, _HIGH * leaf.held / most
+        width, height = leaf.seconds * scale, _MEMORY_HEIGHT * leaf.held / peak
         if width > _NARROW and height > 0.0:
-            column = _box(x, top + _HIGH - height, width, height, "#d9c2a0", "none", 0)
+            column = _box(x, top + _MEMORY_HEIGHT - height, width, height, "#d9c2a0", "none", 0)
             parts.append(f"<g><title>{escape(leaf.note)}</title>{column}</g>")
         x += width
-    parts.append(_box(MARGIN, top + _HIGH, WIDTH - 2 * MARGIN, 0.6, "#b59a6d", "none", 0))
-    return top + _HIGH
+    parts.append(_box(MARGIN, top + _MEMORY_HEIGHT, WIDTH - 2 * MARGIN, 0.6, "#b59a6d", "none", 0))
+    return top + _MEMORY_HEIGHT
 
 
 def _leaves(bar: FlameBar) -> list[FlameBar]:
-    """The innermost bars, and the bar itself for the time that they do not cover."""
-    found = [leaf for inner in bar.inside for leaf in _leaves(inner)]
-    rest = bar.seconds - sum(inner.seconds for inner in bar.inside)
-    return [*found, bar._replace(seconds=max(0.0, rest), inside=())]
+    """The innermost bars, and the bar itself for its time outside of nested bars."""
+    nested = [leaf for inner in bar.inside for leaf in _leaves(inner)]
+    own = bar.seconds - sum(inner.seconds for inner in bar.inside)
+    return [*nested, bar._replace(seconds=max(0.0, own), inside=())]
 
 
 def _lines(parts: list[str], lines: Sequence[LineBar], top: float) -> float:
@@ -204,26 +204,29 @@ def _lines(parts: list[str], lines: Sequence[LineBar], top: float) -> float:
     head = "your lines" + (": values, and darker their derivatives" if has_both else "")
     parts.append(_text(MARGIN, top + 9.0, head, 12.0, "#222222", weight="bold"))
     top += 20.0
-    places = 6.3 * max(len(line.place) for line in lines) + 14.0
+    place_width = 6.3 * max(len(line.place) for line in lines) + 14.0
     bar_at, available = 500.0, WIDTH - 500.0 - MARGIN - 170.0
     longest = max(line.value + line.derivative for line in lines)
     for line in lines:
-        text = _cut(line.text, (bar_at - MARGIN - places - 12.0) / _CODE)
+        text = _truncated(line.text, (bar_at - MARGIN - place_width - 12.0) / _CODE)
         middle = top + 15.0
         opacity = ' opacity="0.6"' if line.is_estimated else ""
         parts.append(f"<g><title>{escape(f'{line.place}  {line.text}')}</title>")
         parts.append(_text(MARGIN, middle, line.place, 11.5, "#5a6570"))
-        parts.append(_text(MARGIN + places, middle, text, 11.0, "#222222", family=_MONO))
-        value, rest = (s * available / longest for s in (line.value, line.derivative))
+        parts.append(_text(MARGIN + place_width, middle, text, 11.0, "#222222", family=_MONO))
+        value, derivative = (s * available / longest for s in (line.value, line.derivative))
         parts.append(f"<g{opacity}>" + _box(bar_at, top + 3.0, value, 16.0, _VALUE, "none"))
-        parts.append(_box(bar_at + value, top + 3.0, rest, 16.0, _DERIVATIVE, "none") + "</g>")
-        parts.append(_text(bar_at + value + rest + 6.0, middle, line.label, 11.0, "#222222"))
+        parts.append(
+            _box(bar_at + value, top + 3.0, derivative, 16.0, _DERIVATIVE, "none") + "</g>"
+        )
+        label_at = bar_at + value + derivative + 6.0
+        parts.append(_text(label_at, middle, line.label, 11.0, "#222222"))
         parts.append("</g>")
-        top += _LINE
+        top += _LINE_HEIGHT
     return top
 
 
-def _cut(text: str, characters: float) -> str:
+def _truncated(text: str, characters: float) -> str:
     limit = int(characters)
     if len(text) <= limit:
         return text

@@ -25,7 +25,7 @@ else:
 
 
 class Profile(ProfileData):
-    """Where time and memory of a function went; made by `wengert.profile`.
+    """The time and memory of a call of a function; the result of `wengert.profile`.
 
     Attributes
     ----------
@@ -73,22 +73,22 @@ class Profile(ProfileData):
         path : path, optional
             Where to write it.
         """
-        whole = dataclasses.asdict(dataclasses.replace(self.timing, steps=()))
-        del whole["steps"]
-        told = {
+        totals = dataclasses.asdict(dataclasses.replace(self.timing, steps=()))
+        del totals["steps"]
+        figures = {
             "name": self.name,
-            **whole,
+            **totals,
             "rows": [dataclasses.asdict(row) for row in self.rows],
             "scopes": self.by_scope(),
             "lines": [{**dataclasses.asdict(x), "text": x.text} for x in self.by_line()],
         }
-        text = json.dumps(told, indent=1)
+        text = json.dumps(figures, indent=1)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def save(self, path: Any) -> Path:
-        """Write it to a file: SVG (``.svg``), HTML (``.html``), JSON (``.json``) or text.
+        """Write the profile to a file: ``.svg``, ``.html``, ``.json`` or ``.txt`` (the text).
 
         Raises
         ------
@@ -96,14 +96,14 @@ class Profile(ProfileData):
             The file has another suffix.
         """
         target = Path(os.fspath(path))
-        makers = {".svg": self.to_svg, ".html": self._page, ".json": self.to_json, ".txt": str}
-        if target.suffix not in makers:
+        writers = {".svg": self.to_svg, ".html": self._page, ".json": self.to_json, ".txt": str}
+        if target.suffix not in writers:
             raise ArgumentError(
                 f"save({target.name!r}): the suffix of the file selects the format, and "
-                f"must be one of {', '.join(makers)}{at(user_line())}."
+                f"must be one of {', '.join(writers)}{at(user_line())}."
             )
-        make: Any = makers[target.suffix]
-        target.write_text(make(self) if make is str else make(), encoding="utf-8")
+        write: Any = writers[target.suffix]
+        target.write_text(write(self) if write is str else write(), encoding="utf-8")
         return target
 
     def _page(self) -> str:

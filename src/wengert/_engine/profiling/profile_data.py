@@ -91,8 +91,8 @@ class LineProfile:
     Attributes
     ----------
     where : str
-        ``file.py:12, in f``; empty if there is no line. The first, if there are several functions
-        on one line.
+        ``file.py:12, in f``; empty if there is no line. If several functions are on one line, the
+        first.
     seconds, share : float
         Time in one call of the function; the shares of all lines add up to 1.
     levels : dict from int to float
@@ -120,14 +120,14 @@ class LineProfile:
     @property
     def place(self) -> str:
         """File and line without folders."""
-        place = place_of(self.where)
-        return self.where or "(no line)" if place is None else place.short
+        location = place_of(self.where)
+        return self.where or "(no line)" if location is None else location.short
 
     @property
     def text(self) -> str:
         """The source text; empty if it cannot be read."""
-        place = place_of(self.where)
-        return "" if place is None else place.text
+        location = place_of(self.where)
+        return "" if location is None else location.text
 
     @property
     def derivative(self) -> float:
@@ -163,30 +163,32 @@ class ProfileData:
 
     @property
     def rows(self) -> tuple[ProfileRow, ...]:
-        """The steps in execution order, those of a loop after the loop; then the rest."""
-        whole = self.seconds or 1.0
-        found = [_row(n, depth, s, whole) for n, depth, s in _numbered(self.timing.steps)]
+        """The steps in execution order, those of a loop after it; last, the time outside of all."""
+        total = self.seconds or 1.0
+        rows = [_row(n, depth, s, total) for n, depth, s in _numbered(self.timing.steps)]
         title = "arguments, results, the call itself"
         parts = (LineShare(AROUND, 0, "", 1.0),)
         last = StepRecord("around", title, (), 1.0, self.timing.around, None, 0, 0, 0, parts)
-        return (*found, _row("", 0, last, whole))
+        return (*rows, _row("", 0, last, total))
 
     def by_line(self) -> tuple[LineProfile, ...]:
         """The user's lines, the slowest first; their times add up to that of a call.
 
         The line ``(call)`` is the time outside of all steps.
         """
-        found: dict[str, _Sum] = {}
+        totals: dict[str, _LineTotal] = {}
         for number, _, step in _numbered(self.timing.steps):
             for kept in step.kept:
-                found.setdefault(spot_of(kept.where), _Sum(kept.where)).kept += kept.bytes
+                total = totals.setdefault(spot_of(kept.where), _LineTotal(kept.where))
+                total.kept += kept.bytes
             for part in step.parts:
-                found.setdefault(spot_of(part.where), _Sum(part.where)).add(number, step, part)
-        whole = self.seconds or 1.0
-        lines = [one.line(whole) for one in found.values()]
+                total = totals.setdefault(spot_of(part.where), _LineTotal(part.where))
+                total.add(number, step, part)
+        call_seconds = self.seconds or 1.0
+        lines = [total.line(call_seconds) for total in totals.values()]
         around = self.timing.around
         lines.append(
-            LineProfile(AROUND, around, around / whole, {0: around}, False, 0.0, 0.0, 0, ())
+            LineProfile(AROUND, around, around / call_seconds, {0: around}, False, 0.0, 0.0, 0, ())
         )
         return tuple(sorted(lines, key=lambda line: -line.seconds))
 
@@ -196,18 +198,18 @@ class ProfileData:
         The time of a scope (`wengert.scope`, the modules of a model) includes nested scopes; the
         empty name is the time outside of all scopes.
         """
-        found: dict[str, float] = {}
+        seconds: dict[str, float] = {}
         for _, _, step in _numbered(self.timing.steps):
             for part in step.parts:
-                words = part.scope.split("/") if part.scope else [""]
-                for k in range(len(words)):
-                    name = "/".join(words[: k + 1])
-                    found[name] = found.get(name, 0.0) + step.own * part.share
-        found[""] = found.get("", 0.0) + self.timing.around
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+                names = part.scope.split("/") if part.scope else [""]
+                for k in range(len(names)):
+                    path = "/".join(names[: k + 1])
+                    seconds[path] = seconds.get(path, 0.0) + step.own * part.share
+        seconds[""] = seconds.get("", 0.0) + self.timing.around
+        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
-class _Sum:
+class _LineTotal:
     """Accumulates the times of one line over the steps."""
 
     def __init__(self, where: str) -> None:
@@ -219,7 +221,7 @@ class _Sum:
         self.steps: dict[str, None] = {}
 
     def add(self, number: str, step: StepRecord, part: Any) -> None:
-        """Add the part of this line in a step; of a loop, in the time not spent in its steps."""
+        """Add the share of this line in a step; for a loop, in the time outside of its steps."""
         seconds = step.own * part.share
         self.levels[part.level] = self.levels.get(part.level, 0.0) + seconds
         self.steps[number] = None

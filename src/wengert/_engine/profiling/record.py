@@ -2,13 +2,13 @@
 
     LineShare   the share of a step that belongs to one of the user's lines
     LiveArray   an array that a step leaves in memory
-    StepRecord  a nest, a call, a host callback, a loop, a branch or a line, in the order they run
-    Timing      the steps of a graph, with the figures of the whole
-    timed_rounds    repeated runs of several functions with their times
+    StepRecord  a step: a nest, a call, a host callback, a loop, a branch or a line
+    Timing      the steps of a graph in execution order, with totals
+    timed_rounds    repeated runs of several functions, with their times
     lower_quartile  an estimate from several runs that is robust against other load
     call_seconds    the time of a call, from its steps and from runs with and without clocks
 
-Plain data, which can be pickled: a backend creates it (`Backend.timed`), and its presentation
+The data can be pickled.  A backend creates it (`Backend.timed`), and its presentation
 (profiling/profile.py) does not depend on the backend.
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from wengert._engine.core.source_location import spot_of
 
-_SECONDS = 0.1  # total time of the runs of one function, where the number of runs is not given
+_SECONDS = 0.1  # total time of the runs of one function, if the number of runs is not given
 _FEWEST_RUNS, _QUICK_SECONDS = 3, 1e-3
 _LEAST_SECONDS = 1e-9  # seconds: below the time of a call and the resolution of clocks
 
@@ -189,16 +189,16 @@ def timed_rounds(
     runs: Sequence[Callable[[], object]],
     repeats: int | None,
     begin: Callable[[], object] | None = None,
-    most: int = 1000,
+    limit: int = 1000,
 ) -> Iterator[list[float]]:
-    """Run some functions in turn, repeatedly: their seconds, without the overhead of the timer.
+    """Run some functions in turn, repeatedly; yield their seconds, without the timer overhead.
 
     Parameters
     ----------
     runs : sequence of callable
     repeats : int or None
-        Number of rounds; by default as many as fit into a tenth of a second for each function, at
-        least 3 and at most `most`.
+        Number of rounds; by default as many as fit into a tenth of a second for each function, but
+        at least 3 and at most `limit`.
     begin : callable, optional
         Called before each round.
     """
@@ -206,21 +206,21 @@ def timed_rounds(
     for run in runs:
         _warm(run)
     began = perf_counter()
-    for k in range(most if repeats is None else repeats):
+    for k in range(limit if repeats is None else repeats):
         if repeats is None and k >= _FEWEST_RUNS and perf_counter() - began > _SECONDS * len(runs):
             return
         if begin is not None:
             begin()
-        found = []
+        seconds = []
         for run in runs:
             start = perf_counter()
             run()
-            found.append(max(_LEAST_SECONDS, perf_counter() - start - overhead))
-        yield found
+            seconds.append(max(_LEAST_SECONDS, perf_counter() - start - overhead))
+        yield seconds
 
 
 def _warm(run: Callable[[], object]) -> None:
-    """Run once to fill the memory pool; quick functions three more times, to finish compiling."""
+    """Run once to fill the memory pool, and quick functions three more times to compile them."""
     start = perf_counter()
     run()
     for _ in range(3 if perf_counter() - start < _QUICK_SECONDS else 0):
@@ -229,25 +229,25 @@ def _warm(run: Callable[[], object]) -> None:
 
 @functools.cache
 def _timer_overhead() -> float:
-    """Seconds taken by reading the clock and calling a function."""
+    """The seconds that reading the clock and calling a function take."""
 
     def nothing() -> None:
         pass
 
-    found = []
+    seconds = []
     for _ in range(400):
         start = perf_counter()
         nothing()
-        found.append(perf_counter() - start)
-    return float(lower_quartile(found))
+        seconds.append(perf_counter() - start)
+    return float(lower_quartile(seconds))
 
 
-def lower_quartile(found: Sequence[Any]) -> Any:
+def lower_quartile(samples: Sequence[Any]) -> Any:
     """The lower quartile over several runs, for each figure separately.
 
-    Other load on the machine only increases the figures, in some or most of the runs.
+    Other load on the machine can only increase the figures, in some or most of the runs.
     """
-    return np.quantile(np.asarray(found), 0.25, axis=0)
+    return np.quantile(np.asarray(samples), 0.25, axis=0)
 
 
 def call_seconds(
@@ -261,12 +261,12 @@ def call_seconds(
     around : float
         Seconds of an instrumented run outside of steps; may include clock overhead.
     others : sequence
-        For each round the seconds of a run without clocks, and of the function that the user
-        calls, if that was run too.
+        For each round, the seconds of a run without clocks and, if it was run too, of the function
+        that the user calls.
     """
     inside = sum(step.seconds for step in steps)
     plain = lower_quartile([one[0] for one in others])
-    # Differences within a round: noise in long runs exceeds the overhead of a call.
-    beside = lower_quartile([one[-1] - one[0] for one in others])
-    own = max(inside, min(plain, inside + max(_LEAST_SECONDS, around)))
-    return float(own + max(0.0, beside))
+    # Differences within a round, because noise in long runs exceeds the overhead of a call.
+    call_overhead = lower_quartile([one[-1] - one[0] for one in others])
+    program = max(inside, min(plain, inside + max(_LEAST_SECONDS, around)))
+    return float(program + max(0.0, call_overhead))

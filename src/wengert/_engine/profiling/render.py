@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 _LINES, _SCOPES, _STEPS = 15, 20, 40  # limits of printed rows
 _SMALL_SHARE = 0.002  # steps with a smaller share are omitted where there are many
 _TEXT, _WHAT = 46, 64  # widths of source text and of descriptions, in characters
-_NOTE = "~ divided among the lines of one loop by estimated work"
+_NOTE = "~ divided among the lines of one step by estimated work"
 
 
 def text(profile: ProfileData) -> str:
     """The profile as tables of text."""
-    found = _head(profile)
-    lines, left = _lines(profile)
-    found += ["", *_table(_LINE_HEAD, [_line_cells(x) for x in lines], "<<>>>>>>"), *left]
+    text_lines = _head(profile)
+    lines, omitted = _lines(profile)
+    text_lines += ["", *_table(_LINE_HEAD, [_line_cells(x) for x in lines], "<<>>>>>>"), *omitted]
     if any(x.is_estimated for x in lines):
-        found.append(_NOTE)
+        text_lines.append(_NOTE)
     scopes = list(profile.by_scope().items())
     if len(scopes) > 1:
         cells = [_scope_cells(name, s, profile.seconds) for name, s in scopes[:_SCOPES]]
-        found += ["", *_table(_SCOPE_HEAD, cells, "<>>")]
-    rows, left = _rows(profile)
+        text_lines += ["", *_table(_SCOPE_HEAD, cells, "<>>")]
+    rows, omitted = _rows(profile)
     several = _with_several_bodies(profile.rows)
     cells = [_row_cells(x, x.number.rpartition(".")[0] in several) for x in rows]
-    found += ["", *_table(_ROW_HEAD, cells, "<<>>>>>>"), *left]
-    return "\n".join(found)
+    text_lines += ["", *_table(_ROW_HEAD, cells, "<<>>>>>>"), *omitted]
+    return "\n".join(text_lines)
 
 
 def picture(profile: ProfileData, path: Any = None) -> str:
@@ -90,7 +90,7 @@ def page(profile: ProfileData) -> str:
     )
 
 
-# ---- words ---------------------------------------------------------------------------------------
+# ---- cells ---------------------------------------------------------------------------------------
 
 
 def _head(profile: ProfileData) -> list[str]:
@@ -104,13 +104,13 @@ def _head(profile: ProfileData) -> list[str]:
     return [
         f"{profile.name}: {duration(profile.seconds)} a call{plain} in {steps}, "
         f"{timing.backend}, {threads}{sizes}",
-        f"memory: {memory(timing.inputs)} given, {memory(timing.outputs)} returned, "
-        f"{memory(timing.workspace)} between; with results {memory(timing.peak)} at most",
+        f"memory: {memory(timing.inputs)} of arguments, {memory(timing.outputs)} of results, "
+        f"{memory(timing.workspace)} of intermediate values; peak {memory(timing.peak)}",
     ]
 
 
 _LINE_HEAD = ("your lines", "", "time", "share", "deriv.", "moved", "kept", "steps")
-_SCOPE_HEAD = ("scopes, with those in them", "time", "share")
+_SCOPE_HEAD = ("scopes, with nested ones", "time", "share")
 _ROW_HEAD = ("steps", "", "time", "share", "calls", "GB/s", "Gflop/s", "held")
 
 
@@ -125,7 +125,7 @@ def _line_cells(line: LineProfile) -> tuple[str, ...]:
     steps = ", ".join(line.steps[:3]) + (", ..." if len(line.steps) > 3 else "")
     return (
         mark + line.place,
-        _cut(line.text, _TEXT),
+        _truncated(line.text, _TEXT),
         duration(line.seconds),
         f"{line.share:.0%}",
         share,
@@ -140,7 +140,7 @@ def _row_cells(row: ProfileRow, names_body: bool = False) -> tuple[str, ...]:
     what = _described(row.title, row.operations, row.lines)
     return (
         f"  {indent}{row.number or 'around'} {'' if row.kind == 'around' else row.kind}".rstrip(),
-        _cut(f"<{row.body}> {what}" if names_body else what, _WHAT),
+        _truncated(f"<{row.body}> {what}" if names_body else what, _WHAT),
         duration(row.seconds),
         f"{row.share:.0%}",
         "" if row.calls in (0.0, 1.0) else f"{row.calls:,.6g}",
@@ -151,13 +151,13 @@ def _row_cells(row: ProfileRow, names_body: bool = False) -> tuple[str, ...]:
 
 
 def _described(title: str, operations: Sequence[str], lines: Sequence[tuple[str, float]]) -> str:
-    """A short description of a step: the operations of a nest, the source line of others."""
+    """A short description of a step: the operations of a nest, else the source line."""
     name = title.split(" ", 1)[0]
     if operations and name not in operations:
         listed = ", ".join(operations[:4]) + (", ..." if len(operations) > 4 else "")
         return f"{listed} {title}"
-    place = short(lines[0][0]) if len(lines) == 1 and lines[0][0] != "(call)" else ""
-    return f"{title}  {place}".rstrip()
+    line = short(lines[0][0]) if len(lines) == 1 and lines[0][0] != "(call)" else ""
+    return f"{title}  {line}".rstrip()
 
 
 def _with_several_bodies(rows: Sequence[ProfileRow]) -> set[str]:
@@ -166,11 +166,11 @@ def _with_several_bodies(rows: Sequence[ProfileRow]) -> set[str]:
     for row in rows:
         if row.depth:
             bodies.setdefault(row.number.rpartition(".")[0], set()).add(row.body)
-    return {number for number, found in bodies.items() if len(found) > 1}
+    return {number for number, names in bodies.items() if len(names) > 1}
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+def _truncated(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _rate(value: float | None) -> str:
@@ -178,13 +178,15 @@ def _rate(value: float | None) -> str:
 
 
 def _bar(step: StepRecord, whole: float) -> FlameBar:
-    places = [short(part.where) for part in step.parts if part.where]
-    rest = f" ({', '.join(dict.fromkeys(places))})" if places else ""
+    lines = [short(part.where) for part in step.parts if part.where]
+    suffix = f" ({', '.join(dict.fromkeys(lines))})" if lines else ""
     label = _described(step.title, step.operations, ())
     if step.operations and step.title.split(" ", 1)[0] not in step.operations:
         label = f"{', '.join(step.operations)} {step.title}"
     body = f" in <{step.body}>" if step.body else ""
-    note = f"{step.kind} {label}{body}{rest}: {duration(step.seconds)}, {step.seconds / whole:.1%}"
+    note = (
+        f"{step.kind} {label}{body}{suffix}: {duration(step.seconds)}, {step.seconds / whole:.1%}"
+    )
     if step.calls != 1.0:
         note += f", {step.calls:,.6g} times"
     if step.held:
@@ -205,7 +207,7 @@ def _lines(profile: ProfileData) -> tuple[list[LineProfile], list[str]]:
 
 
 def _rows(profile: ProfileData) -> tuple[list[ProfileRow], list[str]]:
-    """The rows to print; where there are many, equal steps are merged and small ones omitted."""
+    """The rows to print; if there are many, equal steps are merged and small ones omitted."""
     rows = list(profile.rows)
     if len(rows) <= _STEPS:
         return rows, []
@@ -215,16 +217,16 @@ def _rows(profile: ProfileData) -> tuple[list[ProfileRow], list[str]]:
         groups.setdefault(key, []).append(row)
     merged = [_merged(group) for group in groups.values()]
     large = sorted(merged, key=lambda r: -r.share)[:_STEPS]
-    least = max(_SMALL_SHARE, large[-1].share)
-    kept = [r for r in merged if r.share >= least or r.kind == "around"]
-    left = len(merged) - len(kept)
-    return kept, [f"  and {left} more of less than {least:.1%} each"] if left else []
+    minimum = max(_SMALL_SHARE, large[-1].share)
+    printed = [r for r in merged if r.share >= minimum or r.kind == "around"]
+    omitted = len(merged) - len(printed)
+    return printed, [f"  and {omitted} more of less than {minimum:.1%} each"] if omitted else []
 
 
 def _merge_key(row: ProfileRow) -> Any:
     """The key by which steps of one loop with equal operations and lines are merged."""
-    within = row.number.rpartition(".")[0]
-    return within, row.kind, row.title, row.operations, row.lines, row.body
+    parent = row.number.rpartition(".")[0]
+    return parent, row.kind, row.title, row.operations, row.lines, row.body
 
 
 def _merged(rows: Sequence[ProfileRow]) -> ProfileRow:
@@ -245,11 +247,11 @@ def _merged(rows: Sequence[ProfileRow]) -> ProfileRow:
 
 
 def _first(
-    found: Sequence[Any], most: int, share: Callable[[Any], float], what: str
+    items: Sequence[Any], limit: int, share: Callable[[Any], float], what: str
 ) -> tuple[list[Any], list[str]]:
-    rest = found[most:]
-    omitted = [f"  and {len(rest)} more {what}, {sum(map(share, rest)):.1%}"] if rest else []
-    return list(found[:most]), omitted
+    others = items[limit:]
+    omitted = [f"  and {len(others)} more {what}, {sum(map(share, others)):.1%}"] if others else []
+    return list(items[:limit]), omitted
 
 
 def _table(head: Sequence[str], cells: Sequence[Sequence[str]], sides: str) -> list[str]:

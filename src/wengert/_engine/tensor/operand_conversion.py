@@ -142,7 +142,7 @@ def refuse_leaked(x: Handle, what: str) -> None:
     odd = source(x.node)
     if odd is not None:
         raise TraceError(
-            f"{what} needs the value of {x.node.spec}, which was kept while "
+            f"{what} needs the value of {x.node.spec}, which was stored while "
             f"{traced_function(odd)} was traced and is only known inside. "
             "Return it from the traced function; from the body of a loop, in the carry or "
             "of the collected outputs"

@@ -1,7 +1,7 @@
 """Colors of nodes: leaves by role, operations by kind.
 
-Fill, stroke, text; dark text on light fills, with a contrast above 4.5 (constants above 3).  The
-page has a second set with the same hues for dark mode.
+A color is a triple of fill, stroke and text.  Text is dark on light fills, with a contrast above
+4.5 (constants above 3).  The page has a second set with the same hues for dark mode.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ DARK: dict[str, Colors] = {
 }
 
 
-def colors(line: NodeLabel) -> Colors:
-    """Fill, stroke and text of a line's box."""
-    return ROLES.get(line.role) or KINDS.get(line.kind, OTHER)
+def colors(label: NodeLabel) -> Colors:
+    """Fill, stroke and text of the box of a node."""
+    return ROLES.get(label.role) or KINDS.get(label.kind, OTHER)
 
 
-def legend_name(line: NodeLabel) -> str:
-    """The name of its color in the legend."""
-    return line.role if line.role in ROLES else line.kind or "other"
+def legend_name(label: NodeLabel) -> str:
+    """The name of the color of a node in the legend."""
+    return label.role if label.role in ROLES else label.kind or "other"
 
 
 def palettes() -> dict[str, dict[str, Colors]]:

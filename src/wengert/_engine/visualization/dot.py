@@ -6,8 +6,8 @@ Graphviz is needed only to render the result:
 
 One DOT node for each node, one edge for each operand (two for x * x); colors as in svg.py.
 Derivative levels, scopes and loop bodies are nested clusters (explorer/grouping.py,
-expand_bodies.py). Dashed edges carry no value: they are order dependences, updates (from the next
-value of a variable to the variable), and edges from nodes with side effects to the word "run".
+expand_bodies.py).  Dashed edges carry no value: they are dependences of order, updates (from the
+next value of a variable to the variable), and edges from nodes with side effects to a node "run".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from wengert._engine.core.graph import BaseGraph
 
 from .colors import colors
-from .expand_bodies import opened
+from .expand_bodies import expanded
 from .explorer.grouping import Grouping, NodeGroup, grouping_of
 from .node_labels import Names, NodeLabel, graph_of, labels_of
 
@@ -50,7 +50,7 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
       n0 -> n1;
     }
     """
-    graph, _ = opened(graph_of(outputs))
+    graph, _ = expanded(graph_of(outputs))
     labels = labels_of(graph, names)
     clusters = _clustered(labels, grouping_of(graph, blocks=False))
     body = [*clusters, *(edge for label in labels for edge in _edges(label)), *_dashed(graph)]
@@ -59,24 +59,24 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
 
 
 def _clustered(labels: list[NodeLabel], grouping: Grouping) -> list[str]:
-    """The nodes, each inside its clusters."""
+    """The DOT text of the nodes, each inside its clusters."""
     members: list[list[NodeLabel | int]] = [[] for _ in grouping.groups]
     for number, group in enumerate(grouping.groups[1:], start=1):
         members[group.parent].append(number)
     for label in labels:
         members[grouping.home[label.number]].append(label)
     text: list[str] = []
-    stack: list[tuple[NodeLabel | int | str, str]] = [(one, "  ") for one in reversed(members[0])]
+    stack: list[tuple[NodeLabel | int | str, str]] = [(item, "  ") for item in reversed(members[0])]
     while stack:
-        one, indent = stack.pop()
-        if isinstance(one, str):
-            text.append(f"{indent}{one}")
-        elif isinstance(one, int):
-            text += _opening(one, grouping.groups[one], indent)
+        item, indent = stack.pop()
+        if isinstance(item, str):
+            text.append(f"{indent}{item}")
+        elif isinstance(item, int):
+            text += _opening(item, grouping.groups[item], indent)
             stack.append(("}", indent))
-            stack += [(inner, indent + "  ") for inner in reversed(members[one])]
+            stack += [(inner, indent + "  ") for inner in reversed(members[item])]
         else:
-            text.append(indent + _node(one))
+            text.append(indent + _node(item))
     return text
 
 

@@ -1,10 +1,11 @@
 """Expanded bodies: a graph with the bodies of its loops and branches next to their nodes.
 
-Drawings show the body of a loop as a group of nodes: values from outside enter where they are used,
-`carry` and `row` represent the carry and the scanned elements, and the results of a step are
-operands of the loop's node.  The expanded graph is for display and cannot be run.
+Drawings show the body of a loop as a group of nodes: captured values are operands of the nodes that
+use them, `carry` and `row` stand for the carry and the scanned elements, and the results of a step
+are operands of the node of the loop.  The expanded graph is for display and cannot be run.
 
-    opened   the expanded graph, and the map from old to new nodes
+    expanded   the expanded graph, and the map from old to new nodes
+    marks      which inputs of a body are carries or scanned elements
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LIMIT = 50_000  # nodes; a longer graph is not expanded
 
 
 class _Mark(Op):
-    """An input of a loop step, for display only."""
+    """An operation that marks an input of a loop body, for display only."""
 
     kind = "view"
 
@@ -33,19 +34,19 @@ class _Mark(Op):
         raise NotImplementedError
 
 
-CARRY = _Mark("carry", "The carry from the previous step; at first the operand above.")
+CARRY = _Mark("carry", "The carry from the previous step; in the first step its operand.")
 ROW = _Mark("row", "The scanned element of this step.")
 
 
 def marks(node: Node, count: int) -> list[Op | None]:
-    """The mark of each input of a loop body; None for values from outside."""
+    """The mark of each input of a loop body; None for captured values."""
     is_loop = node.op.control_flow in LOOPS
     carried = node.params["carried"] if is_loop else 0
     stacked = node.params.get("stacked", 0) if is_loop else 0
     return [*[None] * (count - carried - stacked), *[CARRY] * carried, *[ROW] * stacked]
 
 
-def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
+def expanded(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
     """The graph with all bodies expanded, and the map from old to new nodes.
 
     Parameters
@@ -54,45 +55,45 @@ def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
     """
     if not any(bodies_of(n) for n in graph.nodes) or _length(graph.nodes) > LIMIT:
         return graph, {}
-    place = rebuilt(graph.nodes, None, _opening(""))
-    changed = {old: new for old, new in place.items() if old is not new}
+    new_nodes = rebuilt(graph.nodes, None, _expand(""))
+    changed = {old: new for old, new in new_nodes.items() if old is not new}
     return graph.with_nodes(changed), changed
 
 
 def _length(nodes: Sequence[Node]) -> int:
     """The number of nodes with all bodies expanded."""
-    known: dict[Body, int] = {}
+    lengths: dict[Body, int] = {}
 
-    def of(lines: Sequence[Node]) -> int:
-        total = len(lines)
-        for node in lines:
+    def length(nodes: Sequence[Node]) -> int:
+        total = len(nodes)
+        for node in nodes:
             for body in bodies_of(node):
-                if body not in known:
-                    known[body] = of(body.nodes)
-                total += known[body]
+                if body not in lengths:
+                    lengths[body] = length(body.nodes)
+                total += lengths[body]
         return total
 
-    return of(nodes)
+    return length(nodes)
 
 
-def _opening(outer: str) -> Any:
+def _expand(outer: str) -> Any:
+    """The function that expands the bodies of a node, in a scope inside of `outer`."""
     numbers: dict[str, int] = {}
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
         bodies = bodies_of(node)
         if not bodies:
             return None
-        around = f"{outer}/{node.scope}" if outer and node.scope else outer or node.scope
-        path = "/".join(part for part in (around, _title(node, numbers)) if part)
-        # Values from outside are operands of the nodes that use them.
-        found = list(args[: len(args) - len(bodies[0].inputs)])
+        scope = f"{outer}/{node.scope}" if outer and node.scope else outer or node.scope
+        path = "/".join(part for part in (scope, _title(node, numbers)) if part)
+        # Operands that a body captures are operands of the nodes that use them instead.
+        operands = list(args[: len(args) - len(bodies[0].inputs)])
         for body in bodies:
-            inner = path if len(bodies) == 1 else f"{path}/{_word(body.name)}"
-            found += _inside(
-                body, list(_entering(node, args, len(body.inputs), inner)), inner, node
-            )
+            inner = path if len(bodies) == 1 else f"{path}/{_without_slash(body.name)}"
+            inputs = list(_body_inputs(node, args, len(body.inputs), inner))
+            operands += _body_outputs(body, inputs, inner, node)
         info = node.info_with(scope=path)
-        return type(node)(node.op, tuple(found), node.params, None, info)
+        return type(node)(node.op, tuple(operands), node.params, None, info)
 
     return change
 
@@ -100,7 +101,7 @@ def _opening(outer: str) -> Any:
 def _title(node: Node, numbers: dict[str, int]) -> str:
     name = node.op.name
     for body in bodies_of(node):
-        name = _word(body.name)
+        name = _without_slash(body.name)
         break
     if node.op.control_flow == BRANCH:
         name = node.op.name
@@ -108,23 +109,23 @@ def _title(node: Node, numbers: dict[str, int]) -> str:
     return name if count == 1 else f"{name} {count}"
 
 
-def _word(name: str) -> str:
+def _without_slash(name: str) -> str:
     return name.replace("/", " ")
 
 
-def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Iterator[Node]:
-    """The node for each input of a body."""
+def _body_inputs(node: Node, args: Sequence[Node], count: int, scope: str) -> Iterator[Node]:
+    """The node that replaces each input of a body."""
     params = node.params
-    given = args[len(args) - count :]
+    values = args[len(args) - count :]
     is_loop = node.op.control_flow in LOOPS
     carried = params["carried"] if is_loop else 0
     stacked = params.get("stacked", 0) if is_loop else 0
     if node.op.control_flow == REPLAY:
-        given = args[params["counted"] :]
+        values = args[params["counted"] :]
     fixed = count - carried - stacked
     body = bodies_of(node)[0]
     for k in range(count):
-        x = given[k] if k < len(given) else args[-1]
+        x = values[k] if k < len(values) else args[-1]
         mark = (
             ROW if k >= fixed + carried and stacked else CARRY if k >= fixed and carried else None
         )
@@ -136,20 +137,20 @@ def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Itera
         yield type(body.inputs[k])(mark, (x,), {}, None, info)
 
 
-def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[Node]:
+def _body_outputs(body: Body, inputs: Sequence[Node], scope: str, loop: Node) -> list[Node]:
     """The outputs of a body, with its nodes in a separate scope and at the level of the loop."""
-    open_inner = _opening(scope)
+    expand = _expand(scope)
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
         if node.is_leaf:
             return None
-        made = open_inner(node, args)
-        if made is not None:
-            made.note(level=loop.level)
-            return made  # type: ignore[no-any-return]
-        own = f"{scope}/{node.scope}" if node.scope else scope
-        info = node.info_with(scope=own, spec=node.spec, level=loop.level)
+        new = expand(node, args)
+        if new is not None:
+            new.note(level=loop.level)
+            return new  # type: ignore[no-any-return]
+        inner = f"{scope}/{node.scope}" if node.scope else scope
+        info = node.info_with(scope=inner, spec=node.spec, level=loop.level)
         return type(node)(node.op, args, node.params, None, info)
 
-    nodes = rebuilt(body.nodes, dict(zip(body.inputs, given, strict=True)), change)
+    nodes = rebuilt(body.nodes, dict(zip(body.inputs, inputs, strict=True)), change)
     return [nodes[n] for n in body.outputs]

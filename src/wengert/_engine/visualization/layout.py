@@ -2,12 +2,13 @@
 
 The four steps of Sugiyama's method, each in a simple form:
 
-    ranks        longest path from the leaves; leaves and nodes that depend on them alone move down
-                 to their first use
-    dummies      an edge over several ranks gets a dummy in each rank between
-    order        barycenter passes down and up; the order with the fewest crossings is kept
-    coordinates  passes again: each rank moves to the mean of its neighbors, as closely as order
-                 and minimum distances allow; that is isotonic regression, solved exactly
+    ranks        the longest path from the leaves; leaves, and nodes that depend on leaves only, are
+                 moved down to their first use
+    dummies      an edge over several ranks gets a dummy in each rank that it crosses
+    order        barycenter passes down and up; the order with the fewest crossings is used
+    coordinates  further passes: the boxes of a rank move to the means of their neighbors, as
+                 closely as order and minimum distances allow; this is isotonic regression, which
+                 is solved exactly
 
 References: K. Sugiyama, S. Tagawa, M. Toda, IEEE Trans. SMC 11(2), 109-125, 1981.  E. R. Gansner et
 al., IEEE Trans. Software Eng. 19(3), 214-230, 1993.
@@ -30,11 +31,11 @@ ITERATIONS = 24
 
 
 class GraphLayout(NamedTuple):
-    """Positions.
+    """The positions of boxes and edges.
 
     centres : the centre of each box.
-    routes : for each edge the points it passes, from box to box.
-    width, height : of the drawing.
+    routes : the points of each edge, from box to box.
+    width, height : the size of the drawing.
     """
 
     centres: list[Point]
@@ -73,13 +74,13 @@ class _Places:
         self.above[b].append(a)
 
     def stiffness(self, a: int, b: int) -> float:
-        """The weight of an edge for verticality: highest for long edges, then for longest paths."""
+        """The weight of an edge in the mean: the highest for long edges, then for longest paths."""
         if self.dummy[a] or self.dummy[b]:
             return 4.0 if self.dummy[a] and self.dummy[b] else 0.5
         return 1.0 if (a, b) in self.spine or (b, a) in self.spine else 0.1
 
     def distance(self, a: int, b: int) -> float:
-        """The minimum distance of the centres of neighbors in a rank."""
+        """The minimum distance between the centres of neighbors in a rank."""
         gap = LANE if self.dummy[a] and self.dummy[b] else GAP
         return (self.width[a] + self.width[b]) / 2 + gap
 
@@ -90,15 +91,16 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Grap
     Parameters
     ----------
     sizes : sequence of (width, height)
-        Of each box; every edge goes from a box to a later one.
+        The size of each box.
     edges : sequence of (int, int)
+        Each from a box to a later one.
     """
     unique = list(dict.fromkeys(edges))
     places = _Places(sizes, *_ranks(len(sizes), unique))
     chains = {edge: _chain(places, edge) for edge in unique}
     layers = _ordered(places)
     x = _coordinates(places, layers)
-    return _finished(places, layers, x, chains, len(sizes))
+    return _layout(places, layers, x, chains, len(sizes))
 
 
 def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
@@ -109,15 +111,15 @@ def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
     """
     rank = [0] * n
     uses: list[list[int]] = [[] for _ in range(n)]
-    makers: list[list[int]] = [[] for _ in range(n)]
+    operands: list[list[int]] = [[] for _ in range(n)]
     for a, b in sorted(edges, key=lambda e: e[1]):
         rank[b] = max(rank[b], rank[a] + 1)
         uses[a].append(b)
-        makers[b].append(a)
+        operands[b].append(a)
     spine = {(a, b) for a, b in edges if rank[b] == rank[a] + 1}
-    free = [False] * n  # moving it down lengthens no edge: all boxes above can follow
+    free = [False] * n  # it can move down without making edges longer: all boxes above follow
     for i in range(n):
-        free[i] = all(free[a] and len(uses[a]) == 1 for a in makers[i])
+        free[i] = all(free[a] and len(uses[a]) == 1 for a in operands[i])
     for i in range(n - 1, -1, -1):
         if free[i] and uses[i]:
             rank[i] = min(rank[b] for b in uses[i]) - 1
@@ -137,7 +139,7 @@ def _chain(places: _Places, edge: Edge) -> list[int]:
 
 
 def _ordered(places: _Places) -> list[list[int]]:
-    """The places of each rank from left to right, with few crossings."""
+    """The boxes and dummies of each rank from left to right, with few crossings."""
     layers: list[list[int]] = [[] for _ in range(max(places.rank, default=-1) + 1)]
     for i in _by_depth(places):
         layers[places.rank[i]].append(i)
@@ -157,7 +159,7 @@ def _ordered(places: _Places) -> list[list[int]]:
 
 
 def _by_depth(places: _Places) -> list[int]:
-    """All places, depth first from the bottom, so that connected places start adjacent."""
+    """All boxes and dummies, depth first from the bottom: connected ones are close together."""
     order: dict[int, None] = {}
     stack = [i for i in range(len(places.rank)) if not places.below[i]][::-1]
     while stack:
@@ -175,14 +177,14 @@ def _sort_by_neighbors(
     position = {i: k for k, i in enumerate(fixed)}
     keys = {}
     for k, i in enumerate(layers[r]):
-        around = [position[j] for j in neighbors[i]]
-        # A place without neighbors keeps its position.
-        keys[i] = sum(around) / len(around) if around else k * len(fixed) / len(layers[r])
+        positions = [position[j] for j in neighbors[i]]
+        # A box without neighbors keeps its position.
+        keys[i] = sum(positions) / len(positions) if positions else k * len(fixed) / len(layers[r])
     layers[r].sort(key=keys.__getitem__)
 
 
 def _swap_neighbors(places: _Places, layers: list[list[int]]) -> None:
-    """Exchange adjacent places wherever that removes crossings."""
+    """Exchange adjacent boxes wherever that removes crossings."""
     position = {i: k for layer in layers for k, i in enumerate(layer)}
     for layer in layers:
         for k in range(len(layer) - 1):
@@ -194,7 +196,7 @@ def _swap_neighbors(places: _Places, layers: list[list[int]]) -> None:
 
 
 def _between(places: _Places, a: int, b: int, position: dict[int, int]) -> int:
-    """Crossings of the edges of two adjacent places, a left of b."""
+    """Crossings of the edges of two adjacent boxes, a to the left of b."""
     total = 0
     for neighbors in (places.above, places.below):
         right = sorted(position[j] for j in neighbors[b])
@@ -230,38 +232,38 @@ def _coordinates(places: _Places, layers: list[list[int]]) -> list[float]:
         down = iteration % 2 == 0
         for r in range(len(layers)) if down else range(len(layers) - 1, -1, -1):
             layer = layers[r]
-            wishes, weights = [], []
+            targets, weights = [], []
             for i in layer:
                 near = places.above[i] if down else places.below[i]
                 near = near or places.above[i] + places.below[i]
-                if iteration >= ITERATIONS - 4:  # the last ones use neighbors on both sides
+                if iteration >= ITERATIONS - 4:  # the last iterations use neighbors on both sides
                     near = places.above[i] + places.below[i]
-                heavy = [places.stiffness(i, j) for j in near]
+                edges = [places.stiffness(i, j) for j in near]
                 if near:
-                    wish = sum(w * x[j] for w, j in zip(heavy, near, strict=True)) / sum(heavy)
+                    target = sum(w * x[j] for w, j in zip(edges, near, strict=True)) / sum(edges)
                 else:
-                    wish = x[i]
-                wishes.append(wish)
-                weights.append(max(heavy, default=0.1))
-            for i, value in zip(layer, _spaced(places, layer, wishes, weights), strict=True):
+                    target = x[i]
+                targets.append(target)
+                weights.append(max(edges, default=0.1))
+            for i, value in zip(layer, _spaced(places, layer, targets, weights), strict=True):
                 x[i] = value
     return x
 
 
 def _spaced(
-    places: _Places, layer: list[int], wishes: list[float], weights: list[float]
+    places: _Places, layer: list[int], targets: list[float], weights: list[float]
 ) -> list[float]:
-    """The positions nearest to the desired ones, with the order and minimum distances kept.
+    """The positions nearest to the targets with the same order and the minimum distances.
 
-    Least squares under x[k+1] - x[k] >= distance: after subtraction of the distances it is isotonic
-    regression, which pooling of adjacent violators solves exactly.
+    Least squares under x[k+1] - x[k] >= distance: with the distances subtracted this is isotonic
+    regression, which the pool-adjacent-violators algorithm solves exactly.
     """
     offsets = [0.0]
     for a, b in pairwise(layer):
         offsets.append(offsets[-1] + places.distance(a, b))
     blocks: list[list[float]] = []  # mean, weight, count
-    for wish, weight, offset in zip(wishes, weights, offsets, strict=False):
-        blocks.append([wish - offset, weight, 1])
+    for target, weight, offset in zip(targets, weights, offsets, strict=False):
+        blocks.append([target - offset, weight, 1])
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
             mean, w, count = blocks.pop()
             last = blocks[-1]
@@ -272,7 +274,7 @@ def _spaced(
     return [z + offset for z, offset in zip(flat, offsets, strict=False)]
 
 
-def _finished(
+def _layout(
     places: _Places,
     layers: list[list[int]],
     x: list[float],
@@ -293,7 +295,7 @@ def _finished(
     routes = {}
     for edge, (start, *middle, end) in chains.items():
         route = [(x[start] - left, y[start])]
-        for i in middle:  # straight down past the boxes of the rank
+        for i in middle:  # straight through the rank, between its boxes
             half = places.height[i] / 2
             route += [(x[i] - left, y[i] - half), (x[i] - left, y[i] + half)]
         routes[edge] = [*route, (x[end] - left, y[end])]

@@ -3,7 +3,7 @@
 Roles, which determine colors and styles:
 
     input      an input of the graph, or a leaf that requires a gradient
-    constant   a value without history; also the value of a symbolic size
+    constant   a value without history, or a symbolic size
     discrete   depends on an input, with a derivative known to be zero
     operation  everything else
 """
@@ -25,7 +25,7 @@ from wengert._engine.core.subgraph import Body
 from wengert.errors import ArgumentError, at, user_line
 
 Names = Mapping[str, Any]
-ORDER = "after"  # the operation that returns its first operand after the others are computed
+ORDER = "after"  # the operation that returns its first operand when the others are computed
 LIMIT = 200  # characters of parameters
 KINDS = "elementwise reduction view contraction indexing control opaque collective".split()
 
@@ -119,14 +119,14 @@ def options_of(node: Node) -> str:
 
 
 def named(x: Any) -> Any:
-    """A parameter with the names of bodies instead of the bodies."""
+    """A parameter, with bodies replaced by their names."""
     if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
         return tuple(map(named, x))
     return GraphName(x.name) if isinstance(x, Body) else x
 
 
 def brief(value: Any) -> str:
-    """A short text of a value: the value if it is small, else its range."""
+    """A short text of a value: the value itself if it is small, else its range."""
     if isinstance(value, tuple):
         return "(" + ", ".join(map(brief, value)) + ")"
     if value is None or spec_of(value) is None:

@@ -1,7 +1,7 @@
 """Source text of the user's lines, read when a page is made.
 
-A page may be viewed where the source is not available, so the text is copied.  Only the line that a
-node refers to is read.
+A page may be viewed where the source is not available, so it contains the text.  Only the lines
+that nodes refer to are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIMIT = 200  # characters
 class SourceLine(NamedTuple):
     """A line of the user's program."""
 
-    file: str  # relative to the working directory if it is inside
+    file: str  # relative to the working directory if it is below it
     line: int
     function: str
     text: str  # empty if it could not be read
@@ -25,10 +25,11 @@ class SourceLine(NamedTuple):
 
 def source_of(where: str | None) -> SourceLine | None:
     """The line at a source location ``"file.py:12, in f"``."""
-    place = place_of(where)
-    if place is None:
+    location = place_of(where)
+    if location is None:
         return SourceLine(where, 0, "", "") if where else None
-    return SourceLine(_relative(place.file), place.line, place.function, place.text[:LIMIT])
+    file, text = _relative(location.file), location.text[:LIMIT]
+    return SourceLine(file, location.line, location.function, text)
 
 
 def _relative(path: str) -> str:

@@ -1,9 +1,9 @@
 """Statistics of the values of a graph: range, mean, standard deviation, counts of nonfinite values.
 
-    statistics   of one value
-    values_of    the known values of a graph: its own and given ones
+    statistics   the statistics of one value
+    values_of    the known values of the nodes of a graph
 
-Numbers are returned as text with six digits, for display, and since JSON has no infinity.
+Numbers are returned as text with six digits, for display, and because JSON has no infinity.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ def statistics(value: Any) -> Statistics:
     dict
         ``value`` (itself if small, else its range), ``size``; for arrays with elements ``min``,
         ``max``, ``mean``, ``std`` of the finite elements, counts ``nan``, ``inf``, ``zero``, and
-        ``histogram``, counts in equal bins from min to max. Complex numbers by their moduli.
+        ``histogram``, counts in equal bins from min to max. For complex numbers, these are the
+        statistics of their moduli.
 
     Examples
     --------
     >>> import numpy as np
     >>> from wengert._engine.visualization.statistics import statistics
-    >>> found = statistics(np.array([0.0, 1.0, 5.0, np.inf, np.nan]))
-    >>> found["min"], found["max"], found["mean"], found["nan"], found["inf"]
+    >>> stats = statistics(np.array([0.0, 1.0, 5.0, np.inf, np.nan]))
+    >>> stats["min"], stats["max"], stats["mean"], stats["nan"], stats["inf"]
     ('0', '5', '2', 1, 1)
     """
     if isinstance(value, Handle):
@@ -60,7 +61,7 @@ def statistics(value: Any) -> Statistics:
     numbers = np.abs(array) if array.dtype.kind == "c" else array
     numbers = numbers.astype(np.float64).ravel()
     finite = numbers[np.isfinite(numbers)]
-    found: Statistics = {
+    result: Statistics = {
         "value": brief(value),
         "size": int(array.size),
         "nan": int(np.isnan(numbers).sum()),
@@ -68,10 +69,10 @@ def statistics(value: Any) -> Statistics:
         "zero": int((numbers == 0).sum()),
     }
     if array.dtype.kind == "c":
-        found["of"] = "moduli"
+        result["of"] = "moduli"
     if finite.size:
-        found.update(_moments(finite))
-    return found
+        result.update(_moments(finite))
+    return result
 
 
 def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
@@ -79,7 +80,7 @@ def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
     # Scaled, so that the squares do not overflow.
     scale = max(abs(low), abs(high)) or 1.0
     scaled = finite / scale
-    found: Statistics = {
+    result: Statistics = {
         "min": f"{low:.6g}",
         "max": f"{high:.6g}",
         "mean": f"{float(scaled.mean()) * scale:.6g}",
@@ -87,10 +88,10 @@ def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
     }
     if finite.size > 1 and high > low:
         bins = min(BINS, max(4, int(np.sqrt(finite.size)) * 2))
-        place = np.floor((scaled - low / scale) / (high / scale - low / scale) * bins)
-        place = np.clip(np.nan_to_num(place), 0, bins - 1).astype(int)
-        found["histogram"] = np.bincount(place, minlength=bins).tolist()
-    return found
+        bin_index = np.floor((scaled - low / scale) / (high / scale - low / scale) * bins)
+        bin_index = np.clip(np.nan_to_num(bin_index), 0, bins - 1).astype(int)
+        result["histogram"] = np.bincount(bin_index, minlength=bins).tolist()
+    return result
 
 
 def values_of(
@@ -102,36 +103,36 @@ def values_of(
     ----------
     graph : Graph
     values : mapping from Node or Tensor to array, or sequence, optional
-        A sequence is aligned with ``graph.nodes``, with None for unknown values. Nodes with a
-        value of their own (in an eager graph) need none.
+        A sequence is aligned with ``graph.nodes``, with None for unknown values. Nodes of an eager
+        graph have values of their own.
 
     Raises
     ------
     ArgumentError
         A sequence of another length, or a key that is not a node.
     """
-    found: dict[Node, Any] = {}
+    known: dict[Node, Any] = {}
     for node in graph.nodes:
         try:
-            known = node.value
+            value = node.value
         except WengertError:  # its array was overwritten
             continue
-        if known is not None:
-            found[node] = known
+        if value is not None:
+            known[node] = value
     if values is None:
-        return found
+        return known
     if isinstance(values, Mapping):
-        found.update({_key(k): v for k, v in values.items()})
+        known.update({_key(k): v for k, v in values.items()})
     elif isinstance(values, Sequence) and len(values) == len(graph):
         pairs = zip(graph.nodes, values, strict=True)
-        found.update({n: v for n, v in pairs if v is not None})
+        known.update({n: v for n, v in pairs if v is not None})
     else:
-        given = f"{len(values)} values" if isinstance(values, Sequence) else repr(values)[:60]
+        text = f"{len(values)} values" if isinstance(values, Sequence) else repr(values)[:60]
         raise ArgumentError(
-            f"values= is {given} for a graph of {len(graph)} nodes. Pass a dict from nodes to "
+            f"values= is {text} for a graph of {len(graph)} nodes. Pass a dict from nodes to "
             f"arrays, or a list with an entry for each of graph.nodes{at(user_line())}."
         )
-    return found
+    return known
 
 
 def _key(key: Any) -> Node:

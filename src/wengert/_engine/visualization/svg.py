@@ -1,9 +1,10 @@
 """The graph as an SVG document, without graphviz or a drawing library.
 
 Boxes show operation and shape; leaves that require a gradient are yellow, constants pale and
-dashed, operations colored by kind; the output has a heavy frame.  The tooltip of a node includes
-its parameters.  Edges enter a box ordered by their origin; where that is not the order of the
-operands, small numerals give it.  A loop or branch is a box that contains a drawing of its bodies.
+dashed, and operations are colored by kind; outputs have a thick frame.  The tooltip of a node
+includes its parameters.  Edges enter a box ordered by their origin; if that is not the order of the
+operands, small numbers give the order.  A loop or branch is a box that contains drawings of its
+bodies.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def to_svg(
     count = _count(graph)
     if count > LIMIT:
         raise ArgumentError(
-            f"to_svg of {count} nodes: more than {LIMIT} are not legible. Draw an "
+            f"to_svg of {count} nodes: a drawing of more than {LIMIT} is not legible. Draw an "
             f"intermediate result, or use show.table or show.to_dot{at(user_line())}."
         )
     document = _document(_drawn(graph, names), title)
@@ -87,7 +88,7 @@ def _count(graph: BaseGraph) -> int:
 
 
 class _Picture(NamedTuple):
-    """Labels of nodes and their layout.
+    """The labels of some nodes and their layout.
 
     inside : the pictures of the bodies of each node.
     """
@@ -118,8 +119,8 @@ def _size(label: NodeLabel, inside: Sequence[_Picture]) -> tuple[float, float]:
     width = max(LETTER * len(label.title), DETAIL_LETTER * len(label.detail)) + 22.0
     if not inside:
         return width, HEIGHT
-    wide = sum(p.layout.width + MARGIN for p in inside) + MARGIN
-    return max(width, wide), HEIGHT + max(p.layout.height for p in inside) + MARGIN
+    inner_width = sum(p.layout.width + MARGIN for p in inside) + MARGIN
+    return max(width, inner_width), HEIGHT + max(p.layout.height for p in inside) + MARGIN
 
 
 def _all_labels(picture: _Picture) -> list[NodeLabel]:
@@ -172,13 +173,15 @@ def _drawing(picture: _Picture) -> list[str]:
     return parts
 
 
-def _box(label: NodeLabel, width: float, height: float, x: float, y: float, opened: bool) -> str:
+def _box(
+    label: NodeLabel, width: float, height: float, x: float, y: float, is_expanded: bool
+) -> str:
     fill, stroke, ink = colors(label)
     weight = 2.6 if label.output else 1.2
     dash = ' stroke-dasharray="4 3"' if label.role in ("constant", "discrete") else ""
     corner = 4 if label.role == "operation" else height / 2
     name = ' font-weight="bold"' if label.role != "constant" else ""
-    middle = y - height / 2 + HEIGHT / 2 if opened else y
+    middle = y - height / 2 + HEIGHT / 2 if is_expanded else y
     return (
         f"<g><title>{escape(label.note)}</title>"
         f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
@@ -228,7 +231,7 @@ def _edges(
 def _leaving(
     labels: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
 ) -> dict[tuple[int, int], Point]:
-    """The point where each edge leaves its box, in the order of the destinations."""
+    """The point where each edge leaves its box; from left to right in the order of their ends."""
     targets: dict[int, list[int]] = {}
     for a, b in layout.routes:
         targets.setdefault(a, []).append(b)
@@ -244,22 +247,22 @@ def _leaving(
 
 
 def _port(slot: int, count: int, width: float) -> float:
-    """Offset of a port from the middle of a side."""
+    """The offset of a port from the middle of a side."""
     step = min(16.0, (width - 20.0) / max(1, count))
     return (slot - (count - 1) / 2) * step
 
 
 def _curve(points: Sequence[Point]) -> str:
     """A curve through the points, vertical at each of them."""
-    (x, y), *rest = points
-    words = [f"M{x:.1f} {y:.1f}"]
-    for end_x, end_y in rest:
+    (x, y), *others = points
+    commands = [f"M{x:.1f} {y:.1f}"]
+    for end_x, end_y in others:
         bend = (end_y - y) / 2
-        words.append(
+        commands.append(
             f"C{x:.1f} {y + bend:.1f} {end_x:.1f} {end_y - bend:.1f} {end_x:.1f} {end_y:.1f}"
         )
         x, y = end_x, end_y
-    return " ".join(words)
+    return " ".join(commands)
 
 
 def _head(end: Point, fill: str) -> str:

@@ -49,22 +49,22 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     graph = graph_of(outputs)
     text = [_rows(graph, names, values)]
     bodies: dict[Body, None] = {}
-    waiting = [graph]
-    while waiting:
-        inner = [b for n in waiting.pop().nodes for b in bodies_of(n) if b not in bodies]
+    stack = [graph]
+    while stack:
+        inner = [b for n in stack.pop().nodes for b in bodies_of(n) if b not in bodies]
         bodies.update(dict.fromkeys(inner))
-        waiting += inner[::-1]
+        stack += inner[::-1]
     for body in bodies:
-        inside = _rows(body, None, values).replace("\n", "\n    ")
-        text.append(f"<{body.name}>\n    {inside}")
+        section = _rows(body, None, values).replace("\n", "\n    ")
+        text.append(f"<{body.name}>\n    {section}")
     return "\n".join(text)
 
 
 def _rows(graph: BaseGraph, names: Names | None, values: bool) -> str:
     rows = [HEADINGS]
     for label in labels_of(graph, names):
-        said = stated({k: named(v) for k, v in label.node.params.items()})
-        options = "".join(f" {k}={spelled(v)}" for k, v in said.items())
+        params = stated({k: named(v) for k, v in label.node.params.items()})
+        options = "".join(f" {k}={spelled(v)}" for k, v in params.items())
         operands = " ".join(f"%{k}" for k in label.inputs)
         value = brief(label.node.value) if values else ""
         unnamed = label.role == "constant" and label.title == value

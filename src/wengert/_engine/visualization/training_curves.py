@@ -1,8 +1,8 @@
-"""Training curves, drawn from plain numbers.
+"""Training curves: losses and metrics over epochs, from plain numbers.
 
-Two panels: losses over epochs (pale for every step; epoch means, and of the validation), and the
-other metrics, each with its validation in the same color.  Requires matplotlib; this module is not
-imported by the package.
+Two panels: losses over epochs (pale for every step; means of epochs, and the validation), and the
+other metrics, each with its validation in the same color.  Requires matplotlib, so the package does
+not import this module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plots of a training: loss and accuracy, and misclassified images.
 
-Requires matplotlib; this module is not imported by the package.  Figures are returned and
-optionally written to `path`; no window is opened.
+Requires matplotlib, so the package does not import this module.  Figures are returned and, if
+`path` is given, written to a file; no window is opened.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def training_picture(
     return figure
 
 
-def _draw_curves(place: Any, losses: Sequence[float], accuracies: Sequence[float]) -> None:
+def _draw_curves(panel: Any, losses: Sequence[float], accuracies: Sequence[float]) -> None:
     epochs = max(1, len(accuracies))
     steps = (1 + np.arange(len(losses))) * epochs / max(1, len(losses))
-    axes = place.subplots()
+    axes = panel.subplots()
     axes.semilogy(steps, losses, color=BLUE, alpha=0.22, linewidth=0.8)
     window = max(1, len(losses) // epochs)
     mean = np.convolve(losses, np.ones(window) / window, "valid")
@@ -89,15 +89,15 @@ def _draw_curves(place: Any, losses: Sequence[float], accuracies: Sequence[float
 
 
 def _draw_misread(
-    place: Any, images: Any, read_as: Sequence[Any], truly: Sequence[Any], most: int
+    panel: Any, images: Any, read_as: Sequence[Any], truly: Sequence[Any], most: int
 ) -> None:
     count, total = min(most, len(images)), len(images)
     heading = f"all {total} misread" if count == total else f"{count} of {total} misread"
     heading = heading if total else "nothing misread"
-    place.suptitle(heading, fontsize=11, color=INK)
+    panel.suptitle(heading, fontsize=11, color=INK)
     columns = 6 if count > 12 else 4 if count > 4 else 2
     rows = max(2, -(-count // columns))
-    grid = place.subplots(rows, columns, squeeze=False)
+    grid = panel.subplots(rows, columns, squeeze=False)
     for k, axes in enumerate(grid.flat):
         axes.set_axis_off()
         if k < count:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.index_errors import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
@@ -204,9 +204,9 @@ def _integer_target_loss(
         classes = np.where(included, classes, np.zeros_like(classes))
     index = _index_of(classes, shape, axis, what)
     read = getitem.read if is_traced(classes) else operator.getitem
-    counts = None if weight is None else say(read(weight, (index[axis],)), what, "classes")
+    counts = None if weight is None else note_lookup(read(weight, (index[axis],)), what, "classes")
     advice = "Renumber them, or ignore one with ignore_index={}"
-    losses = -say(read(logs, index), what, "classes", advice)
+    losses = -note_lookup(read(logs, index), what, "classes", advice)
     if counts is not None:
         losses = losses * counts
     if smoothing:
@@ -238,7 +238,7 @@ def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tup
     make = indices if is_symbolic(classes.shape) else np.indices
     index: list[Any] = list(make(classes.shape, sparse=True))
     if is_traced(classes):  # checked when the graph runs
-        index.insert(axis, places(classes, count))
+        index.insert(axis, lookup_index(classes, count))
         return tuple(index)
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         outside = classes.min() if classes.min() < 0 else classes.max()

@@ -19,7 +19,7 @@ import numpy as np
 from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.control_flow import scan
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.index_errors import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 from wengert.numpy import arange, full
@@ -150,7 +150,7 @@ def _losses(log_probs: Any, found: BlankedTargets) -> Any:
     steps, batch = shape_of(log_probs)[:2]
     width = shape_of(found.labels)[1]
     index = np.broadcast_to(np.expand_dims(found.labels, 0), (steps, batch, width))
-    symbols = say(np.take_along_axis(log_probs, index, axis=2), _WHAT, "classes")
+    symbols = note_lookup(np.take_along_axis(log_probs, index, axis=2), _WHAT, "classes")
     never = full((batch, width), -np.inf, dtype_of(log_probs))
     # Before the first step no label has been read: the state is the leading blank.
     start = np.where(arange(width) == 0, 0.0, never)
@@ -196,7 +196,7 @@ def _insert_blanks(
     inside = arange(longest) < np.expand_dims(lengths, 1)
     _check_classes(targets, inside, classes, blank)
     if is_traced(targets):  # checked when the graph runs
-        targets = places(targets, classes)
+        targets = lookup_index(targets, classes)
     targets = np.where(inside, targets, blank)
     before = np.concatenate([full((batch, 1), blank), targets[:, :-1]], axis=1)[:, :longest]
     labels = _interleave(blank, targets, batch, longest)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.index_errors import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
@@ -33,7 +33,7 @@ def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
             f"x.astype(int){at(user_line())}."
         )
     if is_traced(numbers):
-        return places(numbers, count)
+        return lookup_index(numbers, count)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
         raise ArgumentError(
             f"{what}: indices of {units} are from {numbers.min()} to {numbers.max()}, but there "
@@ -86,7 +86,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     count = shape[0]
     numbers = _numbers(x, count, "embedding", "rows")
     read = getitem.read if is_traced(numbers) else operator.getitem
-    rows = say(read(weight, numbers), "embedding", "rows")
+    rows = note_lookup(read(weight, numbers), "embedding", "rows")
     if padding_idx is None:
         return rows
     if isinstance(count, int) and not -count <= padding_idx < count:
@@ -125,5 +125,5 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     numbers = _numbers(x, num_classes, "one_hot", "classes")
     if is_traced(numbers):
         looked_up = getitem.read(np.arange(num_classes), numbers)
-        numbers = say(looked_up, "one_hot", "classes")
+        numbers = note_lookup(looked_up, "one_hot", "classes")
     return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.index_errors import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.elementwise.exponential import log_sigmoid, softplus
 from wengert._engine.ops.elementwise.selection import relu
@@ -195,7 +195,7 @@ def _checked(classes: Any, count: Any, what: str) -> Any:
     """The same classes; if traced, they are checked when the graph runs."""
     if not is_traced(classes):
         return classes
-    return say(getitem.read(arange(count), places(classes, count)), what, "classes")
+    return note_lookup(getitem.read(arange(count), lookup_index(classes, count)), what, "classes")
 
 
 def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:

@@ -26,7 +26,7 @@ import numpy as np
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.index_errors import complaint
+from wengert._engine.core.index_errors import lookup_error
 from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec
@@ -266,7 +266,7 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
         return error
     if isinstance(error, GuardError | BackendError):  # these already name the node
         return located(error, node)
-    if isinstance(error, IndexError) and (known := complaint(node, error)) is not None:
+    if isinstance(error, IndexError) and (known := lookup_error(node, error)) is not None:
         return known
     operands = ", ".join(str(a.spec) for a in node.inputs)
     text = f"%{index} = {node.op.name} of {operands}: {error}"

@@ -2,6 +2,6 @@
 
 dim.py          Dim: a symbolic length; arithmetic, comparison, bounds for all sizes
 polynomial.py   the algebra of these polynomials
-constraints.py  what operations require of sizes: equal, at least, divisible; broadcasting
+constraints.py  requirements of operations on sizes: equal, at least; broadcasting
 parsing.py      sizes as text: `dim`, "2*n + 1"
 """

@@ -22,37 +22,37 @@ from .dim import LOCAL, Dim, Quotient, bounds, is_open, names_in, spelled, value
 
 
 class LengthsDiffer(ValueError):
-    """Lengths that are known only in a step of a loop may not be equal."""
+    """Lengths that are known only in a step of a loop are not known to be equal."""
 
 
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape that shapes broadcast to, symbolic lengths among them.
+    """The shape that shapes broadcast to; lengths may be symbolic.
 
     Raises
     ------
     ValueError
-        Two lengths are neither the same nor one of them 1.
+        Two lengths differ and neither is 1, or they are not known to be equal.
     """
     ndim = max((len(s) for s in shapes), default=0)
     out: list[Any] = [1] * ndim
     for shape in shapes:
         for i, n in enumerate(shape, ndim - len(shape)):
-            have = out[i]
-            if n == have or (type(n) is int and n == 1):
+            current = out[i]
+            if n == current or (type(n) is int and n == 1):
                 continue
-            if type(have) is int and have == 1:
+            if type(current) is int and current == 1:
                 out[i] = n
                 continue
             hint = ""
-            if is_open(n) and is_open(have):
+            if is_open(n) and is_open(current):
                 raise LengthsDiffer(
                     f"shapes {' and '.join(map(spelled, shapes))} do not broadcast together; "
                     "the lengths of slices have to be equal in all steps of the loop"
                 )
-            if isinstance(n, Dim) or isinstance(have, Dim):
+            if isinstance(n, Dim) or isinstance(current, Dim):
                 hint = (
-                    f"; {have} and {n} are not known to be equal. Give equal sizes one name when "
-                    "the inputs are declared"
+                    f"; {current} and {n} are not known to be equal. Give equal sizes one name "
+                    "when the inputs are declared"
                 )
             raise ValueError(
                 f"shapes {' and '.join(map(spelled, shapes))} do not broadcast together{hint}"
@@ -71,7 +71,7 @@ def repeated_axes(shape: tuple[Any, ...], small: tuple[Any, ...]) -> tuple[int, 
 
 
 class Requirement(NamedTuple):
-    """The requirement that `length` is at least `least`, or that it equals zero."""
+    """The requirement that `length` is at least zero, or that it equals zero (`equal`)."""
 
     length: Dim
     equal: bool
@@ -84,7 +84,7 @@ class Requirement(NamedTuple):
 
 
 class Demands:
-    """Further results of shape rules, beside the shape.
+    """What shape rules return besides the shape.
 
     Attributes
     ----------
@@ -105,18 +105,18 @@ _sink: Blocks[Demands | None] = Blocks("wengert_demands", None)
 
 @contextmanager
 def demands() -> Iterator[Demands]:
-    """Collect the requirements of shape rules in a block."""
-    found = Demands()
-    block: ScopedValue[Demands | None] = ScopedValue(found)
+    """A block in which the requirements of shape rules are collected."""
+    collected = Demands()
+    block: ScopedValue[Demands | None] = ScopedValue(collected)
     try:
         _sink.open(block)
-        yield found
+        yield collected
     finally:
         block.end(True)
         _sink.forget()
 
 
-def require_at_least(length: Any, least: Any, reason: str) -> None:
+def require_at_least(length: Any, minimum: Any, reason: str) -> None:
     """Require `length >= least`, now if that can be decided, else when the sizes are known.
 
     Raises
@@ -124,12 +124,12 @@ def require_at_least(length: Any, least: Any, reason: str) -> None:
     ValueError
         It is never satisfied.
     """
-    low, high = bounds(length - least)
+    low, high = bounds(length - minimum)
     if low is not None and low >= 0:
         return
     if high is not None and high < 0:
-        raise ValueError(f"{reason}: {length} is less than {least}")
-    _demand(Requirement(length - least, False, reason))
+        raise ValueError(f"{reason}: {length} is less than {minimum}")
+    _demand(Requirement(length - minimum, False, reason))
 
 
 def require_equal(a: Any, b: Any, reason: str) -> None:
@@ -155,7 +155,7 @@ def _demand(requirement: Requirement) -> None:
                 f"{requirement.reason}: these lengths are not known to be equal for all steps of "
                 "the loop. Write the bounds of both slices with the same expressions"
             )
-        return  # slices with computed bounds are clipped before
+        return  # slices with computed bounds are clipped, so they satisfy it
     sink = _sink.get()
     if sink is not None:
         sink.needs.append(requirement)
@@ -184,32 +184,32 @@ def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
     Raises
     ------
     ShapeError
-        There are none, or they cannot be determined.
+        There are no such sizes, or they cannot be determined.
     """
-    waiting = list(pairs)
+    equations = list(pairs)
     sizes: dict[str, int] = {}
     progress = True
     while progress:
         progress = False
-        for length, number, where in waiting:
+        for length, number, where in equations:
             unknown = sorted(names_in([length]) - sizes.keys())
             if len(unknown) == 1:
-                found = _solved_for(length, unknown[0], number, sizes)
-                if found is None:
+                size = _solved_for(length, unknown[0], number, sizes)
+                if size is None:
                     continue
-                if found < 1:
+                if size < 1:
                     raise ShapeError(
-                        f"{where} has length {number}, but {length} with a size {unknown[0]} of "
-                        f"at least 1 cannot be that{at(user_line())}."
+                        f"{where} has length {number}, which {length} is not for any size "
+                        f"{unknown[0]} of at least 1{at(user_line())}."
                     )
-                sizes[unknown[0]] = found
+                sizes[unknown[0]] = size
                 progress = True
-    for length, number, where in waiting:
+    for length, number, where in equations:
         unknown = sorted(names_in([length]) - sizes.keys())
         if unknown:
             raise ShapeError(
-                f"the size {unknown[0]} cannot be found from {where}, which is {length} = "
-                f"{number}. Make it the length of a separate axis{at(user_line())}."
+                f"the size {unknown[0]} cannot be determined from {where}, whose length is "
+                f"{length} = {number}. Make it the length of a separate axis{at(user_line())}."
             )
         if valued(length, sizes) != number:
             known = ", ".join(f"{k} = {v}" for k, v in sizes.items() if k in names_in([length]))
@@ -228,5 +228,5 @@ def _solved_for(length: Dim, name: str, number: int, sizes: Mapping[str, int]) -
     has_quotient = any(isinstance(a, Quotient) for p in length._terms for a, _ in p)
     if slope == 0 or at_2 - at_1 != slope or has_quotient:
         return None
-    whole, rest = divmod(number - at_0, slope)
-    return 0 if rest else whole
+    size, remainder = divmod(number - at_0, slope)
+    return 0 if remainder else size

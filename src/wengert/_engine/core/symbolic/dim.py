@@ -4,7 +4,7 @@
 Comparisons that have the same result for all sizes are decided; others are errors:
 
     n + n == 2 * n          True: the same polynomial
-    n == m, n == 3          False: not the same expression (also if they happen to be equal later)
+    n == m, n == 3          False: not the same polynomial (although they may be equal in a run)
     n >= 1, n + 2 > n       True, as sizes are at least one
     n > 3                   TracedBranchError
 
@@ -46,27 +46,26 @@ Atom = str | Quotient
 
 
 class Comparisons:
-    """Comparisons in user code of sizes that may be equal in a run, which returned False.
+    """Comparisons in user code that returned False, of sizes that may be equal in a run.
 
-    Code that tests `x.shape[0] == 3` takes one branch for all sizes, which is right for sizes that
-    differ. Tracing for many sizes collects these comparisons (`watched`).
+    Code that tests `x.shape[0] == 3` takes one branch for all sizes, which is right only if the
+    sizes differ. Tracing for many sizes collects these comparisons (`watched`).
     """
 
-    open: tuple[list[Any], ...] = ()  # in all threads: at worst too many are recorded
-    _here = FOLDER
+    open: tuple[list[Any], ...] = ()  # of all threads: at worst a list gets too many comparisons
     _lock = lock()
 
     @classmethod
     def note(cls, a: Dim, b: Any, file: str) -> None:
-        """Record a comparison in user code; the library's own code is valid for all sizes."""
-        if not file.startswith(cls._here):
+        """Record a comparison in user code; code of this package is valid for all sizes."""
+        if not file.startswith(FOLDER):
             for collected in cls.open:
                 collected.append(a - b)
 
     @classmethod
     @contextmanager
     def watched(cls) -> Iterator[list[Any]]:
-        """A block that collects differences; its results are valid if none of them is zero."""
+        """A block that collects the differences; its results are valid if none of them is zero."""
         collected: list[Any] = []
         with cls._lock:
             cls.open = (*cls.open, collected)
@@ -86,7 +85,7 @@ class Dim:
     __slots__ = ("_hash", "_terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
-        # In a canonical order, so that its text is always the same.
+        # In a canonical order, so that equal sizes have the same text.
         self._terms = dict(terms if len(terms) < 2 else sorted(terms.items(), key=_order))
         self._hash = hash(frozenset(self._terms.items()))
 
@@ -97,15 +96,15 @@ class Dim:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names in it."""
-        found: set[str] = set()
+        """The names that occur in it."""
+        names: set[str] = set()
         for product in self._terms:
             for atom, _ in product:
                 if isinstance(atom, str):
-                    found.add(atom)
+                    names.add(atom)
                 else:
-                    found |= names_in((atom.above, atom.below))
-        return frozenset(found)
+                    names |= names_in((atom.above, atom.below))
+        return frozenset(names)
 
     def __call__(self, sizes: Mapping[str, int]) -> int:
         """Its value for given sizes."""
@@ -172,12 +171,12 @@ class Dim:
         return _as_value(self, lambda a, b: b**a, other)
 
     def __floordiv__(self, other: Any) -> Any:
-        whole = _terms_of(other) is not None
-        return _quotient(self, other) if whole else _as_value(self, operator.floordiv, other)
+        is_size = _terms_of(other) is not None
+        return _quotient(self, other) if is_size else _as_value(self, operator.floordiv, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        whole = _terms_of(other) is not None
-        return _quotient(other, self) if whole else _as_value(self, lambda a, b: b // a, other)
+        is_size = _terms_of(other) is not None
+        return _quotient(other, self) if is_size else _as_value(self, lambda a, b: b // a, other)
 
     def __mod__(self, other: Any) -> Any:
         if _terms_of(other) is None:
@@ -246,7 +245,7 @@ class Dim:
             return False
         raise TracedBranchError(
             f"whether {self} {sign} {other} depends on the sizes, which are not known while a "
-            "graph is built. Give the input that size as a number, or choose with np.where"
+            "graph is built. Declare the input with a number for that size, or use np.where"
             f"{at(user_line())}."
         )
 
@@ -256,7 +255,7 @@ class Dim:
         raise TracedBranchError(
             f"the size {self} was needed as a number, but is not known while a graph is built. "
             "Create arrays with wengert.numpy (zeros, ones, eye, arange, full take such sizes), "
-            "or with like=x; give the input that size as a number if the program depends on it"
+            "or with like=x; if the program depends on it, declare the input with a number for it"
             f"{at(user_line())}."
         )
 
@@ -290,7 +289,7 @@ def _order(term: tuple[Product, int]) -> Any:
 
 
 class _Values:
-    """The function that makes a size a tensor; set once by a higher layer."""
+    """The function that makes a tensor from a size; set once by a higher layer."""
 
     make: Callable[[Dim], Any] | None = None
 
@@ -339,12 +338,11 @@ def _quotient(above: Any, below: Any) -> Any:
         return exact
     if not isinstance(below, Dim) and isinstance(above, Dim):
         # Terms that divide evenly are separated: (2n + 1)//2 is n + 1//2.
-        even = {p: c for p, c in above._terms.items() if c % below == 0}
-        if even and len(even) < len(above._terms):
-            rest = {p: c for p, c in above._terms.items() if p not in even}
-            whole = _normal({p: c // below for p, c in even.items()})
-            remainder = _normal(rest)
-            return whole + remainder // below
+        divisible = {p: c for p, c in above._terms.items() if c % below == 0}
+        if divisible and len(divisible) < len(above._terms):
+            others = {p: c for p, c in above._terms.items() if p not in divisible}
+            whole = _normal({p: c // below for p, c in divisible.items()})
+            return whole + _normal(others) // below
     return Dim({((Quotient(above, below), 1),): 1})
 
 
@@ -378,18 +376,18 @@ def _spelled(product: Product, factor: int) -> str:
     return "*".join(parts)
 
 
-OPEN = "steps."  # the prefix of names of lengths that are known only when a loop has ended
+OPEN = "steps."  # the prefix of names of lengths that are known only after a loop has ended
 LOCAL = "trip."  # the prefix of names of lengths that are known inside one step of a loop
 _loops = itertools.count(1)
 
 
 def open_length() -> Dim:
-    """A length that is known only when a loop has ended; a new one each time."""
+    """A new length that is known only after a loop has ended."""
     return Dim({((f"{OPEN}{next(_loops)}", 1),): 1})
 
 
 def is_open(length: Any) -> bool:
-    """Whether a length is known only when a loop has ended, or inside one of its steps."""
+    """Whether a length is known only after a loop has ended, or inside one of its steps."""
     return isinstance(length, Dim) and any(n.startswith((OPEN, LOCAL)) for n in length.names)
 
 
@@ -406,10 +404,10 @@ def bounds(x: Any) -> tuple[int | None, int | None]:
     shifted = x.replace({name: Dim({((name, 1),): 1}) + 1 for name in x.names})
     terms = _terms_of(shifted)
     assert terms is not None
-    rest = [c for p, c in terms.items() if p]
+    coefficients = [c for p, c in terms.items() if p]
     constant = terms.get((), 0)
-    low = constant if all(c > 0 for c in rest) else None
-    high = constant if all(c < 0 for c in rest) else None
+    low = constant if all(c > 0 for c in coefficients) else None
+    high = constant if all(c < 0 for c in coefficients) else None
     return low, high
 
 
@@ -430,7 +428,7 @@ def is_symbolic(shape: Iterable[Any]) -> bool:
 
 
 def names_in(lengths: Iterable[Any]) -> frozenset[str]:
-    """The names in some lengths."""
+    """The names that occur in some lengths."""
     return frozenset().union(*(n.names for n in lengths if isinstance(n, Dim)))
 
 

@@ -1,9 +1,9 @@
-"""Parsing of sizes as text, ``"n"`` or ``"2*n + 1"``, without evaluating it.
+"""Parsing of sizes written as text, ``"n"`` or ``"2*n + 1"``.
 
     dim    the size for a text
 
-The text may come from an untrusted file, so it is parsed and not evaluated, and powers are limited,
-so that no text describes a polynomial that takes long to expand.
+The text may come from an untrusted file, so it is parsed and not evaluated, and exponents are
+limited, so that no polynomial takes long to expand.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def dim(text: str) -> Any:
         return _read(tree)
     except _UNREADABLE as error:
         raise ShapeError(
-            f"{text!r} is not a size: names, integers, + - * // and ** make one, as in 'n' or "
-            f"'2*n + 1'{at(user_line())}."
+            f"{text!r} is not a size. Write an expression of names, integers, + - * // and **, "
+            f"such as 'n' or '2*n + 1'{at(user_line())}."
         ) from error
 
 

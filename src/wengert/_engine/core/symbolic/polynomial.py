@@ -1,8 +1,7 @@
 """Polynomials: sums of products of atoms with integer coefficients, as plain dicts.
 
 A product is a sorted tuple of (atom, power); a polynomial maps products to their coefficients,
-none of them zero.  Atoms are ordered by their texts.  Sizes (symbolic/dim.py) are such
-polynomials.
+none of them zero.  Atoms are ordered by their text.  Sizes (symbolic/dim.py) are such polynomials.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ def divided(a: Terms, b: Terms) -> dict[Product, int] | None:
 
     lead, factor = leading(b)
     quotient: dict[Product, int] = {}
-    rest = dict(a)
-    while rest:
-        product, c = leading(rest)
+    remainder = dict(a)
+    while remainder:
+        product, c = leading(remainder)
         step = _cancelled(product, lead)
         if step is None or c % factor:
             return None
         term = {step: c // factor}
         quotient = total(quotient, term)
-        rest = total(rest, {p: -c for p, c in multiplied(term, b).items()})
+        remainder = total(remainder, {p: -c for p, c in multiplied(term, b).items()})
     return quotient
 
 

@@ -81,7 +81,7 @@ class GetItem(LinearMap):
         x, *operands = node.args
         if buffers.wants(x):
             index = join_index(node.params["index"], [value_of(o) for o in operands])
-            add_at(buffers.own(x), index, t)
+            add_at(buffers.writable(x), index, t)
 
     def jvp_into(self, node: Node, dots: list[Array], tangents: TangentBuffers) -> Any:
         """The tangent at the index, copied because the array may be written to."""
@@ -284,9 +284,9 @@ class SetItem(Operation):
                 v, _as_deep(of_last_stores(np.array(t[index]), t.shape, index), len(v.spec.shape))
             )
         if buffers.wants(x):
-            t = buffers.taken(node, t)
+            t = buffers.take(node, t)
             t[index] = 0
-            buffers.give(x, t)
+            buffers.donate(x, t)
 
     def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The same replacement of the tangents."""
@@ -308,7 +308,7 @@ class SetItem(Operation):
             x_dot = np.zeros(spec.shape, spec.dtype)
         else:
             dots.clear()
-            x_dot = tangents.taken(x, node)
+            x_dot = tangents.take(x, node)
         x_dot[index] = v_dot
         return x_dot
 

@@ -2,7 +2,7 @@
 
 explorer.py         the page of a graph: one file with its data
 page_data.py        the contents of the page as JSON
-grouping.py         nodes grouped into boxes; line_blocks.py splits long sequences
+grouping.py         nodes grouped into boxes; line_blocks.py: splitting long sequences
 rewrite_history.py  the steps of a simplification
 page/               HTML, CSS and JavaScript
 """

@@ -1,12 +1,12 @@
-"""The explorer: one HTML file in which a graph can be walked through, offline.
+"""The explorer: one HTML file in which a graph can be explored offline.
 
     explore     the page as text, or written to a file
     show_graph  the page in the browser, or in the notebook
-    repr_html   the page inside a notebook's cell
+    repr_html   the page inside a notebook cell
 
-The page is put together from page/*.js and page/page.css.  It asks the network for nothing, and
-its content security policy allows its own style and script, by their hashes, and nothing else: a
-name in a graph that looks like markup is a text and cannot become anything more.
+The page is assembled from page/page.html, page/*.js and page/page.css.  It makes no network
+requests, and its content security policy allows only its own style and script, by their hashes: a
+name in a graph that looks like markup is displayed as text and cannot run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from wengert.errors import ArgumentError, at, user_line
 
 from ..colors import palettes
-from ..expand_bodies import opened
+from ..expand_bodies import expanded
 from ..node_labels import Names, graph_of
 from ..statistics import values_of
 from .page_data import Page
@@ -37,7 +37,7 @@ from .rewrite_history import steps_of
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
-# In the order in which they build on each other.
+# In the order of their dependences.
 SCRIPTS = "data tree ranks columns layer scene camera draw minimap panel search steps keys main"
 NOTEBOOK_LIMIT = 20_000
 
@@ -51,7 +51,7 @@ def explore(
     names: Names | None = None,
     title: str = "",
 ) -> str:
-    """A graph as a page to walk through: one HTML file that needs no network.
+    """A graph as an interactive page: one HTML file that works offline.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def explore(
     path : path, optional
         Where to write it.
     values : mapping from Node or Tensor to array, or sequence, optional
-        Values to show statistics of; a sequence is aligned with ``graph.nodes``. Nodes that hold
-        values themselves need none.
+        Values to show statistics of; a sequence is aligned with ``graph.nodes``. Nodes of an eager
+        graph have values of their own.
     history : sequence of (title, graph) or (title, graph, note), optional
-        Graphs to step through, or what a rewrite has recorded.
+        Graphs to step through; or the history of a rewrite (``graph.simplify(history=True)``).
     names : mapping from name to Tensor, or a module, optional
-        What to call leaves.
+        Names of leaves.
     title : str, optional
-        By default the name of the graph.
+        The title of the page; by default the name of the graph.
 
     Returns
     -------
@@ -98,25 +98,25 @@ def explore(
         known.update(values_of(step.graph))
     known.update(values_of(graph, values))
     for k, step in enumerate(steps):
-        whole, written = opened(step.graph)
-        steps[k] = step._replace(graph=whole)
-        known.update({new: known[old] for old, new in written.items() if old in known})
+        graph_with_bodies, new_nodes = expanded(step.graph)
+        steps[k] = step._replace(graph=graph_with_bodies)
+        known.update({new: known[old] for old, new in new_nodes.items() if old in known})
     text = _document(Page(names, known).data(steps, title or graph.name))
     if path is not None:
         try:
-            place = Path(path)
+            file = Path(path)
         except TypeError as error:
             raise ArgumentError(
-                f"{path!r} names no file. Give the path of one{at(user_line())}."
+                f"path={path!r} is not a path. Give the path of a file{at(user_line())}."
             ) from error
-        place.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     return text
 
 
 def show_graph(
     outputs: Any, path: str | PathLike[str] | None = None, **options: Any
 ) -> Path | None:
-    """Show a graph: in the notebook where there is one, else in the browser.
+    """Show a graph in the notebook if there is one, else in the browser.
 
     Parameters
     ----------
@@ -124,12 +124,12 @@ def show_graph(
     path : path, optional
         Where to write the page; by default a temporary file.
     **options
-        As of `explore`.
+        Options of `explore`.
 
     Returns
     -------
     Path or None
-        The file that the browser was asked to open; None in a notebook.
+        The file that was opened in the browser; None in a notebook.
     """
     display = _notebook_display()
     if display is not None and path is None:
@@ -145,15 +145,15 @@ def show_graph(
 def repr_html(outputs: Any, height: int = 520, **options: Any) -> str:
     """The page inside a frame, for notebooks.
 
-    The frame may run the page's own script and reach nothing of the notebook around it.
+    The frame can run the script of the page, but cannot access the notebook.
 
     Parameters
     ----------
     outputs : Graph, Tensor, or list of Tensor
     height : int, default 520
-        In pixels.
+        The height of the frame in pixels.
     **options
-        As of `explore`.
+        Options of `explore`.
     """
     graph = graph_of(outputs)
     if len(graph) > NOTEBOOK_LIMIT:
@@ -167,7 +167,7 @@ def repr_html(outputs: Any, height: int = 520, **options: Any) -> str:
 
 
 class _Framed:
-    """What a notebook displays as HTML."""
+    """An object that a notebook displays as HTML."""
 
     def __init__(self, html: str) -> None:
         self._html = html
@@ -177,7 +177,7 @@ class _Framed:
 
 
 def _notebook_display() -> Any:
-    """IPython's display function where the front end shows HTML, else None."""
+    """IPython's display function if the front end can show HTML, else None."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell is not None else None
     if running is None or not hasattr(running, "kernel"):
@@ -197,8 +197,8 @@ def _document(data: dict[str, Any]) -> str:
         "data": as_json(data),
         "script": script,
     }
-    # One pass: what is put in is not looked at again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found.group(1)], template)
+    # One substitution, so that text that is inserted is not searched for placeholders.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], template)
 
 
 @cache
@@ -220,7 +220,7 @@ def _hash(text: str) -> str:
 
 
 def as_json(data: float | dict[Any, Any] | list[str]) -> str:
-    r"""JSON that can stand inside a script element: no ``<``, no line separators, only ASCII.
+    r"""JSON that is safe inside a script element: no ``<``, no line separators, only ASCII.
 
     >>> as_json("</script>")
     '"\\u003c/script\\u003e"'

@@ -1,16 +1,16 @@
-"""Grouping: how the nodes of a graph fold into boxes.
+"""Grouping: the nodes of a graph in nested groups, which are shown as boxes.
 
-A tree with three kinds of inner nodes, from the outside in:
+The groups are a tree with three kinds of inner nodes, from the outside in:
 
-    level    the function, its first derivative, its second ...; only where there are several
-    scope    what the user opened with `wengert.scope`, one inside the other
-    block    a run of consecutive nodes, where a group would have more members than an eye can
-             take in (explorer/line_blocks.py says where to cut)
+    level    the function, its first derivative, its second ...; only if there are several
+    scope    a scope of the user (`wengert.scope`); scopes may be nested
+    block    consecutive nodes of a group that would otherwise have too many members
+             (explorer/line_blocks.py)
 
-Inputs stand outside of all levels, above everything.  A constant or a variable has no place of its
-own: it goes to the innermost group that holds all its users (of the lowest level that uses it).
+Inputs are outside of all levels.  A constant or a variable is in the innermost group that contains
+all its users (of the lowest level that uses it).
 
-Group 0 is the whole; every other has a parent that comes before it.
+Group 0 is the whole graph; every other group has a parent with a smaller number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ORDINALS = ("function", "first derivative", "second derivative", "third derivati
 
 
 class NodeGroup(NamedTuple):
-    """A box that holds nodes and other boxes."""
+    """A group of nodes and of other groups."""
 
     kind: str
     name: str
@@ -36,7 +36,7 @@ class NodeGroup(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """All groups, and the innermost group of each node."""
+    """All groups, and the number of the innermost group of each node (`home`)."""
 
     groups: list[NodeGroup]
     home: list[int]
@@ -54,15 +54,15 @@ class _Box:
         """All nodes inside."""
         stack: list[_Box | int] = [self]
         while stack:
-            one = stack.pop()
-            if isinstance(one, int):
-                yield one
+            item = stack.pop()
+            if isinstance(item, int):
+                yield item
             else:
-                stack.extend(one.members)
+                stack.extend(item.members)
 
 
 def grouping_of(graph: BaseGraph, blocks: bool = True) -> Grouping:
-    """The groups of a graph, and where each of its nodes belongs.
+    """The groups of a graph.
 
     Parameters
     ----------
@@ -83,30 +83,30 @@ def grouping_of(graph: BaseGraph, blocks: bool = True) -> Grouping:
 
 
 def level_name(level: int) -> str:
-    """What a gradient level is called."""
+    """The name of a level of derivative."""
     return ORDINALS[level] if level < len(ORDINALS) else f"derivative of order {level}"
 
 
 def _paths(graph: BaseGraph) -> list[Path]:
     several = len({n.level for n in graph.nodes}) > 1
-    fed = set(graph.inputs)
+    inputs = set(graph.inputs)
     paths: list[Path] = []
     for node in graph.nodes:
         level: Path = (("level", level_name(node.level)),) if several else ()
         parts = [part for part in node.scope.split("/") if part]
-        paths.append(() if node in fed else (*level, *(("scope", part) for part in parts)))
+        paths.append(() if node in inputs else (*level, *(("scope", part) for part in parts)))
     for i in range(len(graph) - 1, -1, -1):
         node = graph.nodes[i]
-        if isinstance(node.op, LeafOp) and node not in fed and not node.scope:
+        if isinstance(node.op, LeafOp) and node not in inputs and not node.scope:
             users = graph.consumers(i)
             lowest = min((graph.nodes[k].level for k in users), default=0)
-            places = [paths[k] for k in users if graph.nodes[k].level == lowest]
-            paths[i] = _common(places) if places else ()
+            user_paths = [paths[k] for k in users if graph.nodes[k].level == lowest]
+            paths[i] = _common(user_paths) if user_paths else ()
     return paths
 
 
 def _common(paths: list[Path]) -> Path:
-    """The longest beginning that all share: that of the extremes in alphabetical order."""
+    """The longest common prefix of all paths: that of the first and the last in sorted order."""
     low, high = min(paths), max(paths)
     depth = 0
     while depth < min(len(low), len(high)) and low[depth] == high[depth]:
@@ -115,7 +115,7 @@ def _common(paths: list[Path]) -> Path:
 
 
 def _numbered(graph: BaseGraph, root: _Box, blocks: bool) -> Grouping:
-    """Number the boxes, parents first, splitting those with too many members on the way."""
+    """Number the groups, parents first, and split those with too many members."""
     groups: list[NodeGroup] = []
     home = [0] * len(graph)
     stack: list[tuple[_Box, int]] = [(root, -1)]
@@ -125,25 +125,25 @@ def _numbered(graph: BaseGraph, root: _Box, blocks: bool) -> Grouping:
         groups.append(NodeGroup(box.kind, box.name, parent))
         if blocks and len(box.members) > FAN:
             box.members = _blocks(graph, box)
-        for one in reversed(box.members):
-            if isinstance(one, int):
-                home[one] = number
+        for item in reversed(box.members):
+            if isinstance(item, int):
+                home[item] = number
             else:
-                stack.append((one, number))
+                stack.append((item, number))
     return Grouping(groups, home)
 
 
 def _blocks(graph: BaseGraph, box: _Box) -> list[_Box | int]:
-    place = {}
-    for k, one in enumerate(box.members):
-        for node in (one,) if isinstance(one, int) else one.nodes():
-            place[node] = k
-    edges = [(place[a], k) for i, k in place.items() for a in graph.operands(i) if a in place]
-    made: list[_Box | int] = []
+    member = {}
+    for k, item in enumerate(box.members):
+        for node in (item,) if isinstance(item, int) else item.nodes():
+            member[node] = k
+    edges = [(member[a], k) for i, k in member.items() for a in graph.operands(i) if a in member]
+    blocks: list[_Box | int] = []
     for start, stop in ranges(len(box.members), edges):
         block = _Box("block", "")
         block.members = box.members[start:stop]
         nodes = list(block.nodes())
         block.name = f"%{min(nodes)} to %{max(nodes)}"
-        made.append(block)
-    return made
+        blocks.append(block)
+    return blocks

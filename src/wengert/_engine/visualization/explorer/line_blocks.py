@@ -1,8 +1,8 @@
-"""Blocks: where to cut a long run of nodes into boxes.
+"""Blocks: how a long sequence of nodes is split into groups.
 
-A program of ten thousand lines without scopes has to fold into something.  Consecutive lines
-usually belong together, and a good place to cut is one that few values cross: between two
-iterations of a loop only what the loop carries does.
+A graph of ten thousand nodes without scopes must be divided to be legible.  Consecutive nodes
+usually belong together, and a good cut is one that few values cross: between two iterations of a
+loop, only the carry does.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-FAN = 48  # members that a box may have without being cut
-SLACK = 0.3  # how far from even a cut may be, as a part of a piece
+FAN = 48  # a group with at most this number of members is not split
+SLACK = 0.3  # maximum distance of a cut from an even split, as a fraction of a piece
 
 
 def ranges(count: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Cut ``range(count)`` into pieces, for one level of boxes.
+    """Split ``range(count)`` into pieces, for one level of groups.
 
     Parameters
     ----------
     count : int
     edges : iterable of (int, int)
-        Which member uses which: from the used to the user.
+        Dependences of members: from the operand to its user.
 
     Returns
     -------
     list of (start, stop)
-        As many pieces as leave boxes of about the same size on every level below.
+        The number of pieces is such that groups on all levels below have about the same size.
     """
     if count <= FAN:
         return [(0, count)]
@@ -45,7 +45,7 @@ def ranges(count: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]
 
 
 def _crossing(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
-    """For each cut before a member, how many values cross it."""
+    """The number of values that cross the cut before each member."""
     last = list(range(count))
     first = list(range(count))
     for a, b in edges:

@@ -1,13 +1,13 @@
-"""The data of a page: graphs as columns of numbers, with every text said once.
+"""The data of a page: graphs as columns of numbers, with each string stored once.
 
-A node has the same words in all graphs that hold it, so a history of many steps costs little more
-than its last one.  What the columns mean, page/data.js reads back:
+A node has the same entries in all graphs that contain it, so a history of many steps needs little
+more memory than its last step.  page/data.js reads the data:
 
-    texts    every string; the columns hold indices into it (0 is the empty one)
+    texts    all strings; columns contain indices into this list (0 is the empty string)
     ops      name, kind, formula and first sentence of each operation
     places   file, line, function and text of each of the user's lines
-    lines    columns, one entry for each node in any of the graphs
-    steps    for each graph its nodes, outputs, updates, effects, groups, and what has changed
+    lines    columns, with one entry for each node of any of the graphs
+    steps    nodes, outputs, updates, effects, groups and changes of each graph
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Data = dict[str, Any]
 
 
 class Page:
-    """Collects what a page is to show.
+    """Collects the data of a page.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ class Page:
         self._levels: set[int] = set()
 
     def data(self, steps: list[HistoryStep], title: str) -> Data:
-        """Everything, ready to be written as JSON."""
+        """All data, as it is written as JSON."""
         rows = []
         for k, step in enumerate(steps):
             row = self._graph(step.graph)
             row["title"], row["note"] = step.title, step.note
             if k:
-                made = change(steps[k - 1].graph, step.graph)
-                row["before"], row["rewired"] = made.before, made.rewired
+                difference = change(steps[k - 1].graph, step.graph)
+                row["before"], row["rewired"] = difference.before, difference.rewired
             rows.append(row)
         return {
             "title": title,
@@ -77,10 +77,10 @@ class Page:
         }
 
     def _graph(self, graph: BaseGraph) -> Data:
-        kept = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
+        ends = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
         for label in labels_of(graph, self.names):
             if label.node not in self._number:
-                self._add(label, label.node in kept or not graph.consumers(label.number))
+                self._add(label, label.node in ends or not graph.consumers(label.number))
         groups, home = grouping_of(graph)
         return {
             "lines": [self._number[n] for n in graph.nodes],
@@ -91,7 +91,7 @@ class Page:
             "home": home,
         }
 
-    def _add(self, label: NodeLabel, boxed: bool) -> None:
+    def _add(self, label: NodeLabel, has_box: bool) -> None:
         node = label.node
         number = self._number[node] = len(self._number)
         self._levels.add(node.level)
@@ -106,7 +106,7 @@ class Page:
             "place": self._place(node.where),
             "scope": self._text(node.scope),
             "level": node.level,
-            "inline": 0 if boxed else self._text(_inline(label)),
+            "inline": 0 if has_box else self._text(_inline(label)),
             "meta": self._text(", ".join(f"{k}={v!r}"[:200] for k, v in metadata.items())),
             "args": [self._number[a] for a in node.inputs],
         }
@@ -119,11 +119,11 @@ class Page:
         return self._texts.setdefault(text, len(self._texts))
 
     def _op(self, node: Node) -> int:
-        known = self._ops.get(node.op)
-        if known is None:
-            known = self._ops[node.op] = len(self._op_rows)
+        number = self._ops.get(node.op)
+        if number is None:
+            number = self._ops[node.op] = len(self._op_rows)
             self._op_rows.append(_described(node.op))
-        return known
+        return number
 
     def _place(self, where: str | None) -> int:
         key = where or ""
@@ -145,7 +145,7 @@ def _tone(label: NodeLabel) -> str:
 
 
 def _inline(label: NodeLabel) -> str:
-    """The text of a node that is shown inside its users instead of as a box: a number, a size."""
+    """The text of a node that its users show instead of a box of its own: a number, a size."""
     node = label.node
     if label.role == "constant" and "size" in node.params:
         return label.title
@@ -174,5 +174,5 @@ def _described(op: Any) -> Data:
 
 def _first_sentence(text: str) -> str:
     paragraph = " ".join(text.strip().partition("\n\n")[0].split())
-    found = re.match(r".+?[.!?](?= +[A-Z]|$)", paragraph)
-    return (found.group() if found else paragraph)[:300]
+    match = re.match(r".+?[.!?](?= +[A-Z]|$)", paragraph)
+    return (match.group() if match else paragraph)[:300]

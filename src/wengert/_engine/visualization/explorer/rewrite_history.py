@@ -1,8 +1,8 @@
-"""Rewrite history: a graph before and after each pass, and which node became which.
+"""Rewrite history: a graph before and after each pass, with corresponding nodes.
 
-A rewriting pass makes new nodes below whatever it changes, although they mean the same; so nodes
-are matched by identity first, and then by their content (operation,
-parameters, spec, user's line, scope), in order.  What is left over has gone or is new.
+A pass makes new nodes for everything that depends on a changed node.  So nodes are matched by
+identity first, and then by content (operation, parameters, spec, user's line, scope), in order.
+Nodes without a match were removed or are new.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..node_labels import brief
 
 
 class HistoryStep(NamedTuple):
-    """A graph, what was done to get it, and what there is to say about that."""
+    """A graph, the title of the step that made it, and a note about the step."""
 
     title: str
     graph: BaseGraph
@@ -30,10 +30,10 @@ class HistoryStep(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a step did.
+    """The changes of a step.
 
-    before : for each node the node that it was; -1 for a new one.
-    rewired : nodes that are the same but for their operands.
+    before : the index of each node in the graph before; -1 for a new node.
+    rewired : nodes of which only the operands have changed.
     """
 
     before: list[int]
@@ -41,19 +41,19 @@ class Change(NamedTuple):
 
 
 def steps_of(graph: BaseGraph, history: Any = None) -> list[HistoryStep]:
-    """The steps that lead to a graph; one, where no history is given.
+    """The steps that lead to a graph; a single one if no history is given.
 
     Parameters
     ----------
     graph : Graph
     history : sequence of (title, graph) or (title, graph, note), optional
-        Or anything with an attribute ``steps``, of which each has ``name``, ``before``, ``after``
-        and perhaps ``counts``, how often each rule was applied: what `wengert.rewrite` records.
+        Or an object with an attribute ``steps``, as `wengert.rewrite` records: each step has
+        ``name``, ``before``, ``after`` and optionally ``counts``, how often each rule was applied.
 
     Raises
     ------
     ArgumentError
-        It is neither.
+        `history` is neither.
     """
     if history is None:
         return [HistoryStep(graph.name, graph, "")]
@@ -81,29 +81,29 @@ def steps_of(graph: BaseGraph, history: Any = None) -> list[HistoryStep]:
 
 def _recorded(recorded: Sequence[Any]) -> list[HistoryStep]:
     steps: list[HistoryStep] = []
-    for one in recorded:
+    for step in recorded:
         if not steps:
-            steps.append(HistoryStep("as it was", one.before, ""))
-        counts = getattr(one, "counts", None) or {}
-        words = [name if n == 1 else f"{name} ×{n}" for name, n in counts.items()]
-        steps.append(HistoryStep(str(one.name), one.after, ", ".join(words)))
+            steps.append(HistoryStep("original", step.before, ""))
+        counts = getattr(step, "counts", None) or {}
+        rules = [name if n == 1 else f"{name} ×{n}" for name, n in counts.items()]
+        steps.append(HistoryStep(str(step.name), step.after, ", ".join(rules)))
     return steps
 
 
 def change(before: BaseGraph, after: BaseGraph) -> Change:
-    """Which node of a graph was which before."""
-    place = {node: i for i, node in enumerate(before.nodes)}
-    free: dict[Hashable, deque[int]] = {}
-    kept = set(after.nodes)
+    """The correspondence of the nodes of a graph before and after a step."""
+    index = {node: i for i, node in enumerate(before.nodes)}
+    removed: dict[Hashable, deque[int]] = {}
+    remaining = set(after.nodes)
     for i, node in enumerate(before.nodes):
-        if node not in kept:
-            free.setdefault(_signature(node), deque()).append(i)
+        if node not in remaining:
+            removed.setdefault(_signature(node), deque()).append(i)
     was = []
     for node in after.nodes:
-        i = place.get(node, -1)
+        i = index.get(node, -1)
         if i < 0:
-            waiting = free.get(_signature(node))
-            i = waiting.popleft() if waiting else -1
+            candidates = removed.get(_signature(node))
+            i = candidates.popleft() if candidates else -1
         was.append(i)
     rewired = [
         k
@@ -114,6 +114,6 @@ def change(before: BaseGraph, after: BaseGraph) -> Change:
 
 
 def _signature(node: Node) -> Hashable:
-    said = (node.op, frozen(node.params), str(node.spec), node.name, node.where, node.scope)
+    content = (node.op, frozen(node.params), str(node.spec), node.name, node.where, node.scope)
     value = None if node.is_traced or np.size(node.value) > 100 else brief(node.value)
-    return (*said, node.level, len(node.args), value)
+    return (*content, node.level, len(node.args), value)
