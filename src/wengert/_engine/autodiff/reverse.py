@@ -87,9 +87,8 @@ def pullback(
     list
         For each target an array, or a handle if recorded; None where no output depends on it.
     """
-    target_set = set(targets)
     if tape is None:
-        tape = tape_between(seeds, target_set)
+        tape = tape_between(seeds, set(targets))
     if tape.traced or any(map(is_traced, seeds.values())):
         return _traced_pass(tape, seeds, targets, masked, closed, masked_targets)
     recorded = tape.foreign if record is None else record
@@ -306,12 +305,9 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     contributions = None
     if type(inputs[0]) is np.ndarray and inputs[0].size >= LEAST_ELEMENTS and _is_plain(ctx):
         contributions = large_cotangents.contributions(node, t, out, inputs, ctx)
-    if contributions is not None:
-        pass
-    elif op.has_vjp:
-        contributions = op.vjp(node, t, out, inputs, ctx)
-    else:
-        contributions = vjp_from_jvp(node, t, out, inputs, ctx)
+    if contributions is None:
+        rule = op.vjp if op.has_vjp else vjp_from_jvp
+        contributions = rule(node, t, out, inputs, ctx)
     if ctx.overflowed:
         contributions = overflows.unknown_slopes(node, [t] * len(args), contributions)
     for a, bar in zip(args, contributions, strict=True):
