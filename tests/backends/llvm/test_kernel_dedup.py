@@ -128,6 +128,18 @@ def test_random_programs(seed, named):
     assert 0 < nests <= calls
 
 
+def test_a_sum_in_each_row_that_is_read_at_another_place_of_its_row():
+    """It needs a buffer of a row: a register has the result of one place."""
+    bundle = Bundle(141, 10)
+    bundle.programs = bundle.programs[7:9]
+    graph = wg.trace(bundle.gradient)(*bundle.specs)
+    found = graph.run(*bundle.worlds[0], backend="llvm")
+    wanted = graph.run(*bundle.worlds[0])
+    for a, b in zip(found, wanted, strict=True):
+        scale = np.max(np.abs(b), where=np.isfinite(b), initial=1.0)
+        np.testing.assert_allclose(a / scale, b / scale, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 150))
 def test_many_random_programs(seed):

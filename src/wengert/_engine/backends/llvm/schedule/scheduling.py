@@ -248,7 +248,8 @@ class Schedule:
                 for access in self.accesses(root):
                     x = access.expr
                     if x in made:
-                        one = isinstance(x.rule, Reduce) and is_one_place(access.index, fused.rows)
+                        one = is_one_place(access.index, fused.rows)
+                        one = one and _is_one_in_each_row(x, fused.rows)
                         (numbers if one else fused.local)[x] = None
                     elif x not in own or access.index != here:
                         needed[x] = None
@@ -265,6 +266,11 @@ def is_one_place(index: Index | None, rows: int) -> bool:
         and not isinstance(index, FlatIndex)
         and all(c < rows for form in index for c, _ in form.terms)
     )
+
+
+def _is_one_in_each_row(x: Expr, rows: int) -> bool:
+    """Whether an expression is a reduction with one result in each row."""
+    return isinstance(x.rule, Reduce) and all(map(is_one, x.shape[rows:]))
 
 
 def is_in_memory(expr: Expr) -> bool:
