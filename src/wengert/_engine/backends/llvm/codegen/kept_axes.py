@@ -33,12 +33,14 @@ class LoopPart(NamedTuple):
     start, stop : its range.
     masked : whether its last step may have fewer lanes.
     is_interior : whether comparisons of the index have one result in it.
+    width : the number of lanes; 0 for that of the space.
     """
 
     start: str
     stop: str
     masked: bool
     is_interior: bool = False
+    width: int = 0
 
 
 class KeptAxes(RowBlocks):
@@ -77,18 +79,18 @@ class KeptAxes(RowBlocks):
                 self._leave(inner)
             return
         if interior is None:
-            pieces = self._steps(section, axis, start, stop)
+            parts = self._narrowed(section, self._steps(section, axis, start, stop))
         elif int(axis.length) - (interior[1] - interior[0]) <= _MOST_SINGLE:
-            space, self.space = self.space, replace(self.space, width=1)
-            start, stop = self._edges(section, axes, kept, (start, stop), interior)
-            self.space = space
-            pieces = [x._replace(is_interior=True) for x in self._steps(section, axis, start, stop)]
+            with self._wide(1):
+                start, stop = self._edges(section, axes, kept, (start, stop), interior)
+            parts = self._narrowed(section, self._steps(section, axis, start, stop))
+            parts = [x._replace(is_interior=True) for x in parts]
         else:
-            pieces = self._split_steps(section, start, stop, interior)
-        for begin, end, mask, is_interior in pieces:
-            with self._inside(axis, interior if is_interior else None):
-                with self._along(section, begin, end, self.space.width) as (inner, i):
-                    self._enter(axis, inner, i, mask, end)
+            parts = self._split_steps(section, start, stop, interior)
+        for part in parts:
+            with self._inside(axis, interior if part.is_interior else None), self._wide(part.width):
+                with self._along(section, part.start, part.stop, self.space.width) as (inner, i):
+                    self._enter(axis, inner, i, part.masked, part.stop)
                     self._open(inner.inside(), axes[1:], kept - 1, False)
                 self._leave(inner)
                 self._mask = None
@@ -131,6 +133,15 @@ class KeptAxes(RowBlocks):
         del self._bounds[axis.counter]
         self._memo = memo
 
+    @contextmanager
+    def _wide(self, width: int) -> Iterator[None]:
+        """With another number of lanes; 0 leaves it as it is."""
+        space = self.space
+        if width:
+            self.space = replace(space, width=width)
+        yield
+        self.space = space
+
     def _range(self, axis: Axis, section: Section, outermost: bool) -> tuple[str, str]:
         if self._strip is not None and axis is self._vector_axis():
             return self._strip
@@ -156,6 +167,25 @@ class KeptAxes(RowBlocks):
             LoopPart(middle, stop, masked),
         ]
         return [x for x in found if x.start != x.stop]
+
+    def _narrowed(self, section: Section, parts: list[LoopPart]) -> list[LoopPart]:
+        """The same, with one register for each value at the end, where values are masked."""
+        register = self.space.register
+        if len(parts) < 2 or not parts[-1].masked or register >= self.space.width:
+            return parts
+        *others, (start, stop, *_) = parts
+        length = section.minus(stop, start)
+        rest = (
+            str(int(length) % register)
+            if length.isdigit()
+            else section.value(f"and i64 {length}, {register - 1}")
+        )
+        middle = section.minus(stop, rest)
+        last = [
+            LoopPart(start, middle, False, width=register),
+            LoopPart(middle, stop, True, width=register),
+        ]
+        return [*others, *[x for x in last if x.start != x.stop]]
 
     def _steps(self, section: Section, axis: Axis, start: str, stop: str) -> list[LoopPart]:
         """The parts of a vectorized loop."""

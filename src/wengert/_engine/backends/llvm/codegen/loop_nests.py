@@ -221,12 +221,12 @@ class LoopNest(KeptAxes):
         width = self.space.width if wide else 1
         outer_mask = self._mask
         if not self._is_long([axis]):
-            for begin, end, mask, _ in pieces:
+            for begin, end, mask, *_ in pieces:
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
             self._flush(section, kept)
             return
         step = self._block_terms * width
-        for begin, end, mask, _ in pieces:
+        for begin, end, mask, *_ in pieces:
             if mask and begin != start:  # less than a vector
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
                 self._flush(section, kept)

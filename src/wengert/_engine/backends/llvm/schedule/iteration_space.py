@@ -47,6 +47,7 @@ class Space:
     width : the number of vector lanes.
     strips : whether the vectorized axis is strip-mined, with the strips as the outermost loop: an
         array is read across it, and its cache lines are reused before they are evicted.
+    register : the number of lanes that a vector register has.
     interior : for some counters the range in which all comparisons of the index have one result.
     """
 
@@ -55,6 +56,7 @@ class Space:
     vector: int | None
     width: int
     strips: bool = False
+    register: int = 1
     interior: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -147,6 +149,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     axes, index = _collapsed(group, facts, rows)
     inner = _inner(axes, facts.offsets)
     width = _width(axes[inner].length, max(facts.itemsizes), group.weight, register_bytes)
+    lanes = max(register_bytes // max(facts.itemsizes), 1)
     if has_positions:
         width = min(width, 8)
     vector = axes[inner]
@@ -161,7 +164,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
             {a.counter: a.length for a in order if not a.is_reduced}, facts.conditions, group.weight
         )
     )
-    return Space(tuple(order), index, order.index(vector), width, strips, interior)
+    return Space(tuple(order), index, order.index(vector), width, strips, lanes, interior)
 
 
 def _crosses(axes: Sequence[Axis], vector: Axis, facts: _SpaceFacts) -> bool:
