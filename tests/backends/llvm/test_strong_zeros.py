@@ -66,3 +66,10 @@ def test_of_complex_numbers():
         np.testing.assert_array_equal(
             wg.jit(lambda t, p: strong_zero(t, t * p))(z, p), [0, 2 + 4j, 0]
         )
+
+
+def test_a_multiple_of_the_negative_by_a_finite_number_needs_no_guard():
+    graph = wg.trace(lambda t: strong_zero(-t, t * 2.0))(T).simplify()
+    assert "strong_zero" not in [n.op.name for n in graph]
+    graph = wg.trace(lambda t: strong_zero(-t, t * np.inf))(T).simplify()
+    assert "strong_zero" in [n.op.name for n in graph]

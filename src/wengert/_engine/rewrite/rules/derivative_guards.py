@@ -36,10 +36,17 @@ def strong_zero(node: Node, new: NodeBuilder) -> Node | None:
     if (
         context.has(t, "nonzero", "number")
         or context.has(g, "number")
-        or _vanishes(t, g, context, _MAX_DEPTH)
+        or _vanishes(_without_sign(t), g, context, _MAX_DEPTH)
     ):
         return g
     return None
+
+
+def _without_sign(t: Node) -> Node:
+    """The value that has the zeros of another one."""
+    while t.op.name in ("negative", "positive", "absolute"):
+        t = t.inputs[0]
+    return t
 
 
 def _vanishes(t: Node, g: Node, context: Any, depth: int) -> bool:
