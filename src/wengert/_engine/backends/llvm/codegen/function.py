@@ -27,6 +27,7 @@ from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
 from ..kernels.loop_helpers import offset as shifted
 from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..lowering.registry import specs_of
+from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule, owner_of
 from ..schedule.slice_bounds import largest_shape
@@ -316,10 +317,20 @@ class FunctionCodegen:
     # ---- stages ----------------------------------------------------------------------------------
 
     def _run_fused_loops(self, body: Section, fused: FusedLoops) -> None:
+        for root in roots_of(fused):
+            if isinstance(root.rule, SliceUpdate):
+                self._copy_apart(body, root, root.operands[1])
         nest = self._dedup.written(fused)
         self.nests.append((nest, nest.name))
         self.context.needs_runtime |= nest.needs_runtime
         LoopCalls(self, body, nest, nest.name).write()
+
+    def _copy_apart(self, body: Section, to: Expr, of: Expr) -> None:
+        """Copy an array, unless it is in the same memory."""
+        target, source = self.pointer(to), self.pointer(owner_of(of))
+        apart = body.value(f"icmp ne ptr {source}, {target}")
+        with body.when(apart) as inner:
+            inner.copy_bytes(target, source, self.number(bytes_of(to)))
 
     def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
         width = execution_engine.vector_bytes()

@@ -23,6 +23,7 @@ from ..ir.memory_access import store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Expr, Reduce
+from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.row_blocks import is_jammed
@@ -275,6 +276,9 @@ class LoopNest(KeptAxes):
             if root not in kept:
                 value = root.rule.value(self, root, index, None)
                 value = self.language.cast(value, root.dtype)
+                if isinstance(root.rule, SliceUpdate):
+                    self._put(section, root, value, root.rule.place(index))
+                    continue
                 self._memo[root, index, None] = value
                 if root in self._stored or root in self.fused.local:
                     self._put(section, root, value, index)

@@ -22,6 +22,7 @@ from wengert._engine.core.subgraph import Body
 from ..ir.affine import counters
 from ..lowering.gathers import Gather
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
+from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule
 from ..schedule.workspace import owners_of
@@ -90,7 +91,7 @@ def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
         if (
             source is None
             or source is given
-            or not isinstance(source.rule, CallResult)
+            or not isinstance(source.rule, CallResult | SliceUpdate)
             or source in plan.outputs
             or (source.shape, source.dtype) != (result.shape, result.dtype)
             or not _is_read_before(plan, source, found[-1])
@@ -118,6 +119,8 @@ def _is_read_before(plan: Schedule, source: Expr, result: Expr) -> bool:
 def _written_over(plan: Schedule, result: Expr) -> Expr | None:
     """The operand that a call may write a result over."""
     stage = plan.stages[plan.position_of(result)]
+    if isinstance(result.rule, SliceUpdate):
+        return result.operands[1]
     place = None if isinstance(stage, FusedLoops) else _place_of(stage, result)
     return None if place is None else stage.operands[place]  # type: ignore[union-attr]
 
@@ -136,6 +139,8 @@ def _place_of(stage: Expr, result: Expr) -> int | None:
 
 def _reads_as_it_writes(plan: Schedule, given: Expr, result: Expr) -> bool:
     stage = plan.stages[plan.position_of(result)]
+    if isinstance(result.rule, SliceUpdate):
+        return not reads_elsewhere(result, plan.accesses(result), given)
     if isinstance(stage, FusedLoops):
         if stage.rows or isinstance(result.rule, Reduce | Stored):
             return False

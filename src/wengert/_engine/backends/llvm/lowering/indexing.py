@@ -22,6 +22,7 @@ from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
 from .registry import ACCEPT_DEFERRED, Lowering, lowers, opaque_call, settled
 from .scatter_chains import ScatterChain, position_of, read_back
+from .slice_updates import updated
 
 
 def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:
@@ -132,8 +133,12 @@ def _setitem(_: Lowering, node: Node, operands: Sequence[Any]) -> Any:
     x, v, *arrays = operands
     v = settled(v)
     index = node.params["index"]
-    # Of a slice whose length differs between the steps of a loop only the elements are written.
-    found = None if arrays or has_local(index) else chosen(index, node.spec.shape)
+    found = None if arrays else chosen(index, node.spec.shape)
+    if found is not None and has_local(index):
+        # Of a slice whose length differs between the steps of a loop only the elements are written.
+        parts = found.parts
+        place = lambda index: tuple([_sliced(p, index) for p in parts])  # noqa: E731
+        return updated(node, settled(x), v, found.shape, place)
     if found is None:
         return opaque_call(node, [settled(x), v, *map(settled, arrays)])
 

@@ -30,11 +30,9 @@ else:
 
 @lowers("strong_einsum")
 def _strong(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
-    """A product without a sum: zero where the first factor is zero."""
-    *words, result = node.params["letters"]
+    """A product that is a loop: terms are zero where the first factor is zero."""
+    *words, _ = node.params["letters"]
     if len(words) != 2 or node.spec.dtype.kind != "f" or node.spec.dtype == F16:
-        return NotImplemented
-    if not set("".join(words)) <= set(result):
         return NotImplemented
     return _product_of(node, operands, _strong_product(node.spec.dtype))
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..ir.affine import FlatIndex, Index, Length, counters, is_one
 from ..lowering.loop_ir import Expr, Reduce, Stored
+from ..lowering.slice_updates import SliceUpdate
 from ..tuning import thresholds
 
 
@@ -108,7 +109,7 @@ def _leaves(root: Expr) -> int:
 
 def space_of(root: Expr) -> tuple[Length, ...]:
     """The iteration space of a root."""
-    return root.operands[0].shape if isinstance(root.rule, Reduce) else root.shape
+    return root.operands[0].shape if isinstance(root.rule, Reduce | SliceUpdate) else root.shape
 
 
 def roots_of(stage: FusedLoops | Expr) -> list[Expr]:
@@ -206,6 +207,8 @@ def role_of(group: LoopGroup, rows: int) -> str:
     ``each`` computes each row separately; ``all`` reduces all axes; ``columns`` reduces over the
     rows, elementwise.
     """
+    if any(isinstance(r.rule, SliceUpdate) for r in group.roots):
+        return ""
     reduced = set(group.reduced or ())
     outer = set(range(rows))
     if not reduced & outer:

@@ -24,6 +24,7 @@ from ..ir.affine import (
 )
 from ..ir.llvm_types import part_of
 from ..lowering.loop_ir import Condition, Expr, Reduce, ScalarConstant, memory_strides
+from ..lowering.slice_updates import SliceUpdate
 from ..tuning import thresholds
 from .fusion import LoopGroup, role_of, space_of
 from .interior import interiors_of
@@ -79,9 +80,10 @@ class _SpaceFacts:
 
     def _look(self, root: Expr) -> None:
         here = tuple(counter(k) if not is_one(n) else ZERO for k, n in enumerate(space_of(root)))
-        first = root.operands[0] if isinstance(root.rule, Reduce) else root
+        first = root.operands[0] if isinstance(root.rule, Reduce | SliceUpdate) else root
         if not isinstance(root.rule, Reduce):
-            self.offsets.append(offset_of(here, strides_of(root.shape)))
+            index = root.rule.place(here) if isinstance(root.rule, SliceUpdate) else here
+            self.offsets.append(offset_of(index, strides_of(root.shape)))
         self.itemsizes.add(part_of(root.dtype).itemsize)
         if first is not root and first.is_root:
             self._read(first, here)

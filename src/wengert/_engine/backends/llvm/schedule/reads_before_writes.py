@@ -21,12 +21,15 @@ from wengert._engine.core.symbolic.dim import is_open
 from ..ir.affine import is_one
 from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Stored, strided_view
 from ..lowering.registry import specs_of
+from ..lowering.slice_updates import SliceUpdate
 
 Uses = Callable[[Expr], Sequence[Expr]]
 
 
 def updated_by(stage: Expr) -> list[Expr]:
     """The arrays of which the results of a call are versions with some elements written."""
+    if isinstance(stage.rule, SliceUpdate):
+        return [_owner(stage.operands[1])]
     node = stage.node
     places = [node.op.updated_operand(node, k) for k in range(len(specs_of(node)))]
     return [_owner(stage.operands[p]) for p in places if p is not None]
@@ -41,7 +44,7 @@ def _writes_of(exprs: Sequence[Expr]) -> dict[Expr, list[Expr]]:
     """For each array the calls that update it."""
     found: dict[Expr, list[Expr]] = {}
     for expr in exprs:
-        if isinstance(expr.rule, OpaqueCall):
+        if isinstance(expr.rule, OpaqueCall | SliceUpdate):
             for x in updated_by(expr):
                 found.setdefault(x, []).append(expr)
     return found
@@ -58,9 +61,14 @@ def chained(exprs: Sequence[Expr]) -> None:
         for write in writes:
             if write.node.op.name != "setitem":
                 continue
-            key = (frozen(write.node.params), write.operands[2:])
+            is_slice = isinstance(write.rule, SliceUpdate)
+            key = (is_slice, frozen(write.node.params), () if is_slice else write.operands[2:])
             before = same.get(key)
             same[key] = write
+            if is_slice:
+                if before is not None and not _uses(before, write):
+                    write.operands = (write.operands[0], before)
+                continue
             results = [x for x in exprs if before in x.operands]
             if before is not None and results and not _uses(before, write):
                 write.operands = (results[0], *write.operands[1:])

@@ -39,6 +39,7 @@ from ..lowering.loop_ir import (
     strided_view,
 )
 from ..lowering.registry import specs_of
+from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
 from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
@@ -125,6 +126,11 @@ class Schedule:
                 for x in expr.operands:
                     if x.weight > thresholds.inline_work and _repeats(x, expr):
                         self._make_root(x)
+            if isinstance(rule, SliceUpdate):
+                v, x = expr.operands
+                self._make_root(x)
+                if reads_elsewhere(expr, accesses_of(expr), x):
+                    self._make_root(v)
             if isinstance(rule, SelectExpr):  # each element evaluates every operand
                 costly = [x for x in expr.operands if x.weight > thresholds.selected_work]
                 for x in costly if len(costly) > 1 else ():
@@ -162,6 +168,12 @@ class Schedule:
         if isinstance(root.rule, OpaqueCall):
             self._position[root] = len(self._stages)
             self._stages.append(root)
+            return
+        if isinstance(root.rule, SliceUpdate):  # behind all that reads what it overwrites
+            group = LoopGroup(space_of(root))
+            group.add(root, self.accesses(root))
+            self._position[root] = len(self._stages)
+            self._stages.append(group)
             return
         space = space_of(root)
         accesses = self.accesses(root)
@@ -296,9 +308,11 @@ def accesses_of(root: Expr) -> list[Access]:
     """The accesses of a root to stored expressions, through inlined ones."""
     found: dict[Access, None] = {}
     start = counters(space_of(root))
-    first = root.operands[0] if isinstance(root.rule, Reduce) else root
+    first = root.operands[0] if isinstance(root.rule, Reduce | SliceUpdate) else root
+    if isinstance(root.rule, SliceUpdate):
+        found[Access(root.operands[1], None)] = None
     if first.is_root and first is not root:
-        return [Access(first, start)]
+        return [*found, Access(first, start)]
     seen: set[Any] = set()
     pending: list[tuple[Expr, Index]] = [(first, start)]
     while pending:
@@ -322,7 +336,7 @@ def accesses_of(root: Expr) -> list[Access]:
 
 
 def _unbounded_reads(expr: Expr) -> Sequence[Read]:
-    if isinstance(expr.rule, Reduce) or type(expr.rule) is Map:  # accesses are known
+    if isinstance(expr.rule, Reduce | SliceUpdate) or type(expr.rule) is Map:  # are known
         return ()
     return expr.reads(counters(expr.shape))
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from ..ir.affine import Length, size_of
 from ..kernels import KERNELS, is_served
 from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
+from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of
 
@@ -65,6 +66,12 @@ def arranged(
 
 def _updated(plan: Schedule, expr: Expr, last: Mapping[Expr, int]) -> Expr | None:
     """The array whose memory an expression may take over, element by element."""
+    if isinstance(expr.rule, SliceUpdate):
+        source = expr.operands[1]
+        is_last = last.get(source) == plan.position_of(expr)
+        if isinstance(source.rule, Stored) or not is_last:
+            return None
+        return None if reads_elsewhere(expr, plan.accesses(expr), source) else source
     if not isinstance(expr.rule, CallResult):
         return None
     (step,) = expr.operands
