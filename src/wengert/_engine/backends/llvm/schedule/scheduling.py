@@ -170,10 +170,10 @@ class Schedule:
             self._stages.append(root)
             return
         if isinstance(root.rule, SliceUpdate):  # behind all that reads what it overwrites
-            group = LoopGroup(space_of(root))
-            group.add(root, self.accesses(root))
+            alone = LoopGroup(space_of(root))
+            alone.add(root, self.accesses(root))
             self._position[root] = len(self._stages)
-            self._stages.append(group)
+            self._stages.append(alone)
             return
         space = space_of(root)
         accesses = self.accesses(root)
