@@ -67,7 +67,9 @@ class CustomRule:
         saved: tuple[Operand, ...] | None = None,
     ) -> Sequence[Any]:
         """The same with strong zeros: products with cotangents that are zero are zero."""
-        return [without_masked_nan(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
+        return [
+            without_masked_nan(cotangent, ts) for cotangent in self.bars(operands, outs, ts, saved)
+        ]
 
     def dots(
         self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
@@ -196,20 +198,22 @@ def with_batch_axis(pair: Pair, size: Any) -> Any:
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
-def without_masked_nan(bar: Any, ts: Sequence[Any]) -> Any:
+def without_masked_nan(cotangent: Any, ts: Sequence[Any]) -> Any:
     """A cotangent, with 0 for NaN if all cotangents of the results are zero."""
-    if bar is None:
+    if cotangent is None:
         return None
     nonzero_candidates = [t for t in ts if t is not None]
-    if not any(map(is_traced, (bar, *nonzero_candidates))):
+    if not any(map(is_traced, (cotangent, *nonzero_candidates))):
         if (
             any(np.any(value_of(t)) for t in nonzero_candidates)
-            or not np.isnan(value_of(bar)).any()
+            or not np.isnan(value_of(cotangent)).any()
         ):
-            return bar
-        return np.zeros_like(value_of(bar))
+            return cotangent
+        return np.zeros_like(value_of(cotangent))
     all_zero: Any = np.True_
     for t in nonzero_candidates:
         is_zero = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
         all_zero = lookup("logical_and")(all_zero, is_zero)
-    return lookup("where")(lookup("logical_and")(all_zero, lookup("isnan")(bar)), 0.0, bar)
+    return lookup("where")(
+        lookup("logical_and")(all_zero, lookup("isnan")(cotangent)), 0.0, cotangent
+    )

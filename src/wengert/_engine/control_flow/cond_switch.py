@@ -205,8 +205,9 @@ def _check_same_specs(closures: Sequence[Closed], names: Sequence[str], what: st
     for closure, name in zip(closures[1:], names[1:], strict=True):
         if (closure.structure, closure.live) != (first.structure, first.live):
             raise StructureError(
-                f"{what}: {names[0]} returns {_shape(first)}, and {name} {_shape(closure)}. "
-                f"Return the same containers from all branches{at(user_line())}."
+                f"{what}: {names[0]} returns {_marked_containers(first)}, and {name} "
+                f"{_marked_containers(closure)}. Return the same containers from all "
+                f"branches{at(user_line())}."
             )
         paths = pytree.paths(first.container(first.body.outputs))
         live = [p for p, is_live in zip(paths, first.live, strict=True) if is_live]
@@ -220,5 +221,5 @@ def _check_same_specs(closures: Sequence[Closed], names: Sequence[str], what: st
                 )
 
 
-def _shape(one: Closed) -> Any:
-    return pytree.marked(one.container([0] * sum(one.live)))
+def _marked_containers(closure: Closed) -> Any:
+    return pytree.marked(closure.container([0] * sum(closure.live)))

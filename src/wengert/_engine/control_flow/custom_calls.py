@@ -103,7 +103,7 @@ class BoundRule(CustomRule):
         other._key = (*self._key[:-1], frozen(other.nondiff))
         return other
 
-    def moving(self, operands: Sequence[Any], static: Sequence[Any] | None = None) -> Any:
+    def differentiable(self, operands: Sequence[Any], static: Sequence[Any] | None = None) -> Any:
         """The differentiable arguments, with the operands as leaves."""
         leaves = list(self.static if static is None else static)
         for k, x in zip(self.slots, operands, strict=True):
@@ -112,7 +112,7 @@ class BoundRule(CustomRule):
 
     def args(self, operands: Sequence[Any]) -> list[Any]:
         """All arguments."""
-        return self.function.full(self.nondiff, self.moving(operands))  # type: ignore[no-any-return]
+        return self.function.full(self.nondiff, self.differentiable(operands))  # type: ignore[no-any-return]
 
     # ---- the node ------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class BoundRule(CustomRule):
             result, saved = function.run_forward(self, self.args(operands))
             self.check_same_specs(result, outs, "fwd")
         cotangents = function.bwd(*self.nondiff, saved[0], self.results(ts))
-        arguments = self.moving(operands)
+        arguments = self.differentiable(operands)
         return self._of_operands(cotangents, arguments, "bwd")
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
@@ -230,8 +230,8 @@ class BoundRule(CustomRule):
             for d, s in zip(dots, map(describe, operands), strict=True)
         ]
         static_tangents = [0.0 if isinstance(x, float | np.inexact) else None for x in self.static]
-        tangents = self.moving(operand_tangents, static_tangents)
-        leaves = self.function.tangents(self, self.moving(operands), tangents, outs, dots)
+        tangents = self.differentiable(operand_tangents, static_tangents)
+        leaves = self.function.tangents(self, self.differentiable(operands), tangents, outs, dots)
         assert self.out is not None
         return [x for x, is_present in zip(leaves, self.out[1], strict=True) if is_present]
 

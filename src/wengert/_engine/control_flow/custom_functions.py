@@ -95,8 +95,8 @@ class _Custom:
         args = self._bound(args, kwargs)
         if is_starting(self):
             return converted(self.fun)(*args)
-        moving = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
-        leaves, structure = pytree.flatten(tuple(moving))
+        differentiable = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
+        leaves, structure = pytree.flatten(tuple(differentiable))
         if not any([isinstance(x, Handle | Dim) for x in leaves]):
             return self._plain(args, leaves, structure)
         call = self._call(args, leaves, structure)
@@ -161,9 +161,9 @@ class _Custom:
             f"wengert.stop_gradient to it{at(user_line())}."
         )
 
-    def full(self, nondiff: Sequence[Any], moving: Sequence[Any]) -> list[Any]:
+    def full(self, nondiff: Sequence[Any], differentiable: Sequence[Any]) -> list[Any]:
         """All arguments in their order, from the two groups."""
-        args = list(moving)
+        args = list(differentiable)
         for k, x in zip(self.nondiff_argnums, nondiff, strict=False):
             args.insert(k, x)
         return args

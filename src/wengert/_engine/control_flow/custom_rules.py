@@ -202,7 +202,7 @@ def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
     -------
     body : Body
         Returns a tangent for each differentiable result.
-    moving : tuple of int
+    differentiable : tuple of int
         The operands whose tangents it takes.
     """
     captured = node.params["captured"]

@@ -33,24 +33,24 @@ class Dependence:
         """The inputs that an output depends on."""
         return self._of[output]
 
-    def moving(self, initial: Iterable[int], carried: range) -> frozenset[int]:
+    def active(self, initial: Iterable[int], carried: range) -> frozenset[int]:
         """The inputs that have tangents in some step, if some have before the first."""
-        moving = set(initial)
+        active = set(initial)
         changed = True
         while changed:
-            new = {k for i, k in enumerate(carried) if k not in moving and self._of[i] & moving}
-            moving |= new
+            new = {k for i, k in enumerate(carried) if k not in active and self._of[i] & active}
+            active |= new
             changed = bool(new)
-        return frozenset(moving)
+        return frozenset(active)
 
     def live(
-        self, with_cotangents: Iterable[int], moving: frozenset[int], carried: range
+        self, with_cotangents: Iterable[int], active: frozenset[int], carried: range
     ) -> list[int]:
         """The carried inputs with tangents that an output with a cotangent depends on.
 
         Parameters
         ----------
-        given : iterable of int
+        with_cotangents : iterable of int
             The outputs with cotangents; of the carry those of the last step.
         """
         reached = set(with_cotangents)
@@ -60,7 +60,7 @@ class Dependence:
             new = {
                 k
                 for i, k in enumerate(carried)
-                if k in moving
+                if k in active
                 and k not in live
                 and (i in reached or any(k in self._of[j] for j in reached))
             }

@@ -208,10 +208,10 @@ class Carry:
     def following(self, out: Array | tuple[Array, ...], before: Sequence[Any]) -> list[Any]:
         """The leaves of the next carry, which share no memory with other values."""
         leaves = self.checked(out)
-        given = {id(x) for x in before}
+        passed = {id(x) for x in before}
         for k, x in enumerate(leaves):
-            if id(x) in given:
-                given.remove(id(x))
+            if id(x) in passed:
+                passed.remove(id(x))
             else:
                 leaves[k] = apart(x)
         return leaves
@@ -272,17 +272,17 @@ class ScannedInputs:
         return self.container([apart(x[k]) for x in self.leaves])
 
 
-def _stack(x: Array, what: str, place: str) -> Any:
+def _stack(x: Array, what: str, position: str) -> Any:
     spec = numeric(x)
     if spec is None:
         raise StructureError(
-            f"{what}: xs{place} is a {type(x).__name__}, which has no first axis to loop over. "
+            f"{what}: xs{position} is a {type(x).__name__}, which has no first axis to loop over. "
             f"Give arrays{at(user_line())}."
         )
     if not spec.shape:
         raise ShapeError(
-            f"{what}: xs{place} is a single number, and has no first axis to loop over. A list is "
-            f"a container; make it an array, np.array(xs){at(user_line())}."
+            f"{what}: xs{position} is a single number, and has no first axis to loop over. A list "
+            f"is a container; make it an array, np.array(xs){at(user_line())}."
         )
     return x if isinstance(x, Handle) else np.asarray(x)
 

@@ -258,9 +258,9 @@ def _condition(x: Array) -> Any:
     """The result of a condition, checked to be one boolean."""
     spec = describe(x)
     if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
-        given = spec if isinstance(spec, Spec) else f"a {type(x).__name__}"
+        described = spec if isinstance(spec, Spec) else f"a {type(x).__name__}"
         raise DtypeError(
-            f"while_loop: the condition is {given}. It must be a single boolean: compare, or use "
-            f"np.any or np.all{at(user_line())}."
+            f"while_loop: the condition is {described}. It must be a single boolean: compare, or "
+            f"use np.any or np.all{at(user_line())}."
         )
     return x

@@ -29,46 +29,48 @@ class Pushed(NamedTuple):
 
     body : takes consts, their tangents, carry, its tangents, rows, their tangents; returns the next
         carry, its tangents, the ys, and theirs.
-    moving : the inputs that have tangents.
+    active : the inputs that have tangents.
     tangents : the ys that have tangents.
     masked : whether tangents of results may be zero because something was not selected.
     """
 
     body: Body
-    moving: tuple[int, ...]
+    active: tuple[int, ...]
     tangents: tuple[int, ...]
     masked: bool
 
 
 @functools.lru_cache(maxsize=512)
-def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarded: bool) -> Pushed:
+def pushed(
+    body: Body, carried: int, stacked: int, initially_active: frozenset[int], guarded: bool
+) -> Pushed:
     """A body with tangents, if some of its inputs have tangents before the first step."""
     fixed = len(body.inputs) - carried - stacked
     depends = Dependence(body)
-    moving = tuple(sorted(depends.moving(moved, range(fixed, fixed + carried))))
-    ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(moving)]
-    requested = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
-    inputs, dots, outs, tangents, masked_outputs = _with_tangents(body, moving, requested, guarded)
+    active = tuple(sorted(depends.active(initially_active, range(fixed, fixed + carried))))
+    ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(active)]
+    requested = [*[k - fixed for k in active if fixed <= k < fixed + carried], *ys]
+    inputs, dots, outs, tangents, masked_outputs = _with_tangents(body, active, requested, guarded)
     if not guarded and masked_outputs.intersection(range(carried)):
         # A carried tangent that a step masks must be a strong zero in the next step.
-        return pushed(body, carried, stacked, moved, True)
+        return pushed(body, carried, stacked, initially_active, True)
     count = len(requested) - len(ys)
     body_with_tangents = Body(
         *[*outs[:carried], *tangents[:count], *outs[carried:], *tangents[count:]],
         inputs=_interleaved(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
         name=f"{body.name}, with tangents",
     )
-    return Pushed(body_with_tangents, moving, tuple(ys), bool(masked_outputs))
+    return Pushed(body_with_tangents, active, tuple(ys), bool(masked_outputs))
 
 
 def _with_tangents(
-    body: Body, moving: Sequence[int], requested: Sequence[int], guarded: bool
+    body: Body, active: Sequence[int], requested: Sequence[int], guarded: bool
 ) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
     """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
-        dots = {k: placeholder(inputs[k].spec) for k in moving}
+        dots = {k: placeholder(inputs[k].spec) for k in active}
         outs = inline_graph(body, [wrap(n) for n in inputs])
         nodes = [getattr(outs[k], "node", None) for k in requested]
         live = [n for n in nodes if type(n) is Node]
@@ -105,25 +107,25 @@ class _LoopTangent:
         params = node.params
         self.carried, stacked = params["carried"], params.get("stacked", 0)
         body: Body = params["body"]
-        moved = frozenset(k for k, d in enumerate(dots) if d is not None)
-        self.bodies = bodies = pushed(body, self.carried, stacked, moved, ctx.guarded)
+        initially_active = frozenset(k for k, d in enumerate(dots) if d is not None)
+        self.bodies = bodies = pushed(body, self.carried, stacked, initially_active, ctx.guarded)
         if bodies.masked:
             ctx.mask([node])
         tangents = {
-            k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in bodies.moving
+            k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in bodies.active
         }
         self.fixed = fixed = len(body.inputs) - self.carried - stacked
         self.bounds = (0, fixed, fixed + self.carried, len(body.inputs))
         self.operands = _interleaved(inputs, tangents, self.bounds)
-        self.stacked = stacked + sum(k >= fixed + self.carried for k in bodies.moving)
-        self.moving = [k - fixed for k in bodies.moving if fixed <= k < fixed + self.carried]
+        self.stacked = stacked + sum(k >= fixed + self.carried for k in bodies.active)
+        self.active = [k - fixed for k in bodies.active if fixed <= k < fixed + self.carried]
 
     def tangents(self, results: Sequence[Any], count: int, ys: int) -> list[Any]:
         """The tangent of each output, or None; `count` further outputs come before the `ys`."""
         out: list[Any] = [None] * (self.carried + count + ys)
-        for k, i in enumerate(self.moving):
+        for k, i in enumerate(self.active):
             out[i] = results[self.carried + k]
-        first = self.carried + len(self.moving) + count + ys
+        first = self.carried + len(self.active) + count + ys
         for k, i in enumerate(self.bodies.tangents):
             out[i + count] = results[first + k]
         return out
@@ -140,7 +142,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) 
         **{
             **params,
             "body": loop.bodies.body,
-            "carried": loop.carried + len(loop.moving),
+            "carried": loop.carried + len(loop.active),
             "stacked": loop.stacked,
         },
     )
@@ -152,24 +154,24 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
     params = node.params
     loop = _LoopTangent(node, dots, inputs, ctx)
     body = loop.bodies.body
-    condition = _with_more_inputs(params["condition"], body, loop.bodies.moving, loop.bounds)
+    condition = _with_more_inputs(params["condition"], body, loop.bodies.active, loop.bounds)
     results = lookup("while")(
         *loop.operands,
         **{
             **params,
             "body": body,
             "condition": condition,
-            "carried": loop.carried + len(loop.moving),
+            "carried": loop.carried + len(loop.active),
         },
     )
     return loop.tangents(results, 1, len(params["body"].outputs) - loop.carried)
 
 
 def _with_more_inputs(
-    condition: Body, body: Body, moving: Iterable[int], bounds: Sequence[int]
+    condition: Body, body: Body, active: Iterable[int], bounds: Sequence[int]
 ) -> Body:
     """A condition that also takes tangents, and ignores them."""
-    dots = {k: placeholder(condition.inputs[k].spec) for k in moving}
+    dots = {k: placeholder(condition.inputs[k].spec) for k in active}
     inputs = _interleaved(condition.inputs, dots, bounds)
     return Body(*condition.outputs, inputs=inputs, name=condition.name)
 
@@ -177,11 +179,11 @@ def _with_more_inputs(
 def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The tangents of a conditional's results: the conditional of the branches' JVPs."""
     which, *operands = inputs
-    moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
+    active = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
-    requested = _results_with_tangents(bodies, moving)
-    branches = tuple([_pushed_branch(b, moving, requested, ctx.guarded) for b in bodies])
-    tangents = [dots[k + 1] for k in moving]
+    requested = _results_with_tangents(bodies, active)
+    branches = tuple([_pushed_branch(b, active, requested, ctx.guarded) for b in bodies])
+    tangents = [dots[k + 1] for k in active]
     results = lookup(node.op.name)(
         which, *operands, *tangents, **{**node.params, "branches": branches}
     )
@@ -192,20 +194,20 @@ def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx
     return out
 
 
-def _results_with_tangents(bodies: Iterable[Body], moving: Sequence[int]) -> tuple[int, ...]:
+def _results_with_tangents(bodies: Iterable[Body], active: Sequence[int]) -> tuple[int, ...]:
     """The results that have a tangent in some branch."""
     results: set[int] = set()
     for body in bodies:
         depends = Dependence(body)
-        results |= {k for k in range(len(body.outputs)) if not depends.on(k).isdisjoint(moving)}
+        results |= {k for k in range(len(body.outputs)) if not depends.on(k).isdisjoint(active)}
     return tuple(sorted(results))
 
 
 @functools.lru_cache(maxsize=512)
 def _pushed_branch(
-    body: Body, moving: tuple[int, ...], requested: tuple[int, ...], guarded: bool
+    body: Body, active: tuple[int, ...], requested: tuple[int, ...], guarded: bool
 ) -> Body:
-    inputs, dots, _, tangents, _ = _with_tangents(body, moving, requested, guarded)
+    inputs, dots, _, tangents, _ = _with_tangents(body, active, requested, guarded)
     return Body(
-        *tangents, inputs=[*inputs, *[dots[k] for k in moving]], name=f"{body.name}, tangents"
+        *tangents, inputs=[*inputs, *[dots[k] for k in active]], name=f"{body.name}, tangents"
     )

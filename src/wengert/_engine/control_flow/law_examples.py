@@ -28,7 +28,7 @@ from .eager_loops import strong
 from .operations import cond_op, scan_op, switch_op, while_op
 from .recompute import replay
 from .sized import sized
-from .vjp import Asked, pulled
+from .vjp import Request, pulled
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -161,7 +161,7 @@ def _replays(rng: np.random.Generator) -> Examples:
     """
     a, s, xs = np.float64(0.4), np.float64(rng.uniform(0.5, 1.0)), rng.uniform(0.2, 0.6, 7)
     body = _body(_squares, a, s, xs[0])
-    bodies = pulled(body, Asked(1, 1, frozenset({0, 1}), frozenset({0, 1, 2}), True, True))
+    bodies = pulled(body, Request(1, 1, frozenset({0, 1}), frozenset({0, 1, 2}), True, True))
     step = Body(body.outputs[0], inputs=body.inputs, name=body.name)
     keep = Body(
         bodies.forward.outputs[0],

@@ -167,7 +167,7 @@ def scan_node(
 
     Parameters
     ----------
-    made : Closed
+    closure : Closed
         The step.
     carry, rows : list
         Operands: the first carry, and the arrays that are looped over.

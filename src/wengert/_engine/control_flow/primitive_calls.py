@@ -64,9 +64,9 @@ class PrimitiveFunction:
         """The value."""
         return self.op.function(*args, **self.params)
 
-    def full(self, nondiff: Sequence[Any], moving: Sequence[Any]) -> list[Any]:
+    def full(self, nondiff: Sequence[Any], differentiable: Sequence[Any]) -> list[Any]:
         """All operands."""
-        return list(moving)
+        return list(differentiable)
 
 
 class PrimitiveCall(BoundRule):

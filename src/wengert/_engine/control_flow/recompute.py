@@ -187,8 +187,8 @@ def _equivalent_loops(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
     handles = [wrap(v) for v in variables]
     if not is_deriving():
         return expanded(handles, node.params)
-    with derivation(node.level) as stem:
-        stem.enter(node)
+    with derivation(node.level) as origin:
+        origin.enter(node)
         return expanded(handles, node.params)
 
 

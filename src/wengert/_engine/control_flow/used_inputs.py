@@ -27,7 +27,7 @@ def with_used_inputs(branches: tuple[Body, ...]) -> tuple[tuple[Body, ...], tupl
         [
             k
             for k in range(len(branches[0].inputs))
-            if any(b.inputs[k] in found for b, found in zip(branches, reached, strict=True))
+            if any(b.inputs[k] in nodes for b, nodes in zip(branches, reached, strict=True))
         ]
     )
     reduced = [Body(*b.outputs, inputs=[b.inputs[k] for k in used], name=b.name) for b in branches]

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """Which derivative of a loop is needed.
 
     carried, stacked : how many of the body's inputs are carried, and how many are rows of the xs.
@@ -108,22 +108,26 @@ class Pulled(NamedTuple):
 
 
 @functools.lru_cache(maxsize=512)
-def pulled(body: Body, asked: Asked) -> Pulled:
+def pulled(body: Body, request: Request) -> Pulled:
     """The bodies of the forward and the backward loop."""
-    fixed = len(body.inputs) - asked.carried - asked.stacked
-    carried = range(fixed, fixed + asked.carried)
+    fixed = len(body.inputs) - request.carried - request.stacked
+    carried = range(fixed, fixed + request.carried)
     depends = Dependence(body)
-    moving = depends.moving(asked.wanted, carried)
-    ys = tuple([k for k in sorted(asked.given) if k >= asked.carried and depends.on(k) & moving])
-    live = depends.live([k for k in asked.given if k < asked.carried or k in ys], moving, carried)
+    active = depends.active(request.wanted, carried)
+    ys = tuple(
+        [k for k in sorted(request.given) if k >= request.carried and depends.on(k) & active]
+    )
+    live = depends.live(
+        [k for k in request.given if k < request.carried or k in ys], active, carried
+    )
     ends = [k - fixed for k in live]
     reached = frozenset[int]().union(*[depends.on(k) for k in (*ends, *ys)])
-    consts = tuple([k for k in sorted(asked.wanted & reached) if k < fixed])
-    stacks = tuple([k for k in sorted(asked.wanted & reached) if k >= carried.stop])
+    consts = tuple([k for k in sorted(request.wanted & reached) if k < fixed])
+    stacks = tuple([k for k in sorted(request.wanted & reached) if k >= carried.stop])
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
-        set_ranges(inputs, asked.ranges)
+        set_ranges(inputs, request.ranges)
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
@@ -131,12 +135,12 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         pairs = zip([nodes[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
         masked_targets: set[Node] = set()
         cotangents = pullback(
-            gathered(pairs), targets, masked=asked.guarded, masked_targets=masked_targets
+            gathered(pairs), targets, masked=request.guarded, masked_targets=masked_targets
         )
         masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in masked_targets])
-        if not asked.guarded and not masked.isdisjoint(live):
+        if not request.guarded and not masked.isdisjoint(live):
             # A carried cotangent that a step masks must be a strong zero in the step before.
-            return pulled(body, asked._replace(guarded=True))
+            return pulled(body, request._replace(guarded=True))
         cotangents = [
             uniform(n.spec, 0) if cotangent is None else cotangent
             for cotangent, n in zip(cotangents, targets, strict=True)
@@ -146,8 +150,8 @@ def pulled(body: Body, asked: Asked) -> Pulled:
             cotangents[k] = wrap(total) + cotangents[k]
         results = [cotangent.node for cotangent in cotangents]
         results = added_in_place(results, ancestors(results))
-        chains = chains_of(inputs, nodes[: asked.carried], fixed)
-        if not asked.restores:
+        chains = chains_of(inputs, nodes[: request.carried], fixed)
+        if not request.restores:
             chains = [c for c in chains if step_of(c, inputs[:fixed]) is not None]
         parts = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
     read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in parts.read])
@@ -161,9 +165,8 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     restored = tuple([c.number for c in parts.chains])
     steps = tuple([_step(c, inputs[:fixed]) for c in parts.chains])
     forward = Body(*with_buffered_loops([*nodes, *parts.residuals]), inputs=inputs, name=body.name)
-    residual_count = len(parts.residuals)
     return Pulled(
-        *(forward, residual_count, before, back, tuple(live), consts, stacks, read, ys),
+        *(forward, len(parts.residuals), before, back, tuple(live), consts, stacks, read, ys),
         *(restored, steps, masked, used_of(back, fixed)),
     )
 
@@ -274,10 +277,10 @@ class _LoopCotangent:
             max_steps = self.max_steps = most_steps(node.args[0])
         restores = max_steps is not None and not is_open(max_steps)
         ranges = ranges_of(self.body, args, self.fixed, self.carried, max_steps)
-        asked = Asked(
+        request = Request(
             self.carried, self.stacked, frozenset(t), wanted, ctx.guarded, restores, ranges
         )
-        self.bodies = pulled(self.body, asked)
+        self.bodies = pulled(self.body, request)
         ctx.mask([args[k] for k in self.bodies.masked])
         self.slots = _slots(params, self.bodies)
 

@@ -143,12 +143,12 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
         )
     if differentiable is None:
         differentiable = is_inexact(array.dtype)
-    made: Any = object.__new__(_handle_class())
-    made.node = leaf(array, made, differentiable)
-    made.node.note(symbolic=True)
+    tensor: Any = object.__new__(_handle_class())
+    tensor.node = leaf(array, tensor, differentiable)
+    tensor.node.note(symbolic=True)
     if name is not None:
-        made.node.note(name=word(name, "the name of a variable"))
-    return made
+        tensor.node.note(name=word(name, "the name of a variable"))
+    return tensor
 
 
 def _handle_class() -> type:

@@ -332,16 +332,16 @@ class IdentityKey:
 class UnhashableKey:
     """The key of an unhashable object: compares by identity, and keeps it alive."""
 
-    __slots__ = ("thing",)
+    __slots__ = ("value",)
 
-    def __init__(self, thing: Any) -> None:
-        self.thing = thing
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UnhashableKey) and self.thing is other.thing
+        return isinstance(other, UnhashableKey) and self.value is other.value
 
     def __hash__(self) -> int:
-        return id(self.thing)
+        return id(self.value)
 
 
 def static_key(x: Any) -> Hashable:

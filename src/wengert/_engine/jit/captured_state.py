@@ -146,7 +146,7 @@ class States:
         captured = state.captured
         if not captured.feeds:
             return self._fun
-        if not captured.found:
+        if not captured.objects:
             captured = self.discovered(call, state.level)
             if list(captured.feeds) != list(state.captured.feeds):
                 raise TraceError(

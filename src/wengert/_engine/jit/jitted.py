@@ -174,7 +174,7 @@ class Jitted(Generic[P, R]):
             if len(state.calls) >= CALLS:
                 state.calls = {}
             state.calls[call.key] = compiled
-            state.captured.found = {}
+            state.captured.objects = {}
             self._install_entry(state, call, compiled, args, kwargs)
         return compiled, call
 
@@ -219,14 +219,14 @@ class Jitted(Generic[P, R]):
         The entry point replaces `__call__`, in a class of this function alone, so that a call runs
         no Python. It passes calls that it does not support to the slow path.
         """
-        captured, given = state.captured, call.given
-        if not self._layout.is_plain or given.policy:
+        captured, plain_call = state.captured, call.given
+        if not self._layout.is_plain or plain_call.policy:
             return
         signature = entry_signature(args, kwargs)
-        if signature is None and given.is_simple:  # specs or tensors, which are rare
+        if signature is None and plain_call.is_simple:  # specs or tensors, which are rare
             return
         if signature is None:
-            self._shortcuts = with_shortcut(self._shortcuts, given, compiled, captured)
+            self._shortcuts = with_shortcut(self._shortcuts, plain_call, compiled, captured)
             return
         if not self._routes.wants(signature, compiled):
             return

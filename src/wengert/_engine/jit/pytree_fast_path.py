@@ -145,18 +145,18 @@ class WithoutCaptured:
     Parameters
     ----------
     fun : callable
-    place, count : int
+    position, count : int
         The position of the arrays, and their number.
     """
 
-    __slots__ = ("_fun", "_place", "_rest")
+    __slots__ = ("_fun", "_position", "_rest")
 
-    def __init__(self, fun: Callable[..., Any], place: int, count: int) -> None:
-        self._fun, self._place, self._rest = fun, place, place + count
+    def __init__(self, fun: Callable[..., Any], position: int, count: int) -> None:
+        self._fun, self._position, self._rest = fun, position, position + count
 
     def __call__(self, *args: Any) -> Any:
         """The result for the other arguments."""
-        return self._fun(*args[: self._place], *args[self._rest :])
+        return self._fun(*args[: self._position], *args[self._rest :])
 
 
 def _matcher(call: CallSignature) -> Match | None:

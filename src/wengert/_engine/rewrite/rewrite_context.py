@@ -37,5 +37,5 @@ class RewriteContext(Protocol):
     def new_node(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
         """A new node in its simplest form, with the user's line of another."""
 
-    def built(self, tree: Any, found: Any, like: Node) -> Node:
+    def built(self, tree: Any, bindings: Any, like: Node) -> Node:
         """The nodes of a pattern with bound wildcards and parameters."""

@@ -206,10 +206,10 @@ def shortened(where: str | None, mode: str | None) -> str | None:
     """The part of a source location that is stored."""
     if where is None or mode == "full":
         return where
-    place = place_of(where)
-    if mode is None or place is None:
+    location = place_of(where)
+    if mode is None or location is None:
         return None
-    return f"{place.short}, in {place.function}" if place.function else place.short
+    return f"{location.short}, in {location.function}" if location.function else location.short
 
 
 def _spec_json(spec: tuple[Spec, ...] | Spec) -> Any:

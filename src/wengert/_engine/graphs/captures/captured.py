@@ -61,7 +61,7 @@ class Captured:
         Arrays that are inputs of the program, by name.
     aliases : list of (CaptureSource, int)
         Other paths to a fed array, with its position in `feeds`.
-    found : dict from int to CapturedObject
+    objects : dict from int to CapturedObject
         The objects on paths to fed arrays, by identity; emptied when they are no longer needed.
     unguarded : dict from str to str
         Names of values that can be neither fed nor compared, and why.
@@ -71,7 +71,7 @@ class Captured:
         self,
         guards: Sequence[Guard],
         feeds: dict[int, list[CaptureSource]],
-        found: dict[int, CapturedObject],
+        objects: dict[int, CapturedObject],
         unguarded: dict[str, str],
     ) -> None:
         self.guards = list(guards)
@@ -89,7 +89,7 @@ class Captured:
         self.feeds = {name: self.feeds[name] for name in sorted(self.feeds)}
         for k, name in enumerate(self.feeds):
             self.aliases += [(source, k) for source in others[name]]
-        self.found = found
+        self.objects = objects
         self.unguarded = dict(unguarded)
         self._records: Records | None = None
         self._check: Callable[[], Sequence[Any] | None] | None = None

@@ -34,7 +34,7 @@ class Substitution:
     """
 
     def __init__(self, captured: Captured, arrays: Mapping[str, Any]) -> None:
-        self._found = captured.found
+        self._found = captured.objects
         self._replacements: dict[int, Any] = {
             key: arrays[name] for key, name in captured.identities.items()
         }

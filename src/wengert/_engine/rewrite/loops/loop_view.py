@@ -141,7 +141,9 @@ class Rewiring:
 
     def replace(self, node: Node, parts: Mapping[int, Node]) -> None:
         """Replace the outputs of a node."""
-        self.parts[node] = {k: stopped_like(node, k, made) for k, made in parts.items()}
+        self.parts[node] = {
+            k: stopped_like(node, k, replacement) for k, replacement in parts.items()
+        }
         self.place[node] = node
 
     def follow(self, node: Node) -> None:
