@@ -211,5 +211,5 @@ def _positions(
 
 
 def zeros_like(node: Node) -> Any:
-    """Zeros like a node; a node themselves if a graph is being built."""
+    """Zeros with the spec of a node, as a node of the graph if one is being built."""
     return zeros(node.spec)

@@ -187,7 +187,7 @@ def _run_pass(
     recorder: Derivation | Session | None = None,
     closed: bool = False,
 ) -> dict[Node, Any]:
-    """The tangents of all nodes; `recorder` stores the user's line of the node at hand."""
+    """The tangents of all nodes; `recorder` stores the user's line of the current node."""
     recorded = ctx.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
     buffers = Tangents(known, tape.nodes, outputs)

@@ -183,7 +183,7 @@ class _PassState:
         *("recorder", "targets"),
     )
     guards: TracedGuards | None
-    recorder: Derivation | Session | None  # stores the user's line of the node at hand
+    recorder: Derivation | Session | None  # stores the user's line of the current node
 
     def __init__(self, tape: Tape, seeds: Seeds, targets: set[Node], ctx: RuleContext):
         self.bars: Bars = dict(seeds)

@@ -227,7 +227,7 @@ def _batched_leaves(
     leaves: Sequence[Any],
     axes: Sequence[Any],
     axis_size: int | None,
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     what: str,
 ) -> tuple[dict[int, Any], Any]:
     """The batched leaves by index, with the batch axis moved to the front, and the batch size."""
@@ -241,12 +241,12 @@ def _batched_leaves(
             spec = describe(x)
             if spec is None or isinstance(spec, tuple):
                 raise StructureError(
-                    f"{what}: {_argument_name(given, i)} is a {type(x).__name__}, which has no "
+                    f"{what}: {_argument_name(arguments, i)} is a {type(x).__name__}, which has no "
                     f"batch axis. Give None for it in in_axes{at(user_line())}."
                 )
             if isinstance(x, np.ma.MaskedArray) and x.mask is not np.ma.nomask:
                 raise ConversionError(
-                    f"{what}: {_argument_name(given, i)} is a masked array, and masks are not "
+                    f"{what}: {_argument_name(arguments, i)} is a masked array, and masks are not "
                     "supported. Fill it, x.filled(0.0), or pass the mask as a separate argument"
                     f"{at(user_line())}."
                 )
@@ -254,17 +254,17 @@ def _batched_leaves(
         shape = shape_of(x)
         if not -len(shape) <= axis < len(shape):
             raise ShapeError(
-                f"{what}: {_argument_name(given, i)} has shape {_shown(shape)} and no axis {axis} "
-                "for the batch. Give None in in_axes for a value that is the same for all elements"
-                f"{at(user_line())}."
+                f"{what}: {_argument_name(arguments, i)} has shape {_shown(shape)} and no axis "
+                f"{axis} for the batch. Give None in in_axes for a value that is the same for all "
+                f"elements{at(user_line())}."
             )
         n = shape[axis]
         if size is None:
             size, first = n, i
         elif n != size:
-            other = "axis_size" if first is None else _argument_name(given, first)
+            other = "axis_size" if first is None else _argument_name(arguments, first)
             raise ShapeError(
-                f"{what}: {_argument_name(given, i)} has batch size {n} (axis {axis} of "
+                f"{what}: {_argument_name(arguments, i)} has batch size {n} (axis {axis} of "
                 f"{_shown(shape)}), but {other} {'is' if first is None else 'has'} {size}. All "
                 f"batch sizes must be equal{at(user_line())}."
             )
@@ -277,9 +277,9 @@ def _batched_leaves(
     return columns, size
 
 
-def _argument_name(given: Any, i: int) -> str:
+def _argument_name(arguments: Any, i: int) -> str:
     """The name of a leaf of (args, kwargs) in a message."""
-    path = pytree.paths(given)[i]
+    path = pytree.paths(arguments)[i]
     outer, _, inner = path[1:].partition("]")
     name, _, rest = inner[1:].partition("]")
     number = f"argument {name}" if outer == "0" else f"argument {name.strip(chr(39))}"
@@ -336,14 +336,14 @@ def _result(
     return _moved(value, 0, axis % ndim)
 
 
-def _like_arguments(value: Array | None, given: Sequence[Any]) -> Any:
+def _like_arguments(value: Array | None, arguments: Sequence[Any]) -> Any:
     """A tensor if an argument is one; otherwise an array that shares no memory with arguments."""
     if value is None or isinstance(value, Handle):
         return value
-    if any(isinstance(x, Handle) for x in given):
+    if any(isinstance(x, Handle) for x in arguments):
         return wrap(constant(value))
     if isinstance(value, np.ndarray):
-        arrays = (x for x in given if isinstance(x, np.ndarray))
+        arrays = (x for x in arguments if isinstance(x, np.ndarray))
         if not value.flags.writeable or any(np.may_share_memory(value, x) for x in arrays):
             return value.copy()
     return value

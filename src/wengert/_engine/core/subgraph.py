@@ -119,7 +119,7 @@ class Body(BaseGraph):
     def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
         """The same graph with numbers, or other sizes, substituted for symbolic sizes."""
         names = (self.size_names, self.open_names, self.local_names)
-        if all(found.isdisjoint(sizes) for found in names):
+        if all(own.isdisjoint(sizes) for own in names):
             return self
 
         def change(node: Node, args: tuple[Node, ...]) -> Node:

@@ -122,9 +122,9 @@ def _cast(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if not _combines(node) or not isinstance(node.spec, Spec) or node.spec.dtype.kind not in "fc":
         return
     out = node.spec.dtype
-    given = [(a, s) for a, s in _operands(node) if not s.weak]
-    narrow = [a for a, s in given if s.dtype.kind in "fc" and s.dtype.itemsize < out.itemsize]
-    wide = [a for a, s in given if s.dtype == out]
+    pairs = [(a, s) for a, s in _operands(node) if not s.weak]
+    narrow = [a for a, s in pairs if s.dtype.kind in "fc" and s.dtype.itemsize < out.itemsize]
+    wide = [a for a, s in pairs if s.dtype == out]
     if narrow and narrow[0].spec.dtype.kind == out.kind:
         because = f"operand {_named(wide[0], graph)}" if wide else "the operation itself"
         message = (
@@ -132,8 +132,8 @@ def _cast(node: Node, graph: BaseGraph) -> Iterator[Finding]:
             f"or pass it as {narrow[0].spec.dtype}, to keep the precision"
         )
         yield _note("widened", message, node)
-    elif len({s.dtype for _, s in given} | {out}) > 1:
-        operands = " and ".join(shown(s) for _, s in given)
+    elif len({s.dtype for _, s in pairs} | {out}) > 1:
+        operands = " and ".join(shown(s) for _, s in pairs)
         yield _note("cast", f"{node.op.name}: operands {operands} are cast to {out}", node)
 
 

@@ -114,8 +114,12 @@ def at_index(value: Operand, index: Index) -> Index | None:
     if array.dtype.kind not in "fc" or array.ndim > len(index):
         return None
     tail = index[len(index) - array.ndim :]
-    found = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
-    return found if all(i < n for i, n in zip(found, array.shape, strict=True)) else None
+    operand_index = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
+    return (
+        operand_index
+        if all(i < n for i, n in zip(operand_index, array.shape, strict=True))
+        else None
+    )
 
 
 def _element(x: NonfiniteElement) -> Any:

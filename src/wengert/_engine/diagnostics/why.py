@@ -97,8 +97,8 @@ def why(
     Examples
     --------
     >>> import numpy as np, wengert as wg
-    >>> found = wg.why(lambda x: np.sqrt(x - 1.0), 1.0)
-    >>> [(f.kind, f.symptom) for f in found]
+    >>> findings = wg.why(lambda x: np.sqrt(x - 1.0), 1.0)
+    >>> [(f.kind, f.symptom) for f in findings]
     [('singular', 'infinite')]
     >>> bool(wg.why(np.sin, 1.0))
     False

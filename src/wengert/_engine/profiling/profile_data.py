@@ -230,13 +230,13 @@ class _LineTotal:
             self.written += step.written * part.share
             self.is_estimated |= step.is_estimated and seconds > 0.0
 
-    def line(self, whole: float) -> LineProfile:
+    def line(self, call_seconds: float) -> LineProfile:
         """The totals."""
         seconds = sum(self.levels.values())
         return LineProfile(
             where=self.where,
             seconds=seconds,
-            share=seconds / whole,
+            share=seconds / call_seconds,
             levels=dict(sorted(self.levels.items())),
             is_estimated=self.is_estimated,
             read=self.read,
@@ -255,7 +255,7 @@ def _numbered(
         yield from _numbered(step.inside, f"{number}.", depth + 1)
 
 
-def _row(number: str, depth: int, step: StepRecord, whole: float) -> ProfileRow:
+def _row(number: str, depth: int, step: StepRecord, call_seconds: float) -> ProfileRow:
     shares: dict[str, float] = {}
     first: dict[str, str] = {}
     for part in step.parts:
@@ -269,7 +269,7 @@ def _row(number: str, depth: int, step: StepRecord, whole: float) -> ProfileRow:
         operations=step.operations,
         calls=step.calls,
         seconds=step.seconds,
-        share=step.seconds / whole,
+        share=step.seconds / call_seconds,
         flops=step.flops,
         read=step.read,
         written=step.written,

@@ -205,9 +205,13 @@ def timed_rounds(
     overhead = _timer_overhead()
     for run in runs:
         _warm(run)
-    began = perf_counter()
+    first_start = perf_counter()
     for k in range(limit if repeats is None else repeats):
-        if repeats is None and k >= _FEWEST_RUNS and perf_counter() - began > _SECONDS * len(runs):
+        if (
+            repeats is None
+            and k >= _FEWEST_RUNS
+            and perf_counter() - first_start > _SECONDS * len(runs)
+        ):
             return
         if begin is not None:
             begin()

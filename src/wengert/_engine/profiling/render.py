@@ -114,8 +114,8 @@ _SCOPE_HEAD = ("scopes, with nested ones", "time", "share")
 _ROW_HEAD = ("steps", "", "time", "share", "calls", "GB/s", "Gflop/s", "held")
 
 
-def _scope_cells(name: str, seconds: float, whole: float) -> tuple[str, ...]:
-    return f"  {name or '(none)'}", duration(seconds), f"{seconds / whole:.0%}"
+def _scope_cells(name: str, seconds: float, call_seconds: float) -> tuple[str, ...]:
+    return f"  {name or '(none)'}", duration(seconds), f"{seconds / call_seconds:.0%}"
 
 
 def _line_cells(line: LineProfile) -> tuple[str, ...]:
@@ -177,21 +177,20 @@ def _rate(value: float | None) -> str:
     return "" if value is None or value < 0.0005 else f"{value:.3g}"
 
 
-def _bar(step: StepRecord, whole: float) -> FlameBar:
+def _bar(step: StepRecord, call_seconds: float) -> FlameBar:
     lines = [short(part.where) for part in step.parts if part.where]
     suffix = f" ({', '.join(dict.fromkeys(lines))})" if lines else ""
     label = _described(step.title, step.operations, ())
     if step.operations and step.title.split(" ", 1)[0] not in step.operations:
         label = f"{', '.join(step.operations)} {step.title}"
     body = f" in <{step.body}>" if step.body else ""
-    note = (
-        f"{step.kind} {label}{body}{suffix}: {duration(step.seconds)}, {step.seconds / whole:.1%}"
-    )
+    share = step.seconds / call_seconds
+    note = f"{step.kind} {label}{body}{suffix}: {duration(step.seconds)}, {share:.1%}"
     if step.calls != 1.0:
         note += f", {step.calls:,.6g} times"
     if step.held:
         note += f"; {memory(step.held)} held"
-    inside = tuple(_bar(s, whole) for s in step.inside)
+    inside = tuple(_bar(s, call_seconds) for s in step.inside)
     return FlameBar(label, step.seconds, step.kind, note, inside, step.held)
 
 

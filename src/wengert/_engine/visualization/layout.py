@@ -44,7 +44,7 @@ class GraphLayout(NamedTuple):
     height: float
 
 
-class _Places:
+class _Vertices:
     """Boxes and dummies with their ranks, sizes, and neighbors above and below."""
 
     def __init__(
@@ -96,11 +96,11 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Grap
         Each from a box to a later one.
     """
     unique = list(dict.fromkeys(edges))
-    places = _Places(sizes, *_ranks(len(sizes), unique))
-    chains = {edge: _chain(places, edge) for edge in unique}
-    layers = _ordered(places)
-    x = _coordinates(places, layers)
-    return _layout(places, layers, x, chains, len(sizes))
+    vertices = _Vertices(sizes, *_ranks(len(sizes), unique))
+    chains = {edge: _chain(vertices, edge) for edge in unique}
+    layers = _ordered(vertices)
+    x = _coordinates(vertices, layers)
+    return _layout(vertices, layers, x, chains, len(sizes))
 
 
 def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
@@ -126,47 +126,47 @@ def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
     return rank, spine
 
 
-def _chain(places: _Places, edge: Edge) -> list[int]:
+def _chain(vertices: _Vertices, edge: Edge) -> list[int]:
     a, b = edge
-    middle = [places.add_dummy(r) for r in range(places.rank[a] + 1, places.rank[b])]
+    middle = [vertices.add_dummy(r) for r in range(vertices.rank[a] + 1, vertices.rank[b])]
     chain = [a, *middle, b]
     for one, two in pairwise(chain):
-        places.join(one, two)
+        vertices.join(one, two)
     return chain
 
 
 # ---- order -------------------------------------------------------------------------------------
 
 
-def _ordered(places: _Places) -> list[list[int]]:
+def _ordered(vertices: _Vertices) -> list[list[int]]:
     """The boxes and dummies of each rank from left to right, with few crossings."""
-    layers: list[list[int]] = [[] for _ in range(max(places.rank, default=-1) + 1)]
-    for i in _by_depth(places):
-        layers[places.rank[i]].append(i)
-    best, fewest = [list(layer) for layer in layers], _crossings(places, layers)
+    layers: list[list[int]] = [[] for _ in range(max(vertices.rank, default=-1) + 1)]
+    for i in _by_depth(vertices):
+        layers[vertices.rank[i]].append(i)
+    best, fewest = [list(layer) for layer in layers], _crossings(vertices, layers)
     for iteration in range(ITERATIONS):
         if not fewest:
             break
         down = iteration % 2 == 0
         rows = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
         for r in rows:
-            _sort_by_neighbors(layers, r, places.above if down else places.below, down)
-        _swap_neighbors(places, layers)
-        count = _crossings(places, layers)
+            _sort_by_neighbors(layers, r, vertices.above if down else vertices.below, down)
+        _swap_neighbors(vertices, layers)
+        count = _crossings(vertices, layers)
         if count < fewest:
             best, fewest = [list(layer) for layer in layers], count
     return best
 
 
-def _by_depth(places: _Places) -> list[int]:
+def _by_depth(vertices: _Vertices) -> list[int]:
     """All boxes and dummies, depth first from the bottom: connected ones are close together."""
     order: dict[int, None] = {}
-    stack = [i for i in range(len(places.rank)) if not places.below[i]][::-1]
+    stack = [i for i in range(len(vertices.rank)) if not vertices.below[i]][::-1]
     while stack:
         i = stack.pop()
         if i not in order:
             order[i] = None
-            stack.extend(reversed(places.above[i]))
+            stack.extend(reversed(vertices.above[i]))
     return list(order)
 
 
@@ -183,35 +183,35 @@ def _sort_by_neighbors(
     layers[r].sort(key=keys.__getitem__)
 
 
-def _swap_neighbors(places: _Places, layers: list[list[int]]) -> None:
+def _swap_neighbors(vertices: _Vertices, layers: list[list[int]]) -> None:
     """Exchange adjacent boxes wherever that removes crossings."""
     position = {i: k for layer in layers for k, i in enumerate(layer)}
     for layer in layers:
         for k in range(len(layer) - 1):
             a, b = layer[k], layer[k + 1]
-            now = _between(places, a, b, position)
-            if _between(places, b, a, position) < now:
+            now = _between(vertices, a, b, position)
+            if _between(vertices, b, a, position) < now:
                 layer[k], layer[k + 1] = b, a
                 position[a], position[b] = k + 1, k
 
 
-def _between(places: _Places, a: int, b: int, position: dict[int, int]) -> int:
+def _between(vertices: _Vertices, a: int, b: int, position: dict[int, int]) -> int:
     """Crossings of the edges of two adjacent boxes, a to the left of b."""
     total = 0
-    for neighbors in (places.above, places.below):
+    for neighbors in (vertices.above, vertices.below):
         right = sorted(position[j] for j in neighbors[b])
         total += sum(bisect_left(right, position[i]) for i in neighbors[a])
     return total
 
 
-def _crossings(places: _Places, layers: list[list[int]]) -> int:
+def _crossings(vertices: _Vertices, layers: list[list[int]]) -> int:
     """The number of crossing pairs of edges: inversions, counted by insertion."""
     total = 0
     for upper, lower in pairwise(layers):
         position = {i: k for k, i in enumerate(lower)}
         seen: list[int] = []
         for i in upper:
-            ends = sorted(position[j] for j in places.below[i])
+            ends = sorted(position[j] for j in vertices.below[i])
             total += sum(len(seen) - bisect_left(seen, e + 1) for e in ends)
             for e in ends:
                 insort(seen, e)
@@ -221,12 +221,12 @@ def _crossings(places: _Places, layers: list[list[int]]) -> int:
 # ---- coordinates -------------------------------------------------------------------------------
 
 
-def _coordinates(places: _Places, layers: list[list[int]]) -> list[float]:
-    x = [0.0] * len(places.rank)
+def _coordinates(vertices: _Vertices, layers: list[list[int]]) -> list[float]:
+    x = [0.0] * len(vertices.rank)
     for layer in layers:
         at = 0.0
         for k, i in enumerate(layer):
-            at += places.distance(layer[k - 1], i) if k else 0.0
+            at += vertices.distance(layer[k - 1], i) if k else 0.0
             x[i] = at
     for iteration in range(ITERATIONS):
         down = iteration % 2 == 0
@@ -234,24 +234,24 @@ def _coordinates(places: _Places, layers: list[list[int]]) -> list[float]:
             layer = layers[r]
             targets, weights = [], []
             for i in layer:
-                near = places.above[i] if down else places.below[i]
-                near = near or places.above[i] + places.below[i]
+                near = vertices.above[i] if down else vertices.below[i]
+                near = near or vertices.above[i] + vertices.below[i]
                 if iteration >= ITERATIONS - 4:  # the last iterations use neighbors on both sides
-                    near = places.above[i] + places.below[i]
-                edges = [places.stiffness(i, j) for j in near]
+                    near = vertices.above[i] + vertices.below[i]
+                edges = [vertices.stiffness(i, j) for j in near]
                 if near:
                     target = sum(w * x[j] for w, j in zip(edges, near, strict=True)) / sum(edges)
                 else:
                     target = x[i]
                 targets.append(target)
                 weights.append(max(edges, default=0.1))
-            for i, value in zip(layer, _spaced(places, layer, targets, weights), strict=True):
+            for i, value in zip(layer, _spaced(vertices, layer, targets, weights), strict=True):
                 x[i] = value
     return x
 
 
 def _spaced(
-    places: _Places, layer: list[int], targets: list[float], weights: list[float]
+    vertices: _Vertices, layer: list[int], targets: list[float], weights: list[float]
 ) -> list[float]:
     """The positions nearest to the targets with the same order and the minimum distances.
 
@@ -260,7 +260,7 @@ def _spaced(
     """
     offsets = [0.0]
     for a, b in pairwise(layer):
-        offsets.append(offsets[-1] + places.distance(a, b))
+        offsets.append(offsets[-1] + vertices.distance(a, b))
     blocks: list[list[float]] = []  # mean, weight, count
     for target, weight, offset in zip(targets, weights, offsets, strict=False):
         blocks.append([target - offset, weight, 1])
@@ -275,7 +275,7 @@ def _spaced(
 
 
 def _layout(
-    places: _Places,
+    vertices: _Vertices,
     layers: list[list[int]],
     x: list[float],
     chains: dict[Edge, list[int]],
@@ -284,19 +284,19 @@ def _layout(
     y = [0.0] * len(x)
     top = 0.0
     for layer in layers:
-        tallest = max(places.height[i] for i in layer)
+        tallest = max(vertices.height[i] for i in layer)
         for i in layer:
             y[i] = top + tallest / 2
-            if places.dummy[i]:
-                places.height[i] = tallest
+            if vertices.dummy[i]:
+                vertices.height[i] = tallest
         top += tallest + RISE
-    left = min((x[i] - places.width[i] / 2 for i in range(len(x))), default=0.0)
-    right = max((x[i] + places.width[i] / 2 for i in range(len(x))), default=0.0)
+    left = min((x[i] - vertices.width[i] / 2 for i in range(len(x))), default=0.0)
+    right = max((x[i] + vertices.width[i] / 2 for i in range(len(x))), default=0.0)
     routes = {}
     for edge, (start, *middle, end) in chains.items():
         route = [(x[start] - left, y[start])]
         for i in middle:  # straight through the rank, between its boxes
-            half = places.height[i] / 2
+            half = vertices.height[i] / 2
             route += [(x[i] - left, y[i] - half), (x[i] - left, y[i] + half)]
         routes[edge] = [*route, (x[end] - left, y[end])]
     centres = [(x[i] - left, y[i]) for i in range(n)]

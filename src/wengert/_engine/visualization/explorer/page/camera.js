@@ -1,4 +1,4 @@
-// Camera: what part of the drawing is seen, and how large.
+// Camera: the visible part of the drawing, and its scale.
 //
 // A point of the drawing (x, y) is on the screen at ((x - camera.x) * camera.k, ...).
 
@@ -18,7 +18,7 @@ class Camera {
     this.y -= dy / this.k;
   }
 
-  // Zoom, with the point under (sx, sy) staying where it is.
+  // Zoom; the point at (sx, sy) on the screen does not move.
   zoom(factor, sx = this.width / 2, sy = this.height / 2) {
     this.glide = null;
     const [x, y] = this.toDrawing(sx, sy);
@@ -27,16 +27,16 @@ class Camera {
     this.y = y - sy / this.k;
   }
 
-  // The whole drawing; a small one is not blown up, a long one begins at its top.
+  // Show the whole drawing; a small one is enlarged only slightly.
   fit(scene, smoothly) {
     const margin = 20;
-    const legend = this.width > 700 ? 140 : margin; // which stands at the left
+    const legend = this.width > 700 ? 140 : margin; // which is at the left
     const [w, h] = [this.width - legend - margin, this.height - 2 * margin];
     const k = Math.min(1.25, Math.max(FARTHEST, Math.min(w / scene.w, h / scene.h)));
     this.moveTo(scene.w / 2 - (legend + w / 2) / k, scene.h / 2 - this.height / 2 / k, k, smoothly);
   }
 
-  // Bring a box into view, near enough to be read.
+  // Bring a box into view, large enough to be legible.
   show(box, smoothly) {
     const k = Math.max(this.k, Math.min(0.9, (this.width * 0.8) / box.w));
     const [x, y] = [box.x + box.w / 2, box.y + Math.min(box.h / 2, this.height / 2 / k)];
@@ -56,14 +56,14 @@ class Camera {
     } else this.glide = { from: [this.x, this.y, this.k], to: [x, y, k], since: performance.now() };
   }
 
-  // One frame of a smooth movement; whether there is more to come.
+  // One frame of a smooth movement; returns whether it continues.
   step(now) {
     if (!this.glide) return false;
     const t = Math.min(1, Math.max(0, (now - this.glide.since) / 220));
     const ease = 1 - (1 - t) ** 3;
     const [a, b] = [this.glide.from, this.glide.to];
     this.k = a[2] * (b[2] / a[2]) ** ease;
-    // The centre moves evenly on the screen while the scale changes.
+    // The center moves evenly on the screen while the scale changes.
     const middle = (v, d, size) => v[d] + size / 2 / v[2];
     const along = (d, size) => middle(a, d, size) + (middle(b, d, size) - middle(a, d, size)) * ease;
     this.x = along(0, this.width) - this.width / 2 / this.k;

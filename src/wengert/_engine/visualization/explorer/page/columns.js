@@ -1,16 +1,16 @@
-// Columns: where the rows' boxes stand exactly.
+// Columns: the coordinates of the boxes of each row.
 //
-//   spreadRows(places, rows)     x: each box moves under (or over) the middle one of its
-//                                neighbours, as closely as order and distances allow (isotonic
-//                                regression, solved exactly)
+//   spreadRows(places, rows)     x: each box moves to the median of its neighbors above or below,
+//                                as closely as order and distances allow (isotonic regression,
+//                                solved exactly)
 //   stackRows(places, rows, x)   y; a drawing that would be much taller than wide is broken into
-//                                columns like a page of a newspaper, where few edges cross
+//                                columns, at rows that few edges cross
 
 const GAP = 22; // between boxes of a row
 const LANE = 11; // between edges that pass
 const RISE = 34; // between rows
 const GUTTER = 44; // between columns
-const SPREAD_SWEEPS = 14;
+const SPREAD_PASSES = 14;
 
 function distance(places, a, b) {
   const gap = places.dummy[a] && places.dummy[b] ? LANE : GAP;
@@ -22,9 +22,9 @@ function spreadRows(places, rows) {
   for (const row of rows) {
     row.forEach((i, k) => { x[i] = k ? x[row[k - 1]] + distance(places, row[k - 1], i) : 0; });
   }
-  for (let sweep = 0; sweep < SPREAD_SWEEPS; sweep++) {
-    const down = sweep % 2 === 0;
-    const both = sweep >= SPREAD_SWEEPS - 4; // finally everybody looks both ways
+  for (let pass = 0; pass < SPREAD_PASSES; pass++) {
+    const down = pass % 2 === 0;
+    const both = pass >= SPREAD_PASSES - 4; // the last passes use neighbors on both sides
     for (let k = 0; k < rows.length; k++) {
       const row = rows[down ? k : rows.length - 1 - k];
       moveRow(places, row, x, both ? "both" : down ? "above" : "below");
@@ -34,38 +34,38 @@ function spreadRows(places, rows) {
 }
 
 function moveRow(places, row, x, side) {
-  const wishes = [];
+  const targets = [];
   const weights = [];
   for (const i of row) {
     let near = side === "both" ? [...places.above[i], ...places.below[i]] : places[side][i];
     if (!near.length) near = side === "above" ? places.below[i] : places.above[i];
-    wishes.push(near.length ? middle(near.map(([j, offset, weight]) => [x[j] + offset, weight])) : x[i]);
+    targets.push(near.length ? middle(near.map(([j, offset, weight]) => [x[j] + offset, weight])) : x[i]);
     weights.push(Math.max(0.1, ...near.map(([, , weight]) => weight)));
   }
-  spaced(places, row, wishes, weights).forEach((value, k) => { x[row[k]] = value; });
+  spaced(places, row, targets, weights).forEach((value, k) => { x[row[k]] = value; });
 }
 
-// The weighted median, which keeps a chain straight whatever else its boxes use.
-function middle(wishes) {
-  wishes.sort((a, b) => a[0] - b[0]);
-  const half = wishes.reduce((sum, [, weight]) => sum + weight, 0) / 2;
+// The weighted median, which keeps a chain straight, whatever other operands its boxes have.
+function middle(targets) {
+  targets.sort((a, b) => a[0] - b[0]);
+  const half = targets.reduce((sum, [, weight]) => sum + weight, 0) / 2;
   let sum = 0;
-  for (let k = 0; k < wishes.length; k++) {
-    sum += wishes[k][1];
-    if (Math.abs(sum - half) < 1e-9 && k + 1 < wishes.length) return (wishes[k][0] + wishes[k + 1][0]) / 2;
-    if (sum > half) return wishes[k][0];
+  for (let k = 0; k < targets.length; k++) {
+    sum += targets[k][1];
+    if (Math.abs(sum - half) < 1e-9 && k + 1 < targets.length) return (targets[k][0] + targets[k + 1][0]) / 2;
+    if (sum > half) return targets[k][0];
   }
-  return wishes[wishes.length - 1][0];
+  return targets[targets.length - 1][0];
 }
 
-// The positions nearest to the wishes, in order and far enough apart: with the distances taken
-// off it is isotonic regression, which pooling adjacent violators solves.
-function spaced(places, row, wishes, weights) {
+// The positions nearest to the targets with the same order and the minimum distances: with the
+// distances subtracted this is isotonic regression, which pooling adjacent violators solves.
+function spaced(places, row, targets, weights) {
   const offsets = [0];
   for (let k = 1; k < row.length; k++) offsets.push(offsets[k - 1] + distance(places, row[k - 1], row[k]));
   const blocks = [];
-  wishes.forEach((wish, k) => {
-    blocks.push([wish - offsets[k], weights[k], 1]);
+  targets.forEach((target, k) => {
+    blocks.push([target - offsets[k], weights[k], 1]);
     while (blocks.length > 1 && blocks[blocks.length - 2][0] > blocks[blocks.length - 1][0]) {
       const [mean, weight, count] = blocks.pop();
       const last = blocks[blocks.length - 1];
@@ -97,7 +97,7 @@ function stackRows(places, rows, x) {
   return { heights, column, top, shift, width, height, gutters };
 }
 
-// The rows at which columns begin.
+// The first row of each column.
 function columnStarts(places, rows, x, heights) {
   const total = heights.reduce((sum, h) => sum + h + RISE, 0);
   const [low, high] = extent(places, rows.flat(), x);
@@ -124,7 +124,7 @@ function columnStarts(places, rows, x, heights) {
   return starts;
 }
 
-// Whether there is more than ports in some rows.
+// Whether some of these rows have boxes, and not only ports.
 function rowsBetween(heights, start, stop) {
   return heights.slice(start, stop).some((h) => h > 0);
 }
@@ -143,7 +143,7 @@ function extent(places, row, x) {
   return low < high ? [low, high] : [low === Infinity ? 0 : low, low === Infinity ? 0 : high];
 }
 
-// How far each column moves to the right, and the lanes in front of each.
+// The shift of each column to the right, and the lanes to its left.
 function columnShifts(places, rows, x, column, starts) {
   const shift = [];
   const gutters = [];

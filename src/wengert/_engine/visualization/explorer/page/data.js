@@ -1,10 +1,10 @@
-// Data: what Python wrote (pagedata.py), read back.
+// Data: the data of the page, written by page_data.py.
 //
-//   BOOK            all texts, operations, lines and steps
-//   makeModel(k)    the graph of step k: operands, consumers, groups, and words for each line
+//   BOOK            all texts, operations, nodes ("lines") and steps
+//   makeModel(k)    the graph of step k: operands, consumers, groups, and texts for each line
 //
-// A line is known by its number in the graph, which changes from step to step; its words by its
-// number in the columns, which does not.
+// A line is one node of the graph.  It is identified by its number in the graph, which differs from
+// step to step, and its texts by its number in the columns, which does not.
 
 const BOOK = JSON.parse(document.getElementById("data").textContent);
 
@@ -51,7 +51,7 @@ function makeGroups(row, pool) {
   return groups;
 }
 
-// What a step has done, and what the next one will do, to each line: "new", "rewired", "gone".
+// The change of each line in this step ("new", "rewired") or in the next one ("gone").
 function makeMarks(step) {
   const marks = new Map();
   const row = BOOK.steps[step];
@@ -67,7 +67,7 @@ function makeMarks(step) {
   return marks;
 }
 
-// ---- words -------------------------------------------------------------------------------------
+// ---- texts -------------------------------------------------------------------------------------
 
 function textOf(column, p) { return BOOK.texts[BOOK.lines[column][p]]; }
 function opOf(p) { return BOOK.ops[BOOK.lines.op[p]]; }
@@ -80,7 +80,7 @@ function placeOf(p) {
   return found ? { file: found[0], line: found[1], within: found[2], text: found[3] } : null;
 }
 
-// The title of a box; operands that are shown inside it take part.
+// The title of a box, which includes the operands that are shown inside it.
 function titleOf(model, i, inlined) {
   const p = model.pool[i];
   const op = opOf(p);

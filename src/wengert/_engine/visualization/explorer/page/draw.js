@@ -1,17 +1,17 @@
-// Draw: the scene on the canvas, only what is in view, and as much of it as can be read.
+// Draw: the visible part of the scene on the canvas, with the detail that is legible.
 //
-//   makeMeasure()                  widths of boxes, from the widths of their words
+//   makeMeasure()                  widths of boxes, from the widths of their texts
 //   drawScene(context, view)       groups from the outside in, then wires, then boxes
 //
-// `view` says what to draw and how: scene, camera, model, theme, selection, emphasis.
-// What colour tells is told by form too: outputs have a double frame, constants and discrete lines
-// a dashed one, closed groups look like a stack of paper, changes bear a sign.
+// `view` has scene, camera, model, theme, selection and emphasis.  Information is never in color
+// only: outputs have a double frame, constants and discrete lines a dashed one, closed groups look
+// like a stack of paper, and changes are marked with a sign.
 
 const TITLE_FONT = "600 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 const DETAIL_FONT = "11px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 const SIGNS = { new: "+", rewired: "≠", gone: "−" };
-const FAR = 0.22; // below it words cannot be read, and wires are drawn all at once
-const SPOTS = 0.06; // below it boxes are spots of colour, drawn all at once
+const FAR = 0.22; // below this scale texts are not legible, and all wires are one path
+const SPOTS = 0.06; // below this scale boxes are colored spots, drawn together
 
 function makeMeasure() {
   const context = document.createElement("canvas").getContext("2d");
@@ -41,7 +41,7 @@ function shortened(text, limit) {
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
 }
 
-// ---- colours -----------------------------------------------------------------------------------
+// ---- colors ------------------------------------------------------------------------------------
 
 function readTheme(forPrint) {
   const dark = !forPrint && window.matchMedia("(prefers-color-scheme: dark)").matches;
@@ -55,7 +55,7 @@ function readTheme(forPrint) {
 
 function toneOf(theme, tone) { return theme.tones[tone] || theme.tones.other; }
 
-// ---- everything --------------------------------------------------------------------------------
+// ---- all ---------------------------------------------------------------------------------------
 
 function drawScene(context, view) {
   const { camera, scene, theme } = view;
@@ -94,7 +94,7 @@ function drawFrame(context, view, box) {
   context.setLineDash([]);
 }
 
-// The label of an open group keeps a readable size from far away, as long as there is room.
+// The label of an open group keeps a legible size at small scales, if it fits.
 function drawFrameLabel(context, view, box) {
   const { camera, theme } = view;
   const largest = camera.k < FAR ? HEADER * 3 : 26;
@@ -103,7 +103,7 @@ function drawFrameLabel(context, view, box) {
   const text = `− ${shortened(box.group.name, 60)}`;
   context.font = TITLE_FONT.replace("13px", `${size}px`);
   const [x, y] = [box.x + 9, box.y + Math.max(20, size * 1.15)];
-  context.globalAlpha = 0.85; // over the wires that come in
+  context.globalAlpha = 0.85; // above the wires that enter
   context.fillStyle = box.depth % 2 ? theme.group1 : theme.group0;
   const width = Math.min(box.w - 8, context.measureText(text).width + 8);
   context.fillRect(x - 4, y - size, width, size * 1.3);
@@ -137,21 +137,21 @@ function drawBox(context, view, box) {
 
 function drawSpots(context, view) {
   const { scene, theme } = view;
-  const colourOf = (box) => (box.group ? theme.faint : toneOf(theme, box.tone)[1]);
+  const colorOf = (box) => (box.group ? theme.faint : toneOf(theme, box.tone)[1]);
   if (!scene.spots || scene.spots.theme !== theme) {
     scene.spots = { theme, paths: new Map() };
     for (const box of scene.boxes) {
       if (box.open) continue;
-      const colour = colourOf(box);
-      if (!scene.spots.paths.has(colour)) scene.spots.paths.set(colour, new Path2D());
-      scene.spots.paths.get(colour).rect(box.x, box.y, box.w, box.h);
+      const color = colorOf(box);
+      if (!scene.spots.paths.has(color)) scene.spots.paths.set(color, new Path2D());
+      scene.spots.paths.get(color).rect(box.x, box.y, box.w, box.h);
     }
   }
-  for (const [colour, path] of scene.spots.paths) {
-    context.fillStyle = colour;
+  for (const [color, path] of scene.spots.paths) {
+    context.fillStyle = color;
     context.fill(path);
   }
-  const least = 5 / view.camera.k; // what is looked for has to be seen
+  const least = 5 / view.camera.k; // search results must be visible
   for (const id of [...view.hits, view.selected]) {
     const box = scene.byBox.get(id);
     if (!box || box.open) continue;
@@ -199,14 +199,14 @@ function decorate(context, view, box, radius, stroke) {
   if (view.selected === box.id) ring(context, box, radius, theme.accent, 3, 4);
 }
 
-function ring(context, box, radius, colour, width, out) {
+function ring(context, box, radius, color, width, out) {
   outline(context, box, radius, out);
   context.lineWidth = width;
-  context.strokeStyle = colour;
+  context.strokeStyle = color;
   context.stroke();
 }
 
-// A closed group bears the sign of what has changed inside, if anything has.
+// A closed group has the sign of the changes inside.
 function groupMark(model, box) {
   if (!box.marks) {
     box.marks = new Set();
@@ -216,11 +216,11 @@ function groupMark(model, box) {
   return ["gone", "new", "rewired"].find((mark) => box.marks.has(mark));
 }
 
-function drawSign(context, box, sign, colour, radius) {
-  ring(context, box, radius, colour, 2.2, 0);
+function drawSign(context, box, sign, color, radius) {
+  ring(context, box, radius, color, 2.2, 0);
   context.beginPath();
   context.arc(box.x + box.w - 2, box.y + 2, 8, 0, 7);
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.fill();
   context.fillStyle = "#fff";
   context.font = TITLE_FONT;
@@ -232,7 +232,7 @@ function drawWords(context, box, ink, k) {
   const middle = box.x + box.w / 2;
   context.fillStyle = ink;
   context.textAlign = "center";
-  // From afar the title alone, larger.
+  // At small scales only the title, larger.
   const alone = k < 0.5;
   context.font = alone ? TITLE_FONT.replace("13px", "17px") : TITLE_FONT;
   context.fillText(box.group ? `+ ${box.title}` : box.title, middle, box.y + (alone ? 27 : 18), box.w - 8);
@@ -258,15 +258,15 @@ function drawWires(context, view, { x0, y0, x1, y1 }) {
   const loud = [];
   for (const wire of scene.wires) {
     if (wire.x0 > x1 || wire.x1 < x0 || wire.y0 > y1 || wire.y1 < y0) continue;
-    const colour = wireColour(view, wire);
-    if (colour) loud.push([wire, colour]);
+    const color = wireColor(view, wire);
+    if (color) loud.push([wire, color]);
     else drawWire(context, view, wire, theme.wire, thin, wireFades(view, wire) ? 0.15 : 1);
   }
-  for (const [wire, colour] of loud) drawWire(context, view, wire, colour, Math.max(2.4, thin * 1.6), 1);
+  for (const [wire, color] of loud) drawWire(context, view, wire, color, Math.max(2.4, thin * 1.6), 1);
   context.globalAlpha = 1;
 }
 
-function wireColour(view, wire) {
+function wireColor(view, wire) {
   if (view.selected < 0) return null;
   for (const edge of wire.edges) {
     if (edge.v === view.selected) return view.theme.into;
@@ -280,18 +280,18 @@ function wireFades(view, wire) {
   return !wire.edges.some((edge) => view.emphasis.has(edge.u) && view.emphasis.has(edge.v));
 }
 
-function drawWire(context, view, wire, colour, width, alpha) {
+function drawWire(context, view, wire, color, width, alpha) {
   context.globalAlpha = alpha;
-  context.strokeStyle = colour;
+  context.strokeStyle = color;
   context.lineWidth = width * (wire.count > 1 ? Math.min(3, 1 + Math.log10(wire.count)) : 1);
   context.setLineDash(wire.dashed ? [6, 4] : []);
   wire.path = wire.path || pathOf(new Path2D(), wire.points);
   context.stroke(wire.path);
   context.setLineDash([]);
-  if (wire.head && view.camera.k > 0.12) drawHead(context, wire, colour);
+  if (wire.head && view.camera.k > 0.12) drawHead(context, wire, color);
 }
 
-function drawHead(context, wire, colour) {
+function drawHead(context, wire, color) {
   const [before, { x, y }] = wire.points.slice(-2);
   const sideways = wire.update;
   const toLeft = sideways && before.x > x;
@@ -305,11 +305,11 @@ function drawHead(context, wire, colour) {
     context.lineTo(x - 4, y - 8);
     context.lineTo(x + 4, y - 8);
   }
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.fill();
 }
 
-// The wires that are longer than so much, in one path, kept for each power of two.
+// The wires longer than a limit in one path, cached for each power of two.
 function longWires(scene, length) {
   const size = Math.floor(Math.log2(length));
   scene.long = scene.long || new Map();
@@ -330,7 +330,7 @@ function together(wires) {
   return path;
 }
 
-// Curves are upright at their ends; corners between straight pieces are rounded.
+// Curves are vertical at their ends; corners between straight segments are rounded.
 function pathOf(path, points) {
   let [x, y] = [points[0].x, points[0].y];
   path.moveTo(x, y);

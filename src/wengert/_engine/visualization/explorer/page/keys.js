@@ -1,4 +1,4 @@
-// Keys and pointers: how the picture is moved and asked.
+// Keys and pointers: moving, zooming and selecting.
 
 const PAN = 60;
 
@@ -70,7 +70,7 @@ function listenToPointer(app) {
   canvas.addEventListener("pointercancel", up);
   canvas.addEventListener("pointerleave", () => app.setHover(-1));
   canvas.addEventListener("wheel", (event) => {
-    // In a notebook the page around has to scroll, until somebody has clicked into the picture.
+    // In a notebook the wheel scrolls the notebook until the user has clicked into the drawing.
     if (window.self !== window.top && document.activeElement !== canvas && !event.ctrlKey) return;
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 18 : 1;

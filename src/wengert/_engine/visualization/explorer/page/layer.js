@@ -1,9 +1,9 @@
-// Layer: the layout of the inside of one group, from its members and the links between them.
+// Layer: the layout of one group, from its members and the links between them.
 //
 //   arrange(items, links)  ->  { w, h, at: centres of the items, routes: points of each link }
 //
-// A point of a route has `l: 1` where the way to it is straight, else the way is a curve that is
-// upright at both ends.
+// A point of a route has `l: 1` if the segment that leads to it is straight; otherwise the segment
+// is a curve that is vertical at both ends.
 
 function arrange(items, links) {
   const places = makePlaces(items, links);
@@ -38,7 +38,7 @@ function routesOf(items, links, places, stack, x, at) {
   });
 }
 
-// What an edge passes between its ends: straight down past rows, around from column to column.
+// The points of an edge between its ends: straight down across rows, around between columns.
 function middleOf(places, stack, x, chain) {
   const points = [];
   for (let k = 0; k < chain.length; k++) {
@@ -71,8 +71,8 @@ function jump(places, stack, x, i, next) {
   ];
 }
 
-// Where links leave: the ports of an open group are given; the keys of a closed one stand side
-// by side; a line has one value, so all its links leave from the middle.
+// Where links leave a box: an open group has fixed ports, the keys of a closed group are side by
+// side, and all links of a line leave from the middle, because it has one value.
 function startsOf(items, links, middles, at) {
   const keys = new Map();
   links.forEach((link, k) => {
@@ -92,7 +92,7 @@ function startsOf(items, links, middles, at) {
   });
 }
 
-// Where links arrive: side by side, in the order in which they come.
+// Where links arrive at a box: side by side, from left to right in the order of their origins.
 function endsOf(items, links, middles, at) {
   const arriving = new Map();
   links.forEach((link, k) => {

@@ -1,4 +1,4 @@
-// Main: the state of the page, and what each gesture does to it.
+// Main: the state of the page, and the action of each key and gesture.
 
 class App {
   constructor() {
@@ -27,7 +27,7 @@ class App {
     fillSteps(this);
   }
 
-  // As many groups open as can be read when everything is in view.
+  // Open as many groups as are legible when the whole drawing is visible.
   openReadably() {
     for (const budget of BUDGETS) {
       this.tree.openSome(this.model, budget);
@@ -71,14 +71,14 @@ class App {
     const ratio = window.devicePixelRatio || 1;
     drawScene(this.context, { camera, scene, model, theme, selected, hover, emphasis, hits, ratio });
     const whole = camera.contains({ x: 0, y: 0, w: scene.w, h: scene.h });
-    this.minimap.canvas.hidden = whole; // nothing to say
+    this.minimap.canvas.hidden = whole; // the view shows everything
     if (!whole) this.minimap.draw(camera, theme);
     this.frame = performance.now() - since;
   }
 
   // ---- selection -------------------------------------------------------------------------------
 
-  // What a selection lifts out: with ancestors or descendants shown, those; else everything.
+  // The emphasized lines: the ancestors or descendants of the selection if shown, else all.
   emphasise() {
     this.emphasis = null;
     if (!this.reachShown || this.selected < 0 || isGroup(this.model, this.selected)) return;
@@ -104,7 +104,7 @@ class App {
     return `${sentenceOf(this.model, box)}, ${textOf("spec", this.model.pool[box])}`;
   }
 
-  // Select a line wherever it is, opening what hides it.
+  // Select a line, and open the groups that hide it.
   go(i) {
     this.tree.reveal(this.model, i);
     this.fillLevels();
@@ -142,7 +142,7 @@ class App {
     return -1;
   }
 
-  // From afar the label of an open group is larger than its header, and so is where to click.
+  // At small scales the label of an open group is larger than its header, and so is its target.
   headerHeight(box) { return Math.min(box.h, Math.max(HEADER, Math.min(14 / this.camera.k, box.w / 7))); }
 
   click(sx, sy) {
@@ -151,7 +151,7 @@ class App {
     else this.select(box);
   }
 
-  // Open or close a group; what was under the pointer stays where it was.
+  // Open or close a group; the point under the pointer does not move.
   toggle(group) {
     const id = this.model.n + group.number;
     const before = this.scene.byBox.get(id);
@@ -189,7 +189,7 @@ class App {
     } else this.select(-1);
   }
 
-  // To the nearest box in that direction; along a wire if there is one.
+  // Move the selection to the nearest box in that direction, along a wire if there is one.
   walk(way) {
     const here = this.scene.byBox.get(this.scene.boxOf[this.selected] ?? this.selected);
     if (!here) {
@@ -210,7 +210,7 @@ class App {
     if (!this.camera.contains(best)) this.camera.show(best, true);
   }
 
-  // ---- looking ---------------------------------------------------------------------------------
+  // ---- view ------------------------------------------------------------------------------------
 
   pan(dx, dy) { this.camera.pan(dx, dy); this.redraw(); }
   zoom(factor, x, y) { this.camera.zoom(factor, x, y); this.redraw(); }
@@ -341,7 +341,7 @@ function fillLevelBoxes(app) {
 function listenToSurroundings(app) {
   new ResizeObserver(() => { app.resize(); app.minimap.take(app.scene, app.theme); app.drawNow(); app.list.draw(); }).observe(app.canvas);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { app.theme = readTheme(false); app.rebuild(); });
-  // Paper is white, and has the whole picture.
+  // Print on white, with the whole drawing.
   let kept = null;
   window.addEventListener("beforeprint", () => {
     kept = { ...app.camera };
@@ -357,4 +357,4 @@ listenToKeys(app);
 listenToPointer(app);
 listenToControls(app);
 listenToSurroundings(app);
-window.wengert = app; // for tests and the curious
+window.wengert = app; // for tests and debugging

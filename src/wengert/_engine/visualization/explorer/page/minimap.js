@@ -1,4 +1,4 @@
-// Minimap: the whole drawing in a corner, and where the window is in it; click or drag to go there.
+// Minimap: the whole drawing in a corner, with a frame for the view; click or drag to move it.
 
 class Minimap {
   constructor(canvas, onMove) {
@@ -16,7 +16,7 @@ class Minimap {
     canvas.addEventListener("pointermove", go);
   }
 
-  // Once for each scene: boxes as spots.
+  // Draw the boxes, once for each scene.
   take(scene, theme) {
     this.canvas.hidden = false;
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];

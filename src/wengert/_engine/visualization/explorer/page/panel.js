@@ -1,6 +1,6 @@
-// Panel: what there is to say about the selected line or group, and the list of all lines.
+// Panel: details of the selected line or group, and the list of all lines.
 //
-// Everything is put in as text, never as markup, whatever the names are.
+// Names are inserted as text and never as markup.
 
 function element(tag, options = {}, ...children) {
   const made = document.createElement(tag);
@@ -128,7 +128,7 @@ function histogram(found) {
   return element("figure", {}, svg, element("figcaption", {}, element("span", {}, found.min), element("span", {}, found.max)));
 }
 
-// ---- a group, and nothing ----------------------------------------------------------------------
+// ---- a group, or no selection-------------------------------------------------------------------
 
 function groupPanel(app, group) {
   const ops = [...group.ops].sort((a, b) => b[1] - a[1]);
@@ -162,7 +162,7 @@ function overview(app) {
 
 const ROW = 22; // pixels; as in page.css
 
-// Only the rows in view exist, so that a hundred thousand lines scroll as well as ten.
+// Only visible rows are in the document, so that long lists scroll fast.
 class LineList {
   constructor(app, scroller) {
     Object.assign(this, { app, scroller });

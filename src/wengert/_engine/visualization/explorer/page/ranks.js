@@ -1,33 +1,33 @@
-// Ranks: in which row each box stands, and in which order the boxes of a row stand.
+// Ranks: the row of each box, and the order of the boxes in a row.
 //
-//   makePlaces(items, links)   rows by longest path; an edge over several rows gets a place (a
-//                              dummy) in each row that it passes, shared by all edges of one value
-//   orderRows(places)          sweeps by barycentre; the order with the fewest crossings is kept
+//   makePlaces(items, links)   rows by longest path; an edge over several rows gets a dummy in each
+//                              row that it crosses, shared by all edges of one value
+//   orderRows(places)          barycenter passes; the order with the fewest crossings is used
 //
 // After K. Sugiyama, S. Tagawa, M. Toda, IEEE Trans. SMC 11(2), 1981.  Every link goes from an item
 // to a later one; `port` is "in" or "out" for the points where edges enter and leave the group.
 
-const ORDER_SWEEPS = 12;
+const ORDER_PASSES = 12;
 
 function rankItems(items, links) {
   const base = items.some((item) => item.port === "in") ? 1 : 0;
   const rank = items.map((item) => (item.port === "in" ? 0 : base));
   const users = items.map(() => []);
-  const makers = items.map(() => []);
+  const operands = items.map(() => []);
   for (const { from, to } of links) {
     users[from].push(to);
-    makers[to].push(from);
+    operands[to].push(from);
   }
   for (let i = 0; i < items.length; i++) {
-    for (const a of makers[i]) rank[i] = Math.max(rank[i], rank[a] + 1);
+    for (const a of operands[i]) rank[i] = Math.max(rank[i], rank[a] + 1);
   }
   for (const link of links) link.spine = rank[link.to] === rank[link.from] + 1; // of a longest path
   const last = Math.max(0, ...rank.map((r, i) => (items[i].port === "out" ? r : r + 1)));
   items.forEach((item, i) => { if (item.port === "out") rank[i] = last; });
-  // What feeds one box only comes down to it, with all that feeds it alone.
+  // A box with a single user is moved down to it, with the boxes that only it uses.
   const free = items.map((item) => !item.port);
   for (let i = 0; i < items.length; i++) {
-    free[i] = free[i] && makers[i].every((a) => free[a] && new Set(users[a]).size === 1);
+    free[i] = free[i] && operands[i].every((a) => free[a] && new Set(users[a]).size === 1);
   }
   for (let i = items.length - 1; i >= 0; i--) {
     if (free[i] && users[i].length) rank[i] = Math.min(...users[i].map((b) => rank[b])) - 1;
@@ -40,7 +40,7 @@ function makePlaces(items, links) {
     rank: rankItems(items, links),
     w: items.map((item) => item.w), h: items.map((item) => item.h),
     dummy: items.map(() => false),
-    above: items.map(() => []), below: items.map(() => []), // [place, wished offset of x, weight]
+    above: items.map(() => []), below: items.map(() => []), // [place, target offset of x, weight]
     chains: new Array(links.length),
   };
   const sources = new Map();
@@ -60,7 +60,7 @@ function makePlaces(items, links) {
   return places;
 }
 
-// Ports at the corners of large groups would make a chain of them run off to the side.
+// Limits the offset of ports of large groups, or a chain of such groups would drift sideways.
 function limited(offset) { return Math.max(-90, Math.min(90, offset)); }
 
 function addDummy(places, chain, startX) {
@@ -76,7 +76,7 @@ function addDummy(places, chain, startX) {
   chain.push(made);
 }
 
-// How much an edge wants to be upright: a long one most, then the longest paths.
+// Add an edge; its weight for verticality is the highest for long edges, then for longest paths.
 function join(places, a, b, offset, weight) {
   places.below[a].push([b, -offset, weight]);
   places.above[b].push([a, offset, weight]);
@@ -92,8 +92,8 @@ function orderRows(places) {
   rows.forEach(number);
   let best = rows.map((row) => row.slice());
   let fewest = crossings(places, rows, position);
-  for (let sweep = 0; sweep < ORDER_SWEEPS && fewest > 0; sweep++) {
-    const down = sweep % 2 === 0;
+  for (let pass = 0; pass < ORDER_PASSES && fewest > 0; pass++) {
+    const down = pass % 2 === 0;
     for (let k = 1; k < rows.length; k++) {
       const r = down ? k : rows.length - 1 - k;
       sortRow(rows[r], down ? places.above : places.below, position);
@@ -108,7 +108,7 @@ function orderRows(places) {
   return best;
 }
 
-// All places, depth first from the bottom: what belongs together starts together.
+// All places, depth first from the bottom, so that connected places start close together.
 function byDepth(places) {
   const order = new Set();
   const stack = [];
@@ -122,10 +122,10 @@ function byDepth(places) {
   return order;
 }
 
-function sortRow(row, neighbours, position) {
+function sortRow(row, neighbors, position) {
   const keys = new Map();
   row.forEach((i, k) => {
-    const around = neighbours[i];
+    const around = neighbors[i];
     let sum = 0;
     for (const [j] of around) sum += position[j];
     keys.set(i, around.length ? sum / around.length : k);
@@ -133,7 +133,7 @@ function sortRow(row, neighbours, position) {
   row.sort((a, b) => keys.get(a) - keys.get(b));
 }
 
-// How many pairs of edges cross: inversions, counted with a Fenwick tree.
+// The number of crossing pairs of edges: inversions, counted with a Fenwick tree.
 function crossings(places, rows, position) {
   let total = 0;
   for (let r = 0; r + 1 < rows.length; r++) {

@@ -1,10 +1,10 @@
-// Scene: every box and every wire that is to be drawn, in one system of coordinates.
+// Scene: all boxes and wires that are drawn, in one coordinate system.
 //
 //   buildScene(model, tree, measure)  ->  { boxes, wires, byBox, w, h }
 //
-// An edge between two groups leaves the one through a port at its bottom and enters the other
-// through a port at its top, so that each group can be laid out on its own.  Where more than
-// BUNDLE values go from one box to another, they share one port and one thick wire.
+// An edge between two groups leaves the first through a port at its bottom and enters the second
+// through a port at its top, so that each group can be laid out separately.  If more than BUNDLE
+// values go from one box to another, they share one port and one thick wire.
 
 const BUNDLE = 10;
 const PAD = 18;
@@ -23,11 +23,11 @@ function buildScene(model, tree, measure) {
   return scene;
 }
 
-// ---- edges, lifted to the groups that they pass --------------------------------------------------
+// ---- edges, lifted to the groups that they cross -------------------------------------------------
 
 function liftEdges(model, boxOf) {
   const edges = mergedEdges(model, boxOf);
-  const values = new Map(); // from box to box in a group: which values go there
+  const values = new Map(); // the values that go from one box of a group to another
   for (const edge of edges) {
     Object.assign(edge, meeting(model, edge.u, edge.v));
     const pair = `${edge.a}>${edge.b}`;
@@ -60,12 +60,12 @@ function mergedEdges(model, boxOf) {
   return [...found.values()];
 }
 
-// Whether a line only waits for another, and does not use it.
+// Whether a line must run after another without using its value.
 function isControl(model, k, i) {
   return Boolean(opOf(model.pool[i]).waits) && model.operands[i][0] !== k;
 }
 
-// The innermost group around both, and the two members of it that they are in.
+// The innermost group around two boxes, and its members that contain them.
 function meeting(model, u, v) {
   const [up, vp] = [pathTo(model, u), pathTo(model, v)];
   let d = 0;
@@ -76,7 +76,7 @@ function meeting(model, u, v) {
   };
 }
 
-// The groups around a box, from the whole inward.
+// The groups around a box, the outermost first.
 function pathTo(model, box) {
   const path = [];
   for (let g = containerOf(model, box); g >= 0; g = model.groups[g].parent) path.push(g);
@@ -133,8 +133,8 @@ function layGroup(model, tree, insides, boxOf, measure, g) {
   return framed(model, g, items, forward, backward, inside, measure);
 }
 
-// Members in an order in which they can be computed.  Groups may use each other in turn, which
-// has no such order; then the one with the earliest line goes first.
+// Members in an order in which they can be computed.  Groups may depend on each other in both
+// directions, so that there is no such order; then the one with the earliest line comes first.
 function sorted(children, links) {
   const index = new Map(children.map((child, k) => [child.box, k]));
   const missing = children.map(() => 0);
@@ -181,7 +181,7 @@ function hasSeen(model, tree, group) {
   return false;
 }
 
-// The frame around the inside, with the positions of its ports.
+// The frame around the layout of a group, with the positions of its ports.
 function framed(model, g, items, forward, backward, inside, measure) {
   const root = g === 0;
   const label = root ? 0 : measure.label(model.groups[g].name) + 46;
@@ -197,7 +197,7 @@ function framed(model, g, items, forward, backward, inside, measure) {
   };
 }
 
-// ---- everything together --------------------------------------------------------------------------
+// ---- the whole drawing ----------------------------------------------------------------------------
 
 function flatten(model, scene, laid, x, y, depth) {
   const { items, inside, left, top } = laid;
@@ -216,7 +216,7 @@ function flatten(model, scene, laid, x, y, depth) {
     const points = inside.routes[k].map((p) => ({ ...p, x: p.x + x + left, y: p.y + y + top }));
     const last = points[points.length - 1];
     const first = points[0];
-    // From a port the wire begins at the very edge of the frame.
+    // A wire from a port begins at the edge of the frame.
     if (items[link.from].port) points.unshift({ x: first.x, y });
     if (items[link.from].port) points[1] = { ...points[1], l: 1 };
     if (items[link.to].port) points.push({ x: last.x, y: y + laid.h, l: 1 });

@@ -1,7 +1,7 @@
-// Search: lines whose name, operation, scope, spec, parameters or source line has the words.
+// Search: lines whose name, operation, scope, spec, parameters or source line contain the words.
 //
-//   findLines(model, "layer1 tanh")   every word has to occur; "%12" is the line itself, and
-//                                     "op:tanh" looks at the operation only, "at:" at the source
+//   findLines(model, "layer1 tanh")   every word must occur; "%12" is the line itself, and
+//                                     "op:tanh" searches the operation only, "at:" the source
 
 const PARTS = {
   op: (p) => opOf(p).name, name: (p) => textOf("name", p), scope: (p) => textOf("scope", p),
@@ -34,7 +34,7 @@ function findLines(model, query) {
   return found;
 }
 
-// All lines that a line needs, or all that need it.
+// All lines that a line depends on, or that depend on it.
 function reach(next, start) {
   const seen = new Set([start]);
   const stack = [start];

@@ -1,4 +1,4 @@
-// Steps: going through the graphs of a history, and saying what each step did.
+// Steps: moving through the graphs of a history, with a summary of each step.
 
 function fillSteps(app) {
   const bar = document.getElementById("steps");
@@ -25,7 +25,7 @@ function fillSteps(app) {
   slider.setAttribute("aria-valuetext", `${row.title}: ${words.join(", ")}`);
 }
 
-// The box of the new step that is the selected one of the old.
+// The box of the new step that corresponds to the selected box of the old one.
 function carried(from, to, box) {
   if (box < 0) return -1;
   if (isGroup(from, box)) {

@@ -1,10 +1,10 @@
-// Tree: which boxes are to be seen.
+// Tree: which boxes are visible.
 //
-// A line is seen as itself, or as the outermost closed group around it.  It is not seen at all if
-// its gradient level is switched off, or if it is a number that is shown inside its users.
-// Groups are remembered by their path, so that they stay open from one step to the next.
+// A line is visible as itself, or as the outermost closed group around it.  It is not visible if its
+// level of derivative is hidden, or if it is a number that is shown inside its users.  Open groups
+// are stored by path, so that they stay open from one step to the next.
 
-const BUDGETS = [90, 60, 40, 25, 12, 1]; // boxes to begin with
+const BUDGETS = [90, 60, 40, 25, 12, 1]; // numbers of boxes to try for the first view
 
 class Tree {
   constructor() {
@@ -13,7 +13,7 @@ class Tree {
     this.constantsAsBoxes = false;
   }
 
-  // Open groups from the outside in, as long as there are few boxes; of blocks all or none.
+  // Open groups from the outside in, up to a number of boxes; blocks of a group all or none.
   openSome(model, budget) {
     this.open = new Set([""]);
     let shown = model.groups[0].members.length;
@@ -39,7 +39,7 @@ class Tree {
     if (!this.open.delete(group.path)) this.open.add(group.path);
   }
 
-  // Open everything around a line, or around a group.
+  // Open all groups around a line or a group.
   reveal(model, box) {
     let g = isGroup(model, box) ? model.groups[box - model.n].parent : model.home[box];
     for (; g >= 0; g = model.groups[g].parent) this.open.add(model.groups[g].path);
@@ -54,9 +54,9 @@ class Tree {
     return !this.hidden.has(levelOf(model.pool[i])) && !this.isInlined(model, i);
   }
 
-  // For each line the box that stands for it, or -1.
+  // The visible box of each line, or -1.
   boxes(model) {
-    const outermost = model.groups.map(() => -1); // the outermost closed group at or above
+    const outermost = model.groups.map(() => -1); // the outermost closed group, itself included
     for (const g of model.groups) {
       const above = g.parent < 0 ? -1 : outermost[g.parent];
       outermost[g.number] = above >= 0 ? above : this.open.has(g.path) ? -1 : g.number;
@@ -73,7 +73,7 @@ function boxesIn(model, group) {
   return group.members.filter((m) => m.group !== undefined || !inlineText(model.pool[m.line])).length;
 }
 
-// Boxes are numbered: first the lines, then the groups.
+// Boxes are numbered, first the lines and then the groups.
 function isGroup(model, box) { return box >= model.n; }
 function groupOf(model, box) { return model.groups[box - model.n]; }
 function containerOf(model, box) {
