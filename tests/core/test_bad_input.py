@@ -15,6 +15,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import REGISTRY, lookup
 from wengert._engine.kinds.opaque import opaque
 from wengert.errors import (
+    ArgumentError,
     CycleError,
     GraphError,
     NotDifferentiableError,
@@ -187,3 +188,22 @@ def test_every_deliberate_error_is_in_the_tree():
     for cls in errors:
         if cls.__module__ == "wengert.errors":
             assert issubclass(cls, WengertError) and cls.__doc__
+
+
+TRANSFORMATIONS = {
+    "grad": lambda: wg.grad(3),
+    "value_and_grad": lambda: wg.value_and_grad(3),
+    "jacobian": lambda: wg.jacobian(3),
+    "hessian": lambda: wg.hessian(3),
+    "vjp": lambda: wg.vjp(3, 1.0),
+    "jvp": lambda: wg.jvp(3, (1.0,), (1.0,)),
+    "linearize": lambda: wg.linearize(3, 1.0),
+    "vmap": lambda: wg.vmap(3),
+    "checkpoint": lambda: wg.checkpoint(3),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_a_transformation_of_something_else_than_a_function(name):
+    with pytest.raises(ArgumentError, match=f"^{name} of 3, which is not a function"):
+        TRANSFORMATIONS[name]()

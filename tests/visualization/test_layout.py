@@ -12,9 +12,9 @@ from wengert._engine.visualization.layout import (
     GAP,
     _coordinates,
     _ordered,
-    _Places,
     _ranks,
     _spaced,
+    _Vertices,
     arrange,
 )
 
@@ -73,14 +73,14 @@ def test_a_leaf_with_several_uses_stands_above_the_first():
 def test_planar_graphs_are_drawn_without_crossings(edges):
     n = 1 + max(b for _, b in edges)
     sizes = [(60.0, 38.0)] * n
-    places = _Places(sizes, *_ranks(n, edges))
+    places = _Vertices(sizes, *_ranks(n, edges))
     for edge in edges:
         layout._chain(places, edge)
     assert layout._crossings(places, _ordered(places)) == 0
 
 
 def test_counting_crossings():
-    places = _Places([(10.0, 10.0)] * 6, [0, 0, 0, 1, 1, 1], set())
+    places = _Vertices([(10.0, 10.0)] * 6, [0, 0, 0, 1, 1, 1], set())
     for a, b in [(0, 5), (1, 4), (2, 3)]:
         places.join(a, b)
     assert layout._crossings(places, [[0, 1, 2], [3, 4, 5]]) == 3
@@ -89,14 +89,14 @@ def test_counting_crossings():
 
 def test_a_chain_is_a_straight_line():
     sizes = [(50.0, 38.0), (120.0, 38.0), (70.0, 38.0)]
-    places = _Places(sizes, *_ranks(3, [(0, 1), (1, 2)]))
+    places = _Vertices(sizes, *_ranks(3, [(0, 1), (1, 2)]))
     places.join(0, 1)
     places.join(1, 2)
     assert np.ptp(_coordinates(places, [[0], [1], [2]])) < 1e-9
 
 
 def test_spacing_is_least_squares():
-    places = _Places([(20.0, 10.0)] * 3, [0, 0, 0], set())
+    places = _Vertices([(20.0, 10.0)] * 3, [0, 0, 0], set())
     got = _spaced(places, [0, 1, 2], [0.0, 0.0, 200.0], [1.0, 1.0, 1.0])
     need = places.distance(0, 1)
     np.testing.assert_allclose(got, [-need / 2, need / 2, 200.0])

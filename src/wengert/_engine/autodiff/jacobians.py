@@ -17,6 +17,7 @@ from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.validation import function
 from wengert.errors import (
     ArgumentError,
     NotDifferentiableError,
@@ -222,6 +223,7 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
+    function(fun, "hessian")
     gradient = grad(fun, argnums, argnames=argnames)
     return jacobian(gradient, argnums, argnames=argnames, mode="fwd")
 

@@ -13,6 +13,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
+from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.forward_mode import ForwardMode
 from wengert.errors import StructureError, at, user_line
 
@@ -61,6 +62,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(np.array([1.0, 10.0]))
     (array([  1., -10.]),)
     """
+    function(fun, "vjp")
     what = f"vjp of {name_of(fun)}"
     variables = Variables(primals, what)
     out, aux = split_aux(
@@ -97,6 +99,7 @@ def linearize(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., An
     >>> float(push(2.0))
     2.0
     """
+    function(fun, "linearize")
     pair: tuple[R, Callable[..., Any]] = _linearize(fun, primals, f"linearize of {name_of(fun)}")
     return pair
 
@@ -155,6 +158,7 @@ def jvp(fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) 
             f"jvp of {name_of(fun)}: primals and tangents must be tuples, one entry for each "
             f"argument. For one argument write (x,), (v,){at(user_line())}."
         )
+    function(fun, "jvp")
     out, push = _linearize(fun, tuple(primals), f"jvp of {name_of(fun)}")
     return out, push(*tangents)
 
