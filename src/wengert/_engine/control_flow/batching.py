@@ -146,7 +146,7 @@ def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str
 
 
 def _idle_after_count(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
-    """A body that keeps its carry from step number `end` on; it also carries the step number."""
+    """A body whose steps only have an effect if their number, which it carries, is below `end`."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]

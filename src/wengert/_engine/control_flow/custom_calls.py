@@ -64,7 +64,9 @@ class BoundRule(CustomRule):
         self.slots = tuple([k for k, x in enumerate(leaves) if _is_operand(x)])
         self.static = tuple([None if k in self.slots else x for k, x in enumerate(leaves)])
         self.name = function.name
-        self.out: tuple[Any, tuple[bool, ...]] | None = None  # structure, which leaves are live
+        self.out: tuple[Any, tuple[bool, ...]] | None = (
+            None  # structure; whether each leaf is not None
+        )
         self._key = function, structure, self.slots, frozen(self.static), frozen(self.nondiff)
 
     def __eq__(self, other: object) -> bool:

@@ -232,11 +232,11 @@ class _Lengths:
             for body in bodies_of(node):
                 self._fixed |= names_in([d for n in body.inputs for d in n.spec.shape])
 
-    def may_be_one(self, a: Any, b: Any) -> bool:
+    def can_be_equal(self, a: Any, b: Any) -> bool:
         """Whether two lengths can be made equal."""
         return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
 
-    def make_one(self, a: Size | None, b: Any) -> None:
+    def make_equal(self, a: Size | None, b: Any) -> None:
         """Replace the symbolic sizes of `b`, so that it equals `a`."""
         if a is not None and b is not None and a != b:
             length = substituted(a, self.new)
@@ -258,10 +258,10 @@ def _clusters(
             if (
                 _is_contained(member, cluster[0])
                 and order.may_join(loop.node, first.node)
-                and lengths.may_be_one(length, loop.length)
+                and lengths.can_be_equal(length, loop.length)
             ):
                 order.join(loop.node, first.node)
-                lengths.make_one(length, loop.length)
+                lengths.make_equal(length, loop.length)
                 cluster.append(member)
                 break
         else:
