@@ -99,7 +99,7 @@ def test_any_contraction_is_einsum(dtype, rng):
         arrays = [np.asarray(rng.normal(size=s) * 3) for s in shapes]
         arrays = [a > 0 if dtype == "bool" else a.astype(dtype) for a in arrays]
         want = np.einsum(f"{','.join(words)}->{out}", *arrays)
-        got = contract(*arrays, letters=(*words, out))
+        got = contract(*arrays, subscripts=(*words, out))
         assert got.shape == want.shape and got.dtype == want.dtype, (words, out, shapes)
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4, err_msg=str((words, out)))
 
@@ -111,8 +111,8 @@ def test_any_contraction_has_its_adjoint(rng):
         xs = tuple(rng.normal(size=s) for s in shapes)
         dots = tuple(np.asarray(rng.normal(size=s)) for s in shapes)
 
-        def f(*xs, letters=(*words, out)):
-            return einsum(*xs, letters=letters)
+        def f(*xs, subscripts=(*words, out)):
+            return einsum(*xs, subscripts=subscripts)
 
         y, pull = wg.vjp(f, *xs)
         t = np.asarray(rng.normal(size=y.shape))

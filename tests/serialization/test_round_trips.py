@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import json
 import math
 import typing
 
@@ -24,7 +25,7 @@ from wengert.errors import (
     TraceError,
 )
 
-from .helpers import packed, round_trip, same_graph, unpacked
+from .helpers import changed, packed, round_trip, same_graph, unpacked
 
 VALUES = [
     None,
@@ -330,6 +331,23 @@ def test_programs_and_their_gradients_come_back(name, rng):
 
     mine, theirs = wg.grad(loss(again))(x), wg.grad(loss(f))(x)
     np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_einsum_of_files_of_earlier_versions(rng):
+    """Their parameter is called `letters`, not `subscripts`."""
+    x, y = rng.normal(size=(2, 3)), rng.normal(size=(3, 4))
+    graph = wg.trace(lambda x, y: np.einsum("ij,jk->ki", x, y))(x, y)
+    (node,) = [n for n in graph.nodes if n.op.name == "einsum"]
+    assert node.params == {"subscripts": ("ij", "jk", "ki")}
+
+    def rename(made):
+        text = json.dumps(made)
+        assert text.count('"subscripts"') == 1
+        return json.loads(text.replace('"subscripts"', '"letters"'))
+
+    again = unpacked(changed(packed(graph), rename))
+    assert same_graph(graph, again)
+    np.testing.assert_array_equal(again(x, y), (x @ y).T)
 
 
 def test_a_gradient_graph_comes_back_and_is_differentiated_again(rng):

@@ -33,8 +33,8 @@ __all__ = ["dot", "vdot", "inner", "outer", "matmul", "vecdot"]
 __all__ += ["tensordot", "einsum", "kron", "cross"]
 
 
-def _einsum(*operands: Any, letters: tuple[str, ...]) -> Any:
-    return products.einsum(*[as_array(x) for x in operands], letters=letters)
+def _einsum(*operands: Any, subscripts: tuple[str, ...]) -> Any:
+    return products.einsum(*[as_array(x) for x in operands], subscripts=subscripts)
 
 
 def _given(result: Any, out: Any) -> Any:
@@ -111,7 +111,7 @@ def inner(a: Any, b: Any, /) -> Any:
         return dot(a, b)
     _check_lengths("inner", a, b, -1, -1)
     left, right = ascii_lowercase[: a.ndim - 1], ascii_uppercase[: b.ndim - 1]
-    return _einsum(a, b, letters=(left + "z", right + "z", left + right))
+    return _einsum(a, b, subscripts=(left + "z", right + "z", left + right))
 
 
 @counterpart(np.outer, np.linalg.outer)
@@ -125,7 +125,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     out : array, optional
     """
     a, b = (shapes.reshape(as_array(x), shape=(-1,)) for x in (a, b))
-    return _given(_einsum(a, b, letters=("a", "b", "ab")), out)
+    return _given(_einsum(a, b, subscripts=("a", "b", "ab")), out)
 
 
 def _ufunc_like(ufunc: np.ufunc, axes_of_core: tuple[int, int]) -> Any:
@@ -175,7 +175,7 @@ def _broadcasting(x1: Any, x2: Any, core1: str, core2: str, core: str) -> Any:
     batch = ascii_uppercase[: max(x1.ndim - len(core1), x2.ndim - len(core2))]
     word1 = batch[len(batch) - (x1.ndim - len(core1)) :] + core1
     word2 = batch[len(batch) - (x2.ndim - len(core2)) :] + core2
-    return _einsum(x1, x2, letters=(word1, word2, batch + core))
+    return _einsum(x1, x2, subscripts=(word1, word2, batch + core))
 
 
 @counterpart(np.linalg.vecdot)
@@ -300,7 +300,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     out += [c for i, c in enumerate(right) if i not in [j % b.ndim for j in axes_b]]
     for i, j in zip(axes_a, axes_b, strict=True):
         right[j] = left[i]
-    return _einsum(a, b, letters=("".join(left), "".join(right), "".join(out)))
+    return _einsum(a, b, subscripts=("".join(left), "".join(right), "".join(out)))
 
 
 @counterpart(np.einsum)
@@ -349,7 +349,7 @@ def einsum(
     arrays = [as_array(x) if dtype is None else astype(x, dtype) for x in arrays]
     for k, word in enumerate(words):
         arrays[k], words[k] = diagonals(arrays[k], word, shapes.diagonal)
-    return _given(_einsum(*arrays, letters=(*words, result)), out)
+    return _given(_einsum(*arrays, subscripts=(*words, result)), out)
 
 
 # ---- Kronecker and cross -----------------------------------------------------------------------
@@ -369,7 +369,7 @@ def kron(a: Any, b: Any) -> Any:
     a, b = (shapes.reshape(x, shape=(1,) * (n - x.ndim) + x.shape) for x in (a, b))
     left, right = ascii_letters[:n], ascii_letters[n : 2 * n]
     mixed = "".join(p + q for p, q in zip(left, right, strict=True))
-    blocks = _einsum(a, b, letters=(left, right, mixed))
+    blocks = _einsum(a, b, subscripts=(left, right, mixed))
     full = tuple(p * q for p, q in zip(a.shape, b.shape, strict=True))
     return shapes.reshape(blocks, shape=full)
 

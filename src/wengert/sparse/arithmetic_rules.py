@@ -78,7 +78,7 @@ def reduction(ctx: NodeContext) -> Sets:
 def contraction(ctx: NodeContext) -> Sets:
     """The union of the sets of all factors of each element of the result."""
     op: Any = ctx.op
-    words = op.letters(*[len(s.shape) for s in ctx.specs], **ctx.params)
+    words = op.subscripts(*[len(s.shape) for s in ctx.specs], **ctx.params)
     lengths: dict[str, int] = {}
     for word, spec in zip(words[:-1], ctx.specs, strict=True):
         for letter, n in zip(word, spec.shape, strict=True):

@@ -240,7 +240,7 @@ class _Push:
     def _contracted(self, limit: int) -> list[Diagonal] | None:
         """A sum of a few products: each gives a diagonal."""
         ctx = self._ctx
-        *words, result = ctx.op.letters(*[len(s.shape) for s in ctx.specs], **ctx.params)
+        *words, result = ctx.op.subscripts(*[len(s.shape) for s in ctx.specs], **ctx.params)
         _, inputs = handles_of(self._node)
         together: list[_Group] = []
         for k, side in enumerate(self._sides):

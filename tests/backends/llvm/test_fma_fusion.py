@@ -187,7 +187,7 @@ def test_zeros_that_are_stronger():
     p[2, 3] = np.nan
 
     def f(p, t, x):
-        return p - 0.25 * strong(t, x, letters=("ij", "jk", "ik"))
+        return p - 0.25 * strong(t, x, subscripts=("ij", "jk", "ik"))
 
     assert len(stages(f, p, t, x)) == 1
     at = np.array(0.25)
@@ -199,4 +199,4 @@ def test_stronger_zeros_with_axes_of_length_one():
     strong = wg._engine.core.op.lookup("strong_einsum")
     p, t, x = data("f8", (1, 30), (1, 400), (400, 30))
     t[0, 3], x[3, 4] = 0.0, np.inf
-    stages(lambda p, t, x: p + strong(t, x, letters=("ij", "jk", "ik")), p, t, x)
+    stages(lambda p, t, x: p + strong(t, x, subscripts=("ij", "jk", "ik")), p, t, x)

@@ -205,7 +205,7 @@ def test_strides_of_any_sign(step, rng):
     base, a = rng.normal(size=300), rng.normal(size=(80, 70))
     x = np.lib.stride_tricks.as_strided(base[220:], (70,), (8 * step,))
     op = wg._engine.core.op.lookup("strong_einsum")
-    for f in (lambda a, x: a @ x, lambda a, x: op(a, x, letters=("ab", "b", "a"))):
+    for f in (lambda a, x: a @ x, lambda a, x: op(a, x, subscripts=("ab", "b", "a"))):
         graph = wg.trace(f)(a, x)
         found = wg.backends.backend("llvm").compiled(graph, "CS").run([a, x], {})[0]
         np.testing.assert_allclose(found, a @ x, rtol=1e-12, atol=1e-12)

@@ -133,7 +133,7 @@ def test_copies_of_transposes(dtype):
         one = np.ones((3, 1), dtype)
         wanted = np.einsum("kij,kl->kji", x, one)
         status, (found,) = run(
-            "einsum", x, outputs=[wanted], strided=True, letters=("kij", "kji"),
+            "einsum", x, outputs=[wanted], strided=True, subscripts=("kij", "kji"),
         )  # fmt: skip
         assert status == 0
         assert (found == wanted).all()
@@ -141,18 +141,18 @@ def test_copies_of_transposes(dtype):
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("threads", [1, 2, None])
-@pytest.mark.parametrize("letters", ["ij,jk->ik", "ij,kj->ik", "ji,jk->ik"])
-def test_large_products_on_one_thread_and_on_several(letters, threads):
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,kj->ik", "ji,jk->ik"])
+def test_large_products_on_one_thread_and_on_several(subscripts, threads):
     """The run decides between tiles and BLAS; both are right."""
     m, k, n = 3200, 513, 65
     random = np.random.default_rng(17)
     lengths = {"i": m, "j": k, "k": n}
     a, b = (
         random.normal(size=[lengths[x] for x in word]).astype(np.float32)
-        for word in letters[:5].split(",")
+        for word in subscripts[:5].split(",")
     )
-    product = wg.jit(lambda a, b: np.einsum(letters, a, b), threads=threads)
-    right = np.einsum(letters, a.astype(float), b.astype(float), optimize=True)
+    product = wg.jit(lambda a, b: np.einsum(subscripts, a, b), threads=threads)
+    right = np.einsum(subscripts, a.astype(float), b.astype(float), optimize=True)
     with wg.set_threads(1 if threads is None else 2):
         np.testing.assert_allclose(product(a, b), right, rtol=0, atol=1e-5 * np.abs(right).max())
 

@@ -122,21 +122,21 @@ EINSUMS = [
 
 
 @pytest.mark.sample(16)
-@pytest.mark.parametrize("letters", EINSUMS, ids=">".join)
+@pytest.mark.parametrize("subscripts", EINSUMS, ids=">".join)
 @pytest.mark.parametrize("dtype", ["f8", "c8", "i2"])
-def test_einsum(letters, dtype):
+def test_einsum(subscripts, dtype):
     rng = np.random.default_rng(3)
     lengths = dict(a=4, b=5, c=3, d=6, e=2)
-    operands = [draw(rng, [lengths[c] for c in w], dtype) for w in letters[:-1]]
-    check("einsum", *operands, letters=letters)
+    operands = [draw(rng, [lengths[c] for c in w], dtype) for w in subscripts[:-1]]
+    check("einsum", *operands, subscripts=subscripts)
     turned = [np.ascontiguousarray(x.T).T for x in operands]
-    check("einsum", *turned, strided=True, letters=letters)
+    check("einsum", *turned, strided=True, subscripts=subscripts)
 
 
 def test_axes_of_length_one_meet_longer_ones():
     rng = np.random.default_rng(4)
-    check("einsum", rng.normal(size=(1, 3)), rng.normal(size=(2, 1)), letters=("ab", "ab", "b"))
-    check("einsum", rng.normal(size=(4, 1)), rng.normal(size=(3, 5)), letters=("ab", "bc", "ac"))
+    check("einsum", rng.normal(size=(1, 3)), rng.normal(size=(2, 1)), subscripts=("ab", "ab", "b"))
+    check("einsum", rng.normal(size=(4, 1)), rng.normal(size=(3, 5)), subscripts=("ab", "bc", "ac"))
 
 
 def test_zero_sizes_of_einsum():
@@ -145,9 +145,9 @@ def test_zero_sizes_of_einsum():
         np.ones((2, 0)),
         np.ones((0, 3)),
         np.ones((3, 2)),
-        letters=("ab", "bc", "ca", "ac"),
+        subscripts=("ab", "bc", "ca", "ac"),
     )
-    check("einsum", np.ones((2, 0), int), np.ones((0, 3), int), letters=("ab", "bc", "ac"))
+    check("einsum", np.ones((2, 0), int), np.ones((0, 3), int), subscripts=("ab", "bc", "ac"))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "c16"])
@@ -170,7 +170,7 @@ def test_scaled_and_added(dtype):
         outputs=[wanted],
         begin=wanted,
         options=options,
-        letters=("ab", "dbe", "dae"),
+        subscripts=("ab", "dbe", "dae"),
     )
     agree(found, 2 * wanted)
 
@@ -189,12 +189,12 @@ def test_strong_zeros(dtype):
     t, x, y = draw(rng, (6, 4), dtype), draw(rng, (4, 5), dtype), draw(rng, (5, 3), dtype)
     t[1, 2] = t[3, :] = t[4, 1] = 0.0
     x[2, 0], x[1, 3], x[1, 4] = np.inf, np.nan, -np.inf
-    check("strong_einsum", t, x, letters=("ab", "bc", "ac"))
+    check("strong_einsum", t, x, subscripts=("ab", "bc", "ac"))
     y[0, 1] = np.nan
-    check("strong_einsum", t, x, y, letters=("ab", "bc", "cd", "ad"))
-    check("strong_einsum", t, x[:, 0], letters=("ab", "b", "a"))
+    check("strong_einsum", t, x, y, subscripts=("ab", "bc", "cd", "ad"))
+    check("strong_einsum", t, x[:, 0], subscripts=("ab", "b", "a"))
     t[0, 0] = np.nan
-    check("strong_einsum", t, x, letters=("ab", "bc", "ac"))
+    check("strong_einsum", t, x, subscripts=("ab", "bc", "ac"))
 
 
 def test_sizes_that_are_not_known():

@@ -157,8 +157,8 @@ def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
 
 def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
     """A contraction with a subscript for the batch, first in the operands that are batched."""
-    *inputs, output = op.letters(*row_ranks(args, batched), **params)
+    *inputs, output = op.subscripts(*row_ranks(args, batched), **params)
     new = next(c for c in ascii_letters if not any(c in word for word in (*inputs, output)))
     batched_inputs = [new + s if b else s for s, b in zip(inputs, batched, strict=True)]
-    run = op if "letters" in params else lookup("einsum")
-    return run(*args, letters=(*batched_inputs, new + output))
+    run = op if "subscripts" in params else lookup("einsum")
+    return run(*args, subscripts=(*batched_inputs, new + output))

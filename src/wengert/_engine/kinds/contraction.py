@@ -1,6 +1,6 @@
 """Contractions: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
 
-An operation defines *subscripts* (`letters`): one string for each operand and one for the result,
+An operation defines its *subscripts*: one string for each operand and one for the result,
 as in einsum.  All derivatives follow by permuting them: the cotangent of an operand is the
 contraction of the cotangent of the result with the other operands, to the subscripts of that
 operand.
@@ -29,7 +29,7 @@ from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from .batching import contracted
-from .contraction_lowering import Letters, Shape, contract, planned
+from .contraction_lowering import Shape, Subscripts, contract, planned
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -44,7 +44,7 @@ class Contraction(Operation):
     def __init__(
         self,
         run: Callable[..., Any],
-        letters: Callable[..., Letters],
+        subscripts: Callable[..., Subscripts],
         *,
         ufunc: Any = None,
         oracle: Any = None,
@@ -53,18 +53,18 @@ class Contraction(Operation):
         super().__init__(run.__name__, inspect.getdoc(run))
         self.run = run if ufunc is None else ufunc
         self.ufunc = ufunc
-        self.letters = functools.lru_cache(maxsize=1024)(letters)
+        self.subscripts = functools.lru_cache(maxsize=1024)(subscripts)
         self.oracle = oracle
         self.strict = strict
         self._routes = functools.lru_cache(maxsize=4096)(self._find_routes)
 
     def _find_routes(self, shapes: tuple[Shape, ...], **params: Any) -> list[CotangentContraction]:
-        letters = self.letters(*map(len, shapes), **params)
-        return [route(letters, shapes, i) for i in range(len(shapes))]
+        subscripts = self.subscripts(*map(len, shapes), **params)
+        return [route(subscripts, shapes, i) for i in range(len(shapes))]
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """The lengths of the subscripts, and the dtype of NumPy's result for one element."""
-        *words, result = self.letters(*[s.ndim for s in specs], **params)
+        *words, result = self.subscripts(*[s.ndim for s in specs], **params)
         lengths: dict[str, Any] = {}
         for word, spec in zip(words, specs, strict=True):
             for letter, n in zip(word, spec.shape, strict=True):
@@ -98,17 +98,17 @@ class Contraction(Operation):
         wanted = ctx.wanted
         bars: list[Any] = []
         for i, a in enumerate(node.args):
-            letters, lengths, shape, run = routes[i]
+            subscripts, lengths, shape, run = routes[i]
             if type(a) is not Node or (wanted is not None and a not in wanted):
                 bars.append(None)
                 continue
             others = (*inputs[:i], *inputs[i + 1 :])
             if ctx.recorded or run is None:
-                bar = lookup("einsum")(t, *others, letters=letters)
+                bar = lookup("einsum")(t, *others, subscripts=subscripts)
             else:
                 bar = run(t, *others)
             if ctx.guarded:
-                bar = _with_strong_zeros(bar, t, i, node, inputs, letters, ctx)
+                bar = _with_strong_zeros(bar, t, i, node, inputs, subscripts, ctx)
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
@@ -127,8 +127,8 @@ class Contraction(Operation):
             operands = [*inputs[:i], dot, *inputs[i + 1 :]]
             term = self(*operands, **node.params)
             if ctx.guarded:
-                letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
-                path = (letters[i], *letters[:i], *letters[i + 1 :])
+                subscripts = self.subscripts(*[len(shape_of(x)) for x in inputs], **node.params)
+                path = (subscripts[i], *subscripts[:i], *subscripts[i + 1 :])
                 term = _with_strong_zeros(term, dot, i, node, inputs, path, ctx)
             total = term if total is None else total + term
         return total
@@ -140,7 +140,7 @@ def _with_strong_zeros(
     i: int,
     node: Node,
     inputs: Sequence[Any],
-    letters: Letters,
+    subscripts: Subscripts,
     ctx: RuleContext,
 ) -> Any:
     """`bar`, the contraction of `t` with all operands but the i-th, with strong zeros.
@@ -150,9 +150,9 @@ def _with_strong_zeros(
     others = [*inputs[:i], *inputs[i + 1 :]]
     also = [j - (j > i) for j in ctx.linear_operands(node) if j != i]
     if not also or not is_traced(bar):
-        return strong_contract(bar, t, others, letters, also)
+        return strong_contract(bar, t, others, subscripts, also)
     k = also[0]
-    first, *words, result = letters
+    first, *words, result = subscripts
     swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
     swapped_others = [t, *others[:k], *others[k + 1 :]]
     zeros_of_other = strong_contract(bar, others[k], swapped_others, swapped)
@@ -161,57 +161,57 @@ def _with_strong_zeros(
         return zeros_of_other
     if node not in masked and node.args[i] not in masked:
         return zeros_of_other
-    zeros_of_t = strong_contract(bar, t, others, letters)
+    zeros_of_t = strong_contract(bar, t, others, subscripts)
     return lookup("where")(np.isnan(value_of(zeros_of_t)), zeros_of_other, zeros_of_t)
 
 
 class CotangentContraction(NamedTuple):
     """The contraction of (t, *other operands) that gives the cotangent of an operand.
 
-    letters : the subscripts; one along which the operand has length one and others are longer is
-        summed, which is the adjoint of broadcasting.
+    subscripts : those along which the operand has length one and others are longer are summed,
+        which is the adjoint of broadcasting.
     lengths : the shape of the result, with length one for missing subscripts; None if none is.
     shape : the shape to broadcast that to, if no other operand has some subscript; or None.
     run : the contraction of plain arrays; None if lengths are symbolic.
     """
 
-    letters: Letters
+    subscripts: Subscripts
     lengths: Shape | None
     shape: Shape | None
     run: Callable[..., Any] | None
 
 
-def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> CotangentContraction:
+def route(subscripts: Subscripts, shapes: tuple[Shape, ...], i: int) -> CotangentContraction:
     """The contraction that gives the cotangent of operand `i`."""
-    *ins, result = letters
-    sizes: dict[str, int] = {}  # lengths of the subscripts in t and the other operands
+    *ins, result = subscripts
+    sizes: dict[str, int] = {}  # lengths of the labels in t and the other operands
     for k, (word, axes) in enumerate(zip(ins, shapes, strict=True)):
         for c, n in zip(word, axes, strict=True):
             if (k != i or c in result) and sizes.get(c, 1) == 1:
                 sizes[c] = n
-    subscripts, shape = ins[i], shapes[i]
-    target = "".join(c for c, n in zip(subscripts, shape, strict=True) if sizes.get(c) == n)
-    lengths = tuple(n if c in target else 1 for c, n in zip(subscripts, shape, strict=True))
+    labels, shape = ins[i], shapes[i]
+    target = "".join(c for c, n in zip(labels, shape, strict=True) if sizes.get(c) == n)
+    lengths = tuple(n if c in target else 1 for c, n in zip(labels, shape, strict=True))
     path = (result, *[w for k, w in enumerate(ins) if k != i], target)
     t_shape = tuple(sizes[c] for c in result)
     is_unknown = any(map(is_symbolic, shapes))
     return CotangentContraction(
         path,
-        None if target == subscripts else lengths,
+        None if target == labels else lengths,
         None if lengths == shape else shape,
         None if is_unknown else planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
     )
 
 
 def strong_contract(
-    bar: Array, t: Array, others: Sequence[Any], letters: Letters, also: Sequence[int] = ()
+    bar: Array, t: Array, others: Sequence[Any], subscripts: Subscripts, also: Sequence[int] = ()
 ) -> Any:
     """`bar` with 0 * inf and 0 * nan replaced by 0, where the 0 is in `t`.
 
     If values are known, the zeros of the operands at the indices `also` are strong too.
     """
     if is_traced(bar):
-        return lookup("strong_einsum")(t, *others, letters=letters)
+        return lookup("strong_einsum")(t, *others, subscripts=subscripts)
     finite = [np.isfinite(value_of(x)) for x in (t, *others)]
     if not also:
         finite[0] = np.ones(np.shape(finite[0]), bool)  # an infinite cotangent stays
@@ -220,30 +220,32 @@ def strong_contract(
     where: Any = lookup("where")
     pairs = zip((t, *others), finite, strict=True)
     safe = [x if f.all() else where(f, x, 0.0) for x, f in pairs]
-    clean = lookup("einsum")(*safe, letters=letters)
+    clean = lookup("einsum")(*safe, subscripts=subscripts)
     # Count, for each element of the result, the products without a strong zero, and those of them
     # whose factors are finite: if all are, the result without infinities is right.
     nonzero = [np.ones(np.shape(f)) for f in finite]
     for k in (0, *[k + 1 for k in also]):
         nonzero[k] = np.asarray(value_of((t, *others)[k]) != 0, float)
-    count = contract(*nonzero, letters=letters)
-    finite_count = contract(*[x * f for x, f in zip(nonzero, finite, strict=True)], letters=letters)
+    count = contract(*nonzero, subscripts=subscripts)
+    finite_count = contract(
+        *[x * f for x, f in zip(nonzero, finite, strict=True)], subscripts=subscripts
+    )
     return where(count == finite_count, clean, bar)
 
 
 def contraction(
-    letters: Callable[..., Letters], **options: Any
+    subscripts: Callable[..., Subscripts], **options: Any
 ) -> Callable[[Callable[..., Any]], Contraction]:
     """Register the decorated function as a contraction.
 
     Parameters
     ----------
-    letters : callable
-        ``letters(*ndims, **params)`` returns one string of subscripts for each operand and
+    subscripts : callable
+        ``subscripts(*ndims, **params)`` returns one string of subscripts for each operand and
         one for the result.
     ufunc : numpy.ufunc, optional
         The ufunc of NumPy, if there is one; it computes the value.
     strict : bool
         Whether a summed axis must have the same length in all operands: length 1 is not broadcast.
     """
-    return lambda run: register(Contraction(run, letters, **options))
+    return lambda run: register(Contraction(run, subscripts, **options))

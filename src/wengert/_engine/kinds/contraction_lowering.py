@@ -21,19 +21,19 @@ import numpy as np
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-Letters = tuple[str, ...]  # one string for each operand, then the result's
+Subscripts = tuple[str, ...]  # one string for each operand, then the result's
 Shape = tuple[int, ...]
 Run = Callable[..., Any]
 
 
-def contract(*operands: Any, letters: Letters) -> Any:
+def contract(*operands: Any, subscripts: Subscripts) -> Any:
     """The contraction of plain arrays.
 
     Parameters
     ----------
     *operands : array_like
         Axes of length one are broadcast.
-    letters : tuple of str
+    subscripts : tuple of str
         The subscripts: one string for each operand, without repetitions, and one for the result.
 
     Raises
@@ -42,14 +42,14 @@ def contract(*operands: Any, letters: Letters) -> Any:
         The lengths of a subscript differ.
     """
     arrays = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in operands]
-    out = planned(letters, tuple([a.shape for a in arrays]))(*arrays)
+    out = planned(subscripts, tuple([a.shape for a in arrays]))(*arrays)
     return out if out.ndim else out[()]
 
 
 @functools.lru_cache(maxsize=4096)
-def planned(letters: Letters, shapes: tuple[Shape, ...]) -> Run:
+def planned(subscripts: Subscripts, shapes: tuple[Shape, ...]) -> Run:
     """The function that contracts arrays of these shapes (cached)."""
-    *ins, out = letters
+    *ins, out = subscripts
     _check(ins, shapes)
     if len(ins) == 1:
         return _single(ins[0], out)
@@ -209,7 +209,7 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
     examples = [np.broadcast_to(0.0, s) for s in shapes]
     path = np.einsum_path(f"{','.join(ins)}->{out}", *examples, optimize="greedy")[0][1:]
     words = list(ins)
-    steps: list[tuple[tuple[int, ...], Letters]] = []
+    steps: list[tuple[tuple[int, ...], Subscripts]] = []
     for group in path:
         chosen = sorted(group, reverse=True)
         while len(chosen) > 2:  # larger groups are contracted pairwise
@@ -221,15 +221,15 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
 
     def run(*arrays: Any) -> Any:
         stack = list(arrays)
-        for chosen, letters in steps:
+        for chosen, subscripts in steps:
             operands = [stack.pop(i) for i in chosen]
-            stack.append(contract(*operands, letters=letters))
+            stack.append(contract(*operands, subscripts=subscripts))
         return np.asarray(stack[0])
 
     return run
 
 
-def _merge(words: list[str], chosen: tuple[int, ...], out: str) -> Letters:
+def _merge(words: list[str], chosen: tuple[int, ...], out: str) -> Subscripts:
     """Replace two subscripts by those of their contraction; return the einsum of this step."""
     merged = [words.pop(i) for i in chosen]
     needed = set(out).union(*words)

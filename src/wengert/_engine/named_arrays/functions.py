@@ -61,7 +61,7 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
     remaining = tuple(n for n in lengths if n not in summed)
     labels = dict(zip(lengths, ascii_letters, strict=False))
     subscripts = tuple("".join(labels[n] for n in names) for names in (x.axes, y.axes, remaining))
-    values: Any = lookup("einsum")(x.values, y.values, letters=subscripts)
+    values: Any = lookup("einsum")(x.values, y.values, subscripts=subscripts)
     return Named(values, remaining) if remaining else values
 
 

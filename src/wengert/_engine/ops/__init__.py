@@ -15,7 +15,7 @@ shape_rules        shape rules of views, joins, sorting and matrices, exact for 
 shapes             reshape, transpose, squeeze, flip, roll, diagonals, copies
 side_effects       print, store, log and check values; ordering of such operations
 sorting            sort, argsort, searchsorted, histogram counts; convolution of sequences
-value_summaries    values in logs
+value_summaries    summaries of values in logs
 elementwise/       elementwise operations
 indexing/          reading and writing array elements by slices, masks and index arrays
 linalg/            products, linear systems, factorizations, eigenvalues

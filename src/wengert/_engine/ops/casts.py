@@ -131,9 +131,9 @@ def _(rng: np.random.Generator) -> Any:
 
 def _sum_to_oracle(x: Array, *, shape: Any) -> Any:
     out = np.zeros(shape)
-    home = np.broadcast_to(np.arange(out.size).reshape(shape), x.shape)
+    target = np.broadcast_to(np.arange(out.size).reshape(shape), x.shape)
     for i in np.ndindex(*x.shape):
-        out.flat[home[i]] += x[i]
+        out.flat[target[i]] += x[i]
     return out
 
 

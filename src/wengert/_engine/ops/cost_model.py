@@ -2,7 +2,7 @@
 
 The counts are the usual estimates: one floating-point operation per element of an elementwise node,
 two per product of a contraction, the textbook leading terms for matrix factorizations, zero for
-moving elements.  Unknown counts (of users' operations) are None, and reported as such.
+moving elements.  Unknown counts (of operations that users define) are None, reported as unknown.
 
     flops_of        floating-point operations of a node
     flops_of_body   floating-point operations of one loop step
@@ -27,7 +27,7 @@ from wengert._engine.core.symbolic.dim import is_open
 
 from . import flops
 
-STILL = frozenset({"view", "indexing", "creation"})
+_ZERO_FLOP_KINDS = frozenset({"view", "indexing", "creation"})
 
 
 def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
@@ -53,7 +53,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
         return 0
     if op.cost is not None and op.cost.flops is not None:
         return op.cost.flops(node, operands, spec)
-    if op.kind in STILL:
+    if op.kind in _ZERO_FLOP_KINDS:
         return 0
     if op.kind == "reduction":
         return flops.pass_over_operand(node, operands, spec)
@@ -66,14 +66,14 @@ def flops_of_body(body: Body) -> Any:
     """The sum over the nodes of a body; unknown counts are omitted."""
     total: Any = 0
     for node in body.nodes:
-        found = flops_of(node, [a.spec for a in node.inputs], node.spec)
-        if found is not None:
-            total += round(found) if isinstance(found, float) else found
+        flops_of_node = flops_of(node, [a.spec for a in node.inputs], node.spec)
+        if flops_of_node is not None:
+            total += round(flops_of_node) if isinstance(flops_of_node, float) else flops_of_node
     return total
 
 
 def steps_of(node: Node) -> Any:
-    """The number of steps of a loop: an integer or an expression in sizes; None if computed."""
+    """The number of steps of a loop: an integer or an expression in sizes; None if not static."""
     length = node.params.get("length")
     is_while = node.op.name == "while" or node.params.get("loop") == "while"
     return None if is_while or is_open(length) else length
@@ -84,7 +84,7 @@ def _of_all_steps(node: Node) -> Any:
     if "branches" in node.params:
         costs = [flops_of_body(b) for b in bodies]
         if any(map(is_open, costs)):
-            return None  # lengths that differ between the steps of a loop
+            return None  # sizes that vary between the steps of a loop
         known = all(isinstance(c, int) for c in costs)
         return max(costs) if known else sum(costs)
     steps = steps_of(node)
@@ -97,14 +97,14 @@ def _of_all_steps(node: Node) -> Any:
 
 def _contraction(node: Node, operands: Sequence[Any]) -> Any:
     op: Any = node.op
-    *words, _ = op.letters(*[s.ndim for s in operands], **node.params)
+    *operand_labels, _ = op.subscripts(*[s.ndim for s in operands], **node.params)
     lengths: dict[str, Any] = {}
-    for word, s in zip(words, operands, strict=True):
-        for letter, n in zip(word, s.shape, strict=True):
-            if lengths.get(letter, 1) == 1:  # an axis of length one is broadcast
-                lengths[letter] = n
+    for labels, s in zip(operand_labels, operands, strict=True):
+        for label, n in zip(labels, s.shape, strict=True):
+            if lengths.get(label, 1) == 1:  # an axis of length one is broadcast
+                lengths[label] = n
     # More than two operands are multiplied in pairs, in an order chosen later: an upper bound.
-    return max(1, 2 * (len(words) - 1)) * prod(lengths.values())
+    return max(1, 2 * (len(operand_labels) - 1)) * prod(lengths.values())
 
 
 def bytes_of(spec: Any) -> Any:

@@ -6,7 +6,7 @@
     cumprod      y_i = x_0 ... x_i; its derivative is a recurrence without division, so it is
                  correct with any number of zeros, to any order
     exclusive    the product of all other elements: prefix products times suffix products
-    running      the running maximum or minimum, ties split evenly
+    running      the running maximum or minimum; ties share the derivative evenly
 
 A recurrence takes O(n) work and O(log n) NumPy calls: pairs of steps are combined, the problem of
 half the size is solved, and the remaining steps are filled in (G. E. Blelloch, "Prefix sums and
@@ -47,8 +47,8 @@ def cumsum(x: Array, *, axis: int, reverse: bool = False) -> Any:
     """The cumulative sum along an axis, from its end if `reverse`."""
     if not reverse:
         return np.add.accumulate(x, axis=axis)
-    back = _slices(axis, np.ndim(x), slice(None, None, -1))
-    return np.ascontiguousarray(np.add.accumulate(x[back], axis=axis)[back])
+    reverse_slices = _slices(axis, np.ndim(x), slice(None, None, -1))
+    return np.ascontiguousarray(np.add.accumulate(x[reverse_slices], axis=axis)[reverse_slices])
 
 
 def _sum_oracle(x: Any, axis: int, reverse: bool) -> Any:
@@ -68,14 +68,16 @@ def shift(x: Array, *, axis: int, by: int) -> Any:
     """Elements moved by one position (`by` is 1 or -1) along an axis; a zero is inserted."""
     x = np.asarray(x)
     out = np.zeros_like(x)
-    to, of = (slice(1, None), slice(None, -1)) if by == 1 else (slice(None, -1), slice(1, None))
-    out[_slices(axis, x.ndim, to)] = x[_slices(axis, x.ndim, of)]
+    target, source = (
+        (slice(1, None), slice(None, -1)) if by == 1 else (slice(None, -1), slice(1, None))
+    )
+    out[_slices(axis, x.ndim, target)] = x[_slices(axis, x.ndim, source)]
     return out
 
 
 def _shift_oracle(x: Any, axis: int, by: int) -> Any:
-    moved = np.eye(x.shape[axis], k=by)
-    return np.moveaxis(np.moveaxis(x, axis, -1) @ moved, -1, axis)
+    shift_matrix = np.eye(x.shape[axis], k=by)
+    return np.moveaxis(np.moveaxis(x, axis, -1) @ shift_matrix, -1, axis)
 
 
 @shift.transpose
@@ -109,11 +111,11 @@ def _(rng: np.random.Generator) -> Any:
 def _recurrence_oracle(a: Any, b: Any, *, axis: int, reverse: bool = False) -> Any:
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     steps = range(len(b))
-    rows: dict[int, Any] = {}
+    states: dict[int, Any] = {}
     for i in reversed(steps) if reverse else steps:
-        before = rows.get(i + 1 if reverse else i - 1)
-        rows[i] = b[i] if before is None else b[i] + a[i] * before
-    return np.moveaxis(np.stack([rows[i] for i in steps]), 0, axis)
+        previous = states.get(i + 1 if reverse else i - 1)
+        states[i] = b[i] if previous is None else b[i] + a[i] * previous
+    return np.moveaxis(np.stack([states[i] for i in steps]), 0, axis)
 
 
 @facts(flops=flops.pass_over_operand)
@@ -130,6 +132,7 @@ def recurrence(a: Array, b: Array, *, axis: int, reverse: bool = False) -> Any:
 
 
 def _solve(a: Array, b: Any) -> Any:
+    """The recurrence along the first axis: even steps from odd ones, which have half the length."""
     n = len(b)
     out = np.empty(b.shape, np.result_type(a, b))
     if n <= 4:
@@ -197,24 +200,24 @@ def cumprod(x: Array, *, axis: int) -> Any:
     return np.multiply.accumulate(x, axis=axis)
 
 
-def _before(out: Array, axis: int) -> Any:
+def _product_before(out: Array, axis: int) -> Any:
     """The product of all earlier elements, 1 for the first, from the cumulative product."""
     return shift(out, axis=axis, by=1) + _first(out, axis).astype(out.dtype)
 
 
 def _first(x: Array, axis: int) -> Any:
-    """Whether an element is the first along an axis."""
+    """A mask of the first elements along an axis."""
     shape = shape_of(x)
     axis = axis % len(shape)
-    kept = tuple(n if k == axis else 1 for k, n in enumerate(shape))
-    return (positions(shape[axis]) == 0).reshape(kept)
+    mask_shape = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    return (positions(shape[axis]) == 0).reshape(mask_shape)
 
 
 @cumprod.define_vjp
 def _cumprod_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
     # x_bar_j = (prod of x before j) (sum over i >= j of t_i prod of x between j and i)
     after = recurrence(_conj(shift(x, axis=axis, by=-1)), t, axis=axis, reverse=True)
-    bar = _conj(_before(out, axis)) * after
+    bar = _conj(_product_before(out, axis)) * after
     if not possibly(np.logical_not(np.isfinite(value_of(out)))):
         return (bar,)
     # Where all cotangents are zero, the derivative is zero even if a product is NaN.
@@ -226,7 +229,7 @@ def _cumprod_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
 
 @cumprod.define_jvp
 def _cumprod_jvp(dots: list[Array], out: Array, x: Array, *, axis: int) -> Any:
-    return recurrence(x, _before(out, axis) * dots[0], axis=axis)
+    return recurrence(x, _product_before(out, axis) * dots[0], axis=axis)
 
 
 along(cumprod)
@@ -262,9 +265,10 @@ def exclusive(x: Array, axis: Axis) -> Any:
 
 
 def _others(x: Array, axis: int) -> Any:
-    back = _slices(axis, len(x.shape), slice(None, None, -1))
-    before = _before(cumprod(x, axis=axis), axis)
-    after = _before(cumprod(x[back], axis=axis), axis)[back]
+    """The product of all other elements along an axis."""
+    reverse_slices = _slices(axis, len(x.shape), slice(None, None, -1))
+    before = _product_before(cumprod(x, axis=axis), axis)
+    after = _product_before(cumprod(x[reverse_slices], axis=axis), axis)[reverse_slices]
     return before * after
 
 
@@ -287,26 +291,26 @@ def running(x: Array, *, axis: int, largest: bool) -> Any:
 def _extreme_state(out: Array, x: Array, axis: int) -> tuple[Any, Any, Any]:
     """Whether x attains the extreme, whether the extreme is unchanged, and the ties so far."""
     y, v = value_of(out), value_of(x)
-    undefined = np.isnan(y)
-    wins = (v == y) | (np.isnan(v) & undefined)
-    old = shift(y, axis=axis, by=1)
-    stays = ((y == old) | (undefined & np.isnan(old))) & ~_first(y, axis)
-    real = np.finfo(y.dtype).dtype
-    share = recurrence(stays.astype(real), wins.astype(real), axis=axis)
-    return wins, stays.astype(y.dtype), np.maximum(share, 1)
+    is_nan = np.isnan(y)
+    is_extreme = (v == y) | (np.isnan(v) & is_nan)
+    previous = shift(y, axis=axis, by=1)
+    is_unchanged = ((y == previous) | (is_nan & np.isnan(previous))) & ~_first(y, axis)
+    real_dtype = np.finfo(y.dtype).dtype
+    ties = recurrence(is_unchanged.astype(real_dtype), is_extreme.astype(real_dtype), axis=axis)
+    return is_extreme, is_unchanged.astype(y.dtype), np.maximum(ties, 1)
 
 
 @running.define_vjp
 def _running_vjp(t: Array, out: Array, x: Array, *, axis: int, largest: bool) -> Any:
-    wins, stays, share = _extreme_state(out, x, axis)
-    later = recurrence(shift(stays, axis=axis, by=-1), t / share, axis=axis, reverse=True)
-    return (where(wins, later, 0.0),)
+    is_extreme, is_unchanged, ties = _extreme_state(out, x, axis)
+    bar = recurrence(shift(is_unchanged, axis=axis, by=-1), t / ties, axis=axis, reverse=True)
+    return (where(is_extreme, bar, 0.0),)
 
 
 @running.define_jvp
 def _running_jvp(dots: list[Array], out: Array, x: Array, *, axis: int, largest: bool) -> Any:
-    wins, stays, share = _extreme_state(out, x, axis)
-    return recurrence(stays, where(wins, dots[0], 0.0), axis=axis) / share
+    is_extreme, is_unchanged, ties = _extreme_state(out, x, axis)
+    return recurrence(is_unchanged, where(is_extreme, dots[0], 0.0), axis=axis) / ties
 
 
 along(running)

@@ -46,7 +46,9 @@ def _fft_oracle(
     keep: Any,
     inverse: Any = False,
 ) -> Any:
-    return _by_matrix(x, _waves(n, n, 1 if inverse else -1), axis, _scale(n, norm, inverse), keep)
+    return _by_matrix(
+        x, _fourier_matrix(n, n, 1 if inverse else -1), axis, _scale(n, norm, inverse), keep
+    )
 
 
 @facts(flops=flops.transform(5.0))
@@ -73,8 +75,8 @@ def _rfft_oracle(
     keep: Any,
     interior: Any = 1.0,
 ) -> Any:
-    waves = _waves(n, n, -1)[: n // 2 + 1] * _weights(n, interior)[:, None]
-    return _by_matrix(x, waves, axis, _scale(n, norm, False), keep)
+    matrix = _fourier_matrix(n, n, -1)[: n // 2 + 1] * _weights(n, interior)[:, None]
+    return _by_matrix(x, matrix, axis, _scale(n, norm, False), keep)
 
 
 @facts(flops=flops.transform(2.5))
@@ -101,8 +103,8 @@ def _irfft_oracle(
     keep: Any,
     interior: Any = 1.0,
 ) -> Any:
-    waves = _waves(n, n, 1)[:, : n // 2 + 1] * _weights(n, 2 * interior)
-    return _by_matrix(x, waves, axis, _scale(n, norm, True), keep).real
+    matrix = _fourier_matrix(n, n, 1)[:, : n // 2 + 1] * _weights(n, 2 * interior)
+    return _by_matrix(x, matrix, axis, _scale(n, norm, True), keep).real
 
 
 @facts(flops=flops.transform(2.5))
@@ -131,11 +133,11 @@ def resized(x: Array, length: int, axis: int) -> Any:
     n = x.shape[axis]
     if n == length:
         return x
-    where = (slice(None),) * (axis % x.ndim)
+    leading = (slice(None),) * (axis % x.ndim)
     if n > length:
-        return x[(*where, slice(length))].copy()
+        return x[(*leading, slice(length))].copy()
     out = np.zeros((*x.shape[: axis % x.ndim], length, *x.shape[axis % x.ndim + 1 :]), x.dtype)
-    out[(*where, slice(n))] = x
+    out[(*leading, slice(n))] = x
     return out
 
 
@@ -149,9 +151,9 @@ def _weighted(x: Any, n: int, axis: int, interior: float) -> Any:
 # ---- reference by matrices, for the tests ------------------------------------------------------
 
 
-def _waves(rows: Any, columns: Any, sign: Any) -> Any:
-    turns = np.outer(np.arange(rows), np.arange(columns)) % columns
-    return np.exp(sign * 2j * np.pi * turns / columns)
+def _fourier_matrix(rows: Any, columns: Any, sign: Any) -> Any:
+    exponents = np.outer(np.arange(rows), np.arange(columns)) % columns
+    return np.exp(sign * 2j * np.pi * exponents / columns)
 
 
 def _weights(n: Any, interior: Any) -> Any:
@@ -160,31 +162,33 @@ def _weights(n: Any, interior: Any) -> Any:
 
 
 def _scale(n: Any, norm: Any, inverse: Any) -> Any:
-    whole = "forward" if not inverse else "backward"
-    return n**-0.5 if norm == "ortho" else 1 / n if norm == whole else 1.0
+    divided_norm = "forward" if not inverse else "backward"
+    return n**-0.5 if norm == "ortho" else 1 / n if norm == divided_norm else 1.0
 
 
-def _by_matrix(x: Any, waves: Any, axis: Any, scale: Any, keep: Any) -> Any:
+def _by_matrix(x: Any, matrix: Any, axis: Any, scale: Any, keep: Any) -> Any:
     """The matrix times x along the axis, with operand and result cropped or zero-padded."""
-    columns, kept = min(x.shape[axis], waves.shape[1]), min(keep, len(waves))
+    columns, rows = min(x.shape[axis], matrix.shape[1]), min(keep, len(matrix))
     x = np.moveaxis(x, axis, 0)[:columns]
     out = np.zeros((keep, *x.shape[1:]), complex)
-    out[:kept] = np.tensordot(scale * waves[:kept, :columns], x, 1)
+    out[:rows] = np.tensordot(scale * matrix[:rows, :columns], x, 1)
     return np.moveaxis(out, 0, axis)
 
 
 # ---- shape rules, batching, examples -----------------------------------------------------------
 
 
-def _spec(op: Operation, makes: Any) -> None:
+def _spec(op: Operation, transform: Any) -> None:
+    """Define the shape rule of a transform; its dtype is that of NumPy's `transform`."""
+
     @op.spec
     def rule(x: Spec, *, n: Size, axis: int, keep: Size, **_: Any) -> Spec:
         if not -x.ndim <= axis < x.ndim:
             raise np.exceptions.AxisError(axis, x.ndim)
         require_at_least(n, 1, f"Fourier transform of length {n}")
         k = axis % x.ndim
-        one = makes(np.ones(1, x.dtype))
-        return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), one.dtype)
+        result = transform(np.ones(1, x.dtype))
+        return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), result.dtype)
 
 
 _spec(fft, np.fft.fft)

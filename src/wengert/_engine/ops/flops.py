@@ -57,10 +57,10 @@ def transform(factor: float) -> Flops:
     """`factor` n log2(n) for each sequence of length n: the count of Cooley and Tukey."""
 
     def count(node: Node, operands: Sequence[Any], spec: Spec) -> float | None:
-        n, nodes = node.params["n"], spec.shape
-        if names_in((n, *nodes)) or not spec.size:
+        n, shape = node.params["n"], spec.shape
+        if names_in((n, *shape)) or not spec.size:
             return None
-        return float(factor * (spec.size // nodes[node.params["axis"]]) * n * log2(n))
+        return float(factor * (spec.size // shape[node.params["axis"]]) * n * log2(n))
 
     return count
 

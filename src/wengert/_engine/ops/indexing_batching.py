@@ -1,4 +1,4 @@
-"""The batching rules of indexing: getitem, setitem and scatter.
+"""Batching rules of indexing: getitem, setitem and scatter.
 
 NumPy moves the axes of index arrays to the front if slices separate them, so with a leading batch
 axis they may be at other positions than for one element.  A rule therefore returns the index for
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Axes = tuple[int, ...]
 
 
-class RowIndex(NamedTuple):
-    """The axes of the result of an index of one element.
+class ElementIndex(NamedTuple):
+    """The axes of the result of indexing one batch element.
 
     arrays : the number of axes that come from index arrays
     position : the first of these axes
@@ -57,9 +57,9 @@ class BatchedIndex(NamedTuple):
     order: Axes | None
 
 
-def place_of(
+def array_axes_of(
     parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool], ndim: int
-) -> RowIndex:
+) -> ElementIndex:
     """The position of the axes from index arrays in NumPy's result.
 
     Parameters
@@ -72,38 +72,38 @@ def place_of(
         The number of axes of one batch element.
     """
     counts = [d if mask else 1 for d, mask in zip(depths, masks, strict=True)]
-    plain = [p for p in parts if p is not None and p is not Ellipsis]
-    used = sum(counts[p.k] if isinstance(p, IndexSlot) else 1 for p in plain)
+    consuming = [p for p in parts if p is not None and p is not Ellipsis]
+    used = sum(counts[p.k] if isinstance(p, IndexSlot) else 1 for p in consuming)
     has_arrays = any(isinstance(p, IndexSlot) for p in parts)
-    before, seen, gap, axes = 0, False, False, 0
+    preceding, seen_array, after_gap, axes = 0, False, False, 0
     position = None
     for part in parts:
         if part is None or isinstance(part, slice) or part is Ellipsis:
-            before += ndim - used if part is Ellipsis else 1
-            gap = seen
+            preceding += ndim - used if part is Ellipsis else 1
+            after_gap = seen_array
             continue
         if not has_arrays:
             continue
         if position is None:
-            position = before
-        elif gap:
+            position = preceding
+        elif after_gap:
             position = 0
-        seen, gap = True, False
+        seen_array, after_gap = True, False
         if isinstance(part, IndexSlot):
             axes = max(axes, 1 if masks[part.k] else depths[part.k])
-    rest = 0 if any(p is Ellipsis for p in parts) else ndim - used
-    return RowIndex(axes, position or 0, before + rest + axes)
+    remaining = 0 if any(p is Ellipsis for p in parts) else ndim - used
+    return ElementIndex(axes, position or 0, preceding + remaining + axes)
 
 
-def index_of_rows(
+def batched_index(
     index: Any,
     operands: Sequence[Any],
     batched: Sequence[bool],
     x_ndim: int,
     x_batched: bool,
     size: Size,
-) -> tuple[BatchedIndex, RowIndex]:
-    """The index for a batch of elements with `x_ndim` axes.
+) -> tuple[BatchedIndex, ElementIndex]:
+    """The index for a batch of arrays, each of `x_ndim` axes.
 
     Raises
     ------
@@ -119,30 +119,41 @@ def index_of_rows(
             f"np.where(mask, x, 0){at(user_line())}."
         )
     depths = row_ranks(operands, batched)
-    place = place_of(parts, depths, masks, x_ndim)
-    k, p, ndim = place
-    deep = [deepened(o, k) if b else o for o, b in zip(operands, batched, strict=True)]
+    element_index = array_axes_of(parts, depths, masks, x_ndim)
+    array_axes, position, ndim = element_index
+    deepened_operands = [
+        deepened(o, array_axes) if b else o for o, b in zip(operands, batched, strict=True)
+    ]
     if x_batched and not any(batched):
         order = None
-        if p == 0 and _are_separated(parts):
-            order = (k, *range(k), *range(k + 1, ndim + 1))
-        return BatchedIndex((slice(None), *parts), deep, _unless_same(order)), place
-    if x_batched:
-        first = reshape(_counted(size), shape=(size, *((1,) * k)))
-        order = (0, *range(1 + k, 1 + k + p), *range(1, 1 + k), *range(1 + k + p, ndim + 1))
+        if position == 0 and _are_separated(parts):
+            order = (array_axes, *range(array_axes), *range(array_axes + 1, ndim + 1))
         return BatchedIndex(
-            (IndexSlot(len(deep)), *parts), [*deep, first], _unless_same(order)
-        ), place
-    order = (p, *range(p), *range(p + 1, ndim + 1))
-    return BatchedIndex(parts, deep, _unless_same(order)), place
+            (slice(None), *parts), deepened_operands, _unless_same(order)
+        ), element_index
+    if x_batched:
+        batch_index = reshape(_batch_indices(size), shape=(size, *((1,) * array_axes)))
+        order = (
+            0,
+            *range(1 + array_axes, 1 + array_axes + position),
+            *range(1, 1 + array_axes),
+            *range(1 + array_axes + position, ndim + 1),
+        )
+        return BatchedIndex(
+            (IndexSlot(len(deepened_operands)), *parts),
+            [*deepened_operands, batch_index],
+            _unless_same(order),
+        ), element_index
+    order = (position, *range(position), *range(position + 1, ndim + 1))
+    return BatchedIndex(parts, deepened_operands, _unless_same(order)), element_index
 
 
 def _are_separated(parts: Sequence[Any]) -> bool:
     """Whether there is a slice between the index arrays and integers."""
     if not any(isinstance(p, IndexSlot) for p in parts):
         return False
-    chosen = [i for i, p in enumerate(parts) if not _keeps_axis(p)]
-    return chosen[-1] - chosen[0] + 1 != len(chosen)
+    selecting = [i for i, p in enumerate(parts) if not _keeps_axis(p)]
+    return selecting[-1] - selecting[0] + 1 != len(selecting)
 
 
 def _keeps_axis(part: Any) -> bool:
@@ -153,7 +164,7 @@ def _unless_same(order: Axes | None) -> Axes | None:
     return None if order == tuple(range(len(order or ()))) else order
 
 
-def _counted(size: Size) -> Any:
+def _batch_indices(size: Size) -> Any:
     if isinstance(size, int):
         return np.arange(size)
     return lookup("arange").record(start=0, stop=size, step=1, dtype=np.dtype(np.int64))
@@ -170,14 +181,14 @@ def _read(x: Array, operands: Sequence[Any], index: tuple[Any, ...]) -> Any:
 def _getitem_batch(args: list[Array], batched: list[bool], size: Size, *, index: Any) -> Any:
     x, *operands = args
     depth = ndim_of(x) - batched[0]
-    rows, _ = index_of_rows(index, operands, batched[1:], depth, batched[0], size)
-    out = _read(x, rows.operands, rows.template)
-    return out if rows.order is None else transpose(out, axes=rows.order)
+    batch, _ = batched_index(index, operands, batched[1:], depth, batched[0], size)
+    out = _read(x, batch.operands, batch.template)
+    return out if batch.order is None else transpose(out, axes=batch.order)
 
 
-def _ordered(values: Any, rows: BatchedIndex) -> Any:
+def _ordered(values: Any, batch: BatchedIndex) -> Any:
     """Values with their axes permuted to match the index for the batch."""
-    return values if rows.order is None else transpose(values, axes=inverse_order(rows.order))
+    return values if batch.order is None else transpose(values, axes=inverse_order(batch.order))
 
 
 @scatter.batch
@@ -185,9 +196,9 @@ def _scatter_batch(
     args: list[Array], batched: list[bool], size: int, *, index: Any, shape: tuple[int, ...]
 ) -> Any:
     t, *operands = args
-    rows, _ = index_of_rows(index, operands, batched[1:], len(shape), True, size)
-    t = _ordered(fronted(t, batched[0], size), rows)
-    return scatter(t, *rows.operands, index=rows.template, shape=(size, *shape))
+    batch, _ = batched_index(index, operands, batched[1:], len(shape), True, size)
+    t = _ordered(fronted(t, batched[0], size), batch)
+    return scatter(t, *batch.operands, index=batch.template, shape=(size, *shape))
 
 
 @setitem.batch
@@ -196,25 +207,29 @@ def _setitem_batch(args: list[Operand], batched: list[bool], size: Size, *, inde
     x = fronted(x, batched[0], size)
     masks = [dtype_of(o).kind == "b" for o in operands]
     if any(m and b for m, b in zip(masks, batched[2:], strict=True)):
-        return _chosen(x, v, batched[1], operands, index)
-    rows, place = index_of_rows(index, operands, batched[2:], ndim_of(x) - 1, True, size)
+        return _masked_assignment(x, v, batched[1], operands, index)
+    batch, element = batched_index(index, operands, batched[2:], ndim_of(x) - 1, True, size)
     depth = ndim_of(v) - batched[1]
-    if depth > place.ndim:  # NumPy drops leading axes of length one when it assigns
+    if depth > element.ndim:  # NumPy drops leading axes of length one when it assigns
         shape = shape_of(v)
         lead = shape[: batched[1]]
-        v = reshape(v, shape=(*lead, *shape[len(lead) + depth - place.ndim :]))
-    if batched[1] or rows.order is not None:
-        v = deepened(v if batched[1] else reshape(v, shape=(1, *shape_of(v))), place.ndim)
-        v = _ordered(v, rows)
-    return setitem(x, v, *rows.operands, index=rows.template)
+        v = reshape(v, shape=(*lead, *shape[len(lead) + depth - element.ndim :]))
+    if batched[1] or batch.order is not None:
+        v = deepened(v if batched[1] else reshape(v, shape=(1, *shape_of(v))), element.ndim)
+        v = _ordered(v, batch)
+    return setitem(x, v, *batch.operands, index=batch.template)
 
 
-def _chosen(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any) -> Any:
+def _masked_assignment(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any) -> Any:
     """x[mask] = v with a mask for each batch element."""
-    (mask, *others) = operands
+    (mask, *other_operands) = operands
     inner = ndim_of(x) - ndim_of(mask)
     depth = ndim_of(v) - v_batched
-    if others or not (isinstance(index, IndexSlot) or index == (IndexSlot(0),)) or depth > inner:
+    if (
+        other_operands
+        or not (isinstance(index, IndexSlot) or index == (IndexSlot(0),))
+        or depth > inner
+    ):
         raise ShapeError(
             "vmap: x[mask] = v with a mask that differs between batch elements requires a v that "
             "is the same for all selected elements. Use np.where(mask, v, x) with a v of the shape "

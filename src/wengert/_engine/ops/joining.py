@@ -38,13 +38,13 @@ class Join(Operation):
     promotes = True
     zero_slope = SELECTS
     oracle = "numpy"
-    places: Callable[..., list[Any]]  # for each operand, the index of its piece of the result
+    pieces: Callable[..., list[Any]]  # for each operand, the index of its piece of the result
 
     def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The piece of the cotangent for each operand."""
-        places = self.places([shape_of(x) for x in inputs], **node.params)
+        pieces = self.pieces([shape_of(x) for x in inputs], **node.params)
         return [
-            t[place] if ctx.wants(a) else None for a, place in zip(node.args, places, strict=True)
+            t[index] if ctx.wants(a) else None for a, index in zip(node.args, pieces, strict=True)
         ]
 
     def jvp(
@@ -65,7 +65,7 @@ class Concatenate(Join):
         """numpy.concatenate."""
         return np.concatenate(arrays, axis)
 
-    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:
+    def pieces(self, shapes: list[Any], *, axis: int) -> list[Any]:
         """Consecutive slices."""
         before = (slice(None),) * (axis % len(shapes[0]))
         ends = list(itertools.accumulate(s[axis] for s in shapes))
@@ -79,7 +79,7 @@ class Stack(Join):
         """numpy.stack."""
         return np.stack(arrays, axis)
 
-    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:
+    def pieces(self, shapes: list[Any], *, axis: int) -> list[Any]:
         """Consecutive positions."""
         before = (slice(None),) * (axis % (len(shapes[0]) + 1))
         return [(*before, i) for i in range(len(shapes))]
@@ -94,8 +94,8 @@ along(concatenate)
 
 @stack.batch
 def _stack_batch(args: list[Array], batched: list[bool], size: int, *, axis: int) -> Any:
-    rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
-    return stack(*rows, axis=row_axis(axis, ndim_of(rows[0])))
+    batched_args = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
+    return stack(*batched_args, axis=row_axis(axis, ndim_of(batched_args[0])))
 
 
 @concatenate.examples
@@ -136,19 +136,19 @@ def stacked(x: Operand | Sequence[Any]) -> Any:
     """
     if not isinstance(x, list | tuple) or not holds_handles(x):
         return x
-    together = loop_rows.whole(x)
-    if together is not None:
-        return together
+    rows = loop_rows.whole(x)
+    if rows is not None:
+        return rows
     leaves: list[Any] = []
-    outer = _spread(x, leaves)
+    nesting_shape = _flatten(x, leaves)
     shapes = {shape_of(a) for a in leaves}
-    if outer is None or len(shapes) > 1:
+    if nesting_shape is None or len(shapes) > 1:
         # Leaves are at different depths: convert each entry to an array first.
         return apply(stack, [_array(a) for a in x], {"axis": 0})
-    whole = apply(stack, leaves, {"axis": 0})
-    if len(outer) == 1:
-        return whole
-    return whole.reshape((*outer, *shapes.pop()))
+    result = apply(stack, leaves, {"axis": 0})
+    if len(nesting_shape) == 1:
+        return result
+    return result.reshape((*nesting_shape, *shapes.pop()))
 
 
 def _array(x: Array | list[Operand]) -> Any:
@@ -156,12 +156,12 @@ def _array(x: Array | list[Operand]) -> Any:
     return x if isinstance(x, Handle) else np.asarray(x)
 
 
-def _spread(x: Any, leaves: list[Any]) -> tuple[int, ...] | None:
+def _flatten(x: Any, leaves: list[Any]) -> tuple[int, ...] | None:
     """Append the leaves to `leaves` and return the shape of the nesting; None if it is ragged."""
     if not isinstance(x, list | tuple):
         leaves.append(x)
         return ()
-    inner = [_spread(item, leaves) for item in x]
+    inner = [_flatten(item, leaves) for item in x]
     if not inner:
         return (0,)
     if any(shape != inner[0] for shape in inner) or inner[0] is None:

@@ -76,12 +76,12 @@ def var(x: Array, *, axis: Axes = None, ddof: int = 0, keepdims: bool = False) -
     return np.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
-def _freedom(x: Array, axis: Axes, ddof: float) -> Any:
+def _degrees_of_freedom(x: Array, axis: Axes, ddof: float) -> Any:
     """n - ddof, NaN if it is not positive."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
     if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
-        left: Any = n if isinstance(n, Handle) else size_value(n)
-        return where(left > 0, left, np.nan)
+        degrees: Any = n if isinstance(n, Handle) else size_value(n)
+        return where(degrees > 0, degrees, np.nan)
     return n if n > 0 else np.nan
 
 
@@ -91,7 +91,7 @@ def _deviation(x: Array, axis: Axes) -> Any:
 
 @var.partial
 def _var_partial(t: Array, out: Array, x: Array, axis: Axes, ddof: int = 0) -> Any:
-    return t * (_deviation(x, axis) * (2 / _freedom(x, axis, ddof)))
+    return t * (_deviation(x, axis) * (2 / _degrees_of_freedom(x, axis, ddof)))
 
 
 @facts(zero_slope=AT_ORIGIN)
@@ -103,12 +103,14 @@ def std(x: Array, *, axis: int | None = None, ddof: float = 0, keepdims: bool = 
 
 @std.partial
 def _std_partial(t: Array, out: Array, x: Array, axis: int | None, ddof: float = 0) -> Any:
-    flat = value_of(out) == 0
-    scale = _freedom(x, axis, ddof) * (where(flat, 1.0, out) if possibly(flat) else out)
-    return _unless(flat, t * (_deviation(x, axis) / scale))
+    is_zero = value_of(out) == 0
+    scale = _degrees_of_freedom(x, axis, ddof) * (
+        where(is_zero, 1.0, out) if possibly(is_zero) else out
+    )
+    return _zero_where(is_zero, t * (_deviation(x, axis) / scale))
 
 
-def _unless(zero: Array, bar: Array) -> Any:
+def _zero_where(zero: Array, bar: Array) -> Any:
     """`bar`, but 0 where `zero` is true."""
     return where(zero, 0.0, bar) if possibly(zero) else bar
 
@@ -166,19 +168,19 @@ max.differentiation = min.differentiation = Differentiation(masks=True)
 @min.partial
 def _extreme_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     v, extreme = value_of(x), value_of(out)
-    hits = np.equal(v, extreme)
-    undefined = np.isnan(extreme)
-    if possibly(undefined):
-        hits = np.logical_or(hits, np.logical_and(np.isnan(v), undefined))
-    return _shared(t, hits, axis)
+    is_extreme = np.equal(v, extreme)
+    is_nan = np.isnan(extreme)
+    if possibly(is_nan):
+        is_extreme = np.logical_or(is_extreme, np.logical_and(np.isnan(v), is_nan))
+    return _shared(t, is_extreme, axis)
 
 
-def _shared(t: Array, hits: Array, axis: Axes) -> Any:
-    """t divided evenly among the elements where `hits` is true, 0 elsewhere."""
-    count = sum(hits, axis=axis, keepdims=True)
+def _shared(t: Array, selected: Array, axis: Axes) -> Any:
+    """t divided evenly among the elements where `selected` is true, 0 elsewhere."""
+    count = sum(selected, axis=axis, keepdims=True)
     if possibly(np.greater(count, 1)):
         t = t / np.maximum(count, 1).astype(t.real.dtype)
-    return where(hits, t, 0.0)
+    return where(selected, t, 0.0)
 
 
 @reduction(discrete=True, oracle="numpy")
@@ -264,8 +266,8 @@ def _logsumexp_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
 def _shares(x: Array, out: Array, axis: Axes) -> Any:
     """The softmax, exp(x - out).
 
-    The rounding error of a large `out` is a common factor of all shares.  Narrow dtypes cannot
-    afford it (at 1e4 float32 would keep three digits), so for them it is divided out.
+    The rounding error of a large `out` is a common factor of all elements.  In float32 it would
+    leave three digits at 1e4, so for narrow dtypes the result is divided by its sum.
     """
     e = np.exp(x - out)
     if e.dtype.itemsize >= 8 or e.dtype.kind == "c":
@@ -290,7 +292,7 @@ def norm2(x: Array, *, axis: Any = None, keepdims: Any = False) -> Any:
 def _norm2_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     zero = value_of(out) == 0
     length = where(zero, 1.0, out) if possibly(zero) else out
-    return _unless(zero, t * (x / length))
+    return _zero_where(zero, t * (x / length))
 
 
 @facts(zero_slope=AT_ORIGIN)
@@ -311,7 +313,7 @@ def _norm_p_partial(t: Array, out: Array, x: Array, axis: tuple[int, ...], p: fl
     if p < 1:
         zero = np.logical_or(zero, value_of(x) == 0)
         x = where(value_of(x) == 0, 1.0, x)
-    return _unless(zero, t * (direction(x) * (absolute(x) / length) ** (p - 1)))
+    return _zero_where(zero, t * (direction(x) * (absolute(x) / length) ** (p - 1)))
 
 
 @norm_p.examples

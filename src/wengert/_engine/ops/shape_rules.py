@@ -56,19 +56,19 @@ of_elements(
 @shapes.reshape.spec
 def _(x: Spec, *, shape: tuple[Size, ...], order: str = "C") -> Any:
     shape = tuple(shape)
-    known = math.prod(n for n in shape if not _is_open(n))
+    known = math.prod(n for n in shape if not _is_inferred(n))
     reason = f"reshape of {spelled(x.shape)} to {spelled(shape)}"
-    if sum(map(_is_open, shape)) > 1:
+    if sum(map(_is_inferred, shape)) > 1:
         raise ValueError("can only specify one unknown dimension")
-    if any(map(_is_open, shape)):
+    if any(map(_is_inferred, shape)):
         if not isinstance(known, Dim) and known == 0:
             raise ValueError(f"cannot reshape an array of size {x.size} into shape {shape}")
-        shape = tuple(x.size // known if _is_open(n) else n for n in shape)
+        shape = tuple(x.size // known if _is_inferred(n) else n for n in shape)
     require_equal(math.prod(shape), x.size, reason)
     return Spec(shape, x.dtype)
 
 
-def _is_open(n: Size) -> bool:
+def _is_inferred(n: Size) -> bool:
     return type(n) is int and n == -1
 
 
@@ -166,7 +166,7 @@ def _(*arrays: Any, axis: int) -> Any:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     k = _axis(axis, len(first))
     for other in arrays[1:]:
-        _alike(first, other.shape, "concatenate", leaving=k)
+        _require_same_shape(first, other.shape, "concatenate", except_axis=k)
     total = sum(a.shape[k] for a in arrays)
     return Spec((*first[:k], total, *first[k + 1 :]), np.result_type(*[a.dtype for a in arrays]))
 
@@ -176,17 +176,17 @@ def _(*arrays: Any, axis: int) -> Any:
     first = arrays[0].shape
     k = _axis(axis, len(first) + 1)
     for other in arrays[1:]:
-        _alike(first, other.shape, "stack")
+        _require_same_shape(first, other.shape, "stack")
     dtype = np.result_type(*[a.dtype for a in arrays])
     return Spec((*first[:k], len(arrays), *first[k:]), dtype)
 
 
-def _alike(a: Shape, b: Shape, what: str, leaving: int = -1) -> None:
+def _require_same_shape(a: Shape, b: Shape, what: str, except_axis: int = -1) -> None:
     reason = f"{what} of {spelled(a)} and {spelled(b)}"
     if len(a) != len(b):
         raise ValueError(f"{reason}: the numbers of axes differ")
     for k, (n, m) in enumerate(zip(a, b, strict=True)):
-        if k != leaving:
+        if k != except_axis:
             require_equal(n, m, reason)
 
 
@@ -277,7 +277,7 @@ def _eigen(a: Shape, **_: Any) -> list[Shape]:
     return [(*a[:-2], _square(a)), a]
 
 
-def _numbers(a: Shape, **_: Any) -> Shape:
+def _batch_shape(a: Shape, **_: Any) -> Shape:
     _square(a)
     return a[:-2]
 
@@ -321,8 +321,8 @@ def _(low: Spec, t: Spec) -> Any:  # not run, since that would load SciPy's line
     return Spec(_same_square(low.shape, t.shape), dtype)
 
 
-of_matrices(determinants.det, _numbers)
-of_matrices(determinants.slogdet, lambda a: [_numbers(a)] * 2)
+of_matrices(determinants.det, _batch_shape)
+of_matrices(determinants.slogdet, lambda a: [_batch_shape(a)] * 2)
 of_matrices(linear_solve.pinv, lambda a, **_: (*a[:-2], a[-1], a[-2]))
 of_matrices(linear_solve.matrix_rank, lambda a, **_: a[:-2])
 of_matrices(factorizations.qr, _qr)

@@ -8,7 +8,7 @@ is unused; passes neither merge nor remove it (``op.effects.side_effect``).
                                 `act(value, where, **params)`
     show, log, guard, retrieve  the operations behind wengert.debug
     raise_if                    an exception on a condition: asserts, raises in branches
-    after                       a value, once others have been computed
+    after                       a control dependency: a value, after others are computed
 
 With ``gradient=True`` the effect also acts on the cotangent in the backward pass.
 """
@@ -92,12 +92,12 @@ class Effect(Operation):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Act immediately; while a graph is built, record a node instead."""
-        opened = current_trace()
-        if opened is None or not any(isinstance(a, Handle) for a in args):
+        session = current_trace()
+        if session is None or not any(isinstance(a, Handle) for a in args):
             return super().__call__(*args, **params)
         out = apply(self, args, params, _same)
         if out.node.args:
-            opened.effects.append(out.node)
+            session.effects.append(out.node)
         else:  # the operand is a constant: no node is recorded
             self._act(out.node.value, user_line(), params)
         return out
@@ -212,8 +212,8 @@ def show(
     """Print a value with its label."""
     array = np.asarray(x)
     start = f"{label or short(where) or 'value'}: {spec_of(x)} "
-    several = array.ndim > 0
-    line = start + (np.array2string(array, prefix=start, threshold=40) if several else str(x))
+    is_array = array.ndim > 0
+    line = start + (np.array2string(array, prefix=start, threshold=40) if is_array else str(x))
     if logger is not None:
         logger.info(line)
         return
@@ -306,15 +306,15 @@ def guard(
                 raise GuardError(_message(np.asarray(x), np.asarray(is_bad), name, label, where))
 
 
-def _message(x: Any, is_bad: Any, wanted: str, label: Any, where: str) -> str:
+def _message(x: Any, is_bad: Any, requirement: str, label: Any, where: str) -> str:
     count = int(np.count_nonzero(is_bad))
     index = tuple(int(k) for k in np.unravel_index(int(np.argmax(is_bad)), x.shape))
-    place = f" at index {index if len(index) > 1 else index[0]}" if index else ""
+    location = f" at index {index if len(index) > 1 else index[0]}" if index else ""
     more = f", the first of {count} such elements" if count > 1 else ""
     return (
-        f"the guarded value {label or 'here'!s}, {spec_of(x)}, is {x[index]}{place}{more}; it must "
-        f"be {wanted}. Inspect the nodes it is computed from (wengert.why, or earlier guards)"
-        f"{at(where)}."
+        f"the guarded value {label or 'here'!s}, {spec_of(x)}, is {x[index]}{location}{more}; "
+        f"it must be {requirement}. Inspect the nodes it is computed from (wengert.why, or earlier "
+        f"guards){at(where)}."
     )
 
 
@@ -334,17 +334,17 @@ class Retrieved:
     limit = 1000
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, deque[Any]] = OrderedDict()
+        self._values: OrderedDict[str, deque[Any]] = OrderedDict()
         self._lock = lock()
 
     def put(self, name: str, value: Array, count: int = 1) -> None:
         """Store a value under a name, keeping the last `count` values."""
         with self._lock:
-            have = self._kept.pop(name, ())
-            self._kept[name] = deque(have, maxlen=count)
-            self._kept[name].append(value)
-            while len(self._kept) > self.limit:
-                self._kept.popitem(last=False)
+            previous = self._values.pop(name, ())
+            self._values[name] = deque(previous, maxlen=count)
+            self._values[name].append(value)
+            while len(self._values) > self.limit:
+                self._values.popitem(last=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.history(name)[-1]
@@ -358,9 +358,9 @@ class Retrieved:
             The name does not exist; the message lists those that do.
         """
         with self._lock:
-            if isinstance(name, str) and name in self._kept:
-                return list(self._kept[name])
-            known = ", ".join(self._kept) or "none"
+            if isinstance(name, str) and name in self._values:
+                return list(self._values[name])
+            known = ", ".join(self._values) or "none"
         raise RegistryError(
             f"no value has been retrieved under the name {name!r}; existing names: {known}. A "
             f"value is stored when its node runs{at(user_line())}."
@@ -368,19 +368,19 @@ class Retrieved:
 
     def __contains__(self, name: object) -> bool:
         with self._lock:
-            return isinstance(name, str) and name in self._kept
+            return isinstance(name, str) and name in self._values
 
     def __iter__(self) -> Iterator[str]:
         with self._lock:
-            return iter(list(self._kept))
+            return iter(list(self._values))
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._values)
 
     def clear(self) -> None:
         """Remove all values."""
         with self._lock:
-            self._kept.clear()
+            self._values.clear()
 
     def __repr__(self) -> str:
         return f"<values retrieved: {', '.join(self) or 'none'}>"

@@ -47,8 +47,8 @@ def _gather_back(t: Array, x: Array, positions: Array, *, axis: int, unique: boo
 
 
 def _scatter_oracle(t: Array, positions: Any, *, axis: int, length: int, unique: bool) -> Any:
-    hot = np.moveaxis(np.eye(length)[positions], -1, 0)  # the one-hot axis first
-    return np.stack([np.sum(row * t, axis) for row in hot], axis)
+    one_hot = np.moveaxis(np.eye(length)[positions], -1, 0)  # the one-hot axis first
+    return np.stack([np.sum(row * t, axis) for row in one_hot], axis)
 
 
 @linear(oracle=_scatter_oracle)
@@ -263,9 +263,9 @@ def _conj(x: Array) -> Any:
 def _bilinear_jvp(op: Any) -> Any:
     def jvp(dots: list[Array | None], out: Array, x: Array, v: Array) -> Any:
         x_dot, v_dot = dots
-        one = None if x_dot is None else op(x_dot, v)
-        two = None if v_dot is None else op(x, v_dot)
-        return two if one is None else one if two is None else one + two
+        from_x = None if x_dot is None else op(x_dot, v)
+        from_v = None if v_dot is None else op(x, v_dot)
+        return from_v if from_x is None else from_x if from_v is None else from_x + from_v
 
     return jvp
 
@@ -293,10 +293,10 @@ def _slide_batch(args: Sequence[Array], batched: list[bool], size: Size) -> Any:
     n, k = shape_of(x)[-1], shape_of(v)[-1]
     if is_symbolic((n, k)) or n * k > WINDOWS:
         return NotImplemented
-    places = np.arange(n - k + 1)[:, None] + np.arange(k)
-    windows = lookup("getitem")(x, places, index=(Ellipsis, IndexSlot(0)))
-    words = [("a" if b else "") + w for b, w in zip(batched, ("sk", "k"), strict=True)]
-    return lookup("einsum")(windows, v, letters=(*words, "as"))
+    indices = np.arange(n - k + 1)[:, None] + np.arange(k)
+    windows = lookup("getitem")(x, indices, index=(Ellipsis, IndexSlot(0)))
+    operand_subscripts = [("a" if b else "") + w for b, w in zip(batched, ("sk", "k"), strict=True)]
+    return lookup("einsum")(windows, v, subscripts=(*operand_subscripts, "as"))
 
 
 @convolve.batch
@@ -308,10 +308,10 @@ def _convolve_batch(args: list[Array], batched: list[bool], size: Size) -> Any:
         x, v, batched = v, x, batched[::-1]
     *lead, n = shape_of(x)
     k = shape_of(v)[-1]
-    inside = (Ellipsis, slice(k - 1, k - 1 + n))
-    padded = lookup("scatter")(x, index=inside, shape=(*lead, n + 2 * k - 2))
-    turned = lookup("flip")(v, axis=ndim_of(v) - 1)
-    return _slide_batch([padded, turned], batched, size)
+    interior = (Ellipsis, slice(k - 1, k - 1 + n))
+    padded = lookup("scatter")(x, index=interior, shape=(*lead, n + 2 * k - 2))
+    flipped = lookup("flip")(v, axis=ndim_of(v) - 1)
+    return _slide_batch([padded, flipped], batched, size)
 
 
 @slide.examples

@@ -32,19 +32,19 @@ def summary(x: Operand) -> dict[str, Any]:
     """
     array = _real(x)
     if array.dtype.kind in "biu":
-        fine, nans, infinite = array, 0, 0
+        finite_values, nans, infinite = array, 0, 0
     else:
         finite = np.isfinite(array)
         nans = int(np.count_nonzero(np.isnan(array)))
         infinite = array.size - int(np.count_nonzero(finite)) - nans
-        fine = array if nans + infinite == 0 else array[finite]
-    if fine.size == 0:
+        finite_values = array if nans + infinite == 0 else array[finite]
+    if finite_values.size == 0:
         return {"min": None, "max": None, "mean": None, "nan": nans, "inf": infinite}
     with np.errstate(over="ignore"):
-        mean = float(np.mean(fine, dtype=np.float64))
+        mean = float(np.mean(finite_values, dtype=np.float64))
     return {
-        "min": _plain(fine.min()),
-        "max": _plain(fine.max()),
+        "min": _plain(finite_values.min()),
+        "max": _plain(finite_values.max()),
         "mean": mean if np.isfinite(mean) else None,
         "nan": nans,
         "inf": infinite,
@@ -68,13 +68,14 @@ def histogram(x: Any, bins: int) -> dict[str, list[float]]:
         ``counts``, one for each bin, and ``edges``, one more; empty if no element is finite.
     """
     array = _real(x).astype(np.float64)
-    fine = array[np.isfinite(array)]
-    if fine.size == 0:
+    values = array[np.isfinite(array)]
+    if values.size == 0:
         return {"counts": [], "edges": []}
-    low, high = float(fine.min()), float(fine.max())
+    low, high = float(values.min()), float(values.max())
     if not np.isfinite(high - low) or high - low < bins * np.spacing(max(abs(low), abs(high))):
-        return {"counts": [fine.size], "edges": [low, high]}  # no representable edges in between
-    counts, edges = np.histogram(fine, bins)
+        # There are no representable edges in between.
+        return {"counts": [values.size], "edges": [low, high]}
+    counts, edges = np.histogram(values, bins)
     return {"counts": counts.tolist(), "edges": edges.tolist()}
 
 

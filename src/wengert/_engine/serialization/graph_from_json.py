@@ -42,6 +42,11 @@ _NOTES = {
     "name": str, "where": int, "scope": str, "level": int, "requires": list, "probed": bool,
     "params": object, "value": object, "tensor": int, "more": object,
 }  # fmt: skip
+# Parameters that have another name in files of earlier versions, by operation.
+_RENAMED_PARAMS = {
+    "einsum": {"letters": "subscripts"},
+    "strong_einsum": {"letters": "subscripts"},
+}
 
 
 def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
@@ -163,6 +168,9 @@ class _GraphReader:
         misplaced = "value" in notes or "tensor" in notes or spec is None
         need(not misplaced, "a misplaced note")
         op = self.ops[index(operation, len(self.ops), "the operation")]
+        renamed = _RENAMED_PARAMS.get(op.name)
+        if renamed:
+            params = {renamed.get(k, k): v for k, v in params.items()}
         self._check(op, args, params, info)
         return _CLASS_OF[code](op, args, params, None, info)
 

@@ -5,11 +5,11 @@ numpy_dispatch.py          registration of functions of wengert.numpy for those 
 operators.py               + - * / @ ** == < ..., in-place and reflected forms, x[i], x[i] = v
 methods.py                 NumPy's methods and attributes
 grad_attributes.py         .grad, .backward(), hooks, leaves: PyTorch's names
-traced_grad_attributes.py  the same while a function is compiled
+traced_grad_attributes.py  .grad and backward while a function is traced
 operand_conversion.py      the operands that operators of tensors accept, and their conversion
 conversion_errors.py       errors of conversions to plain data, with the code to use instead
-suggested_code.py          the user's expression rewritten so that it accepts tensors
-loop_row.py                tensors that are rows of what a loop appended to a list
+suggested_code.py          the user's expression, rewritten so that it accepts tensors
+loop_row.py                tensors that are rows of an array of values that a loop appended
 types.py                   type aliases: operands, axes, dtypes
 tensor.py                  the class, with conversion, printing, copying, pickling
 """

@@ -27,7 +27,7 @@ from wengert.errors import ConversionError, TraceError, WengertError, at, user_l
 
 from .numpy_protocols import FUNCTIONS
 from .operand_conversion import SEQUENCES
-from .suggested_code import written_instead
+from .suggested_code import suggestion
 
 _NAMESPACES = {np: "np", np.linalg: "np.linalg", np.fft: "np.fft"}
 
@@ -66,23 +66,23 @@ def conversion(node: Node) -> WengertError:
 
 def setting(node: Node) -> str:
     """The advice to make the inputs of a traced number static; empty if they are arrays."""
-    found: dict[str, None] = {}
+    inputs: dict[str, None] = {}
     seen, stack = {node}, [node]
     while stack:
-        line = stack.pop()
-        if line.spec is None or getattr(line.spec, "shape", None) != ():
+        current = stack.pop()
+        if current.spec is None or getattr(current.spec, "shape", None) != ():
             return ""
-        if line.op is INPUT and line.is_traced:
-            if line.spec.dtype.kind not in "biu":
+        if current.op is INPUT and current.is_traced:
+            if current.spec.dtype.kind not in "biu":
                 return ""
-            found[line.name or "n"] = None
-        for a in line.args:
-            if isinstance(a, Node) and a not in seen and a.is_traced:
-                seen.add(a)
-                stack.append(a)
-    if not found:
+            inputs[current.name or "n"] = None
+        for operand in current.args:
+            if isinstance(operand, Node) and operand not in seen and operand.is_traced:
+                seen.add(operand)
+                stack.append(operand)
+    if not inputs:
         return ""
-    names = repr(next(iter(found))) if len(found) == 1 else repr(list(found))
+    names = repr(next(iter(inputs))) if len(inputs) == 1 else repr(list(inputs))
     return f"; if it is a setting with few values, wengert.jit(f, static_argnames={names})"
 
 
@@ -124,14 +124,14 @@ def is_number(x: Handle) -> bool:
     node = x.node
     if node.value is None or not isinstance(node, ConstantLeaf) or shape_of(x) != ():
         return False
-    asking = str(sys._getframe(2).f_globals.get("__name__"))
-    return owner_of(node) is not x and not asking.startswith("wengert.")
+    caller = str(sys._getframe(2).f_globals.get("__name__"))
+    return owner_of(node) is not x and not caller.startswith("wengert.")
 
 
 def _is_from_before(x: Handle) -> bool:
-    """Whether a tensor existed before the running function, or a module of ours is the caller."""
-    node, asking = x.node, sys._getframe(3).f_globals.get("__name__")
-    if owner_of(node) is x or str(asking).startswith("wengert."):
+    """Whether a tensor existed before the running function, or the caller is in wengert."""
+    node, caller = x.node, sys._getframe(3).f_globals.get("__name__")
+    if owner_of(node) is x or str(caller).startswith("wengert."):
         return True
     if node.value is not None:
         return False
@@ -148,18 +148,18 @@ def of_library() -> str:
     """
     calls = _calls()
     if not any(package != "numpy" for package, _, _ in calls):
-        instead = written_instead()
-        if instead:
-            return instead
+        suggested = suggestion()
+        if suggested:
+            return suggested
     if any(path[:1] == ("ma",) for _, path, _ in calls):
         return "Masked arrays accept plain numbers only: select with np.where(mask, value, x)"
     for package, path, name in calls:  # the outermost first
         if package == "numpy":
             return _of_numpy(name)
         if package == "scipy":
-            found = _of_scipy(path, name)
-            if found:
-                return found
+            advice = _of_scipy(path, name)
+            if advice:
+                return advice
         if package == "pandas":
             return (
                 "pandas accepts plain arrays only. Use the values: table.to_numpy() @ x, "
@@ -178,29 +178,30 @@ def of_library() -> str:
 
 def _calls() -> list[tuple[str, tuple[str, ...], str]]:
     """Library functions on the stack between the user's line and here: package, module, name."""
-    found = []
+    calls = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         package, *path = str(frame.f_globals.get("__name__")).split(".")
         if package in ("numpy", "scipy", "pandas"):
-            found += [(package, tuple(path), name) for name in _names(frame)]
+            calls += [(package, tuple(path), name) for name in _names(frame)]
         elif package != "wengert":
             break
         frame = frame.f_back
-    return found[::-1]
+    return calls[::-1]
 
 
 def _names(frame: FrameType) -> list[str]:
     """Names of a call, the most specific last: a class, the function that a decorator wraps."""
-    name, local = frame.f_code.co_name, frame.f_locals
-    if name.startswith("__") and "self" in local:
-        return [name, type(local["self"]).__name__]
+    name, local_values = frame.f_code.co_name, frame.f_locals
+    if name.startswith("__") and "self" in local_values:
+        return [name, type(local_values["self"]).__name__]
     if name in ("wrapper", "wrapped", "inner", "func"):
-        return [f.__name__ for f in local.values() if isinstance(f, FunctionType)] or [name]
+        return [f.__name__ for f in local_values.values() if isinstance(f, FunctionType)] or [name]
     return [name]
 
 
 def _of_numpy(name: str) -> str:
+    """The advice for a function of NumPy that does not dispatch on lists of tensors."""
     for module, short in _NAMESPACES.items():
         function = getattr(module, name, None)
         if function in FUNCTIONS and name not in SEQUENCES:

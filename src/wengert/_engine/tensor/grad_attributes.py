@@ -34,7 +34,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .traced_grad_attributes import check_backward, check_owners, check_read, deposit, note_set
+from .traced_grad_attributes import accumulate, check_backward, check_owners, check_read, note_set
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -45,13 +45,13 @@ _hook_number = itertools.count(1).__next__
 
 
 class GradFn:
-    """The gradient function of the operation that made a tensor: callable with a cotangent."""
+    """The gradient function of the operation that computed a tensor: callable with a cotangent."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
 
     def name(self) -> str:
-        """``MultiplyBackward`` and the like."""
+        """PyTorch's form of the name: ``MultiplyBackward``."""
         op = self.node.op  # a user's operation may define the name
         words = "".join(w.capitalize() for w in op.name.split("_"))
         return getattr(op, "backward_name", None) or words + "Backward"
@@ -62,7 +62,7 @@ class GradFn:
         return tuple((GradFn(a) if a.args else None, 0) for a in self.node.args_as_nodes())
 
     def __call__(self, gradient: Any) -> tuple[Any, ...]:
-        """Cotangents of the operands (None for one without derivative).
+        """Cotangents of the operands (None for operands without derivative).
 
         An operation with several outputs takes a tuple of cotangents.
         """
@@ -91,6 +91,7 @@ class GradFn:
 
 
 def _like(gradient: Any, value: Any) -> Any:
+    """A cotangent with the dtype of a value; zeros if it is None."""
     if gradient is None:
         return np.zeros_like(value)
     return cast(np.asarray(value_of(gradient)), np.asarray(value).dtype)
@@ -100,15 +101,15 @@ def _checked(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The hook, with a check that its result has the shape of the gradient."""
 
     def call(gradient: Array) -> Any:
-        changed = hook(gradient)
-        shape = () if changed is None else np.shape(value_of(changed))
+        result = hook(gradient)
+        shape = () if result is None else np.shape(value_of(result))
         if shape not in ((), gradient.shape):
             name = getattr(hook, "__name__", type(hook).__name__)
             raise RuleError(
                 f"the hook {name} returned shape {shape} for a gradient of shape {gradient.shape}. "
                 f"Return one of the same shape, or None to leave it{at(user_line())}."
             )
-        return changed
+        return result
 
     return call
 
@@ -164,7 +165,7 @@ class GradAttributes:
         """Make a leaf require a gradient, or not; return it."""
         if flag == self.requires_grad:
             return self  # type: ignore[return-value]
-        if not self.is_leaf and not (flag and _is_cut_off(self.node)):
+        if not self.is_leaf and not (flag and _is_diagnostic_only(self.node)):
             raise NotDifferentiableError(
                 "requires_grad of the result of an operation follows from its operands. Use "
                 f"detach() for a constant{at(user_line())}."
@@ -188,12 +189,12 @@ class GradAttributes:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation made it."""
+        """Whether it is not the result of a recorded operation."""
         return not self.node.args
 
     @property
     def grad_fn(self) -> GradFn | None:
-        """The gradient function of the operation that made it; None for a leaf."""
+        """The gradient function of the operation that computed it; None for a leaf."""
         return GradFn(self.node) if type(self.node) is Node and self.node.args else None
 
     @property
@@ -216,7 +217,7 @@ class GradAttributes:
         node = self.node
         if node.value is None:
             return held(node)
-        # Show the value (debugging).
+        # While lines are noted, record the operation so that diagnostics can show it.
         if recording.recording_session() is not None and type(node) is Node:
             stopped = DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
             stopped.note(where=user_line())
@@ -310,9 +311,9 @@ class GradAttributes:
         for n, bar in zip(owners, bars, strict=True):
             owner = _handle(n) if inputs is None else inputs[owners.index(n)]
             if bar is not None and node.is_traced:
-                deposit(owner, bar, create_graph)
+                accumulate(owner, bar, create_graph)
             elif bar is not None:
-                _deposit(owner, bar)
+                _accumulate(owner, bar)
         if retain_graph is False and not node.is_traced:
             handle: Any = self
             handle.node = Node(RELEASED, (), NO_PARAMS, node.value)
@@ -338,12 +339,12 @@ def _seed(node: Node, gradient: Any) -> Any:
     return cast(t, spec.dtype)
 
 
-def _deposit(owner: Any, bar: Array) -> None:
+def _accumulate(owner: Any, bar: Array) -> None:
     new = bar if isinstance(bar, Handle) else wrap(constant(bar))
     owner._grad = new if owner.grad is None else owner._grad + new
 
 
-def _is_cut_off(node: Node) -> bool:
+def _is_diagnostic_only(node: Node) -> bool:
     """Whether a node is recorded for diagnostics only (`note_lines`), otherwise a constant."""
     op: Any = node.op
     return type(node) is DiscreteLeaf and (not op.discrete or op.name == "stop_gradient")

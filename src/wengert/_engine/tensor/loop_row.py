@@ -1,8 +1,8 @@
-"""Loop row: the class of tensors that are rows of what a loop appended to a list.
+"""Loop rows: tensors that are rows of the array of values that a loop appended to a list.
 
-A list may have many of them, of which few are used one by one.
+A list may have many of them, of which few are used individually.
 
-LoopRowTensor    its node is made where it is used (core/loop_rows.py)
+LoopRowTensor    creates its node when it is first used (core/loop_rows.py)
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def method(name: str) -> Any:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs and not KEYWORDS.keys().isdisjoint(kwargs):
-            theirs = next(k for k in kwargs if k in KEYWORDS)
+            keyword = next(k for k in kwargs if k in KEYWORDS)
             raise TypeError(
-                f"x.{name}({theirs}=...) is PyTorch's. As in NumPy it is {KEYWORDS[theirs]}= here"
+                f"x.{name}({keyword}=...) is PyTorch's. As in NumPy it is {KEYWORDS[keyword]}= here"
                 f"{at(user_line())}."
             )
         return FUNCTIONS[function](self, *args, **kwargs)
@@ -218,7 +218,7 @@ class Methods:
         handle = cast(Handle, self)
         if handle.node.op is INPUT:
             raise TraceError(
-                "the shape of an input was about to be changed in place. Say x = x.reshape(shape)"
+                "the shape of an input cannot be changed in place. Use x = x.reshape(shape)"
                 f"{at(user_line())}."
             )
         become_view(
@@ -332,13 +332,13 @@ class Methods:
         """Nested lists of Python numbers; derivatives end here."""
         return np.asarray(returned_value(self, "x.tolist()")).tolist()
 
-    def sort(self, axis: int = -1, **how: Any) -> None:
+    def sort(self, axis: int = -1, **options: Any) -> None:
         """Sort in place."""
-        self[...] = FUNCTIONS[np.sort](self, axis, **how)  # type: ignore[index]
+        self[...] = FUNCTIONS[np.sort](self, axis, **options)  # type: ignore[index]
 
-    def partition(self, kth: Any, axis: int = -1, **how: Any) -> None:
+    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
         """Partition in place, as `numpy.partition`."""
-        self[...] = FUNCTIONS[np.partition](self, kth, axis, **how)  # type: ignore[index]
+        self[...] = FUNCTIONS[np.partition](self, kth, axis, **options)  # type: ignore[index]
 
     def compress(self, condition: list[bool], axis: int | None = None, out: Any = None) -> Tensor:
         """``numpy.compress(condition, x, axis)``."""
@@ -360,8 +360,8 @@ class Methods:
     @property
     def base(self) -> Tensor | None:
         """The tensor whose memory this is a view of, or None."""
-        shared = getattr(self, "_link", None)
-        return None if shared is None else shared[0]
+        link = getattr(self, "_link", None)
+        return None if link is None else link[0]
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -403,9 +403,9 @@ class FlatView:
         return self._x.ravel()[index].copy()
 
     def __setitem__(self, index: int | slice, values: Array) -> None:
-        chosen = positions(self._x.size)[index]
-        if np.size(chosen):
-            FUNCTIONS[np.put](self._x, chosen, values)
+        indices = positions(self._x.size)[index]
+        if np.size(indices):
+            FUNCTIONS[np.put](self._x, indices, values)
 
 
 for _name in FROM_NUMPY:

@@ -27,7 +27,7 @@ from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_
 
 from .numpy_protocols import FUNCTIONS
 from .operand_conversion import length, without_lists
-from .suggested_code import written_instead
+from .suggested_code import suggestion
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -46,7 +46,7 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
         Further functions of NumPy with the same implementation.
     """
 
-    def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
+    def register(ours: Callable[..., Any]) -> Callable[..., Any]:
         for f in (function, *others):
             FUNCTIONS[f] = ours
 
@@ -60,7 +60,7 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
         return public
 
-    return enter
+    return register
 
 
 def as_array(x: Any) -> Any:
@@ -150,7 +150,7 @@ def write(target: Array, index: Any, values: Operand, what: str) -> None:
     """
     if not isinstance(target, Handle):
         if isinstance(values, Handle) and type(values.node) is Node:
-            remedy = written_instead() or (
+            remedy = suggestion() or (
                 "Make the array a tensor first (wengert.tensor(array), or np.zeros_like(x))"
             )
             raise ConversionError(

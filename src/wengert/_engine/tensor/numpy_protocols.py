@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
-SINGLE: dict[np.ufunc, Elementwise] = {}  # of one operand: looked up here first
+SINGLE: dict[np.ufunc, Elementwise] = {}  # ufuncs of one operand, which are looked up first
 METHODS: dict[str, Callable[..., Any]] = {}
 NAMESPACE: list[Any] = []
 
@@ -46,7 +46,7 @@ NAMESPACE: list[Any] = []
 def implements(*functions: Any) -> Callable[[Any], Any]:
     """Register a function as the implementation of NumPy functions for tensors (a decorator)."""
 
-    def enter(ours: Any) -> Any:
+    def register(ours: Any) -> Any:
         for function in functions:
             if isinstance(function, np.ufunc):
                 UFUNCS[function] = ours
@@ -55,17 +55,17 @@ def implements(*functions: Any) -> Callable[[Any], Any]:
                 FUNCTIONS[function] = ours
         return ours
 
-    return enter
+    return register
 
 
 def implements_method(method: str) -> Callable[[Any], Any]:
     """Register a function as `ufunc.reduce`, `.accumulate`, `.outer`, ... for tensors."""
 
-    def enter(ours: Any) -> Any:
+    def register(ours: Any) -> Any:
         METHODS[method] = ours
         return ours
 
-    return enter
+    return register
 
 
 def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -77,11 +77,11 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
         There is none.
     """
     ours = UFUNCS.get(ufunc) or _registered(ufunc)
-    theirs = getattr(np, ufunc.__name__, None) is ufunc
-    if ours is None and not theirs and load_families():  # SciPy's, loaded lazily
+    is_numpys = getattr(np, ufunc.__name__, None) is ufunc
+    if ours is None and not is_numpys and load_families():  # SciPy's, loaded lazily
         ours = UFUNCS.get(ufunc) or _registered(ufunc)
     if ours is None:
-        module = "numpy" if theirs else "scipy.special"
+        module = "numpy" if is_numpys else "scipy.special"
         raise NotDifferentiableError(
             f"{module}.{ufunc.__name__} was called with a tensor, and wengert has no operation for "
             "it. Convert with .detach().numpy() if no derivative is wanted, or register one "
@@ -93,11 +93,15 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
 def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The operation registered for a ufunc."""
     for op in cast(Any, REGISTRY).values():
-        known: Any = getattr(op, "ufunc", None)
-        if known is not None:
-            UFUNCS.setdefault(known, op)
-            if UFUNCS[known] is op and isinstance(op, Elementwise) and len(op.rules) == 1:
-                SINGLE[known] = op
+        registered_ufunc: Any = getattr(op, "ufunc", None)
+        if registered_ufunc is not None:
+            UFUNCS.setdefault(registered_ufunc, op)
+            if (
+                UFUNCS[registered_ufunc] is op
+                and isinstance(op, Elementwise)
+                and len(op.rules) == 1
+            ):
+                SINGLE[registered_ufunc] = op
     return UFUNCS.get(ufunc)
 
 
@@ -114,16 +118,16 @@ class Protocols:
             if op is not None:
                 return apply(op, args)
         if method == "__call__":
-            mine = type(self)
+            tensor_class = type(self)
             for a in args:
-                if type(a) is not mine and type(a) not in NUMERIC:
+                if type(a) is not tensor_class and type(a) not in NUMERIC:
                     args = operands(args)
                     break
             if kwargs:
                 return _call_with(ufunc, args, kwargs)
             ours = UFUNCS.get(ufunc)
             return operation_of(ufunc)(*args) if ours is None else ours(*args)
-        if method == "outer":  # operands of the other methods are indices, or are converted there
+        if method == "outer":  # other methods take indices, or convert their operands
             args = operands(args)
         out = kwargs.pop("out", None)
         result = METHODS[method](ufunc, *args, **kwargs)
@@ -157,7 +161,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
     dtype = kwargs.pop("dtype", None)
     kwargs.pop("casting", None)
     kwargs.pop("order", None)
-    chosen = {"axis": kwargs.pop("axis")} if "axis" in kwargs and ufunc.signature else {}
+    params = {"axis": kwargs.pop("axis")} if "axis" in kwargs and ufunc.signature else {}
     if kwargs.pop("subok", True) is not True or kwargs:
         raise NotDifferentiableError(
             f"numpy.{ufunc.__name__} with {', '.join(kwargs) or 'subok=False'} has no counterpart "
@@ -167,12 +171,12 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
         args = [casts.astype(a, dtype) for a in args]
     # Elements outside of the mask are computed too; their warnings are suppressed.
     with np.errstate(all="ignore") if mask is not True else contextlib.nullcontext():
-        result = operation_of(ufunc)(*args, **chosen)
+        result = operation_of(ufunc)(*args, **params)
     if mask is not True:
         results = result if isinstance(result, tuple) else (result,)
-        held = zip(results, out or [None] * len(results), strict=True)
-        kept = [selection.where(mask, r, r.dtype.type(0) if o is None else o) for r, o in held]
-        result = tuple(kept) if isinstance(result, tuple) else kept[0]
+        pairs = zip(results, out or [None] * len(results), strict=True)
+        selected = [selection.where(mask, r, r.dtype.type(0) if o is None else o) for r, o in pairs]
+        result = tuple(selected) if isinstance(result, tuple) else selected[0]
     return result if out is None else deliver(result, out)
 
 
@@ -180,10 +184,10 @@ def deliver(result: Array | tuple[Array, ...], out: Array | tuple[Array | None, 
     """Write results to `out=`, with NumPy's casting rule; return the targets."""
     outs = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
-    delivered = []
+    targets = []
     for r, o in zip(results, outs, strict=True):
-        delivered.append(r if o is None else _deliver_one(r, o))
-    return tuple(delivered) if isinstance(result, tuple) else delivered[0]
+        targets.append(r if o is None else _deliver_one(r, o))
+    return tuple(targets) if isinstance(result, tuple) else targets[0]
 
 
 def _deliver_one(result: Any, out: Any) -> Any:

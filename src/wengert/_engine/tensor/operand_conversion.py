@@ -71,11 +71,11 @@ def without_lists(function: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) 
     name = getattr(function, "__name__", None)
     if name == "block":  # its nested lists determine positions
         return args, kwargs
-    made = _of_items if name in SEQUENCES else joining.stacked
+    convert = _of_items if name in SEQUENCES else joining.stacked
     if any(isinstance(a, list | tuple) for a in args):
-        args = tuple([made(a) for a in args])
+        args = tuple([convert(a) for a in args])
     if any(isinstance(a, list | tuple) for a in kwargs.values()):
-        kwargs = {k: made(a) for k, a in kwargs.items()}
+        kwargs = {k: convert(a) for k, a in kwargs.items()}
     return args, kwargs
 
 
@@ -139,36 +139,35 @@ def needed(x: Any, what: str, why: str, remedy: str) -> Any:
 
 def refuse_leaked(x: Handle, what: str) -> None:
     """Raise TraceError for a leaked tensor, of a trace that has ended."""
-    odd = source(x.node)
-    if odd is not None:
+    trace = source(x.node)
+    if trace is not None:
         raise TraceError(
             f"{what} needs the value of {x.node.spec}, which was stored while "
-            f"{traced_function(odd)} was traced and is only known inside. "
-            "Return it from the traced function; from the body of a loop, in the carry or "
-            "of the collected outputs"
-            f"{at(user_line())}."
+            f"{traced_function(trace)} was traced, and is known only inside. Return it from the "
+            "traced function, or from the body of a loop as part of the carry or the collected "
+            f"outputs{at(user_line())}."
         )
 
 
 def is_of_sizes(node: Node) -> bool:
     """Whether a traced number depends on sizes and constants only."""
-    stack, found = [node], False
+    stack, depends_on_size = [node], False
     while stack:
-        line = stack.pop()
-        found = found or line.op is SIZE
-        if line.is_traced and line.op is not SIZE and not line.args:
+        current = stack.pop()
+        depends_on_size = depends_on_size or current.op is SIZE
+        if current.is_traced and current.op is not SIZE and not current.args:
             return False
-        if line.spec.shape:
+        if current.spec.shape:
             return False
-        stack.extend(a for a in line.args if isinstance(a, Node))
-    return found
+        stack.extend(a for a in current.args if isinstance(a, Node))
+    return depends_on_size
 
 
 def note_read(node: Node, what: str) -> None:
     """Record the conversion of a value to a plain number (for `wengert.why`)."""
-    watching = recording_session()
-    if watching is not None and not isinstance(node, ConstantLeaf):
-        watching.reads.append((node, what, user_line()))
+    session = recording_session()
+    if session is not None and not isinstance(node, ConstantLeaf):
+        session.reads.append((node, what, user_line()))
 
 
 def length(n: Any) -> Any:
@@ -178,8 +177,8 @@ def length(n: Any) -> Any:
 
 def operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a ufunc as operands."""
-    known = [operand(a) for a in args]
-    return tuple([a if k is NotImplemented else k for a, k in zip(args, known, strict=True)])
+    converted = [operand(a) for a in args]
+    return tuple([a if k is NotImplemented else k for a, k in zip(args, converted, strict=True)])
 
 
 def as_array(x: Any) -> Any:

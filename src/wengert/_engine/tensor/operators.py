@@ -27,7 +27,7 @@ from wengert.errors import DtypeError, TraceError, at, user_line
 from .conversion_errors import is_number, refuse_as_key, setting
 from .numpy_protocols import fitted
 from .operand_conversion import NUMERIC, known, operand, refuse_leaked
-from .suggested_code import written_instead
+from .suggested_code import suggestion
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -40,17 +40,17 @@ T = TypeVar("T")
 def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     """The forms x + y, y + x and x += y of an operation."""
     op: Any = lookup(name)
-    taken = _factor if name == "multiply" else _operand
+    convert = _factor if name == "multiply" else _operand
 
     def forward(self: Any, other: Operand) -> Any:
         if not isinstance(other, Handle) and type(other) not in NUMERIC:
-            other = taken(self, other)
+            other = convert(self, other)
             if other is NotImplemented:
                 return NotImplemented
         return apply(op, (self, other), NO_PARAMS, run)
 
     def reflected(self: Any, other: float | complex) -> Any:
-        other = taken(self, other)
+        other = convert(self, other)
         if other is NotImplemented:
             return NotImplemented
         return apply(op, (other, self), NO_PARAMS, run)
@@ -204,15 +204,15 @@ class OperatorMethods:
         return self // other, self % other
 
     def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
-        made: tuple[Tensor, Tensor] = (other // self, other % self)  # type: ignore[assignment]
-        return made
+        result: tuple[Tensor, Tensor] = (other // self, other % self)  # type: ignore[assignment]
+        return result
 
     def __getitem__(self, index: Operand | slice | tuple[Any, ...] | None) -> Tensor:
-        found: Tensor = getitem.read(self, index)
-        return found
+        result: Tensor = getitem.read(self, index)
+        return result
 
     def __setitem__(self, index: Any, v: Operand | list[float]) -> None:
-        if isinstance(v, Handle) and getitem.stands_already(cast(Handle, self), index, v):
+        if isinstance(v, Handle) and getitem.is_already_stored(cast(Handle, self), index, v):
             return
         if isinstance(v, Handle) and type(v.node) is Node and dtype_of(self).kind not in "fc":
             v = _rounded(v, dtype_of(self))
@@ -258,7 +258,7 @@ class OperatorMethods:
 def _rounded(v: Handle, dtype: np.dtype[Any]) -> Any:
     """A recorded value as NumPy stores it in an array of integers: its derivative is zero.
 
-    Only programs that are transformed do this; define-by-run programs get an error.
+    In functions that are transformed; elsewhere it is an error.
     """
     if not is_differentiating() and current_trace() is None:
         raise DtypeError(
@@ -284,7 +284,7 @@ def _number(x: Any, name: str) -> Any:
         refuse_leaked(x, f"math.{name}(x)")
         raise TraceError(
             f"math.{name}(x) of {x.node.spec}, whose value is not known while a graph is built. "
-            f"{written_instead() or f'Use np.{name}(x)'}{setting(x.node)}{at(user_line())}."
+            f"{suggestion() or f'Use np.{name}(x)'}{setting(x.node)}{at(user_line())}."
         )
     value = np.asarray(known(x, f"math.{name}(x)")).item()
     return value if isinstance(value, int | float) else float(value)  # a longdouble is neither

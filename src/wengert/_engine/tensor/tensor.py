@@ -93,7 +93,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
         if requires_grad:
             self.requires_grad_()
 
-    # ---- leaving wengert -----------------------------------------------------------------------
+    # ---- conversion to plain data --------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a read-only plain array; derivatives end here."""
@@ -146,8 +146,13 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
             value, copy = value.copy(), None
         elif not flagged:
             value = np.asarray(known(self, "__dlpack__()"))
-        how = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return value.__dlpack__(**{k: v for k, v in how.items() if v is not None})
+        options = {
+            "stream": stream,
+            "max_version": max_version,
+            "dl_device": dl_device,
+            "copy": copy,
+        }
+        return value.__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def _number(self, kind: Any) -> Any:
         if self.node.is_traced:
@@ -255,21 +260,21 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
         return format(np.asarray(value).item() if np.size(value) == 1 else value, spec)
 
     def __copy__(self) -> Tensor:
-        twin = wrap(self.node)
+        copy = wrap(self.node)
         if self.node.is_traced:
-            return twin
+            return copy
         if self.requires_grad and self.is_leaf:
-            twin.node = leaf(self.node.value, twin)
+            copy.node = leaf(self.node.value, copy)
         elif is_variable(self.node):  # an integer variable: the copy is a separate variable
-            twin.node = leaf(self.node.value, twin, differentiable=False)
-            twin.node.note(name=self.node.name)
-        return twin
+            copy.node = leaf(self.node.value, copy, differentiable=False)
+            copy.node.note(name=self.node.name)
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        twin = self.__copy__()
+        copy = self.__copy__()
         if self.grad is not None:
-            twin._grad = self.grad.__copy__()
-        return twin
+            copy._grad = self.grad.__copy__()
+        return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
@@ -295,14 +300,14 @@ def _restore(
     variable: bool = False,
     name: str | None = None,
 ) -> Any:
-    made: Any = object.__new__(cls)
+    restored: Any = object.__new__(cls)
     is_leaf = requires_grad or variable
-    made.node = leaf(value, made, requires_grad) if is_leaf else constant(value)
+    restored.node = leaf(value, restored, requires_grad) if is_leaf else constant(value)
     if name is not None:
-        made.node.note(name=name)
+        restored.node.note(name=name)
     if grad is not None:
-        made._grad = grad
-    return made
+        restored._grad = grad
+    return restored
 
 
 def tensor(data: Any, requires_grad: bool = False, dtype: Any = None) -> Tensor:

@@ -36,7 +36,7 @@ def _dot(w: GraphWriter, node: Node, *names: str) -> Any:
 
 @exports("einsum")
 def _einsum(w: GraphWriter, node: Node, *names: str) -> Any:
-    *operands, out = node.params["letters"]
+    *operands, out = node.params["subscripts"]
     if node.spec.dtype.kind == "b":
         raise unsupported(node, "of booleans has no counterpart in ONNX")
     equation = f"{','.join(operands)}->{out}"

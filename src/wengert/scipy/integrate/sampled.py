@@ -186,7 +186,7 @@ def cumulative_simpson(
     y : array_like
         Fewer than three samples are integrated by the trapezoidal rule.
     x : array_like, optional
-        The sample points, increasing.
+        The sample points, strictly increasing.
     dx : array_like, default 1.0
         A scalar step, or an array of the shape of `y` with length 1 along the axis.
     axis : int, default -1
@@ -230,7 +230,8 @@ def _check_shape(x: Any, y: Any, axis: int, name: str) -> Any:
 def _require_increasing(steps: Any) -> Any:
     if not is_traced(steps) and np.any(value_of(steps) <= 0):
         raise ArgumentError(
-            f"cumulative_simpson: x must be increasing. Sort x and the samples{at(user_line())}."
+            "cumulative_simpson: x must be strictly increasing. Sort x and the samples"
+            f"{at(user_line())}."
         )
     return steps
 

@@ -253,7 +253,7 @@ def make_interp_spline(
     Parameters
     ----------
     x : array_like of shape (n,)
-        Data points, increasing.
+        Data points, strictly increasing.
     y : array_like
         Values, of length n along `axis`.
     k : int, default 3

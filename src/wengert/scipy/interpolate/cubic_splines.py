@@ -57,7 +57,7 @@ class CubicHermiteSpline(_Cubic):
     Parameters
     ----------
     x : array_like of shape (n,)
-        Data points, increasing.
+        Data points, strictly increasing.
     y, dydx : array_like
         Values and derivatives, of length n along `axis`.
     axis : int, default 0
@@ -91,7 +91,7 @@ class CubicSpline(_Cubic):
     Parameters
     ----------
     x : array_like of shape (n,)
-        Data points, increasing; n >= 2.
+        Data points, strictly increasing; n >= 2.
     y : array_like
         Values, of length n along `axis`; real or complex.
     axis : int, default 0
@@ -104,7 +104,8 @@ class CubicSpline(_Cubic):
     Raises
     ------
     ArgumentError, ShapeError
-        Unknown condition; `x` is not increasing; the end values of a periodic spline differ.
+        Unknown condition; `x` is not strictly increasing; the end values of a periodic spline
+        differ.
 
     Notes
     -----
@@ -280,7 +281,7 @@ class PchipInterpolator(_Cubic):
     Parameters
     ----------
     x : array_like of shape (n,)
-        Data points, increasing.
+        Data points, strictly increasing.
     y : array_like
         Real values, of length n along `axis`.
     axis : int, default 0
@@ -332,7 +333,7 @@ class Akima1DInterpolator(_Cubic):
     Parameters
     ----------
     x : array_like of shape (n,)
-        Data points, increasing.
+        Data points, strictly increasing.
     y : array_like
         Real values, of length n along `axis`.
     axis : int, default 0

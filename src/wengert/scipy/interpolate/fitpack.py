@@ -52,7 +52,7 @@ def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: A
     Parameters
     ----------
     x : array or Tensor of shape (n,)
-        Data points, increasing.
+        Data points, strictly increasing.
     y : array or Tensor of shape (n,)
     w
         Ignored by interpolating splines.
@@ -211,7 +211,7 @@ class InterpolatedUnivariateSpline:
     Parameters
     ----------
     x, y : array or Tensor of shape (n,)
-        Data points, increasing, and values.
+        Data points, strictly increasing, and values.
     w
         Ignored by interpolating splines.
     bbox : sequence
@@ -258,7 +258,7 @@ class RectBivariateSpline:
     Parameters
     ----------
     x, y : array or Tensor of shape (m,) and (n,)
-        Data points, increasing.
+        Data points, strictly increasing.
     z : array or Tensor of shape (m, n)
     bbox : sequence
         (None, None, None, None).

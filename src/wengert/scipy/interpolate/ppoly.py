@@ -102,7 +102,7 @@ class PPoly:
     c : array_like of shape (k, m, ...)
         Coefficients of the m pieces, highest power first.
     x : array_like of shape (m + 1,)
-        The breakpoints, increasing.
+        The breakpoints, strictly increasing.
     extrapolate : bool or "periodic", optional
         Whether to extrapolate with the first and last piece (the default), to return NaN outside
         of the interval, or to continue periodically.
@@ -146,7 +146,7 @@ class PPoly:
             )
         if not is_traced(x) and np.any(np.diff(value_of(x)) <= 0):
             raise ArgumentError(
-                f"PPoly: breakpoints must be increasing. Sort them{at(user_line())}."
+                f"PPoly: breakpoints must be strictly increasing. Sort them{at(user_line())}."
             )
         self.c, self.x = c, x
         self.axis = axis % (c.ndim - 1)
@@ -276,7 +276,7 @@ def check_data(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     Raises
     ------
     ShapeError, ArgumentError
-        The shapes do not match; `x` is not increasing; a value is not finite.
+        The shapes do not match; `x` is not strictly increasing; a value is not finite.
     """
     x, y = to_double(as_array(x)), to_double(as_array(y))
     if not -y.ndim <= axis < y.ndim:
@@ -294,6 +294,6 @@ def check_data(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
             )
     if not is_traced(x) and np.any(np.diff(value_of(x)) <= 0):
         raise ArgumentError(
-            f"{name}: x must be increasing. Sort x and the values{at(user_line())}."
+            f"{name}: x must be strictly increasing. Sort x and the values{at(user_line())}."
         )
     return x, np.moveaxis(y, axis, 0) if axis % y.ndim else y

@@ -38,7 +38,7 @@ class RegularGridInterpolator:
     Parameters
     ----------
     points : sequence of array_like
-        The coordinates along each axis of the grid, increasing or decreasing.
+        The coordinates along each axis of the grid, strictly increasing or decreasing.
     values : array_like
         Of the shape of the grid, followed by further axes.
     method : {"linear", "nearest", "slinear", "cubic", "quintic"}, default "linear"
@@ -239,7 +239,7 @@ def _any(conditions: list[Any]) -> Any:
 
 
 def _sort_axis(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
-    """The coordinates along an axis, increasing, and the values in that order."""
+    """The coordinates along an axis in increasing order, and the values in that order."""
     if p.ndim != 1 or p.shape[0] != values.shape[axis]:
         raise ShapeError(
             f"a grid with points of shape {p.shape} along axis {axis} and values of shape "
@@ -251,8 +251,8 @@ def _sort_axis(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
     if np.all(steps < 0):
         return p[::-1], np.flip(values, axis)
     raise ArgumentError(
-        f"a grid whose points along axis {axis} are not sorted. Sort them and the values"
-        f"{at(user_line())}."
+        f"the grid points along axis {axis} must be strictly increasing or decreasing. Sort them "
+        f"and the values{at(user_line())}."
     )
 
 

@@ -34,7 +34,7 @@ _EXP_UNDERFLOWS = 2000.0  # exp(-2000) is 0, in float64 too
 _ROOT_HALF = sqrt(0.5)
 
 
-def _held(x: Array) -> Any:
+def _clamped(x: Array) -> Any:
     """x clamped to finite values."""
     return lookup("clip")(x, -_EXP_UNDERFLOWS, _EXP_UNDERFLOWS)
 
@@ -52,7 +52,7 @@ def silu(s: ScalarLanguage, x: Scalar) -> Any:
     return s.where(s.less(x, 0), below, x / (1.0 + e))
 
 
-silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _held(x) * sigmoid(-x))))
+silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _clamped(x) * sigmoid(-x))))
 
 
 # ---- the normal distribution function ----------------------------------------------------------
@@ -76,9 +76,9 @@ def gelu(s: ScalarLanguage, x: Scalar) -> Any:
 
 def _gelu_slope(x: Array) -> Any:
     """Phi(x) + x phi(x)."""
-    near = _held(x)
-    z = _ROOT_HALF * near
-    return 0.5 * erfc(-z) + near * (bell(z) * (1.0 / sqrt(2.0 * pi)))
+    clamped = _clamped(x)
+    z = _ROOT_HALF * clamped
+    return 0.5 * erfc(-z) + clamped * (bell(z) * (1.0 / sqrt(2.0 * pi)))
 
 
 gelu.partials(lambda t, out, x: t * _gelu_slope(x))
@@ -101,12 +101,12 @@ def mish(s: ScalarLanguage, x: Scalar) -> Any:
 
 
 def _mish_slope(x: Array) -> Any:
-    """w + x sigmoid(x) (1 - w**2), with the step w; 1 - w**2 is 4 (1 + e**x)**2 / (...)**2."""
-    near = _held(x)
-    p, q = sigmoid(near), sigmoid(-near)
+    """w + x sigmoid(x) (1 - w**2), where w = tanh(softplus(x))."""
+    clamped = _clamped(x)
+    p, q = sigmoid(clamped), sigmoid(-clamped)
     # In terms of p and q = 1 - p: w = (1 - q**2) / (1 + q**2), and 1 - q is p.
-    ground = 1.0 + q * q
-    return p * (1.0 + q) / ground + near * p * (2.0 * q / ground) ** 2
+    denominator = 1.0 + q * q
+    return p * (1.0 + q) / denominator + clamped * p * (2.0 * q / denominator) ** 2
 
 
 mish.partials(lambda t, out, x: t * _mish_slope(x))

@@ -111,8 +111,8 @@ def divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     return x / y
 
 
-# Not t * (out / y): in second derivatives t compensates a y**2 that is out of range, but x / y**2
-# does not.  Both partials share t / y.
+# Not t * (out / y): in second derivatives x / y**2 may be out of range where t / y**2 is not.  Both
+# partials share t / y.
 divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
 
 
@@ -305,22 +305,24 @@ def _power_by_base(t: Array, out: Array, x: Array, y: Any) -> Any:
     kind = dtype_of(y).kind
     if kind in "bu":  # 0 - 1 would wrap around
         y = y.astype(np.int64)
-    empty = np.logical_and(np.equal(value_of(y), 0), np.equal(value_of(x), 0))
-    if kind in "bui" or not possibly(empty):
+    at_origin = np.logical_and(np.equal(value_of(y), 0), np.equal(value_of(x), 0))
+    if kind in "bui" or not possibly(at_origin):
         factor = y * raise_to(x, y - 1)
-        return t * factor if not possibly(empty) else lookup("where")(empty, 0.0, t * factor)
+        return (
+            t * factor if not possibly(at_origin) else lookup("where")(at_origin, 0.0, t * factor)
+        )
     where = lookup("where")
-    return where(empty, 0.0, t * (y * raise_to(x, where(empty, 1, y) - 1)))
+    return where(at_origin, 0.0, t * (y * raise_to(x, where(at_origin, 1, y) - 1)))
 
 
 def _power_by_exponent(t: Array, out: Array, x: Operand, y: Array) -> Any:
     where, log = lookup("where"), lookup("log")
     exponent = value_of(y)
-    least = exponent.real if dtype_of(y).kind == "c" else exponent
-    flat = np.logical_and(np.equal(value_of(x), 0), np.greater_equal(least, 0))
-    if not possibly(flat):
+    real_exponent = exponent.real if dtype_of(y).kind == "c" else exponent
+    at_zero = np.logical_and(np.equal(value_of(x), 0), np.greater_equal(real_exponent, 0))
+    if not possibly(at_zero):
         return t * (out * log(x))
-    return where(flat, 0.0, t * (out * log(where(flat, 1.0, x))))
+    return where(at_zero, 0.0, t * (out * log(where(at_zero, 1.0, x))))
 
 
 power.partials(_power_by_base, _power_by_exponent)

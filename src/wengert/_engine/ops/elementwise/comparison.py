@@ -210,14 +210,14 @@ class IntegerOperation(Operation):
         self.run = ufunc
         self.python = python
         self.commutative = "shift" not in self.name and ufunc.nin == 2
-        self.make_examples = self._whole_numbers
+        self.make_examples = self._integer_examples
         elementwise_batching(self)
 
     def oracle(self, *xs: Any) -> Any:
         """Python's operator on Python integers."""
         return np.vectorize(lambda *v: self.python(*map(int, v)), otypes=[np.int64])(*xs)
 
-    def _whole_numbers(self, rng: np.random.Generator) -> Any:
+    def _integer_examples(self, rng: np.random.Generator) -> Any:
         for low, high in [(0, 20), (1, 5)]:
             yield tuple(rng.integers(low, high, size=(4,)) for _ in range(self.ufunc.nin)), {}
 

@@ -172,18 +172,18 @@ log_sigmoid.partials(lambda t, out, x: t * sigmoid(-x))
 
 # ---- sums of exponentials ----------------------------------------------------------------------
 # The share of x in exp(x) + exp(y) is sigmoid(x - y), which is more accurate than exp(x - out):
-# there the exponent has the rounding error of a large out.
+# whose exponent has the rounding error of a large out.
 
 
-def _share(x: Array, y: Operand) -> Any:
-    """x - y; for two equal infinities 0 for inf (equal shares) and -inf for -inf (an empty sum)."""
+def _log_ratio(x: Array, y: Operand) -> Any:
+    """x - y; but for equal infinities 0 for inf (equal shares) and -inf for -inf (an empty sum)."""
     a, b = value_of(x), value_of(y)
     same = np.logical_and(np.equal(a, b), np.isinf(a))
     if not possibly(same):
         return x - y
     where = lookup("where")
-    rest = where(same, 0.0, x) - where(same, 0.0, y)
-    return where(same & np.less(a, 0), -np.inf, rest)
+    difference = where(same, 0.0, x) - where(same, 0.0, y)
+    return where(same & np.less(a, 0), -np.inf, difference)
 
 
 @facts(cost=call(95.0), zero_slope=SATURATES)
@@ -195,8 +195,8 @@ def logaddexp(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 logaddexp.partials(
-    lambda t, out, x, y: t * sigmoid(_share(x, y)),
-    lambda t, out, x, y: t * sigmoid(_share(y, x)),
+    lambda t, out, x, y: t * sigmoid(_log_ratio(x, y)),
+    lambda t, out, x, y: t * sigmoid(_log_ratio(y, x)),
 )
 
 
@@ -209,6 +209,6 @@ def logaddexp2(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 logaddexp2.partials(
-    lambda t, out, x, y: t * sigmoid(_share(x, y) * LN2),
-    lambda t, out, x, y: t * sigmoid(_share(y, x) * LN2),
+    lambda t, out, x, y: t * sigmoid(_log_ratio(x, y) * LN2),
+    lambda t, out, x, y: t * sigmoid(_log_ratio(y, x) * LN2),
 )

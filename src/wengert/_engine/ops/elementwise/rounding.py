@@ -116,8 +116,8 @@ nextafter.partials(lambda t, out, x, y: t, None)
 @elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
 def spacing(s: ScalarLanguage, x: Scalar) -> Any:
     """The distance from x to the adjacent floating-point number of larger absolute value."""
-    away = s.nextafter(x, s.copysign(inf, x)) - x
-    return s.where(s.equal(x, 0), s.abs(away), away)
+    distance = s.nextafter(x, s.copysign(inf, x)) - x
+    return s.where(s.equal(x, 0), s.abs(distance), distance)
 
 
 @facts(cost=ARITHMETIC)

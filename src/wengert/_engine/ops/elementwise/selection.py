@@ -48,13 +48,14 @@ def fabs(s: ScalarLanguage, x: Scalar) -> Any:
 fabs.partials(lambda t, out, x: t * lookup("sign")(x))
 
 
-def _winner_takes(a_wins: Array, b_wins: Array, t: Array) -> Any:
-    return where(a_wins, t, where(b_wins, 0.0, 0.5 * t))
+def _split_ties(a_selected: Array, b_selected: Array, t: Array) -> Any:
+    """t where a is selected, 0 where b is, t / 2 elsewhere."""
+    return where(a_selected, t, where(b_selected, 0.0, 0.5 * t))
 
 
 def _if_larger(a: Operand, b: Operand, t: Array) -> Any:
     """t where a > b, t / 2 where neither is larger."""
-    return _winner_takes(np.greater(a, b), np.less(a, b), t)
+    return _split_ties(np.greater(a, b), np.less(a, b), t)
 
 
 @facts(cost=ARITHMETIC, onnx="Max")
@@ -93,18 +94,23 @@ def fmax(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
 
 
-def _only(a: Operand, b: Operand) -> Any:
+def _beats_nan(a: Operand, b: Operand) -> Any:
     """Whether b is NaN and a is not."""
     return np.logical_and(np.isnan(value_of(b)), ~np.isnan(value_of(a)))
 
 
-def _number_or(wins: np.ufunc, loses: np.ufunc, a: Array, b: Operand, t: Array) -> Any:
-    return _winner_takes(wins(a, b) | _only(a, b), loses(a, b) | _only(b, a), t)
+def _ignoring_nan(
+    is_selected: np.ufunc, is_rejected: np.ufunc, a: Array, b: Operand, t: Array
+) -> Any:
+    """The cotangent of `a` for a selection that ignores NaN."""
+    return _split_ties(
+        is_selected(a, b) | _beats_nan(a, b), is_rejected(a, b) | _beats_nan(b, a), t
+    )
 
 
 fmax.partials(
-    lambda t, out, x, y: _number_or(np.greater, np.less, x, y, t),
-    lambda t, out, x, y: _number_or(np.greater, np.less, y, x, t),
+    lambda t, out, x, y: _ignoring_nan(np.greater, np.less, x, y, t),
+    lambda t, out, x, y: _ignoring_nan(np.greater, np.less, y, x, t),
 )
 
 
@@ -116,8 +122,8 @@ def fmin(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 fmin.partials(
-    lambda t, out, x, y: _number_or(np.less, np.greater, x, y, t),
-    lambda t, out, x, y: _number_or(np.less, np.greater, y, x, t),
+    lambda t, out, x, y: _ignoring_nan(np.less, np.greater, x, y, t),
+    lambda t, out, x, y: _ignoring_nan(np.less, np.greater, y, x, t),
 )
 
 
@@ -175,17 +181,17 @@ def clip(s: ScalarLanguage, x: Scalar, low: Scalar, high: Scalar) -> Any:
 clip.run = np.clip  # its dtype differs from the composition's: Python numbers are weak
 
 
-def _below(t: Array, x: Operand, low: Operand, high: Operand) -> Any:
-    """The part of the cotangent where the upper bound is not active."""
+def _unless_above(t: Array, x: Operand, low: Operand, high: Operand) -> Any:
+    """The cotangent where the upper bound is not active, half of it at ties, else 0."""
     y = np.maximum(value_of(x), value_of(low))
-    bound = value_of(high)
-    return _if_larger(bound, y, t)
+    upper = value_of(high)
+    return _if_larger(upper, y, t)
 
 
 clip.partials(
-    lambda t, out, x, low, high: _if_larger(x, low, _below(t, x, low, high)),
-    lambda t, out, x, low, high: _if_larger(low, x, _below(t, x, low, high)),
-    lambda t, out, x, low, high: t - _below(t, x, low, high),
+    lambda t, out, x, low, high: _if_larger(x, low, _unless_above(t, x, low, high)),
+    lambda t, out, x, low, high: _if_larger(low, x, _unless_above(t, x, low, high)),
+    lambda t, out, x, low, high: t - _unless_above(t, x, low, high),
 )
 
 
@@ -222,12 +228,12 @@ def elu(s: ScalarLanguage, x: Scalar, alpha: Scalar) -> Any:
     return s.where(s.less(0, x), x, alpha * s.expm1(s.min(x, 0)))
 
 
-def _negative(x: Array) -> Any:
+def _negative_part(x: Array) -> Any:
     """x where it is negative, else 0, so that exp does not overflow."""
     return where(value_of(x) > 0, 0.0, x)
 
 
 elu.partials(
-    lambda t, out, x, alpha: where(x > 0, t, t * (alpha * lookup("exp")(_negative(x)))),
-    lambda t, out, x, alpha: where(x > 0, 0.0, t * lookup("expm1")(_negative(x))),
+    lambda t, out, x, alpha: where(x > 0, t, t * (alpha * lookup("exp")(_negative_part(x)))),
+    lambda t, out, x, alpha: where(x > 0, 0.0, t * lookup("expm1")(_negative_part(x))),
 )

@@ -149,28 +149,29 @@ def hypot(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, length)
 
 
-def _along(x: Operand, y: Operand, length: Array) -> Any:
-    """x / length, 0 at the origin, and the sign of x where x alone is infinite."""
-    far = np.isinf(value_of(length))
-    if dtype_of(x).kind != "f" or not possibly(far):  # an integer is never infinite
-        return _over(x, length)
+def _direction_cosine(x: Operand, y: Operand, length: Array) -> Any:
+    """x / length; 0 at the origin, and the sign of x where only x is infinite."""
+    is_infinite = np.isinf(value_of(length))
+    if dtype_of(x).kind != "f" or not possibly(is_infinite):  # an integer is never infinite
+        return _quotient(x, length)
     where = lookup("where")
-    alone = np.logical_and(np.isinf(value_of(x)), np.isfinite(value_of(y)))
-    cosine = _over(where(alone, 0.0, x), where(alone, 1.0, length))
-    return where(alone, np.sign(value_of(x)), cosine)
+    only_x = np.logical_and(np.isinf(value_of(x)), np.isfinite(value_of(y)))
+    cosine = _quotient(where(only_x, 0.0, x), where(only_x, 1.0, length))
+    return where(only_x, np.sign(value_of(x)), cosine)
 
 
-def _over(t: Operand, length: Array) -> Any:
+def _quotient(t: Operand, length: Array) -> Any:
     """t / length, and 0 at the origin."""
-    origin = np.equal(value_of(length), 0)
-    if not possibly(origin):
+    at_origin = np.equal(value_of(length), 0)
+    if not possibly(at_origin):
         return t / length
     where = lookup("where")
-    return where(origin, 0.0, t / where(origin, 1.0, length))
+    return where(at_origin, 0.0, t / where(at_origin, 1.0, length))
 
 
 hypot.partials(
-    lambda t, out, x, y: t * _along(x, y, out), lambda t, out, x, y: t * _along(y, x, out)
+    lambda t, out, x, y: t * _direction_cosine(x, y, out),
+    lambda t, out, x, y: t * _direction_cosine(y, x, out),
 )
 
 
@@ -185,17 +186,17 @@ def arctan2(s: ScalarLanguage, y: Scalar, x: Scalar) -> Any:
     return s.arctan2(y, x)
 
 
-def _by_y(t: Array, out: Array, y: Array, x: Operand) -> Any:
+def _arctan2_by_y(t: Array, out: Array, y: Array, x: Operand) -> Any:
     length = hypot(x, y)
-    return _over(t, length) * _along(x, y, length)
+    return _quotient(t, length) * _direction_cosine(x, y, length)
 
 
-def _by_x(t: Array, out: Array, y: Operand, x: Array) -> Any:
+def _arctan2_by_x(t: Array, out: Array, y: Operand, x: Array) -> Any:
     length = hypot(x, y)
-    return -_over(t, length) * _along(y, x, length)
+    return -_quotient(t, length) * _direction_cosine(y, x, length)
 
 
-arctan2.partials(_by_y, _by_x)
+arctan2.partials(_arctan2_by_y, _arctan2_by_x)
 
 
 # ---- units -------------------------------------------------------------------------------------
@@ -247,23 +248,23 @@ def sinc(s: ScalarLanguage, x: Scalar) -> Any:
     return s.where(zero, 1.0, s.sin(y) / s.where(zero, 1.0, y))
 
 
-# (cos(pi x) - sinc(x)) / x cancels near 0, and more so at each further order; below |x| = 0.4 the
-# power series is used instead: the sum of -2k (-1)^k pi^(2k) x^(2k-1) / (2k+1)!.
+# (cos(pi x) - sinc(x)) / x cancels near 0, more so for derivatives of higher order; for |x| < 0.4
+# the power series is used instead: the sum of -2k (-1)^k pi^(2k) x^(2k-1) / (2k+1)!.
 _TERMS = [2 * k * (-1) ** k * pi ** (2 * k) / factorial(2 * k + 1) for k in range(1, 14)]
 
 
 def _sinc_by_x(t: Array, out: Array, x: Array) -> Any:
     where = lookup("where")
-    near = np.abs(value_of(x)) < 0.4
-    if not possibly(near):
+    is_near = np.abs(value_of(x)) < 0.4
+    if not possibly(is_near):
         return t * ((cos(pi * x) - out) / x)
-    close = where(near, x, 0.0)
-    square = close * close
+    x_near = where(is_near, x, 0.0)
+    square = x_near * x_near
     series: Any = _TERMS[-1]
     for term in reversed(_TERMS[:-1]):
         series = series * square + term
-    far = where(near, 1.0, x)
-    return t * where(near, series * close, (cos(pi * far) - sinc(far)) / far)
+    x_far = where(is_near, 1.0, x)
+    return t * where(is_near, series * x_near, (cos(pi * x_far) - sinc(x_far)) / x_far)
 
 
 sinc.partials(_sinc_by_x)

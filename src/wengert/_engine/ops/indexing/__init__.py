@@ -4,13 +4,13 @@ getitem           x[index] and x[index] = v for all indices of NumPy, and their 
 masks             masks in an index while tracing
 selection         the elements that a traced mask selects
 shapes            shapes of indexed arrays, exact for symbolic sizes
-slice_ends        where a slice with traced ends starts and stops
+slice_ends        start and stop of slices with traced bounds
 stored_lengths    lengths of stored values, and their cotangents
 template          an index as a static template and arrays
-traced_slices     slices with bounds computed in a loop step
-windows           slices with traced ends
-window_access     reading and writing them
-window_operators  computing with them
+traced_slices     slices with bounds computed in a loop step, as symbolic sizes
+windows           slices with traced bounds
+window_access     reading and writing windows
+window_operators  operators and functions of windows
 """
 
 from . import getitem

@@ -62,17 +62,17 @@ class GetItem(LinearMap):
     effects = Effects(value_dependent_shape=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Read; while a graph is built, a known mask is converted to positions."""
+        """Read; while a graph is built, known masks are converted to positions."""
         x, *operands = args
         if operands and any(map(is_traced, args)) and masks.has_masks(operands):
-            template, found = masks.expanded(x, params["index"], operands, IndexSlot)
-            return super().__call__(x, *found, index=template)
+            template, expanded = masks.expanded(x, params["index"], operands, IndexSlot)
+            return super().__call__(x, *expanded, index=template)
         return super().__call__(*args, **params)
 
     def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
-        if any(map(shape_of, args[1:])):  # index arrays give a copy in NumPy
+        if any(map(shape_of, args[1:])):  # NumPy returns a copy for index arrays
             return
-        if not shape_of(out) and not _has_ellipsis(params["index"]):  # and integers a number
+        if not shape_of(out) and not _has_ellipsis(params["index"]):  # a number, not a view
             return
         super()._link(out, args, params)
 
@@ -115,10 +115,10 @@ def _getitem_back(t: Array, x: Array, *operands: Any, index: Any) -> Any:
 
 @getitem.spec
 def _(x: Spec, *operands: Any, index: Any) -> Any:
-    return Spec(_chosen(x, operands, index), x.dtype)
+    return Spec(_shape_of_index(x, operands, index), x.dtype)
 
 
-def _chosen(x: Spec, operands: Sequence[Spec], index: Any) -> tuple[Any, ...]:
+def _shape_of_index(x: Spec, operands: Sequence[Spec], index: Any) -> tuple[Any, ...]:
     """The shape of x[index], from specs."""
     parts = join_index(index, operands)
     return chosen_shape(x.shape, parts if isinstance(parts, tuple) else (parts,))
@@ -205,12 +205,12 @@ class SetItem(Operation):
     differentiation = Differentiation(masks=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Write; while a graph is built, a known mask is converted to positions."""
+        """Write; while a graph is built, known masks are converted to positions."""
         x, v, *operands = args
         known = not any(map(is_traced, operands))
         if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
-            template, found = masks.expanded(x, params["index"], operands, IndexSlot)
-            return super().__call__(x, v, *found, index=template)
+            template, expanded = masks.expanded(x, params["index"], operands, IndexSlot)
+            return super().__call__(x, v, *expanded, index=template)
         return super().__call__(*args, **params)
 
     def updated_operand(self, node: Node, output: int) -> int | None:
@@ -221,9 +221,9 @@ class SetItem(Operation):
         """The spec of the array; the value must broadcast to the indexed shape."""
         x, v, *operands = specs
         if not any(o.dtype.kind == "b" for o in operands):
-            chosen = _chosen(x, operands, params["index"])
-            reason = f"value of shape {spelled(v.shape)} assigned to shape {spelled(chosen)}"
-            for n, m in length_pairs(v.shape, chosen):
+            indexed = _shape_of_index(x, operands, params["index"])
+            reason = f"value of shape {spelled(v.shape)} assigned to shape {spelled(indexed)}"
+            for n, m in length_pairs(v.shape, indexed):
                 if not is_one(n):
                     require_equal(n, m, reason)
         return Spec(x.shape, x.dtype)
@@ -254,26 +254,26 @@ class SetItem(Operation):
         v_bar = None
         if ctx.wants(node.args[1]):
             depth = len(shape_of(v))
-            if not _is_one_place(operands) and not depth and any(map(is_traced, (t, *operands))):
-                hit = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
-                v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
+            if not _is_one_element(operands) and not depth and any(map(is_traced, (t, *operands))):
+                is_replaced = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
+                v_bar = lookup("sum")(lookup("where")(value_of(is_replaced), t, 0.0))
             else:
                 v_bar = getitem(t, *operands, index=index)
                 v_bar = self._of_last_stores(v_bar, node.spec.shape, operands, index)
-                v_bar = _as_deep(with_lengths(v_bar, shape_of(v)), depth)
+                v_bar = _with_ndim(with_lengths(v_bar, shape_of(v)), depth)
         return [x_bar, v_bar, *([None] * len(operands))]
 
     def _of_last_stores(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
         """`of_last_stores`; as nodes of a graph if the index is unknown."""
         if not any(map(is_traced, (v_bar, *operands))):
             return of_last_stores(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
-        if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
+        if _is_one_element(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
             return v_bar
         count = math.prod(v_bar.shape)
         writes = positions(count).reshape(v_bar.shape)
-        number = self(zeros(shape, np.intp), writes, *map(value_of, operands), index=index)
-        won = getitem(number, *operands, index=index) == writes
-        return lookup("where")(won, v_bar, 0.0)
+        last_write = self(zeros(shape, np.intp), writes, *map(value_of, operands), index=index)
+        is_last = getitem(last_write, *operands, index=index) == writes
+        return lookup("where")(is_last, v_bar, 0.0)
 
     def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
         """The vjp in place: reuse the cotangent, and set the replaced elements to zero."""
@@ -281,7 +281,7 @@ class SetItem(Operation):
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         if buffers.wants(v):
             buffers.add(
-                v, _as_deep(of_last_stores(np.array(t[index]), t.shape, index), len(v.spec.shape))
+                v, _with_ndim(of_last_stores(np.array(t[index]), t.shape, index), len(v.spec.shape))
             )
         if buffers.wants(x):
             t = buffers.take(node, t)
@@ -296,14 +296,14 @@ class SetItem(Operation):
             x_dot = zeros(spec.shape, spec.dtype)
         if v_dot is None:
             v_dot = np.zeros((), spec.dtype)[()]
-        return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
+        return self(x_dot, _real_part(v_dot, spec), *inputs[2:], index=node.params["index"])
 
     def jvp_into(self, node: Node, dots: list[Array | None], tangents: TangentBuffers) -> Any:
         """The jvp, in the memory of the operand's tangent if that is no longer needed."""
         x, _, *operands = node.args
         spec = node.spec
         index = join_index(node.params["index"], [value_of(o) for o in operands])
-        v_dot = 0 if dots[1] is None else _real_if(dots[1], spec)
+        v_dot = 0 if dots[1] is None else _real_part(dots[1], spec)
         if dots[0] is None:
             x_dot = np.zeros(spec.shape, spec.dtype)
         else:
@@ -313,7 +313,7 @@ class SetItem(Operation):
         return x_dot
 
 
-def _real_if(v_dot: Array, spec: Spec) -> Any:
+def _real_part(v_dot: Array, spec: Spec) -> Any:
     """`v_dot`, without its imaginary part if it is written to a real array."""
     return v_dot.real if spec.dtype.kind != "c" and v_dot.dtype.kind == "c" else v_dot
 
@@ -329,14 +329,14 @@ def _(rng: np.random.Generator) -> Any:
         yield (rng.normal(size=shape), rng.normal(size=()), *operands), {"index": template}
 
 
-def _as_deep(v_bar: Array, ndim: int) -> Any:
+def _with_ndim(v_bar: Array, ndim: int) -> Any:
     """`v_bar` with `ndim` axes: assignment drops leading axes of length one."""
     missing = ndim - v_bar.ndim
     return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
 
 
-def _is_one_place(operands: Sequence[Any]) -> bool:
-    """Whether all index operands are single positions, so that no element is written twice."""
+def _is_one_element(operands: Sequence[Any]) -> bool:
+    """Whether all index operands are integers, so that no element is written twice."""
     return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
 
 
@@ -351,15 +351,15 @@ def read(x: Any, index: Any) -> Any:
         if is_backward(template):
             return read(getitem(x, *operands, index=fixed) if operands else read(x, fixed), slices)
     if operands or not isinstance(x, Handle):
-        found = selection(x, template, operands) if operands else None
-        return getitem(x, *operands, index=template) if found is None else found
+        selected = selection(x, template, operands) if operands else None
+        return getitem(x, *operands, index=template) if selected is None else selected
     params = {"index": template}
-    out = _part(x, params)
+    out = _read_unlinked(x, params)
     if type(out.node.value) is np.ndarray or (is_traced(out) and _is_array(out, template)):
         link(
             out,
             x,
-            lambda base: _part(base, params),
+            lambda base: _read_unlinked(base, params),
             lambda base, view: replaced(base, view, template, ()),
             shares=True,
         )
@@ -372,7 +372,7 @@ def _is_array(part: Handle, template: int | slice | tuple[Any, ...] | None) -> b
     return bool(shape_of(part)) or any(p is Ellipsis for p in parts)
 
 
-def _part(x: Handle, params: dict[str, Any]) -> Any:
+def _read_unlinked(x: Handle, params: dict[str, Any]) -> Any:
     """A basic index of a handle, not linked as a view."""
     out = apply(getitem, (x,), params)
     part = out.node.value
@@ -384,16 +384,16 @@ def _part(x: Handle, params: dict[str, Any]) -> Any:
     return out
 
 
-def stands_already(x: Handle, index: Any, v: Handle) -> bool:
-    """Whether `v` is the view x[index], already modified: x[i] += 1 assigns it again."""
+def is_already_stored(x: Handle, index: Any, v: Handle) -> bool:
+    """Whether `v` is the view x[index], already modified: `x[i] += 1` assigns it to itself."""
     if getattr(v, "_link", (None,))[0] is not x:
         return False
     node = v.node
     if node.op is not getitem or node.args[0] is not x.node:
         return False
     template, operands = split_index(index, x)
-    places = [o.node if isinstance(o, Handle) else None for o in operands]
-    same = len(places) + 1 == len(node.args) and all(map(is_same_node, places, node.args[1:]))
+    nodes = [o.node if isinstance(o, Handle) else None for o in operands]
+    same = len(nodes) + 1 == len(node.args) and all(map(is_same_node, nodes, node.args[1:]))
     return same and node.params["index"] == template
 
 
@@ -433,18 +433,18 @@ def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
     states: list[ArrayState] = []
 
     def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
-        place = join_index(index, [np.array(o) for o in operands])
-        old = np.array(array[place])
-        states.append(copy_on_write.release_value(node, array, place, old))
+        position = join_index(index, [np.array(o) for o in operands])
+        old = np.array(array[position])
+        states.append(copy_on_write.release_value(node, array, position, old))
         try:
-            array[place] = v
+            array[position] = v
         except Exception:
-            array[place] = old
+            array[position] = old
             copy_on_write.restore_value(node, array)
             raise
         return array
 
     out = apply(setitem, args, params, overwrite)
-    if states:  # not while a graph is built
+    if states:  # empty while a graph is built
         out.node.version = states[0]
     return out

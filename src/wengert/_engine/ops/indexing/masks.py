@@ -32,7 +32,7 @@ def has_masks(operands: Sequence[Array]) -> bool:
     return any(dtype_of(o).kind == "b" for o in operands)
 
 
-def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tuple[Any, ...]]:
+def expanded(x: Any, template: Any, operands: Any, slot_class: Any) -> tuple[Any, tuple[Any, ...]]:
     """The index with masks replaced by positions.
 
     Raises
@@ -43,34 +43,34 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
         The shape of a mask does not match its axes.
     """
     parts = template if isinstance(template, tuple) else (template,)
-    is_hole = [isinstance(p, hole) for p in parts]
-    single = sum(is_hole) == 1
-    made: list[Any] = []
-    found: list[Any] = []
+    is_slot = [isinstance(p, slot_class) for p in parts]
+    single = sum(is_slot) == 1
+    expanded_parts: list[Any] = []
+    expanded_operands: list[Any] = []
     for i, part in enumerate(parts):
-        if not is_hole[i]:
-            made.append(part)
+        if not is_slot[i]:
+            expanded_parts.append(part)
             continue
         operand = operands[part.k]
         if dtype_of(operand).kind != "b":
-            made.append(hole(len(found)))
-            found.append(operand)
+            expanded_parts.append(slot_class(len(expanded_operands)))
+            expanded_operands.append(operand)
             continue
         if is_traced(operand):
             raise _unknown(x, operand)
         mask = np.asarray(value_of(operand))
         if mask.ndim == 0:
-            # With an integer in the index it counts as an index array, which moves the axes.
+            # Combined with an integer it counts as an index array, which moves axes.
             if not (single and mask) or any(isinstance(p, int) for p in parts):
                 raise _unknown(x, operand)
-            made.append(None)
+            expanded_parts.append(None)
             continue
-        axis = _axis(x, parts, operands, i, hole)
+        axis = _axis(x, parts, operands, i, slot_class)
         _check(x, mask, axis)
-        for positions in np.nonzero(mask):
-            made.append(hole(len(found)))
-            found.append(positions)
-    return tuple(made), tuple(found)
+        for axis_positions in np.nonzero(mask):
+            expanded_parts.append(slot_class(len(expanded_operands)))
+            expanded_operands.append(axis_positions)
+    return tuple(expanded_parts), tuple(expanded_operands)
 
 
 def _unknown(x: Array, mask: Array) -> TraceError:
@@ -83,13 +83,15 @@ def _unknown(x: Array, mask: Array) -> TraceError:
     )
 
 
-def _axis(x: Array, parts: tuple[Any, ...], operands: list[Array], i: int, hole: type[Any]) -> int:
+def _axis(
+    x: Array, parts: tuple[Any, ...], operands: list[Array], i: int, slot_class: type[Any]
+) -> int:
     """The first axis that part `i` of an index refers to."""
 
     def axes(part: Any) -> int:
         if part is None or part is Ellipsis:
             return 0
-        if isinstance(part, hole) and dtype_of(operands[part.k]).kind == "b":
+        if isinstance(part, slot_class) and dtype_of(operands[part.k]).kind == "b":
             return len(shape_of(operands[part.k]))
         return 1
 
@@ -114,13 +116,13 @@ def chosen(x: Any, v: Any, template: Any, operands: Any) -> Any:
     TraceError
         The index has other parts, or `v` has one element for each selected element.
     """
-    alone = not isinstance(template, tuple) or len(template) == 1
-    (mask, *more) = operands
+    is_only_part = not isinstance(template, tuple) or len(template) == 1
+    (mask, *others) = operands
     rest = len(shape_of(x)) - len(shape_of(mask))
     shape = shape_of(v)
     if len(shape) == rest + 1 and type(shape[0]) is int and shape[0] == 1:
         v, shape = v[0], shape[1:]
-    if not alone or more or len(shape) > rest:
+    if not is_only_part or others or len(shape) > rest:
         raise TraceError(
             f"x[mask] = v with v of shape {spelled(shape)}: the positions of its elements depend "
             "on values, which are not known while a graph is built. Select with x = np.where(mask, "

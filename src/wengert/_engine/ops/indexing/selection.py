@@ -1,6 +1,6 @@
 """Selection: the elements that a traced mask selects.
 
-Their number is unknown, so they are not an array: a selection consists of the mask and the whole
+Their number is unknown, so they do not form an array.  A selection stores the mask and the whole
 array, with ones in place of the elements that are not selected.  It supports elementwise
 operations, reductions, and assignment through the same mask:
 
@@ -122,7 +122,7 @@ class Selection:
             return getattr(self, name)()
         raise self.refusal(f"np.{name}")
 
-    # ---- what needs the number of elements -----------------------------------------------------
+    # ---- operations that need the number of elements -------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -185,8 +185,8 @@ Selection.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 def selection(x: Any, template: object, operands: Sequence[Handle]) -> Selection | None:
     """The selection from `x` if the index is a traced mask of the shape of `x`, else None."""
-    alone = not isinstance(template, tuple) or len(template) == 1
-    if not alone or len(operands) != 1 or not is_traced(operands[0]):
+    is_only_part = not isinstance(template, tuple) or len(template) == 1
+    if not is_only_part or len(operands) != 1 or not is_traced(operands[0]):
         return None
     mask = operands[0]
     if dtype_of(mask).kind != "b" or shape_of(mask) != shape_of(x) or not shape_of(x):
@@ -221,8 +221,8 @@ def _equal(a: object, b: object, depth: int) -> bool:
     if not (isinstance(a, Node) and isinstance(b, Node)):
         return type(a) is type(b) and bool(np.all(a == b))
     if a.op is not b.op or not a.args or depth == 0 or len(a.args) != len(b.args):
-        plain = not a.args and not b.args and a.op is b.op and a.value is not None
-        return plain and b.value is not None and bool(np.array_equal(a.value, b.value))
+        are_leaves = not a.args and not b.args and a.op is b.op and a.value is not None
+        return are_leaves and b.value is not None and bool(np.array_equal(a.value, b.value))
     if a.params != b.params or getattr(a.op, "effects", None) is None:
         return False
     return all(_equal(p, q, depth - 1) for p, q in zip(a.args, b.args, strict=True))

@@ -1,7 +1,7 @@
 """Shapes of indexed arrays, for lengths that are integers or symbolic sizes.
 
-NumPy clips slices that extend beyond the end, so the length of the result would depend on the size
-in a piecewise way.  For a symbolic size the rule requires that nothing is clipped
+NumPy clips slices that extend beyond the end, so the length of the result would be a piecewise
+function of the size.  For a symbolic size the rule requires that nothing is clipped
 (`core/symbolic/constraints.py`): x[2:5] of length n requires n >= 5, and the graph raises an error
 for other sizes.
 
@@ -45,8 +45,8 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
     lengths = iter(shape)
     out: list[Any] = []
     arrays: list[Shape] = []
-    place, gap, apart = 0, False, False
-    fancy = any(isinstance(p, Spec) for p in parts)
+    position, after_arrays, are_separated = 0, False, False
+    has_arrays = any(isinstance(p, Spec) for p in parts)
     for part in _full(parts, len(shape)):
         if part is None:
             out.append(1)
@@ -57,16 +57,16 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
                 next(lengths)
             else:
                 _check_position(part, next(lengths))
-            if fancy:  # an integer with index arrays acts as a 0-d array
-                apart |= gap
-                place = len(out) if not arrays else place
+            if has_arrays:  # an integer with index arrays acts as a 0-d array
+                are_separated |= after_arrays
+                position = len(out) if not arrays else position
                 arrays.append(part.shape if isinstance(part, Spec) else ())
             continue
-        gap = bool(arrays)
+        after_arrays = bool(arrays)
     if arrays:
         # The axes of index arrays that are not adjacent come first.
-        place = 0 if apart else place
-        out[place:place] = broadcast(*arrays)
+        position = 0 if are_separated else position
+        out[position:position] = broadcast(*arrays)
     return tuple(out)
 
 
@@ -164,8 +164,8 @@ def slice_start(part: slice, length: Size) -> Any:
     """The first position of a slice that is not clipped (see `slice_length`)."""
     step = 1 if part.step is None else part.step
     if not any(isinstance(n, Dim) for n in (part.start, part.stop, length)):
-        chosen = range(*part.indices(length))
-        return chosen.start if chosen else 0
+        selected = range(*part.indices(length))
+        return selected.start if selected else 0
     if part.start is None:
         return 0 if step > 0 else length - 1
     return position_of(part.start, length)

@@ -35,7 +35,7 @@ _NODES_COMPARED = 12  # maximum depth of expressions that are compared
 class SliceRange(NamedTuple):
     """Start and stop of a window along its axis.
 
-    start, stop : int, Dim or Tensor, from 0 to the length of the axis.
+    start, stop : int, Dim or Tensor, in the range from 0 to the length of the axis.
     """
 
     start: Any
@@ -57,6 +57,7 @@ def backward_range(part: slice, n: Size) -> SliceRange:
 
 
 def last_of(end: Any, n: Size) -> Any:
+    """A bound of a slice with step -1, counted from the start and clipped to -1 ... n - 1."""
     low, high = interval(end)
     if low is None or low < 0:
         end = (
@@ -97,6 +98,7 @@ def range_within(r: SliceRange, part: slice, length: Operand) -> SliceRange:
 
 
 def clamped(end: Any, length: Operand) -> Any:
+    """A bound of a slice of a window, counted from the start of the window and clipped."""
     low = interval(end)[0]
     if low is None or low < 0:
         end = lookup("maximum")(where(as_value(end) < 0, as_value(end) + length, as_value(end)), 0)
@@ -104,17 +106,21 @@ def clamped(end: Any, length: Operand) -> Any:
 
 
 def position_in(index: Any, r: SliceRange, length: Operand) -> Any:
-    """The position in the whole axis of an index into a slice."""
+    """The position along the whole axis that an index into a slice refers to."""
     low, high = interval(index)
     if low is not None and low >= 0:
-        found = as_value(r.start) + as_value(index)
+        position = as_value(r.start) + as_value(index)
     elif high is not None and high < 0:
-        found = as_value(r.stop) + as_value(index)
+        position = as_value(r.stop) + as_value(index)
     else:
-        found = where(index < 0, as_value(r.stop) + index, as_value(r.start) + index)
-    failed = lookup("logical_or")(found < as_value(r.start), found >= as_value(r.stop))
-    RuntimeChecks.add(failed, IndexError(f"index is out of bounds of a slice{at(user_line())}"))
-    return lookup("maximum")(found, 0)
+        position = where(index < 0, as_value(r.stop) + index, as_value(r.start) + index)
+    is_out_of_bounds = lookup("logical_or")(
+        position < as_value(r.start), position >= as_value(r.stop)
+    )
+    RuntimeChecks.add(
+        is_out_of_bounds, IndexError(f"index is out of bounds of a slice{at(user_line())}")
+    )
+    return lookup("maximum")(position, 0)
 
 
 def span_of(r: SliceRange) -> Any:
@@ -127,14 +133,14 @@ def span_of(r: SliceRange) -> Any:
 def reversed_range(whole: Any, axis: int, r: SliceRange) -> Any:
     """The elements of a range in reverse order, moved to the start of the axis."""
     n = shape_of(whole)[axis]
-    places = as_value(r.stop) - 1 - positions(n)
-    return taken(whole, clipped(places, 0, as_value(n) - 1), axis=axis)
+    indices = as_value(r.stop) - 1 - positions(n)
+    return taken(whole, clipped(indices, 0, as_value(n) - 1), axis=axis)
 
 
-def taken(x: Any, places: Any, axis: int) -> Any:
+def taken(x: Any, indices: Any, axis: int) -> Any:
     """The elements of an array at positions along an axis."""
     x = x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
-    return x[(slice(None),) * (axis % len(shape_of(x))) + (places,)]
+    return x[(slice(None),) * (axis % len(shape_of(x))) + (indices,)]
 
 
 def clipped(x: object, low: Any, high: Any) -> Any:

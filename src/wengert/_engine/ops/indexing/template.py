@@ -67,7 +67,7 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
         elif isinstance(part, Handle | list | tuple | range | np.ndarray | bool | np.bool_):
             template.append(IndexSlot(len(operands)))
-            operands.append(_whole(part))
+            operands.append(_index_array(part))
             continue
         elif isinstance(part, np.generic):
             part = part.item()
@@ -89,7 +89,7 @@ def _plain_int(bound: Any) -> Any:
     raise unknown_length()
 
 
-def _whole(part: Any) -> Any:
+def _index_array(part: Any) -> Any:
     """An index part as an array of integers or booleans; True is a 0-d array."""
     if isinstance(part, list | tuple):
         part = stacked(part)
@@ -143,6 +143,6 @@ def detached(part: np.ndarray[Any, Any]) -> Any:
         return part.copy()
     if part.ndim != 1:
         return part
-    gap = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
-    gap[...] = part
-    return gap
+    spaced_copy = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
+    spaced_copy[...] = part
+    return spaced_copy

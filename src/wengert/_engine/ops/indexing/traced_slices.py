@@ -85,12 +85,16 @@ class Linear:
         form = self
         while form.terms:
             key = max(form.terms, key=lambda k: form.nodes[k].serial)
-            ends = _ranges.get(form.nodes[key])
+            counter_range = _ranges.get(form.nodes[key])
             factor = form.terms[key]
-            if ends is None:
+            if counter_range is None:
                 return False
-            end = linear(ends[0]) if factor > 0 else linear(ends[1]).plus(linear(-1))
-            form = Linear({**form.terms, key: 0}, form.rest, form.nodes).plus(end, factor)
+            extreme = (
+                linear(counter_range[0])
+                if factor > 0
+                else linear(counter_range[1]).plus(linear(-1))
+            )
+            form = Linear({**form.terms, key: 0}, form.rest, form.nodes).plus(extreme, factor)
         low, _ = bounds(form.rest)
         return low is not None and low >= 0
 
@@ -181,7 +185,7 @@ def named_slice(part: slice, length: Size) -> slice:
     key: Any = ("count", span.key, abs(step))
     if not span.is_at_least_zero():
         span = linear(_call("maximum", _value(span), 0))
-    count = _size(session, key, _divided_up(span, abs(step)))
+    count = _size(session, key, _ceil_divided(span, abs(step)))
     start = _size(session, ("start", first.key), first)
     return slice(start, start + count * abs(step), step)
 
@@ -207,7 +211,7 @@ def _position(bound: object, length: Size, forward: bool) -> Linear | None:
     return form
 
 
-def _divided_up(span: Linear, step: int) -> Linear:
+def _ceil_divided(span: Linear, step: int) -> Linear:
     if step == 1:
         return span
     return linear(_call("floor_divide", _value(span.plus(linear(step - 1))), step))
@@ -233,9 +237,9 @@ def _size(session: Session, key: Any, form: Linear) -> Any:
     if not form.terms:
         return form.rest
     assert session.lengths is not None
-    name, around = session.length_names.get(key), session.around
-    while name is None and around is not None:
-        name, around = around.length_names.get(key), around.around
+    name, outer = session.length_names.get(key), session.around
+    while name is None and outer is not None:
+        name, outer = outer.length_names.get(key), outer.around
     if name is None:
         name = session.length_names[key] = f"{LOCAL}{next(_numbers)}"
         session.lengths[name] = _sized[name] = astype(
@@ -330,5 +334,5 @@ def split_local(template: object, operands: Sequence[Any]) -> tuple[Any, Any]:
                 slices.append(part)
             elif part is None or isinstance(part, slice):
                 slices.append(slice(None))
-    plain = all(p == slice(None) for p in fixed if p is not Ellipsis)
-    return (None if plain else tuple(fixed)), tuple(slices)
+    selects_all = all(p == slice(None) for p in fixed if p is not Ellipsis)
+    return (None if selects_all else tuple(fixed)), tuple(slices)

@@ -42,24 +42,24 @@ def read_window(x: Any, index: object) -> Any:
     parts = index_parts(index, len(shape_of(x)))
     if any(isinstance(p, Window) for p in parts):
         return _gathered(x, parts)
-    made, ranges, flips = _static(x, parts)
-    found = x[tuple(made)]
+    static_index, ranges, flips = _static(x, parts)
+    result = x[tuple(static_index)]
     for axis, r in flips.items():
-        found = reversed_range(found, axis, r)
-    return Window(found, ranges)
+        result = reversed_range(result, axis, r)
+    return Window(result, ranges)
 
 
 def _static(
     x: Any, parts: Sequence[Any]
 ) -> tuple[list[Any], dict[int, SliceRange], dict[int, SliceRange]]:
-    """The index with full slices for traced ones, and the ranges along axes of the result."""
-    made: list[Any] = []
+    """The index with full slices for traced ones; ranges, and reversed ranges, by result axis."""
+    static_index: list[Any] = []
     ranges: dict[int, SliceRange] = {}
     flips: dict[int, SliceRange] = {}
     axis = out = 0
     for part in parts:
         if part is None:
-            made.append(None)
+            static_index.append(None)
             out += 1
             continue
         if isinstance(part, slice):
@@ -75,9 +75,9 @@ def _static(
                         f"the step of a slice with traced bounds must be 1 or -1, got {part.step}"
                         f"{at(user_line())}."
                     )
-                made.append(slice(None))
+                static_index.append(slice(None))
             else:
-                made.append(part)
+                static_index.append(part)
             out += 1
         else:
             if shape_of(part) != ():
@@ -85,24 +85,24 @@ def _static(
                     "a slice with traced bounds cannot be combined with an index array. Apply one "
                     f"index after the other{at(user_line())}."
                 )
-            made.append(part)
+            static_index.append(part)
         axis += 1
-    return made, ranges, flips
+    return static_index, ranges, flips
 
 
 def _gathered(x: Any, parts: Sequence[Any]) -> Any:
     """``x[..., window, ...]`` for one window of positions."""
     (k,) = [k for k, p in enumerate(parts) if isinstance(p, Window)]
-    w = parts[k]
+    window = parts[k]
     if (
-        w.ndim != 1
-        or w.dtype.kind not in "iu"
+        window.ndim != 1
+        or window.dtype.kind not in "iu"
         or any(
             not (isinstance(p, slice) and p == slice(None)) for j, p in enumerate(parts) if j != k
         )
     ):
-        raise w.refusal("this kind of index")
-    return Window(taken(x, w.filled(0), axis=k), {k: w.ranges[0]})
+        raise window.refusal("this kind of index")
+    return Window(taken(x, window.filled(0), axis=k), {k: window.ranges[0]})
 
 
 def write_window(x: Any, index: object, v: Any) -> tuple[Any, Any]:
@@ -119,11 +119,11 @@ def write_window(x: Any, index: object, v: Any) -> tuple[Any, Any]:
             "cannot assign to positions given by a slice with traced bounds: their number is not "
             f"known while a graph is built. Write a loop over the positions{at(user_line())}."
         )
-    made, ranges, flips = _static(x, parts)
+    static_index, ranges, flips = _static(x, parts)
     if flips:
         raise TraceError(f"cannot assign to a reversed slice with traced bounds{at(user_line())}.")
-    target = Window(x[tuple(made)], ranges)
-    return tuple(made), stored(target, v)
+    target = Window(x[tuple(static_index)], ranges)
+    return tuple(static_index), stored(target, v)
 
 
 def write_into(x: Any, index: object, v: Window) -> Any:
@@ -140,8 +140,8 @@ def is_stored(x: Any, index: object, v: Any) -> bool:
     if link is None or link[0] is not x:
         return False
     parts = [p for p in index_parts(index, len(shape_of(x))) if p is not None]
-    made, ranges, flips = _static(x, parts)
-    fresh = x[tuple(made)]
+    static_index, ranges, flips = _static(x, parts)
+    fresh = x[tuple(static_index)]
     same = v.ranges.keys() == ranges.keys() and not flips and all(
         is_same(a, b) for k in ranges for a, b in zip(ranges[k], v.ranges[k], strict=True)
     )  # fmt: skip

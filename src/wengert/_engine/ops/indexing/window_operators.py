@@ -55,11 +55,11 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
 
 def _in_place(name: str) -> Callable[..., Any]:
     def run(self: Window, other: Operand | Window) -> Any:
-        made = elementwise(lookup(name), name, self, other)
+        result = elementwise(lookup(name), name, self, other)
         if getattr(self.whole, "_link", None) is not None:
-            self.whole[...] = stored(self, made)
+            self.whole[...] = stored(self, result)
             return self
-        return made
+        return result
 
     return run
 
@@ -90,46 +90,49 @@ def elementwise(op: Any, name: str, *inputs: Any) -> Window:
 
 def _aligned(inputs: Sequence[Any]) -> list[Any]:
     """Windows with the same range along each axis."""
-    made = list(inputs)
-    ndim = max(x.ndim if isinstance(x, Window) else len(shape_of(x)) for x in made)
+    aligned = list(inputs)
+    ndim = max(x.ndim if isinstance(x, Window) else len(shape_of(x)) for x in aligned)
     for axis in range(-ndim, 0):
-        found = [x for x in made if isinstance(x, Window) and x.ndim + axis in x.ranges]
-        if not found:
+        windows = [x for x in aligned if isinstance(x, Window) and x.ndim + axis in x.ranges]
+        if not windows:
             continue
-        first = found[0].ranges[found[0].ndim + axis]
-        n = shape_of(found[0].whole)[axis]
+        first = windows[0].ranges[windows[0].ndim + axis]
+        n = shape_of(windows[0].whole)[axis]
         same = all(
             is_same(x.ranges[x.ndim + axis].start, first.start)
             and is_same(x.ranges[x.ndim + axis].stop, first.stop)
             and shape_of(x.whole)[axis] == n
-            for x in found
+            for x in windows
         )
         plain = [
             k
-            for k, x in enumerate(made)
+            for k, x in enumerate(aligned)
             if not isinstance(x, Window) or x.ndim + axis not in x.ranges
         ]
         plain = [
-            k for k in plain if len(lengths_of(made[k])) >= -axis and lengths_of(made[k])[axis] != 1
+            k
+            for k in plain
+            if len(lengths_of(aligned[k])) >= -axis and lengths_of(aligned[k])[axis] != 1
         ]
         if same and not plain:
             continue
-        length = found[0].length(found[0].ndim + axis)
-        for k, x in enumerate(made):
+        length = windows[0].length(windows[0].ndim + axis)
+        for k, x in enumerate(aligned):
             if k not in plain and not _has(x, axis):
                 continue
-            own = x.length(x.ndim + axis) if k not in plain else lengths_of(x)[axis]
-            if not is_same(own, length):
-                length_check(own, length)
-        sizes = [whole_shape(x)[axis] for k, x in enumerate(made) if k in plain or _has(x, axis)]
-        least = min(sizes, key=lambda m: m if type(m) is int else math.inf)
-        for k, x in enumerate(made):
+            length_of_x = x.length(x.ndim + axis) if k not in plain else lengths_of(x)[axis]
+            if not is_same(length_of_x, length):
+                length_check(length_of_x, length)
+        sizes = [whole_shape(x)[axis] for k, x in enumerate(aligned) if k in plain or _has(x, axis)]
+        shortest = min(sizes, key=lambda m: m if type(m) is int else math.inf)
+        for k, x in enumerate(aligned):
             if k in plain or _has(x, axis):
-                made[k] = _from_zero(x, axis, least, length)
-    return made
+                aligned[k] = _from_zero(x, axis, shortest, length)
+    return aligned
 
 
 def _has(x: object, axis: int) -> bool:
+    """Whether a value is a window along an axis, counted from the last."""
     return isinstance(x, Window) and x.ndim + axis in x.ranges
 
 
@@ -142,6 +145,7 @@ def whole_shape(x: object) -> tuple[Any, ...]:
 
 
 def length_check(a: object, b: object) -> None:
+    """Raise an error when the graph runs if two lengths differ."""
     RuntimeChecks.add(as_value(a) != as_value(b), ValueError(
         f"operands could not be broadcast together: two slices differ in length{at(user_line())}"
     ))  # fmt: skip
@@ -154,8 +158,8 @@ def _from_zero(x: Any, axis: int, n: Size, length: Any) -> Window:
     r = ranges.get(ndim + axis)
     if r is not None and not is_same(r.start, 0):
         last = as_value(shape_of(whole)[axis]) - 1
-        places = lookup("minimum")(positions(n) + as_value(r.start), last)
-        whole = taken(whole, places, axis=ndim + axis)
+        indices = lookup("minimum")(positions(n) + as_value(r.start), last)
+        whole = taken(whole, indices, axis=ndim + axis)
     elif shape_of(whole)[axis] != n:
         whole = whole[(Ellipsis, slice(0, n), *(slice(None),) * (-axis - 1))]
     ranges[ndim + axis] = SliceRange(0, length)
@@ -208,10 +212,10 @@ def _contracted(a: Any, b: Any, i: int, j: int) -> tuple[Window, Window]:
     other = b.length(j) if q is not None else m
     if not is_same(length, other):
         length_check(length, other)
-    least = min((n, m), key=lambda k: k if type(k) is int else math.inf)
+    shortest = min((n, m), key=lambda k: k if type(k) is int else math.inf)
     return (
-        _from_zero(a, i - a.ndim, least, length),
-        _from_zero(b, j - b.ndim, least, length),
+        _from_zero(a, i - a.ndim, shortest, length),
+        _from_zero(b, j - b.ndim, shortest, length),
     )
 
 
@@ -238,7 +242,7 @@ def applied(name: str, args: Sequence[Any], kwargs: Any) -> Any:
         return first.copy()
     if name == "flip" and len(args) == 1 and first.ndim == 1 and not kwargs:
         return first[::-1]
-    if name in ("transpose",) and len(args) == 1 and not kwargs:
+    if name == "transpose" and len(args) == 1 and not kwargs:
         return first.T
     raise first.refusal(f"np.{name}")
 
@@ -248,33 +252,41 @@ def stored(target: Window, v: Any) -> Any:
     mask = target.mask()
     whole = target.whole
     if isinstance(v, Window) or shape_of(v) != ():
-        v = _placed(target, v)
+        v = _aligned_with(target, v)
     v = astype(v, target.dtype) if dtype_of(v) != target.dtype else v
     return where(mask, v, whole) if mask is not None else v
 
 
-def _placed(target: Window, v: Any) -> Any:
+def _aligned_with(target: Window, v: Any) -> Any:
     """A value with its elements at the positions of the target."""
     for axis, r in target.ranges.items():
-        back = axis - target.ndim
-        if len(lengths_of(v)) < -back or (
-            type(lengths_of(v)[back]) is int and lengths_of(v)[back] == 1
+        axis_from_end = axis - target.ndim
+        if len(lengths_of(v)) < -axis_from_end or (
+            type(lengths_of(v)[axis_from_end]) is int and lengths_of(v)[axis_from_end] == 1
         ):
             continue
-        own = v.ranges.get(v.ndim + back) if isinstance(v, Window) else None
+        range_of_v = v.ranges.get(v.ndim + axis_from_end) if isinstance(v, Window) else None
         n = shape_of(target.whole)[axis]
-        same = own is not None and is_same(own.start, r.start) and is_same(own.stop, r.stop)
-        if same and whole_shape(v)[back] == n:
+        same = (
+            range_of_v is not None
+            and is_same(range_of_v.start, r.start)
+            and is_same(range_of_v.stop, r.stop)
+        )
+        if same and whole_shape(v)[axis_from_end] == n:
             continue
-        length = v.length(v.ndim + back) if own is not None else shape_of(v)[back]
+        length = (
+            v.length(v.ndim + axis_from_end)
+            if range_of_v is not None
+            else shape_of(v)[axis_from_end]
+        )
         if not is_same(length, target.length(axis)):
             length_check(length, target.length(axis))
-        offset = as_value(0 if own is None else own.start) - as_value(r.start)
+        offset = as_value(0 if range_of_v is None else range_of_v.start) - as_value(r.start)
         whole, ranges = (v.whole, dict(v.ranges)) if isinstance(v, Window) else (v, {})
-        last = as_value(shape_of(whole)[back]) - 1
-        places = clipped(positions(n) + offset, 0, last)
-        whole = taken(whole, places, axis=len(shape_of(whole)) + back)
-        ranges[len(shape_of(whole)) + back] = r
+        last = as_value(shape_of(whole)[axis_from_end]) - 1
+        indices = clipped(positions(n) + offset, 0, last)
+        whole = taken(whole, indices, axis=len(shape_of(whole)) + axis_from_end)
+        ranges[len(shape_of(whole)) + axis_from_end] = r
         v = Window(whole, ranges)
     return v.whole if isinstance(v, Window) else v
 
@@ -298,10 +310,10 @@ def _setitem(self: Window, index: object, v: Any) -> None:
         return
     if isinstance(self[index], Window) or self.whole.node.op is not lookup("getitem"):
         raise self.refusal("a store to a part of it")
-    self.whole[tuple(place_of(self, k, p) for k, p in enumerate(parts))] = v
+    self.whole[tuple(part_of_whole(self, k, p) for k, p in enumerate(parts))] = v
 
 
-def place_of(x: Window, axis: int, part: Any) -> Any:
+def part_of_whole(x: Window, axis: int, part: Any) -> Any:
     """A part of an index into a window as a part of an index into the whole array."""
     if isinstance(part, slice) or axis not in x.ranges:
         return part

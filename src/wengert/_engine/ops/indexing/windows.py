@@ -99,22 +99,22 @@ class Window:
 
     def mask(self, axes: Sequence[int] | None = None) -> Any:
         """A mask that is true inside the ranges and broadcasts with `whole`."""
-        found: Any = None
+        combined: Any = None
         for axis in self.ranges if axes is None else axes:
             r = self.ranges[axis]
             n = shape_of(self.whole)[axis]
             p = positions(n)
-            one: Any = None
+            axis_mask: Any = None
             if not is_same(r.start, 0):
-                one = p >= as_value(r.start)
+                axis_mask = p >= as_value(r.start)
             if not is_same(r.stop, n):
                 below = p < as_value(r.stop)
-                one = below if one is None else lookup("logical_and")(one, below)
-            if one is None:
+                axis_mask = below if axis_mask is None else lookup("logical_and")(axis_mask, below)
+            if axis_mask is None:
                 continue
-            one = one.reshape((-1,) + (1,) * (self.ndim - axis - 1))
-            found = one if found is None else lookup("logical_and")(found, one)
-        return found
+            axis_mask = axis_mask.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+            combined = axis_mask if combined is None else lookup("logical_and")(combined, axis_mask)
+        return combined
 
     def filled(self, value: float, axes: Sequence[int] | None = None) -> Any:
         """The whole array, with `value` outside of the ranges."""
@@ -146,14 +146,15 @@ class Window:
 
     def _reduced(self, name: str, neutral: float, axis: Axes) -> Any:
         axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        chosen = {k % self.ndim for k in axes}
-        inside = [k for k in self.ranges if k in chosen]
+        reduced_axes = {k % self.ndim for k in axes}
+        sliced_axes = [k for k in self.ranges if k in reduced_axes]
         whole = lookup(name)(
-            self.filled(neutral, inside), axis=None if axis is None else tuple(sorted(chosen))
+            self.filled(neutral, sliced_axes),
+            axis=None if axis is None else tuple(sorted(reduced_axes)),
         )
-        rest = [k for k in range(self.ndim) if k not in chosen]
-        left = {rest.index(k): r for k, r in self.ranges.items() if k in rest}
-        return Window(whole, left) if left else whole
+        kept_axes = [k for k in range(self.ndim) if k not in reduced_axes]
+        ranges = {kept_axes.index(k): r for k, r in self.ranges.items() if k in kept_axes}
+        return Window(whole, ranges) if ranges else whole
 
     def sum(self, axis: Axes = None) -> Any:
         """The sum of the elements."""
@@ -179,11 +180,11 @@ class Window:
 
     def max(self, axis: Axes = None) -> Any:
         """The largest element."""
-        return self._extreme("max", _least(self.dtype), axis)
+        return self._extreme("max", _lowest(self.dtype), axis)
 
     def min(self, axis: Axes = None) -> Any:
         """The smallest element."""
-        return self._extreme("min", _greatest(self.dtype), axis)
+        return self._extreme("min", _highest(self.dtype), axis)
 
     def _extreme(self, name: str, neutral: float, axis: Axes) -> Any:
         axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -200,12 +201,12 @@ class Window:
 
     def __getitem__(self, index: object) -> Any:
         parts = index_parts(index, self.ndim)
-        made: list[Any] = []
+        static_index: list[Any] = []
         ranges: dict[int, SliceRange] = {}
         whole, axis, out = self.whole, 0, 0
         for part in parts:
             if part is None:
-                made.append(None)
+                static_index.append(None)
                 out += 1
                 continue
             r = self.ranges.get(axis)
@@ -213,19 +214,19 @@ class Window:
                 if r is None:
                     if is_dynamic(part):
                         raise self.refusal("a slice of another axis")
-                    made.append(part)
+                    static_index.append(part)
                 elif part == slice(None):
-                    made.append(part)
+                    static_index.append(part)
                     ranges[out] = r
                 elif part.step in (None, 1):
-                    made.append(slice(None))
+                    static_index.append(slice(None))
                     ranges[out] = range_within(r, part, self.length(axis))
                 elif is_number(part.step, -1) and part.start is None and part.stop is None:
                     whole, ranges[out] = (
                         reversed_range(whole, axis, r),
                         SliceRange(0, self.length(axis)),
                     )
-                    made.append(slice(None))
+                    static_index.append(slice(None))
                 else:
                     raise self.refusal(f"a slice with step {part.step}")
                 out += 1
@@ -236,12 +237,12 @@ class Window:
                     part = position_in(part, r, self.length(axis))
                 elif shape_of(part) != ():
                     raise self.refusal("an index array")
-                made.append(part)
+                static_index.append(part)
             axis += 1
-        found = whole[tuple(made)]
-        return Window(found, ranges) if ranges else found
+        result = whole[tuple(static_index)]
+        return Window(result, ranges) if ranges else result
 
-    # ---- what needs the length -----------------------------------------------------------------
+    # ---- operations that need the length -------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -261,7 +262,7 @@ class Window:
         raise self.refusal("an array of its elements")
 
     def __repr__(self) -> str:
-        return f"<slice of {describe(self.whole)} with traced ends>"
+        return f"<slice of {describe(self.whole)} with traced bounds>"
 
     def refusal(self, what: str) -> TraceError:
         """The error for something that needs the number of elements."""
@@ -273,11 +274,11 @@ class Window:
         )
 
 
-def _least(dtype: np.dtype[Any]) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> Any:
     return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _greatest(dtype: np.dtype[Any]) -> Any:
+def _highest(dtype: np.dtype[Any]) -> Any:
     return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
 
 
@@ -293,7 +294,7 @@ def index_parts(index: object, ndim: int) -> list[Any]:
     parts = list(index) if type(index) is tuple else [index]
     used = sum(p is not None and p is not Ellipsis for p in parts)
     missing = [slice(None)] * (ndim - used)
-    where_ = next((k for k, p in enumerate(parts) if p is Ellipsis), None)
-    if where_ is None:
+    ellipsis_position = next((k for k, p in enumerate(parts) if p is Ellipsis), None)
+    if ellipsis_position is None:
         return [*parts, *missing]
-    return [*parts[:where_], *missing, *parts[where_ + 1 :]]
+    return [*parts[:ellipsis_position], *missing, *parts[ellipsis_position + 1 :]]

@@ -3,14 +3,14 @@
 matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
 factorizations          Cholesky, QR, triangular solves
-packed_storage          LU factors as a value, and solving with them
+packed_storage          packed LU factors, and solving with them
 determinants            determinants and their derivatives of any order
 eigen_svd               eigenvalues, singular values
 degenerate_eigenvalues  divided differences for equal eigenvalues or singular values
 polar_decomposition     the unitary polar factor, the nuclear norm
-check                   a value if a condition holds, else an error
+check                   the identity, with an error unless a condition holds
 matrix_exponential      the exponential of a matrix
-forward_mode            functions of autodiff, a higher layer, that rules use
+forward_mode            forward mode for rules, registered by autodiff, a higher layer
 results                 named tuples that functions of `numpy.linalg` return
 """
 

@@ -1,4 +1,4 @@
-"""The operation `accepted`: a value if a condition holds, else an error.
+"""The operation `accepted`: the identity, with an error unless a condition holds.
 
 Decompositions of operations (`Op.compose`) use it where the original operation raises an error: for
 two singular values that are zero, or a rank-deficient matrix.  A compiled function then falls back

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def quotients(
     triples: Sequence[tuple[Any, Any, Any]],
     out: Any,
-    place: int,
+    index: int,
     speeds: Array,
     scale: Array,
     size: Array,
@@ -50,7 +50,7 @@ def quotients(
     triples : sequence of (x, d, slope)
         Numerators, divisors, and the derivatives of the divisors as the values separate.
     out : tuple
-        The outputs of the operation; ``out[place]`` are the eigenvalues or singular values.
+        The outputs of the operation; ``out[index]`` are the eigenvalues or singular values.
     speeds : array
         The rates at which the values separate, all distinct.
     scale : array
@@ -72,27 +72,27 @@ def quotients(
     near = [np.abs(value_of(d)) <= np.sqrt(eps) * scale for _, d, _ in triples]
     if not any(mask.any() for mask in near):
         return [x / d for x, d, _ in triples]
-    if not isinstance(out[place], Handle) or out[place].node.op.name != "part":
+    if not isinstance(out[index], Handle) or out[index].node.op.name != "part":
         pairs = zip(triples, near, strict=True)
         return [x / where(mask, np.array(nan, dtype_of(d)), d) for (x, d, _), mask in pairs]
-    node = out[place].node.args[0]
-    firsts = _slopes([x for x, _, _ in triples], node, place, len(out), speeds)
-    seconds = _slopes(firsts, node, place, len(out), speeds)
-    found = []
+    node = out[index].node.args[0]
+    firsts = _slopes([x for x, _, _ in triples], node, index, len(out), speeds)
+    seconds = _slopes(firsts, node, index, len(out), speeds)
+    results = []
     for triple, mask, first, second in zip(triples, near, firsts, seconds, strict=True):
-        found.append(_settled(*triple, mask, first, second, scale, size))
-    return found
+        results.append(_quotient_or_limit(*triple, mask, first, second, scale, size))
+    return results
 
 
-def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Array) -> list[Any]:
+def _slopes(xs: Sequence[Any], node: Node, index: int, outputs: int, speeds: Array) -> list[Any]:
     """The derivatives of xs as the values separate with fixed vectors."""
-    moving = [wrap(constant(speeds)) if i == place else None for i in range(outputs)]
-    found = ForwardMode.pushforward([x.node for x in xs], {node: tuple(moving)})
+    tangents = [wrap(constant(speeds)) if i == index else None for i in range(outputs)]
+    derivatives = ForwardMode.pushforward([x.node for x in xs], {node: tuple(tangents)})
     zeros = [wrap(constant(np.zeros(x.shape, x.dtype))) for x in xs]
-    return [zero if dot is None else dot for dot, zero in zip(found, zeros, strict=True)]
+    return [zero if dot is None else dot for dot, zero in zip(derivatives, zeros, strict=True)]
 
 
-def _settled(
+def _quotient_or_limit(
     x: Array,
     d: Array,
     slope: Array,
@@ -102,21 +102,23 @@ def _settled(
     scale: Array,
     size: Array,
 ) -> Any:
-    """x / d, by the Taylor series where both x and d are nearly zero."""
-    known = np.isfinite(value_of(second))
-    second = where(known, second, 0.0)
-    rise = value_of(d) - d  # zero, with an infinite derivative where it is unknown
-    unknown = rise ** np.where(known, 1.5, 0.5).astype(scale.dtype)
+    """x / d; by the Taylor series where both x and d are nearly zero."""
+    is_known = np.isfinite(value_of(second))
+    second = where(is_known, second, 0.0)
+    zero = value_of(d) - d  # zero, with an infinite derivative where it is unknown
+    unknown_term = zero ** np.where(is_known, 1.5, 0.5).astype(scale.dtype)
     first = first / slope
-    limit = first - (d / (2.0 * slope * slope)) * second + unknown * (first + second)
-    values, gaps = value_of(x), value_of(d)
+    limit = first - (d / (2.0 * slope * slope)) * second + unknown_term * (first + second)
+    numerators, divisors = value_of(x), value_of(d)
     size = np.maximum(size[..., None, None], np.abs(value_of(first)))
     eps = float(np.finfo(scale.dtype).eps)
-    free = near & (np.abs(values - gaps * value_of(limit)) <= np.sqrt(eps) * size)
-    stuck = near & ~free & (np.abs(gaps) <= 16.0 * eps * scale)
-    if np.any(stuck):
-        raise _refusal(bool(np.all(np.isfinite(values[np.broadcast_to(stuck, values.shape)]))))
-    return where(free, limit, x / where(free, np.array(1.0, gaps.dtype), d))
+    has_limit = near & (np.abs(numerators - divisors * value_of(limit)) <= np.sqrt(eps) * size)
+    has_no_limit = near & ~has_limit & (np.abs(divisors) <= 16.0 * eps * scale)
+    if np.any(has_no_limit):
+        raise _refusal(
+            bool(np.all(np.isfinite(numerators[np.broadcast_to(has_no_limit, numerators.shape)])))
+        )
+    return where(has_limit, limit, x / where(has_limit, np.array(1.0, divisors.dtype), d))
 
 
 def _refusal(finite: bool) -> DerivativeError:

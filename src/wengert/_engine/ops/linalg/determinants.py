@@ -76,21 +76,21 @@ def cofactors(a: Array, d: Array) -> Any:
     x = value_of(a)
     recorded = isinstance(a, Handle)
     rounding = float(np.finfo(x.dtype).eps) * max(x.shape[-1], 1)
-    inverse = _sound_inverse(x, 1.0 / STEP if recorded else 0.01 / rounding)
+    inverse = _accurate_inverse(x, 1.0 / STEP if recorded else 0.01 / rounding)
     if inverse is not None:
         return spread(d) * (inv(a) if recorded else inverse).mT
     if not np.all(np.isfinite(x)):
         return spread(d) * (x * np.nan)
     if not recorded:
         return _cofactors_by_svd(x)
-    every = []
+    matrices = []
     for index in np.ndindex(*x.shape[:-2]):
-        floor = 10.0 * rounding * np.linalg.norm(x[index], 2)
-        every.append(_smooth(a[index], floor)[0].mT)
-    return reshape(stack(*every, axis=0), shape=x.shape)
+        zero_threshold = 10.0 * rounding * np.linalg.norm(x[index], 2)
+        matrices.append(_smooth(a[index], zero_threshold)[0].mT)
+    return reshape(stack(*matrices, axis=0), shape=x.shape)
 
 
-def _sound_inverse(x: Array, limit: float) -> Any:
+def _accurate_inverse(x: Array, limit: float) -> Any:
     """The inverses, or None if one does not exist or has a condition number above the limit."""
     try:
         inverse = np.linalg.inv(x)
@@ -116,7 +116,7 @@ def _cofactors_by_svd(x: Array) -> Any:
 STEP = 1e-4  # singular values below this fraction of the largest are treated separately
 
 
-def _smooth(a: Array, floor: float) -> tuple[Any, Any]:
+def _smooth(a: Array, zero_threshold: float) -> tuple[Any, Any]:
     """Adjugate and determinant of one matrix, of any rank, as smooth functions of it.
 
     In the bases of its singular vectors, which are constants here, the matrix is [[p, q], [r, w]]
@@ -127,7 +127,7 @@ def _smooth(a: Array, floor: float) -> tuple[Any, Any]:
     u, s, vh = np.linalg.svd(value_of(a))
     n = s.size
     rank = int(np.sum(s > STEP * s[0]))
-    if s[0] <= floor or (rank == n and n <= 3):
+    if s[0] <= zero_threshold or (rank == n and n <= 3):
         return _adjugate(a)
     v, uh = np.conjugate(vh.mT), np.conjugate(u.mT)
     b = uh @ a @ v
@@ -138,7 +138,7 @@ def _smooth(a: Array, floor: float) -> tuple[Any, Any]:
         return (v @ inverse @ uh) * scale, scale
     q, r = b[:rank, rank:], b[rank:, :rank]
     left, right = v2 - v1 @ (inverse @ q), u2 - (r @ inverse) @ u1
-    core, last = _smooth(b[rank:, rank:] - r @ inverse @ q, floor)
+    core, last = _smooth(b[rank:, rank:] - r @ inverse @ q, zero_threshold)
     return (last * (v1 @ inverse @ u1) + left @ core @ right) * scale, last * scale
 
 
@@ -154,7 +154,7 @@ def _adjugate(z: Array) -> tuple[Any, Any]:
     return m * sign, np.sum((z @ m) * eye) * (sign / n)
 
 
-@facts(host_callback=BY_NUMPY)  # of second and higher derivatives
+@facts(host_callback=BY_NUMPY)  # in second and higher derivatives
 @matrices("Determinants require square matrices")
 def det_derivative(a: Any, *directions: Any) -> Any:
     """The gradient with respect to `a` of the derivative of det(a) along all of the directions.
@@ -166,15 +166,16 @@ def det_derivative(a: Any, *directions: Any) -> Any:
     if directions:
         shape = np.broadcast_shapes(np.shape(a), *map(np.shape, directions))
         a, *others = (np.broadcast_to(x, shape) for x in (a, *directions))
-        return _mixed(a, others)
-    return _mixed(a, directions)
+        return _gradient_of_derivative(a, others)
+    return _gradient_of_derivative(a, directions)
 
 
-def _mixed(a: Array, directions: Sequence[Any]) -> Any:
+def _gradient_of_derivative(a: Array, directions: Sequence[Any]) -> Any:
+    """The cofactors of a, differentiated along all directions."""
     if not directions:
         return cofactors(a, det(a))
     *others, last = directions
-    return ForwardMode.jvp(lambda x: _mixed(x, others), (a,), (last,))[1]
+    return ForwardMode.jvp(lambda x: _gradient_of_derivative(x, others), (a,), (last,))[1]
 
 
 @det_derivative.define_vjp
@@ -197,7 +198,7 @@ def _det_derivative_jvp(dots: list[Array], out: Array, a: Array, *directions: An
     return total
 
 
-def _mixed_oracle(a: Array, *directions: Any) -> Any:
+def _by_columns(a: Array, *directions: Any) -> Any:
     """`det_derivative` from the linearity of the determinant in each column."""
     n = a.shape[-1]
     out = np.zeros(a.shape, a.dtype)
@@ -212,7 +213,7 @@ def _mixed_oracle(a: Array, *directions: Any) -> Any:
     return out
 
 
-det_derivative.oracle = _mixed_oracle
+det_derivative.oracle = _by_columns
 
 
 on_last_axes(det_derivative, 2)
@@ -259,10 +260,10 @@ def _slogdet_vjp(t: tuple[Array, ...], out: tuple[Array, ...], a: Array) -> Any:
 
 @slogdet.define_jvp
 def _slogdet_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
-    change = trace_of(_inverse(a, out[1]), dots[0])
+    relative_change = trace_of(_inverse(a, out[1]), dots[0])
     if a.dtype.kind != "c":
-        return None, change
-    return 1j * (change.imag * out[0]), change.real
+        return None, relative_change
+    return 1j * (relative_change.imag * out[0]), relative_change.real
 
 
 on_last_axes(slogdet, 2)

@@ -3,8 +3,8 @@
     eigh   of Hermitian matrices        eig   of any square matrix        svd   of any matrix
 
 Eigenvectors are determined up to a factor, so only functions that do not depend on that factor
-have a derivative: for complex eigh and svd the rules use the direction in which the factor is fixed
-(diag(adjoint(v) @ v_dot) = 0); eig uses LAPACK's normalization (largest component real).
+have a derivative.  For complex eigh and svd the rules fix the factor by
+diag(adjoint(v) @ v_dot) = 0; eig uses LAPACK's normalization (largest component real).
 
 Where two eigenvalues are equal, eigenvectors have no derivative, but functions that do not depend
 on the basis of the eigenspace do; it is computed as a limit
@@ -44,14 +44,14 @@ def quotient(x: Array, d: Array) -> Any:
     if is_traced(x) or is_traced(d):
         return spared_quotient(x, d)
     divisor = value_of(d)
-    pole = divisor == 0
-    if not pole.any():
+    is_zero = divisor == 0
+    if not is_zero.any():
         return x / d
     if not (isinstance(x, Handle) and type(x.node) is Node):
-        spared = pole & (value_of(x) == 0)
-        substitute = np.where(spared, 1.0, np.nan).astype(divisor.dtype)
-        return x / where(pole, substitute, d)
-    return x / where(pole, np.array(np.nan, divisor.dtype), d)
+        both_zero = is_zero & (value_of(x) == 0)
+        substitute = np.where(both_zero, 1.0, np.nan).astype(divisor.dtype)
+        return x / where(is_zero, substitute, d)
+    return x / where(is_zero, np.array(np.nan, divisor.dtype), d)
 
 
 @facts(remedy=Remedy(singular=GUARD))
@@ -61,9 +61,9 @@ def spared_quotient(s: ScalarLanguage, x: Scalar, d: Scalar) -> Any:
 
     The form of `quotient` in graphs, where values are unknown.
     """
-    pole = s.equal(d, 0)
-    spared = s.logical_and(pole, s.equal(x, 0))
-    return s.where(spared, 0 * x, x / s.where(pole, nan, d))
+    is_zero = s.equal(d, 0)
+    both_zero = s.logical_and(is_zero, s.equal(x, 0))
+    return s.where(both_zero, 0 * x, x / s.where(is_zero, nan, d))
 
 
 def _or_nan(d: Array) -> Any:
@@ -75,7 +75,7 @@ spared_quotient.partials(
 )
 
 
-def absent(t: Array) -> bool:
+def is_known_zero(t: Array) -> bool:
     """Whether a cotangent is known to be zero for all operands."""
     if not isinstance(t, Handle) or type(t.node) is Node:
         return False
@@ -130,13 +130,13 @@ eigh.differentiation = Differentiation(takes_parts=True, limits=True)
 def _eigh_vjp(t: Any, out: Outputs, a: Array, *, lower: bool = True) -> Any:
     w, v = out
     t = t if isinstance(t, dict) else dict(enumerate(t))
-    if 1 not in t or absent(t[1]):
+    if 1 not in t or is_known_zero(t[1]):
         return (hermitian((v * t[0][..., None, :]) @ adjoint(v)),)
-    across = adjoint(v) @ t[1]
-    turn = _off_diagonal(0.5 * (across - adjoint(across)))
+    projected = adjoint(v) @ t[1]
+    antisymmetric = _off_diagonal(0.5 * (projected - adjoint(projected)))
     speeds = _speeds(w)
-    triple = turn, _differences(w), _differences(speeds)
-    (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(across))
+    triple = antisymmetric, _differences(w), _differences(speeds)
+    (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(projected))
     if 0 in t:
         core = core + _diagonal_matrix(t[0])
     return (hermitian(v @ core @ adjoint(v)),)
@@ -153,16 +153,16 @@ def _largest_in(x: Array) -> Any:
 def _speeds(values: Array) -> Any:
     """Rates at which the values separate: 1, 2, ... for each matrix."""
     n = values.shape[-1]
-    rising = positions(n) + 1.0
-    return np.broadcast_to(rising.astype(values.dtype), values.shape)
+    ranks = positions(n) + 1.0
+    return np.broadcast_to(ranks.astype(values.dtype), values.shape)
 
 
 @eigh.define_jvp
 def _eigh_jvp(dots: list[Array], out: Outputs, a: Array, *, lower: bool = True) -> Any:
     w, v = out
     x = adjoint(v) @ hermitian(dots[0]) @ v
-    turn = _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
-    return diagonal_of(x).real, v @ turn
+    rotation = _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
+    return diagonal_of(x).real, v @ rotation
 
 
 on_last_axes(eigh, 2)
@@ -208,20 +208,22 @@ eig.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 def _independent(v: Array) -> Any:
-    """Eigenvectors to divide by; where they are dependent, an error, or NaN in a graph.
+    """Eigenvectors to divide by: an error if they are dependent, or NaN in a graph.
 
     A defective matrix has too few eigenvectors, and its eigenvalues have infinite derivatives.
     """
-    kept = value_of(v)
+    vectors = value_of(v)
     with np.errstate(all="ignore"):
         try:
-            size = _one_norm(kept) * _one_norm(inv(kept))
+            condition = _one_norm(vectors) * _one_norm(inv(vectors))
         except MatrixError:
-            size = np.array(np.inf)
-    dependent = size * float(np.finfo(v.dtype).eps) > DEFECT * float(np.finfo(v.dtype).eps) ** 0.5
-    if isinstance(dependent, Handle):
-        return where(spread(dependent), nan, v)
-    if np.any(dependent):
+            condition = np.array(np.inf)
+    is_dependent = (
+        condition * float(np.finfo(v.dtype).eps) > DEFECT * float(np.finfo(v.dtype).eps) ** 0.5
+    )
+    if isinstance(is_dependent, Handle):
+        return where(spread(is_dependent), nan, v)
+    if np.any(is_dependent):
         raise MatrixError(
             "The derivative of eig does not exist for a matrix that is defective, or nearly so: it "
             "has too few independent eigenvectors. Use functions of the matrix (logm, sqrtm, "
@@ -244,28 +246,33 @@ def _eig_jvp(dots: list[Array], out: Outputs, a: Array) -> Any:
     x = solve(basis, dots[0] @ v)
     v_dot = v @ _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
     v_dot = v_dot - v * _column_sums(np.conjugate(v) * v_dot).real  # the norm stays one
-    mark = _largest(v)
-    turn = _column_sums(where(mark, v_dot, 0.0)).imag / _column_sums(where(mark, v, 0.0)).real
-    return diagonal_of(x), v_dot - v * (1j * turn)
+    is_largest = _largest(v)
+    phase_change = (
+        _column_sums(where(is_largest, v_dot, 0.0)).imag
+        / _column_sums(where(is_largest, v, 0.0)).real
+    )
+    return diagonal_of(x), v_dot - v * (1j * phase_change)
 
 
 @eig.define_vjp
 def _eig_vjp(t: Any, out: Outputs, a: Array) -> Any:
     w, v = out
-    given = t if isinstance(t, dict) else dict(enumerate(t))
+    cotangents = t if isinstance(t, dict) else dict(enumerate(t))
     core: Any = 0.0
-    if 1 in given and not absent(given[1]):
-        t_v = given[1]
-        mark = _largest(v)
-        turn = _column_sums(np.conjugate(t_v) * v).imag / _column_sums(where(mark, v, 0.0)).real
-        t_v = t_v + where(mark, 1j * turn, 0.0)
+    if 1 in cotangents and not is_known_zero(cotangents[1]):
+        t_v = cotangents[1]
+        is_largest = _largest(v)
+        phase_change = (
+            _column_sums(np.conjugate(t_v) * v).imag / _column_sums(where(is_largest, v, 0.0)).real
+        )
+        t_v = t_v + where(is_largest, 1j * phase_change, 0.0)
         t_v = t_v - v * _column_sums(np.conjugate(t_v) * v).real
-        across, speeds = adjoint(v) @ t_v, _speeds(w)
-        gaps = np.conjugate(_differences(w))
-        triple = _off_diagonal(across), gaps, _differences(speeds)
-        (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(across))
-    if 0 in given:
-        core = core + _diagonal_matrix(given[0])
+        projected, speeds = adjoint(v) @ t_v, _speeds(w)
+        differences = np.conjugate(_differences(w))
+        triple = _off_diagonal(projected), differences, _differences(speeds)
+        (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(projected))
+    if 0 in cotangents:
+        core = core + _diagonal_matrix(cotangents[0])
     return (solve(adjoint(_independent(v)), core @ adjoint(v)),)
 
 
@@ -308,33 +315,38 @@ def _svd_vjp(t: Any, out: Outputs, a: Array, *, full_matrices: bool = False) -> 
     k = s.shape[-1]
     u1, v = u[..., :k], adjoint(vh)
     v1 = v[..., :k]
-    given = t if isinstance(t, dict) else dict(enumerate(t))
-    t_u, t_vh = (None if i not in given or absent(given[i]) else given[i] for i in (0, 2))
+    cotangents = t if isinstance(t, dict) else dict(enumerate(t))
+    t_u, t_vh = (
+        None if i not in cotangents or is_known_zero(cotangents[i]) else cotangents[i]
+        for i in (0, 2)
+    )
     if t_u is None and t_vh is None:
-        return ((u1 * given[1][..., None, :]) @ adjoint(v1),)
+        return ((u1 * cotangents[1][..., None, :]) @ adjoint(v1),)
     sides = [
         (u, u1, t_u, a.shape[-2]),
         (v, v1, None if t_vh is None else adjoint(t_vh), a.shape[-1]),
     ]
-    inside = [None if t_x is None else adjoint(x1) @ t_x[..., :k] for _, x1, t_x, _ in sides]
-    in_u, in_v = (0.0 if x is None else 0.5 * (x - adjoint(x)) for x in inside)
+    projections = [None if t_x is None else adjoint(x1) @ t_x[..., :k] for _, x1, t_x, _ in sides]
+    in_u, in_v = (0.0 if x is None else 0.5 * (x - adjoint(x)) for x in projections)
     speeds = _speeds(s)
-    hollow = a.dtype.kind != "c"  # complex phases: the diagonal is divided by 2 s
+    is_real = a.dtype.kind != "c"  # for complex matrices the diagonal is a phase, divided by 2 s
     triples = [
         (_off_diagonal(in_u + in_v), _differences(s), _differences(speeds)),
-        (_off_diagonal(in_u - in_v) if hollow else in_u - in_v, *_sums(hollow, s, speeds)),
+        (_off_diagonal(in_u - in_v) if is_real else in_u - in_v, *_sums(is_real, s, speeds)),
     ]
-    for (x, x1, t_x, n), x_in in zip(sides, inside, strict=True):
+    for (x, x1, t_x, n), projection in zip(sides, projections, strict=True):
         if t_x is not None and n is not k:
-            rest = _outside(x, x1, t_x, t_x[..., :k], x_in)
-            triples.append((rest, s[..., None, :], speeds[..., None, :]))
+            outside = _outside(x, x1, t_x, t_x[..., :k], projection)
+            triples.append((outside, s[..., None, :], speeds[..., None, :]))
     largest = [
-        np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0) for x in inside if x is not None
+        np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0)
+        for x in projections
+        if x is not None
     ]
-    found = quotients(triples, out, 1, speeds, _largest_of(s), sum(largest))
-    core, rests = found[0] + found[1], iter(found[2:])
-    if 1 in given:
-        core = core + _diagonal_matrix(given[1])
+    results = quotients(triples, out, 1, speeds, _largest_of(s), sum(largest))
+    core, rests = results[0] + results[1], iter(results[2:])
+    if 1 in cotangents:
+        core = core + _diagonal_matrix(cotangents[1])
     bar = u1 @ core @ adjoint(v1)
     if t_u is not None and a.shape[-2] is not k:
         bar = bar + next(rests) @ adjoint(v1)
@@ -343,10 +355,10 @@ def _svd_vjp(t: Any, out: Outputs, a: Array, *, full_matrices: bool = False) -> 
     return (bar,)
 
 
-def _sums(hollow: bool, *each: Any) -> list[Any]:
-    """x_j + x_i, with 1 on the diagonal if `hollow`."""
-    sums = [x[..., None, :] + x[..., :, None] for x in each]
-    return [where(identity(x.shape[-1], bool), 1.0, x) for x in sums] if hollow else sums
+def _sums(with_ones: bool, *arrays: Any) -> list[Any]:
+    """x_j + x_i; 1 on the diagonal if `with_ones`."""
+    sums = [x[..., None, :] + x[..., :, None] for x in arrays]
+    return [where(identity(x.shape[-1], bool), 1.0, x) for x in sums] if with_ones else sums
 
 
 @svd.define_jvp
@@ -356,14 +368,17 @@ def _svd_jvp(dots: list[Array], out: Outputs, a: Array, *, full_matrices: bool =
     u1, v1 = u[..., :k], v[..., :k]
     right = dots[0] @ v1
     x = adjoint(u1) @ right
-    hollow, scale = a.dtype.kind != "c", _largest_of(s)
-    together = _forward_quotient(_off_diagonal(x + adjoint(x)), _differences(s), scale)
-    (sums,) = _sums(hollow, s)
-    apart = _forward_quotient(x - adjoint(x), sums, scale)
-    u_dot, v_dot = u1 @ (0.5 * (together + apart)), v1 @ (0.5 * (together - apart))
+    is_real, scale = a.dtype.kind != "c", _largest_of(s)
+    symmetric = _forward_quotient(_off_diagonal(x + adjoint(x)), _differences(s), scale)
+    (sums,) = _sums(is_real, s)
+    antisymmetric = _forward_quotient(x - adjoint(x), sums, scale)
+    u_dot, v_dot = (
+        u1 @ (0.5 * (symmetric + antisymmetric)),
+        v1 @ (0.5 * (symmetric - antisymmetric)),
+    )
     if a.shape[-2] is not k:
-        rest = right - u1 @ x
-        u_dot = u_dot + _forward_quotient(rest, s[..., None, :], scale)
+        outside = right - u1 @ x
+        u_dot = u_dot + _forward_quotient(outside, s[..., None, :], scale)
     if a.shape[-1] is not k:
         left = adjoint(dots[0]) @ u1
         v_dot = v_dot + _forward_quotient(left - v1 @ adjoint(x), s[..., None, :], scale)
@@ -381,20 +396,20 @@ def _completed_dot(x: Array, x1: Array, dot: Array) -> Any:
 
 def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
     """x / d; where d is nearly 0, 0 if x is a constant zero and NaN otherwise."""
-    part = 16.0 * float(np.finfo(scale.dtype).eps)
+    relative_threshold = 16.0 * float(np.finfo(scale.dtype).eps)
     if not is_traced(d):
-        part = part**0.5  # then the pass is repeated
-    near = np.abs(value_of(d)) <= part * spread(scale)
+        relative_threshold = relative_threshold**0.5  # NaN makes the pass be repeated with limits
+    near = np.abs(value_of(d)) <= relative_threshold * spread(scale)
     return quotient(x, where(near, np.array(0.0, d.dtype), d))
 
 
-def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
+def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, projection: Any) -> Any:
     """The part of the cotangent outside the range, including that of the completing columns."""
-    rest = t_u1 - u1 @ inside
+    outside = t_u1 - u1 @ projection
     k = u1.shape[-1]
     if u.shape[-1] != k:
-        rest = rest - u[..., k:] @ (adjoint(t_u[..., k:]) @ u1)
-    return rest
+        outside = outside - u[..., k:] @ (adjoint(t_u[..., k:]) @ u1)
+    return outside
 
 
 on_last_axes(svd, 2)

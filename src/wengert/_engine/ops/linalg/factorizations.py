@@ -141,8 +141,8 @@ def _solve_triangular_jvp(
     if a_dot is not None:
         m_dot = triangle(a_dot, lower, unit_diagonal)
         m_dot = adjoint(m_dot) if trans == 2 else m_dot.mT if trans == 1 else m_dot
-        moved = m_dot @ (out[..., None] if vector else out)
-        right = -moved if right is None else right - moved
+        product = m_dot @ (out[..., None] if vector else out)
+        right = -product if right is None else right - product
     x_dot = solve_triangular(a, right, lower=lower, trans=trans, unit_diagonal=unit_diagonal)
     return x_dot[..., 0] if vector else x_dot
 
@@ -237,7 +237,7 @@ def cholesky_cotangent(low: Array, t: Array) -> Any:
     low, t = np.asarray(low), np.asarray(t)
     shape = np.broadcast_shapes(low.shape, t.shape)
     if shape[-1] <= BLOCK:
-        return (_small_cotangent if len(shape) == 2 else _many_cotangents)(np.tril(low), t)
+        return (_small_cotangent if len(shape) == 2 else _batched_cotangents)(np.tril(low), t)
     out = np.empty(shape, np.result_type(low.dtype, t.dtype, np.float32))
     factors, bars = (np.broadcast_to(x, shape) for x in (low, t))
     for i in np.ndindex(*shape[:-2]):
@@ -250,7 +250,7 @@ def _small_cotangent(low: Array, t: Array) -> Any:
     return hermitian(adjoint(solve_triangular.run(low, adjoint(half), lower=True, trans=2)))
 
 
-def _many_cotangents(low: Array, t: Array) -> Any:
+def _batched_cotangents(low: Array, t: Array) -> Any:
     """`cholesky_cotangent` row by row, for all matrices at once."""
     n = low.shape[-1]
     low, t = np.broadcast_arrays(low, t)
@@ -317,10 +317,10 @@ def _cholesky_cotangent_jvp(dots: list[Array | None], out: Array, low: Array, ba
         low_dot, low = triangle(low_dot, True), triangle(low, True)
         inner = hermitian(_lower_half(adjoint(low_dot) @ triangle(bar, True)))
         half = solve_triangular(low, inner, lower=True, trans=2)
-        moved = adjoint(solve_triangular(low, adjoint(half), lower=True, trans=2))
+        term = adjoint(solve_triangular(low, adjoint(half), lower=True, trans=2))
         turned = solve_triangular(low, adjoint(out @ low_dot), lower=True, trans=2)
-        moved = moved - turned - adjoint(turned)
-        total = moved if total is None else total + moved
+        term = term - turned - adjoint(turned)
+        total = term if total is None else total + term
     return total
 
 
@@ -349,7 +349,7 @@ def qr(a: Array) -> Any:
 
 
 def _divisor(r: Array, rows: Size) -> Any:
-    """R to divide by; where columns are dependent, an error, or NaN in a graph.
+    """R to divide by: an error if its columns are dependent, or NaN in a graph.
 
     A diagonal element is then zero up to rounding, and the derivative would be rounding error.
     """
@@ -358,10 +358,10 @@ def _divisor(r: Array, rows: Size) -> Any:
     if columns == 0:
         return r
     eps = float(np.finfo(r.dtype).eps) * (100 if is_symbolic((rows, columns)) else rows)
-    dependent: Any = size <= eps * np.max(size, axis=-1, keepdims=True)
-    if is_traced(dependent):
-        return where(dependent[..., None], nan, r)
-    if np.any(dependent):
+    is_dependent: Any = size <= eps * np.max(size, axis=-1, keepdims=True)
+    if is_traced(is_dependent):
+        return where(is_dependent[..., None], nan, r)
+    if np.any(is_dependent):
         raise MatrixError(
             f"The derivative of qr does not exist for a matrix with {columns} columns that are "
             "linearly dependent, or nearly so: Q is not continuous there. Use svd or pinv, or omit "
@@ -380,12 +380,12 @@ def _qr_vjp(t: tuple[Array, ...], out: tuple[Array, ...], a: Array) -> Any:
     r = _divisor(r, a.shape[-2])
     t_q, t_r = t
     inner = t_r @ adjoint(r)
-    across = adjoint(q) @ t_q
-    turn = across - inner
-    low = triangle(turn - adjoint(turn), True, strict=True)
+    projected = adjoint(q) @ t_q
+    difference = projected - inner
+    low = triangle(difference - adjoint(difference), True, strict=True)
     if a.dtype.kind == "c":
-        low = low + _imaginary_diagonal(turn)
-    c_bar = t_q + q @ (inner + low - across)
+        low = low + _imaginary_diagonal(difference)
+    c_bar = t_q + q @ (inner + low - projected)
     return (adjoint(solve_triangular(r, adjoint(c_bar))),)
 
 
@@ -396,10 +396,10 @@ def _qr_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
     c = adjoint(solve_triangular(r, adjoint(dots[0]), trans=2))
     x = adjoint(q) @ c
     low = triangle(x, True, strict=True)
-    turn = low - adjoint(low)
+    rotation = low - adjoint(low)
     if a.dtype.kind == "c":
-        turn = turn + _imaginary_diagonal(x)
-    return q @ turn + c - q @ x, (x - turn) @ r
+        rotation = rotation + _imaginary_diagonal(x)
+    return q @ rotation + c - q @ x, (x - rotation) @ r
 
 
 on_last_axes(qr, 2)
@@ -416,8 +416,8 @@ def _scipy_completing(a: Array) -> Any:
     a = np.asarray(a)
     n = a.shape[-1]
     rows = a.reshape((-1, *a.shape[-2:]))
-    found = [scipy.linalg.qr(one)[0][:, n:] for one in rows]
-    return np.stack(found).reshape((*a.shape[:-1], -1)).astype(a.dtype)
+    completing = [scipy.linalg.qr(matrix)[0][:, n:] for matrix in rows]
+    return np.stack(completing).reshape((*a.shape[:-1], -1)).astype(a.dtype)
 
 
 @matrices("Check it for NaN and infinity", oracle=_scipy_completing, discrete=True)

@@ -66,7 +66,7 @@ def matrices(
         See `MatrixOperation`.
     """
 
-    def enter(run: Callable[..., Any]) -> MatrixOperation:
+    def register_operation(run: Callable[..., Any]) -> MatrixOperation:
         @functools.wraps(run)
         def checked(*args: Any, **params: Any) -> Any:
             try:
@@ -74,19 +74,20 @@ def matrices(
             except ValueError as error:  # LinAlgError, or SciPy's error for nonfinite input
                 if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
                     raise
-                given = ", ".join(str(spec_of(np.asarray(x))) for x in args)
+                specs = ", ".join(str(spec_of(np.asarray(x))) for x in args)
                 raise MatrixError(
-                    f"{run.__name__} of {given}: {str(error).rstrip('.')}. {hint}{at(user_line())}."
+                    f"{run.__name__} of {specs}: {str(error).rstrip('.')}. {hint}{at(user_line())}."
                 ) from error
 
         op = MatrixOperation(checked, trusted=True, **options)
         op.prepare = prepare
         return register(op)
 
-    return enter
+    return register_operation
 
 
 def _are_not_finite(args: Any) -> bool:
+    """Whether an operand has NaN or infinity."""
     return not all(np.isfinite(x).all() for x in args)
 
 
@@ -138,8 +139,11 @@ def solving(op: Any) -> Any:
         if not batched[0] and rank_of_a == 2 and rank_of_b <= 2:
             return _with_one_matrix(op, a, b, vector, size, **params)
         b = b[..., None] if vector else b
-        most = max(rank_of_a, rank_of_b + vector)
-        a, b = (deepened(x, most) if rows else x for x, rows in zip((a, b), batched, strict=True))
+        ndim = max(rank_of_a, rank_of_b + vector)
+        a, b = (
+            deepened(x, ndim) if is_batched else x
+            for x, is_batched in zip((a, b), batched, strict=True)
+        )
         out = op(a, b, **params)
         return out[..., 0] if vector else out
 
@@ -185,8 +189,8 @@ def _solve_jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
     vector = b.ndim == 1
     right = None if b_dot is None else b_dot[:, None] if vector else b_dot
     if a_dot is not None:
-        moved = a_dot @ (out[..., None] if vector else out)
-        right = -moved if right is None else right - moved
+        product = a_dot @ (out[..., None] if vector else out)
+        right = -product if right is None else right - product
     x_dot = solve(a, right)
     return x_dot[..., 0] if vector else x_dot
 
@@ -270,8 +274,8 @@ def _(a: Array, *, rtol: float | None = None, hermitian: bool = False) -> Any:
 def _pinv_vjp(t: Array, out: Array, a: Array, *, rtol: Any = None, hermitian: bool = False) -> Any:
     h, th = adjoint(out), adjoint(t)
     outside = th - a @ (out @ th)  # t^H outside the range of a
-    across = th - (th @ out) @ a
-    return (-(h @ t @ h) + outside @ (out @ h) + (h @ out) @ across,)
+    remainder = th - (th @ out) @ a
+    return (-(h @ t @ h) + outside @ (out @ h) + (h @ out) @ remainder,)
 
 
 @pinv.define_jvp
@@ -280,8 +284,8 @@ def _pinv_jvp(
 ) -> Any:
     h, dh = adjoint(out), adjoint(dots[0])
     outside = dh - (dh @ a) @ out
-    across = dh - out @ (a @ dh)
-    return -(out @ dots[0] @ out) + (out @ h) @ outside + across @ (h @ out)
+    remainder = dh - out @ (a @ dh)
+    return -(out @ dots[0] @ out) + (out @ h) @ outside + remainder @ (h @ out)
 
 
 on_last_axes(pinv, 2)

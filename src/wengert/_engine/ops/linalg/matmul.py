@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Size
 
 
-def _matmul_letters(m: int, n: int) -> Any:
+def _matmul_subscripts(m: int, n: int) -> Any:
     batch = ascii_letters[26 : 26 + max(m, n) - 2]
     left = "k" if m == 1 else batch[len(batch) - (m - 2) :] + "ik"
     right = "k" if n == 1 else batch[len(batch) - (n - 2) :] + "kj"
     return left, right, batch + ("i" if m > 1 else "") + ("j" if n > 1 else "")
 
 
-@contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy", strict=True)
+@contraction(_matmul_subscripts, ufunc=np.matmul, oracle="numpy", strict=True)
 def matmul(x: Array, y: Array) -> Any:
     """The matrix product over the last two axes; earlier axes broadcast."""
 
@@ -52,7 +52,7 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 0)), rng.normal(size=(0, 3))), {}
 
 
-def _dot_letters(m: int, n: int) -> Any:
+def _dot_subscripts(m: int, n: int) -> Any:
     if m == 0 or n == 0:
         return ascii_letters[:m], ascii_letters[:n], ascii_letters[: m or n]
     left = ascii_letters[: m - 1]
@@ -62,7 +62,7 @@ def _dot_letters(m: int, n: int) -> Any:
     return left + "z", right[:-1] + "z" + right[-1], left + right
 
 
-@contraction(_dot_letters, oracle="numpy", strict=True)
+@contraction(_dot_subscripts, oracle="numpy", strict=True)
 def dot(x: Array, y: Operand) -> Any:
     """``numpy.dot``: contract the last axis of x with the second to last axis of y."""
     return np.dot(x, y)
@@ -82,26 +82,26 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(), rng.normal(size=3)), {}
 
 
-def _by_loops(*operands: Any, letters: Any) -> Any:
-    *ins, out = letters
+def _by_loops(*operands: Any, subscripts: Any) -> Any:
+    *ins, out = subscripts
     return np.einsum(f"{','.join(ins)}->{out}", *operands)
 
 
-@contraction(lambda *ndims, letters: letters, oracle=_by_loops)
-def einsum(*operands: Any, letters: tuple[str, ...]) -> Any:
-    """The contraction with subscripts `letters`, one string per operand and one for the result."""
-    return contract(*operands, letters=letters)
+@contraction(lambda *ndims, subscripts: subscripts, oracle=_by_loops)
+def einsum(*operands: Any, subscripts: tuple[str, ...]) -> Any:
+    """The contraction with these subscripts: one string per operand and one for the result."""
+    return contract(*operands, subscripts=subscripts)
 
 
-@contraction(lambda *ndims, letters: letters, oracle=_by_loops)
-def strong_einsum(t: Array, *others: Any, letters: tuple[str, ...]) -> Any:
+@contraction(lambda *ndims, subscripts: subscripts, oracle=_by_loops)
+def strong_einsum(t: Array, *others: Any, subscripts: tuple[str, ...]) -> Any:
     """`einsum` in which a zero of the first operand times infinity or NaN is zero.
 
     Used in graphs for the derivative of a contraction whose cotangent may be zero because an
     element was not selected.
     """
-    plain = contract(t, *others, letters=letters)
-    return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, letters)
+    plain = contract(t, *others, subscripts=subscripts)
+    return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, subscripts)
 
 
 @strong_einsum.examples
@@ -110,8 +110,8 @@ def _(rng: np.random.Generator) -> Any:
     def draw(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         return tuple(rng.normal(size=s) for s in shapes)
 
-    yield draw((2, 3, 4), (4, 3, 5)), {"letters": ("abc", "cbd", "ad")}
-    yield draw((2, 3), (2, 3)), {"letters": ("ab", "ab", "a")}
-    yield draw((2, 3), (3, 2), (2,)), {"letters": ("ab", "bc", "c", "ac")}
-    yield draw((2, 3, 4)), {"letters": ("abc", "ca")}
-    yield draw((1, 3), (2, 1)), {"letters": ("ab", "ab", "b")}
+    yield draw((2, 3, 4), (4, 3, 5)), {"subscripts": ("abc", "cbd", "ad")}
+    yield draw((2, 3), (2, 3)), {"subscripts": ("ab", "ab", "a")}
+    yield draw((2, 3), (3, 2), (2,)), {"subscripts": ("ab", "bc", "c", "ac")}
+    yield draw((2, 3, 4)), {"subscripts": ("abc", "ca")}
+    yield draw((1, 3), (2, 1)), {"subscripts": ("ab", "ab", "b")}

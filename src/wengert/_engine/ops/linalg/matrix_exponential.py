@@ -34,8 +34,8 @@ def expm(a: Array) -> Any:
 def _derivative_of_expm(a: Array, direction: Array) -> Any:
     """The directional derivative, from the exponential of [[a, direction], [0, a]]."""
     n = a.shape[-1]
-    both = identity(2 * n, real_dtype(a))
-    first, second = both[:, :n], both[:, n:]
+    unit = identity(2 * n, real_dtype(a))
+    first, second = unit[:, :n], unit[:, n:]
     block = first @ a @ first.T + second @ a @ second.T + first @ direction @ second.T
     return first.T @ expm(block) @ second
 

@@ -1,12 +1,12 @@
-"""A linear solve as two operations, of which a loop repeats only the second.
+"""A linear solve as two operations: factorization, and solving with packed factors.
 
   lu_packed          LAPACK's LU factors of square matrices, and the pivots
   solve_packed       x with op(a) @ x = b, from these factors
 
-`solve` does both; a rewrite splits it where the matrix is loop-invariant
-(rewrite/loops/hoist_factorizations.py), the only use of these operations.  getrf returns L below
-its unit diagonal, and U; the result is stored transposed, its order in memory, to avoid a copy.
-Singular matrices have factors too; the solve raises the error.
+`solve` does both.  A rewrite, the only user of these operations, splits it if the matrix is
+loop-invariant, so that the loop repeats only the second (rewrite/loops/hoist_factorizations.py).
+getrf returns L below its unit diagonal, and U; the result is the transpose, which is their order in
+memory, to avoid a copy.  Singular matrices have factors too; the solve raises the error.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _FLOATS = "fdFD"
 def _routine(name: str, *arrays: Any) -> Any:
     from scipy.linalg.lapack import get_lapack_funcs  # rarely needed, and slow to import
 
-    (found,) = get_lapack_funcs((name,), arrays)
-    return found
+    (routine,) = get_lapack_funcs((name,), arrays)
+    return routine
 
 
 @matrices(_HINT, oracle=lambda a: _packed_oracle(a))
@@ -47,8 +47,8 @@ def lu_packed(a: Array) -> Any:
     packed, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
     for i in np.ndindex(*a.shape[:-2]):
         if a.size:
-            found, exchanged, _ = _routine("getrf", a[i])(a[i])
-            packed[i], pivots[i] = found.T, exchanged + 1
+            factors, indices, _ = _routine("getrf", a[i])(a[i])
+            packed[i], pivots[i] = factors.T, indices + 1
     return packed, pivots
 
 
@@ -63,31 +63,33 @@ def _(a: Spec) -> Any:
 def _packed_oracle(a: Array) -> Any:
     import scipy.linalg
 
-    found = [scipy.linalg.lu_factor(x) for x in a.reshape(-1, *a.shape[-2:])]
-    packed = np.stack([lu.T for lu, _ in found]).reshape(a.shape)
-    return packed, np.stack([p + 1 for _, p in found]).reshape(a.shape[:-1]).astype(np.int32)
+    factorizations = [scipy.linalg.lu_factor(x) for x in a.reshape(-1, *a.shape[-2:])]
+    packed = np.stack([lu.T for lu, _ in factorizations]).reshape(a.shape)
+    return packed, np.stack([p + 1 for _, p in factorizations]).reshape(a.shape[:-1]).astype(
+        np.int32
+    )
 
 
 def _triangles(packed: Any) -> tuple[Any, Any]:
     """L without its unit diagonal, and U."""
-    both = packed.mT
-    return triangle(both, True, strict=True), triangle(both, False)
+    factors = packed.mT
+    return triangle(factors, True, strict=True), triangle(factors, False)
 
 
-def _with_ones(low: Array) -> Any:
+def _with_unit_diagonal(low: Array) -> Any:
     return low + np.eye(low.shape[-1], dtype=low.dtype)
 
 
 def _order_oracle(pivots: Any) -> Any:
-    found = np.empty(pivots.shape, np.int64)
+    order = np.empty(pivots.shape, np.int64)
     for i in np.ndindex(*pivots.shape[:-1]):
         m = np.eye(pivots.shape[-1])
         for k, other in enumerate(pivots[i] - 1):
             swap = np.eye(len(m))
             swap[[k, other]] = swap[[other, k]]
             m = swap @ m
-        found[i] = np.argmax(m, axis=1)
-    return found
+        order[i] = np.argmax(m, axis=1)
+    return order
 
 
 @matrices(
@@ -121,11 +123,11 @@ def _(rng: np.random.Generator) -> Any:
 on_last_axes(_order, 1)
 
 
-def _rows(x: Array, order: Array) -> Any:
+def _permuted_rows(x: Array, order: Array) -> Any:
     return np.take_along_axis(x, order[..., None], axis=-2)
 
 
-def _back(order: Array) -> Any:
+def _inverse_permutation(order: Array) -> Any:
     return np.argsort(order, axis=-1)
 
 
@@ -133,21 +135,21 @@ def _back(order: Array) -> Any:
 def _lu_packed_vjp(t: tuple[Array | None, ...], out: tuple[Array, ...], a: Array) -> Any:
     (low, up), order = _triangles(out[0]), _order(out[1])
     t_low, t_up = _triangles(t[0])
-    low = _with_ones(low)
+    low = _with_unit_diagonal(low)
     inner = triangle(adjoint(low) @ t_low, True, strict=True) + triangle(t_up @ adjoint(up), False)
     bar = solve_triangular(low, inner, lower=True, trans=2)
     bar = adjoint(solve_triangular(up, adjoint(bar)))
-    return (_rows(bar, _back(order)),)
+    return (_permuted_rows(bar, _inverse_permutation(order)),)
 
 
 @lu_packed.define_jvp
 def _lu_packed_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
     (low, up), order = _triangles(out[0]), _order(out[1])
-    low = _with_ones(low)
-    f = solve_triangular(low, _rows(dots[0], order), lower=True)
+    low = _with_unit_diagonal(low)
+    f = solve_triangular(low, _permuted_rows(dots[0], order), lower=True)
     f = adjoint(solve_triangular(up, adjoint(f), trans=2))
-    moved = low @ triangle(f, True, strict=True) + triangle(f, False) @ up
-    return moved.mT, None
+    packed_dot = low @ triangle(f, True, strict=True) + triangle(f, False) @ up
+    return packed_dot.mT, None
 
 
 on_last_axes(lu_packed, 2)
@@ -196,7 +198,7 @@ def _solve_oracle(packed: Any, pivots: Any, b: Array, trans: Any = 0) -> Any:
     return np.linalg.solve([a, a.mT, np.conj(a.mT)][TRANS[trans]], b)
 
 
-def _with_adjoint(packed: Array, pivots: Array, t: Array, trans: int) -> Any:
+def _solve_adjoint(packed: Array, pivots: Array, t: Array, trans: int) -> Any:
     """The solution with the adjoint of op(a)."""
     if trans == 1 and packed.dtype.kind == "c":
         return np.conjugate(solve_packed(packed, pivots, np.conjugate(t)))
@@ -208,12 +210,12 @@ def _solve_packed_vjp(
     t: Array, out: Array, packed: Array, pivots: Array, b: Array, *, trans: int = 0
 ) -> Any:
     trans = TRANS[trans]
-    b_bar = _with_adjoint(packed, pivots, t, trans)
+    b_bar = _solve_adjoint(packed, pivots, t, trans)
     a_bar = -(b_bar @ adjoint(out))
     a_bar = (a_bar, a_bar.mT, adjoint(a_bar))[trans]
-    (low, up), moved = _triangles(packed), _rows(a_bar, _order(pivots))
-    low_bar = triangle(moved @ adjoint(up), True, strict=True)
-    up_bar = triangle(adjoint(_with_ones(low)) @ moved, False)
+    (low, up), permuted = _triangles(packed), _permuted_rows(a_bar, _order(pivots))
+    low_bar = triangle(permuted @ adjoint(up), True, strict=True)
+    up_bar = triangle(adjoint(_with_unit_diagonal(low)) @ permuted, False)
     return (low_bar + up_bar).mT, None, b_bar
 
 
@@ -224,9 +226,11 @@ def _solve_packed_jvp(
     packed_dot, _, right = dots
     if packed_dot is not None:
         (low, up), (low_dot, up_dot) = _triangles(packed), _triangles(packed_dot)
-        a_dot = _rows(low_dot @ up + _with_ones(low) @ up_dot, _back(_order(pivots)))
-        moved = (a_dot, a_dot.mT, adjoint(a_dot))[TRANS[trans]] @ out
-        right = -moved if right is None else right - moved
+        a_dot = _permuted_rows(
+            low_dot @ up + _with_unit_diagonal(low) @ up_dot, _inverse_permutation(_order(pivots))
+        )
+        product = (a_dot, a_dot.mT, adjoint(a_dot))[TRANS[trans]] @ out
+        right = -product if right is None else right - product
     return solve_packed(packed, pivots, right, trans=trans)
 
 
@@ -237,8 +241,8 @@ def _solve_packed_batch(args: Any, batched: Any, size: Size, *, trans: Any = 0) 
         return NotImplemented
     _, n, columns = b.shape  # the matrix is not batched: batch elements become columns of b
     wide = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
-    found = reshape(solve_packed(packed, pivots, wide, trans=trans), shape=(n, size, columns))
-    return transpose(found, axes=(1, 0, 2))
+    result = reshape(solve_packed(packed, pivots, wide, trans=trans), shape=(n, size, columns))
+    return transpose(result, axes=(1, 0, 2))
 
 
 @solve_packed.examples

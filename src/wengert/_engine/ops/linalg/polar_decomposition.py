@@ -34,9 +34,9 @@ RANK = "The unitary factor of a rank-deficient matrix has no derivative"
 def _by_kronecker(p: Any, q: Any) -> Any:
     n = p.shape[-1]
     unit = np.eye(n)
-    whole = np.einsum("...ik,jl->...ijkl", p, unit) + np.einsum("ik,...lj->...ijkl", unit, p)
+    operator = np.einsum("...ik,jl->...ijkl", p, unit) + np.einsum("ik,...lj->...ijkl", unit, p)
     right = q.reshape((*q.shape[:-2], n * n, 1))
-    return np.linalg.solve(whole.reshape((*p.shape[:-2], n * n, n * n)), right).reshape(q.shape)
+    return np.linalg.solve(operator.reshape((*p.shape[:-2], n * n, n * n)), right).reshape(q.shape)
 
 
 @matrices(
@@ -69,9 +69,9 @@ def _(p: Any, q: Any) -> Any:
 @lyapunov.define_vjp
 def _lyapunov_vjp(t: Array, out: Array, p: Any, q: Any) -> Any:
     z = lyapunov(p, t)
-    moved = z @ adjoint(out)
-    across = adjoint(out) @ z
-    return -hermitian(moved + across), z
+    product = z @ adjoint(out)
+    adjoint_product = adjoint(out) @ z
+    return -hermitian(product + adjoint_product), z
 
 
 @lyapunov.define_jvp
@@ -79,8 +79,8 @@ def _lyapunov_jvp(dots: Any, out: Array, p: Any, q: Any) -> Any:
     p_dot, right = dots
     if p_dot is not None:
         p_dot = hermitian(p_dot)
-        moved = p_dot @ out + out @ p_dot
-        right = -moved if right is None else right - moved
+        product = p_dot @ out + out @ p_dot
+        right = -product if right is None else right - product
     return lyapunov(p, right)
 
 
@@ -108,8 +108,8 @@ def _by_newton(a: Array) -> Any:
 def _by_singular_values(a: Array) -> Any:
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
-    kept = s > np.finfo(s.dtype).eps * max(a.shape[-2:]) * largest
-    return (u * kept[..., None, :]) @ vh
+    is_nonzero = s > np.finfo(s.dtype).eps * max(a.shape[-2:]) * largest
+    return (u * is_nonzero[..., None, :]) @ vh
 
 
 @matrices(RANK, oracle=_by_newton)
@@ -124,29 +124,29 @@ def polar_factor(a: Array) -> Any:
 polar_factor.compose(_by_singular_values)
 
 
-def _moved(x: Any, u: Any, a: Any) -> Any:
+def _derivative_of_tall(x: Any, u: Any, a: Any) -> Any:
     """The derivative of the factor `u` of a tall `a` in direction `x`; it is self-adjoint."""
     p = hermitian(adjoint(u) @ a)
-    inside = adjoint(u) @ x
-    turn = lyapunov(p, inside - adjoint(inside))
-    return u @ turn + adjoint(solve(p, adjoint(x - u @ inside)))
+    projection = adjoint(u) @ x
+    rotation = lyapunov(p, projection - adjoint(projection))
+    return u @ rotation + adjoint(solve(p, adjoint(x - u @ projection)))
 
 
-def _along(x: Array, u: Array, a: Array) -> Any:
+def _derivative(x: Array, u: Array, a: Array) -> Any:
     rows, columns = a.shape[-2:]
     if rows is not columns and columns > rows:
-        return adjoint(_moved(adjoint(x), adjoint(u), adjoint(a)))
-    return _moved(x, u, a)
+        return adjoint(_derivative_of_tall(adjoint(x), adjoint(u), adjoint(a)))
+    return _derivative_of_tall(x, u, a)
 
 
 @polar_factor.define_vjp
 def _polar_factor_vjp(t: Array, out: Array, a: Array) -> Any:
-    return (_along(t, out, a),)
+    return (_derivative(t, out, a),)
 
 
 @polar_factor.define_jvp
 def _polar_factor_jvp(dots: list[Array], out: Array, a: Array) -> Any:
-    return _along(dots[0], out, a)
+    return _derivative(dots[0], out, a)
 
 
 on_last_axes(polar_factor, 2)

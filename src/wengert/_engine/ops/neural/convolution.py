@@ -48,16 +48,16 @@ from .sliding_windows import (
 if TYPE_CHECKING:
     from wengert._engine.kinds.opaque import Opaque
 
-_AT_ONCE = 1 << 22  # maximum number of bytes of windows that are copied at once
+_BLOCK_BYTES = 1 << 22  # maximum number of bytes of windows that are copied at once
 
 
-def frame_of(
+def geometry_of(
     kernel: Sequence[int],
     stride: tuple[int, ...],
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
 ) -> WindowGeometry:
-    """The windows of a kernel."""
+    """The windows of a kernel, as WindowGeometry."""
     return WindowGeometry(tuple(kernel), tuple(stride), tuple(padding), tuple(dilation))
 
 
@@ -66,21 +66,21 @@ def _conj(x: Array) -> Any:
 
 
 def _blocks(count: int, size: int) -> Any:
-    """Slices of samples of at most `_AT_ONCE` bytes, at `size` bytes per sample."""
-    step = max(1, _AT_ONCE // max(size, 1))
+    """Slices of samples of at most `_BLOCK_BYTES` bytes, at `size` bytes per sample."""
+    step = max(1, _BLOCK_BYTES // max(size, 1))
     return [slice(k, min(k + step, count)) for k in range(0, count, step)]
 
 
-def _columns(x: Array, frame: WindowGeometry, groups: int) -> Array:
+def _columns(x: Array, geometry: WindowGeometry, groups: int) -> Array:
     """The windows of padded samples as columns: (N, groups, C/groups taps, positions)."""
     n, c = x.shape[:2]
-    k = len(frame.window)
-    windows = windows_of(x, frame)
+    k = len(geometry.window)
+    windows = windows_of(x, geometry)
     order = (0, 1, *range(2 + k, 2 + 2 * k), *range(2, 2 + k))
-    taps, places = prod(frame.window), prod(windows.shape[2 : 2 + k])
+    taps, positions = prod(geometry.window), prod(windows.shape[2 : 2 + k])
     if taps == 1:
         order = (0, 1, *range(2, 2 + 2 * k))
-    return windows.transpose(order).reshape(n, groups, c // groups * taps, places)
+    return windows.transpose(order).reshape(n, groups, c // groups * taps, positions)
 
 
 # ---- the value ---------------------------------------------------------------------------------
@@ -91,18 +91,18 @@ def _convolution_oracle(
 ) -> Any:
     """The convolution, one output element at a time."""
     x, w = np.asarray(x), np.asarray(w)
-    frame = frame_of(w.shape[2:], stride, padding, dilation)
-    counts = counts_of(x.shape[2:], frame, "input")
+    geometry = geometry_of(w.shape[2:], stride, padding, dilation)
+    counts = counts_of(x.shape[2:], geometry, "input")
     y = np.zeros((x.shape[0], w.shape[0], *counts), np.result_type(x, w))
-    each, outputs = w.shape[1], w.shape[0] // groups
+    inputs, outputs = w.shape[1], w.shape[0] // groups
     for n, o, *i in np.ndindex(*y.shape):
         for c, *j in np.ndindex(*w.shape[1:]):
-            at = [
+            index = [
                 a * s + b * d - low
                 for a, b, s, d, (low, _) in zip(i, j, stride, dilation, padding, strict=True)
             ]
-            if all(0 <= a < m for a, m in zip(at, x.shape[2:], strict=True)):
-                y[n, o, *i] += w[o, c, *j] * x[n, o // outputs * each + c, *at]
+            if all(0 <= a < m for a, m in zip(index, x.shape[2:], strict=True)):
+                y[n, o, *i] += w[o, c, *j] * x[n, o // outputs * inputs + c, *index]
     return y
 
 
@@ -118,15 +118,15 @@ def convolution(
     groups: int,
 ) -> Any:
     """y[n, o, i] = sum w[o, c, j] x[n, c, i stride + j dilation - low], in groups of channels."""
-    frame = frame_of(w.shape[2:], stride, padding, dilation)
-    counts = counts_of(x.shape[2:], frame, "input")
+    geometry = geometry_of(w.shape[2:], stride, padding, dilation)
+    counts = counts_of(x.shape[2:], geometry, "input")
     n, outputs = x.shape[0], w.shape[0]
     y = np.empty((n, outputs, *counts), np.result_type(x, w))
     if not y.size or not w.size:
         return np.zeros_like(y)
     matrix = w.reshape(groups, outputs // groups, -1)
     for part in _blocks(n, w[0].size * groups * prod(counts) * x.itemsize):
-        columns = _columns(padded(x[part], frame.padding), frame, groups)
+        columns = _columns(padded(x[part], geometry.padding), geometry, groups)
         y[part] = np.matmul(matrix, columns).reshape(y[part].shape)
     return y
 
@@ -147,16 +147,16 @@ def _input_oracle(
 ) -> Any:
     """The adjoint, by adding each element of y to the elements of x in its window."""
     y, w = np.asarray(y), np.asarray(w)
-    each, outputs = w.shape[1], w.shape[0] // groups
-    x = np.zeros((y.shape[0], each * groups, *size), np.result_type(y, w))
+    inputs, outputs = w.shape[1], w.shape[0] // groups
+    x = np.zeros((y.shape[0], inputs * groups, *size), np.result_type(y, w))
     for n, o, *i in np.ndindex(*y.shape):
         for c, *j in np.ndindex(*w.shape[1:]):
-            at = [
+            index = [
                 a * s + b * d - low
                 for a, b, s, d, (low, _) in zip(i, j, stride, dilation, padding, strict=True)
             ]
-            if all(0 <= a < m for a, m in zip(at, size, strict=True)):
-                x[n, o // outputs * each + c, *at] += w[o, c, *j] * y[n, o, *i]
+            if all(0 <= a < m for a, m in zip(index, size, strict=True)):
+                x[n, o // outputs * inputs + c, *index] += w[o, c, *j] * y[n, o, *i]
     return x
 
 
@@ -166,9 +166,9 @@ def convolution_input(
     y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
     """The adjoint of `convolution` with respect to x, whose axes have lengths `size`."""
-    frame = frame_of(w.shape[2:], stride, padding, dilation)
+    geometry = geometry_of(w.shape[2:], stride, padding, dilation)
     n, counts = y.shape[0], y.shape[2:]
-    _check_counts(size, frame, counts)
+    _check_counts(size, geometry, counts)
     channels, outputs = w.shape[1] * groups, w.shape[0]
     x = np.zeros((n, channels, *size), np.result_type(y, w))
     if not x.size or not y.size or not w.size:
@@ -181,7 +181,7 @@ def convolution_input(
         def tap_of(tap: Any, columns: Any = columns) -> Any:
             return columns[(slice(None), slice(None), *tap)]
 
-        x[part] = added_windows(tap_of, size, frame, (len(rows), channels), x.dtype)
+        x[part] = added_windows(tap_of, size, geometry, (len(rows), channels), x.dtype)
     return x
 
 
@@ -200,16 +200,16 @@ def _weight_oracle(
 ) -> Any:
     """The adjoint, each weight a sum of products of x and y over window positions."""
     x, y = np.asarray(x), np.asarray(y)
-    each, outputs = x.shape[1] // groups, y.shape[1] // groups
-    w = np.zeros((y.shape[1], each, *kernel), np.result_type(x, y))
+    inputs, outputs = x.shape[1] // groups, y.shape[1] // groups
+    w = np.zeros((y.shape[1], inputs, *kernel), np.result_type(x, y))
     for n, o, *i in np.ndindex(*y.shape):
         for c, *j in np.ndindex(*w.shape[1:]):
-            at = [
+            index = [
                 a * s + b * d - low
                 for a, b, s, d, (low, _) in zip(i, j, stride, dilation, padding, strict=True)
             ]
-            if all(0 <= a < m for a, m in zip(at, x.shape[2:], strict=True)):
-                w[o, c, *j] += y[n, o, *i] * x[n, o // outputs * each + c, *at]
+            if all(0 <= a < m for a, m in zip(index, x.shape[2:], strict=True)):
+                w[o, c, *j] += y[n, o, *i] * x[n, o // outputs * inputs + c, *index]
     return w
 
 
@@ -226,19 +226,19 @@ def convolution_weight(
     groups: int,
 ) -> Any:
     """The adjoint of `convolution` with respect to w, whose kernels have the shape `kernel`."""
-    frame = frame_of(kernel, stride, padding, dilation)
+    geometry = geometry_of(kernel, stride, padding, dilation)
     n, counts, outputs = x.shape[0], y.shape[2:], y.shape[1]
-    _check_counts(x.shape[2:], frame, counts)
-    each = x.shape[1] // groups
-    w = np.zeros((outputs, each, *kernel), np.result_type(x, y))
+    _check_counts(x.shape[2:], geometry, counts)
+    inputs = x.shape[1] // groups
+    w = np.zeros((outputs, inputs, *kernel), np.result_type(x, y))
     if not x.size or not y.size or not w.size:
         return w
     total = w.reshape(groups, outputs // groups, -1)
     for part in _blocks(n, x.shape[1] * prod(kernel) * prod(counts) * x.itemsize):
-        columns = _columns(padded(x[part], frame.padding), frame, groups)
+        columns = _columns(padded(x[part], geometry.padding), geometry, groups)
         rows = y[part].reshape(-1, groups, outputs // groups, prod(counts))
-        for one, other in zip(rows, columns, strict=True):
-            total += np.matmul(one, other.swapaxes(1, 2))
+        for y_sample, x_columns in zip(rows, columns, strict=True):
+            total += np.matmul(y_sample, x_columns.swapaxes(1, 2))
     return w
 
 
@@ -252,23 +252,23 @@ def _convolution_weight_vjp(
     )
 
 
-# ---- what they share ---------------------------------------------------------------------------
+# ---- shape rules, jvp and batching ---------------------------------------------------------------
 
 
-def _check_counts(lengths: Sequence[Any], frame: WindowGeometry, counts: Sequence[Any]) -> None:
+def _check_counts(lengths: Sequence[Any], geometry: WindowGeometry, counts: Sequence[Any]) -> None:
     """Check that the spatial shape of y follows from those of x and w."""
-    expected = counts_of(lengths, frame, "input")
+    expected = counts_of(lengths, geometry, "input")
     for have, want in zip(counts, expected, strict=True):
         require_equal(
             have,
             want,
-            f"windows of {spelled(frame.window)} on axes {spelled(tuple(lengths))} have "
+            f"windows of {spelled(geometry.window)} on axes {spelled(tuple(lengths))} have "
             f"{spelled(expected)} positions, not {spelled(tuple(counts))}",
         )
 
 
-def _check_channels(channels: int, outputs: int, each: int, groups: int) -> None:
-    require_equal(channels, each * groups, f"input channels in {groups} groups")
+def _check_channels(channels: int, outputs: int, inputs: int, groups: int) -> None:
+    require_equal(channels, inputs * groups, f"input channels in {groups} groups")
     if isinstance(outputs, int) and outputs % groups:
         raise ValueError(f"{outputs} output channels are not divisible into {groups} groups")
 
@@ -276,14 +276,14 @@ def _check_channels(channels: int, outputs: int, each: int, groups: int) -> None
 @convolution.spec
 def _(x: Spec, w: Spec, *, groups: int, **params: Any) -> Spec:
     _check_channels(x.shape[1], w.shape[0], w.shape[1], groups)
-    counts = counts_of(x.shape[2:], frame_of(w.shape[2:], **params), "input")
+    counts = counts_of(x.shape[2:], geometry_of(w.shape[2:], **params), "input")
     return Spec((x.shape[0], w.shape[0], *counts), np.result_type(x.dtype, w.dtype))
 
 
 @convolution_input.spec
 def _(y: Spec, w: Spec, *, size: tuple[int, ...], groups: int, **params: Any) -> Spec:
     require_equal(y.shape[1], w.shape[0], "output channels")
-    _check_counts(size, frame_of(w.shape[2:], **params), y.shape[2:])
+    _check_counts(size, geometry_of(w.shape[2:], **params), y.shape[2:])
     shape = (y.shape[0], w.shape[1] * groups, *size)
     return Spec(shape, np.result_type(y.dtype, w.dtype))
 
@@ -292,7 +292,7 @@ def _(y: Spec, w: Spec, *, size: tuple[int, ...], groups: int, **params: Any) ->
 def _(x: Spec, y: Spec, *, kernel: tuple[int, ...], groups: int, **params: Any) -> Spec:
     require_equal(x.shape[0], y.shape[0], "samples")
     _check_channels(x.shape[1], y.shape[1], x.shape[1] // groups, groups)
-    _check_counts(x.shape[2:], frame_of(kernel, **params), y.shape[2:])
+    _check_counts(x.shape[2:], geometry_of(kernel, **params), y.shape[2:])
     shape = (y.shape[1], x.shape[1] // groups, *kernel)
     return Spec(shape, np.result_type(x.dtype, y.dtype))
 
@@ -316,8 +316,8 @@ def _bilinear(op: Opaque, roles: str) -> None:
         return _batched(op, roles, args, batched, count, groups, params)
 
 
-# For the arrays that are batched: the axis that the batch is merged into, and whether it is merged
-# into each group of channels separately.
+# For each combination of batched arrays: the axis into which the batch of an array is merged, and
+# whether it is merged into each group of channels separately.
 _MERGED = {
     "xy": {"x": (0, False), "y": (0, False)},
     "wy": {"w": (0, True), "y": (1, True)},
@@ -340,13 +340,13 @@ def _batched(
     axes = _MERGED["".join(r for r in "xwy" if r in with_batch)]
     if size == 0 or (len(axes) == 3 and not isinstance(size, int)):
         return NotImplemented
-    taken = []
+    merged_args = []
     for a, b, r in zip(args, batched, roles, strict=False):
         if b:
             axis, inside = axes[r]
             a = merged(a, axis, groups if inside else 1)
-        taken.append(a)
-    out = op(*taken, groups=groups * size if len(axes) == 3 else groups, **params)
+        merged_args.append(a)
+    out = op(*merged_args, groups=groups * size if len(axes) == 3 else groups, **params)
     axis, inside = axes[roles[2]]
     return split(out, size, axis, groups if inside else 1)
 

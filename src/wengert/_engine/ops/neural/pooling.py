@@ -32,7 +32,7 @@ from wengert._engine.kinds.opaque import opaque
 from .sliding_windows import Array, WindowGeometry, added_windows, counts_of, padded, windows_of
 
 
-def _framed(
+def _geometry(
     window: tuple[int, ...],
     stride: tuple[int, ...],
     padding: tuple[Any, ...],
@@ -46,9 +46,9 @@ def _framed(
 
 
 def _sum_oracle(x: Array, *, window: Any, stride: Any, padding: Any) -> Any:
-    frame = _framed(window, stride, padding)
-    x, k = padded(np.asarray(x), frame.padding), len(window)
-    return windows_of(x, frame).sum(axis=tuple(range(-k, 0)))
+    geometry = _geometry(window, stride, padding)
+    x, k = padded(np.asarray(x), geometry.padding), len(window)
+    return windows_of(x, geometry).sum(axis=tuple(range(-k, 0)))
 
 
 @linear(oracle=_sum_oracle)
@@ -56,13 +56,13 @@ def sum_pool(
     x: Array, *, window: tuple[int, ...], stride: tuple[int, ...], padding: tuple[Any, ...]
 ) -> Any:
     """Sums over windows of the last axes, with zero padding."""
-    frame = _framed(window, stride, padding)
+    geometry = _geometry(window, stride, padding)
     x, k = np.asarray(x), len(window)
-    counts = counts_of(x.shape[-k:], frame, "input")
-    x = padded(x, frame.padding)
+    counts = counts_of(x.shape[-k:], geometry, "input")
+    x = padded(x, geometry.padding)
     out = np.zeros((*x.shape[:-k], *counts), x.dtype)
-    for tap in frame.taps():
-        out += x[frame.part(tap, counts)]
+    for tap in geometry.taps():
+        out += x[geometry.part(tap, counts)]
     return out
 
 
@@ -70,12 +70,12 @@ def _sum_adjoint_oracle(y: Any, *, size: Any, window: Any, stride: Any, padding:
     y = np.asarray(y)
     k = len(size)
     x: Any = np.zeros((*y.shape[: y.ndim - k], *size), y.dtype)
-    for place in np.ndindex(*y.shape[y.ndim - k :]):
-        at = [
+    for position in np.ndindex(*y.shape[y.ndim - k :]):
+        slices = [
             slice(max(i * s - low, 0), max(i * s - low + w, 0))
-            for i, s, w, (low, _) in zip(place, stride, window, padding, strict=True)
+            for i, s, w, (low, _) in zip(position, stride, window, padding, strict=True)
         ]
-        x[(..., *at)] += y[(..., *place, *[None] * k)]
+        x[(..., *slices)] += y[(..., *position, *[None] * k)]
     return x
 
 
@@ -89,9 +89,9 @@ def sum_pool_adjoint(
     padding: tuple[Any, ...],
 ) -> Any:
     """The transpose of `sum_pool`: each element is added to all elements of its window."""
-    frame = _framed(window, stride, padding)
+    geometry = _geometry(window, stride, padding)
     y = np.asarray(y)
-    return added_windows(lambda tap: y, size, frame, y.shape[: y.ndim - len(size)], y.dtype)
+    return added_windows(lambda tap: y, size, geometry, y.shape[: y.ndim - len(size)], y.dtype)
 
 
 @sum_pool.transpose
@@ -105,7 +105,7 @@ def _(t: Array, y: Array, *, size: tuple[int, ...], **params: Any) -> Any:
     return sum_pool(t, **params)
 
 
-# ---- the largest -------------------------------------------------------------------------------
+# ---- maxima --------------------------------------------------------------------------------------
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
@@ -114,60 +114,61 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _largest(x: Array, frame: WindowGeometry) -> tuple[Array, Array]:
-    """The largest elements of windows, and the numbers of their taps."""
-    k = len(frame.window)
-    counts = counts_of(x.shape[-k:], frame, "input")
-    x = padded(x, frame.padding, _lowest(x.dtype))
-    best = x[frame.part((0,) * k, counts)].copy()
-    taps = frame.taps()
-    which = np.zeros(best.shape, np.min_scalar_type(len(taps)))
-    some_nan = x.size and x.dtype.kind == "f" and np.isnan(np.max(x))
+def _largest(x: Array, geometry: WindowGeometry) -> tuple[Array, Array]:
+    """The largest elements of windows, and the numbers of their taps, possibly in the padding."""
+    k = len(geometry.window)
+    counts = counts_of(x.shape[-k:], geometry, "input")
+    x = padded(x, geometry.padding, _lowest(x.dtype))
+    best = x[geometry.part((0,) * k, counts)].copy()
+    taps = geometry.taps()
+    numbers = np.zeros(best.shape, np.min_scalar_type(len(taps)))
+    has_nan = x.size and x.dtype.kind == "f" and np.isnan(np.max(x))
     for number, tap in enumerate(taps[1:], 1):
-        new = x[frame.part(tap, counts)]
-        better = new > best
-        if some_nan:
-            better |= np.isnan(new) & ~np.isnan(best)
+        new = x[geometry.part(tap, counts)]
+        is_better = new > best
+        if has_nan:
+            is_better |= np.isnan(new) & ~np.isnan(best)
         np.maximum(best, new, out=best)
-        np.maximum(which, better * which.dtype.type(number), out=which)  # `number` increases
-    return best, which
+        # `number` increases: the maximum is that of the last better tap
+        np.maximum(numbers, is_better * numbers.dtype.type(number), out=numbers)
+    return best, numbers
 
 
-def _positions(x: Array, frame: WindowGeometry) -> Array:
+def _positions(x: Array, geometry: WindowGeometry) -> Array:
     """The positions of the largest elements in the flattened spatial axes."""
-    k = len(frame.window)
+    k = len(geometry.window)
     lengths = x.shape[-k:]
-    which = _inside(x, frame)
-    tap = np.unravel_index(which, frame.window)
-    total = np.zeros(which.shape, np.int64)
+    which = _largest_taps(x, geometry)
+    tap = np.unravel_index(which, geometry.window)
+    positions = np.zeros(which.shape, np.int64)
     for axis in range(k):
-        places = np.arange(which.shape[axis - k]).reshape(-1, *[1] * (k - 1 - axis))
-        low = frame.padding[axis][0]
-        at = places * frame.stride[axis] + tap[axis] * frame.dilation[axis] - low
-        total = total * lengths[axis] + at
-    return total
+        indices = np.arange(which.shape[axis - k]).reshape(-1, *[1] * (k - 1 - axis))
+        low = geometry.padding[axis][0]
+        position = indices * geometry.stride[axis] + tap[axis] * geometry.dilation[axis] - low
+        positions = positions * lengths[axis] + position
+    return positions
 
 
-def _inside(x: Array, frame: WindowGeometry) -> Array:
-    """The indices of the first largest taps, excluding the padding."""
-    best, which = _largest(x, frame)
-    if not any(map(any, frame.padding)) or not best.size:
-        return which
+def _largest_taps(x: Array, geometry: WindowGeometry) -> Array:
+    """The numbers of the first largest taps, excluding the padding."""
+    best, numbers = _largest(x, geometry)
+    if not any(map(any, geometry.padding)) or not best.size:
+        return numbers
     # Where all elements are -inf, equal to the padding, use the first tap inside.
-    k = len(frame.window)
+    k = len(geometry.window)
     counts = best.shape[-k:]
-    inside = padded(np.ones(x.shape[-k:], bool), frame.padding, False)
-    first = np.zeros(counts, which.dtype)
-    for number, tap in reversed(list(enumerate(frame.taps()))):
-        first = np.where(inside[frame.part(tap, counts)], number, first)
-    return np.where(best == _lowest(x.dtype), first, which)
+    inside = padded(np.ones(x.shape[-k:], bool), geometry.padding, False)
+    first = np.zeros(counts, numbers.dtype)
+    for number, tap in reversed(list(enumerate(geometry.taps()))):
+        first = np.where(inside[geometry.part(tap, counts)], number, first)
+    return np.where(best == _lowest(x.dtype), first, numbers)
 
 
 def _max_oracle(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
-    frame = _framed(window, stride, padding, dilation)
+    geometry = _geometry(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
-    x = padded(x, frame.padding, _lowest(x.dtype))
-    return windows_of(x, frame).max(axis=tuple(range(-k, 0)))
+    x = padded(x, geometry.padding, _lowest(x.dtype))
+    return windows_of(x, geometry).max(axis=tuple(range(-k, 0)))
 
 
 @opaque(trusted=True, oracle=_max_oracle)
@@ -180,25 +181,25 @@ def max_pool(
     dilation: tuple[int, ...],
 ) -> Any:
     """Maxima of windows over the last axes; padding is never selected."""
-    frame = _framed(window, stride, padding, dilation)
+    geometry = _geometry(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
-    counts = counts_of(x.shape[-k:], frame, "input")
-    x = padded(x, frame.padding, _lowest(x.dtype))
+    counts = counts_of(x.shape[-k:], geometry, "input")
+    x = padded(x, geometry.padding, _lowest(x.dtype))
     out = None
-    for tap in frame.taps():
-        part = x[frame.part(tap, counts)]
+    for tap in geometry.taps():
+        part = x[geometry.part(tap, counts)]
         out = part.copy() if out is None else np.maximum(out, part, out=out)
     return out
 
 
 def _indices_oracle(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     x, k = np.asarray(x), len(window)
-    frame = _framed(window, stride, padding, dilation)
+    geometry = _geometry(window, stride, padding, dilation)
     lengths = x.shape[x.ndim - k :]
     numbers = padded(np.arange(prod(lengths)).reshape(lengths), padding, -1)
-    numbers = windows_of(numbers, frame)
+    numbers = windows_of(numbers, geometry)
     numbers = numbers.reshape(*numbers.shape[:k], -1)
-    values = windows_of(padded(x, padding, -np.inf), frame)
+    values = windows_of(padded(x, padding, -np.inf), geometry)
     values = values.reshape(*values.shape[: x.ndim], -1)
     out = np.zeros(values.shape[:-1], np.int64)
     for index in np.ndindex(*out.shape):
@@ -218,7 +219,7 @@ def max_pool_indices(
     dilation: tuple[int, ...],
 ) -> Any:
     """The positions of the largest elements of windows, in the flattened spatial axes."""
-    return _positions(np.asarray(x), _framed(window, stride, padding, dilation))
+    return _positions(np.asarray(x), _geometry(window, stride, padding, dilation))
 
 
 @max_pool.define_vjp
@@ -235,7 +236,7 @@ def _tangent_oracle(
     v: Array, x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any
 ) -> Any:
     v, k = np.asarray(v), len(window)
-    positions = _positions(np.asarray(x), _framed(window, stride, padding, dilation))
+    positions = _positions(np.asarray(x), _geometry(window, stride, padding, dilation))
     lead = v.shape[: v.ndim - k]
     out = np.empty(positions.shape, v.dtype)
     for index in np.ndindex(*lead):
@@ -255,12 +256,12 @@ def max_pool_tangent(
 ) -> Any:
     """The elements of v at the positions of the largest elements of x in each window."""
     v, x = np.asarray(v), np.asarray(x)
-    frame = _framed(window, stride, padding, dilation)
-    which, v = _inside(x, frame), padded(v, frame.padding)
-    counts = which.shape[x.ndim - len(window) :]
-    out = np.zeros(which.shape, v.dtype)
-    for number, tap in enumerate(frame.taps()):
-        out = np.where(which == number, v[frame.part(tap, counts)], out)
+    geometry = _geometry(window, stride, padding, dilation)
+    numbers, v = _largest_taps(x, geometry), padded(v, geometry.padding)
+    counts = numbers.shape[x.ndim - len(window) :]
+    out = np.zeros(numbers.shape, v.dtype)
+    for number, tap in enumerate(geometry.taps()):
+        out = np.where(numbers == number, v[geometry.part(tap, counts)], out)
     return out
 
 
@@ -268,11 +269,11 @@ def _adjoint_oracle(
     t: Array, x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any
 ) -> Any:
     t, x, k = np.asarray(t), np.asarray(x), len(window)
-    positions = _positions(x, _framed(window, stride, padding, dilation))
+    positions = _positions(x, _geometry(window, stride, padding, dilation))
     out = np.zeros(x.shape, t.dtype)
     for index in np.ndindex(*positions.shape):
-        at = np.unravel_index(positions[index], x.shape[x.ndim - k :])
-        out[(*index[: x.ndim - k], *at)] += t[index]
+        spatial_index = np.unravel_index(positions[index], x.shape[x.ndim - k :])
+        out[(*index[: x.ndim - k], *spatial_index)] += t[index]
     return out
 
 
@@ -288,14 +289,14 @@ def max_pool_adjoint(
 ) -> Any:
     """Add each element of t at the position of the largest element of x in its window."""
     t, x = np.asarray(t), np.asarray(x)
-    frame = _framed(window, stride, padding, dilation)
-    which, lead = _inside(x, frame), x.ndim - len(window)
-    numbers = {tap: number for number, tap in enumerate(frame.taps())}
+    geometry = _geometry(window, stride, padding, dilation)
+    which, lead = _largest_taps(x, geometry), x.ndim - len(window)
+    numbers = {tap: number for number, tap in enumerate(geometry.taps())}
 
-    def share(tap: tuple[int, ...]) -> Array:
+    def cotangent_of_tap(tap: tuple[int, ...]) -> Array:
         return np.where(which == numbers[tap], t, np.zeros((), t.dtype))
 
-    return added_windows(share, x.shape[lead:], frame, x.shape[:lead], t.dtype)
+    return added_windows(cotangent_of_tap, x.shape[lead:], geometry, x.shape[:lead], t.dtype)
 
 
 @max_pool_tangent.transpose
@@ -319,8 +320,8 @@ def _pooled(
     dilation: tuple[int, ...] | None = None,
 ) -> tuple[Any, ...]:
     lead = x.ndim - len(window)
-    frame = _framed(window, stride, padding, dilation)
-    return (*x.shape[:lead], *counts_of(x.shape[lead:], frame, "input"))
+    geometry = _geometry(window, stride, padding, dilation)
+    return (*x.shape[:lead], *counts_of(x.shape[lead:], geometry, "input"))
 
 
 @sum_pool.spec
@@ -332,7 +333,7 @@ def _(x: Spec, **params: Any) -> Spec:
 def _(y: Spec, *, size: tuple[int, ...], **params: Any) -> Spec:
     out = Spec((*y.shape[: y.ndim - len(size)], *size), y.dtype)
     for have, want in zip(y.shape, _pooled(out, **params), strict=True):
-        require_equal(have, want, "places of a pooling")
+        require_equal(have, want, "the positions of the windows of a pooling")
     return out
 
 
@@ -354,7 +355,7 @@ def _(v: Spec, x: Spec, **params: Any) -> Spec:
 @max_pool_adjoint.spec
 def _(t: Spec, x: Spec, **params: Any) -> Spec:
     for have, want in zip(t.shape, _pooled(x, **params), strict=True):
-        require_equal(have, want, "places of a pooling")
+        require_equal(have, want, "the positions of the windows of a pooling")
     return Spec(x.shape, t.dtype)
 
 

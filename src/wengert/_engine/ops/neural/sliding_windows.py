@@ -67,7 +67,7 @@ class WindowGeometry(NamedTuple):
         )
 
 
-def counts_of(lengths: Sequence[Any], frame: WindowGeometry, what: str) -> tuple[Any, ...]:
+def counts_of(lengths: Sequence[Any], geometry: WindowGeometry, what: str) -> tuple[Any, ...]:
     """The number of windows along each axis.
 
     Raises
@@ -75,19 +75,19 @@ def counts_of(lengths: Sequence[Any], frame: WindowGeometry, what: str) -> tuple
     ValueError
         A padded axis is shorter than a window.
     """
-    found = []
+    counts = []
     for n, span, s, (low, high) in zip(
-        lengths, frame.spans, frame.stride, frame.padding, strict=True
+        lengths, geometry.spans, geometry.stride, geometry.padding, strict=True
     ):
-        room = n + (low + high)
+        padded_length = n + (low + high)
         require_at_least(
-            room,
+            padded_length,
             span,
-            f"{what} of axes {spelled(tuple(lengths))} with padding {frame.padding} is shorter "
-            f"than its window, which spans {spelled(frame.spans)}",
+            f"{what} of axes {spelled(tuple(lengths))} with padding {geometry.padding} is shorter "
+            f"than its window, which spans {spelled(geometry.spans)}",
         )
-        found.append((room - span) // s + 1)
-    return tuple(found)
+        counts.append((padded_length - span) // s + 1)
+    return tuple(counts)
 
 
 def padded(x: Array, padding: Pairs, value: float = 0) -> Array:
@@ -101,12 +101,12 @@ def padded(x: Array, padding: Pairs, value: float = 0) -> Array:
         slice(max(low, 0), n - max(high, 0))
         for n, (low, high) in zip(lengths, padding, strict=True)
     ]
-    kept: Any = _kept(x.shape[-k:], padding)
-    out[(..., *inside)] = x[(..., *kept)]
+    remaining: Any = _remaining(x.shape[-k:], padding)
+    out[(..., *inside)] = x[(..., *remaining)]
     return out
 
 
-def _kept(lengths: Sequence[int], padding: Pairs) -> list[slice]:
+def _remaining(lengths: Sequence[int], padding: Pairs) -> list[slice]:
     """The slices of an array that remain for negative padding."""
     return [
         slice(max(-low, 0), n - max(-high, 0))
@@ -119,18 +119,18 @@ def cut(x: Array, padding: Pairs) -> Array:
     return padded(x, tuple([(-low, -high) for low, high in padding]))
 
 
-def windows_of(x: Array, frame: WindowGeometry) -> Array:
+def windows_of(x: Array, geometry: WindowGeometry) -> Array:
     """A view of all windows of a padded array: position axes, then tap axes, replace the last."""
-    k = len(frame.window)
-    counts = counts_of(x.shape[-k:], frame._replace(padding=((0, 0),) * k), "windows")
+    k = len(geometry.window)
+    counts = counts_of(x.shape[-k:], geometry._replace(padding=((0, 0),) * k), "windows")
     steps = x.strides[-k:]
     return np.lib.stride_tricks.as_strided(
         x,
-        (*x.shape[:-k], *counts, *frame.window),
+        (*x.shape[:-k], *counts, *geometry.window),
         (
             *x.strides[:-k],
-            *[a * s for a, s in zip(steps, frame.stride, strict=True)],
-            *[a * d for a, d in zip(steps, frame.dilation, strict=True)],
+            *[a * s for a, s in zip(steps, geometry.stride, strict=True)],
+            *[a * d for a, d in zip(steps, geometry.dilation, strict=True)],
         ),
         writeable=False,
     )
@@ -139,46 +139,48 @@ def windows_of(x: Array, frame: WindowGeometry) -> Array:
 def added_windows(
     parts: Callable[..., Any],
     lengths: Sequence[int],
-    frame: WindowGeometry,
+    geometry: WindowGeometry,
     lead: tuple[int, ...],
     dtype: np.dtype[Any],
 ) -> Array:
     """The transpose of `windows_of` without padding: `parts[tap]` is added at that tap."""
-    room = [n + low + high for n, (low, high) in zip(lengths, frame.padding, strict=True)]
-    out = np.zeros((*lead, *room), dtype)
-    for tap in frame.taps():
+    padded_lengths = [
+        n + low + high for n, (low, high) in zip(lengths, geometry.padding, strict=True)
+    ]
+    out = np.zeros((*lead, *padded_lengths), dtype)
+    for tap in geometry.taps():
         part = parts(tap)
-        out[frame.part(tap, part.shape[len(lead) :])] += part
-    return cut(out, frame.padding)
+        out[geometry.part(tap, part.shape[len(lead) :])] += part
+    return cut(out, geometry.padding)
 
 
 # ---- batch axes --------------------------------------------------------------------------------
 
 
 def merged(x: Array, axis: int, inner: int = 1) -> Any:
-    """Merge the first axis into axis `axis` of the rest, after `inner` parts of that axis."""
-    rows, *lengths = shape_of(x)
+    """Merge the batch axis, the first, into axis `axis` of the others, inside of `inner` groups."""
+    size, *lengths = shape_of(x)
     n = lengths[axis]
-    x = lookup("reshape")(x, shape=(rows, *lengths[:axis], inner, n // inner, *lengths[axis + 1 :]))
+    x = lookup("reshape")(x, shape=(size, *lengths[:axis], inner, n // inner, *lengths[axis + 1 :]))
     count = len(lengths) + 2
     order = [*range(1, axis + 2), 0, *range(axis + 2, count)]
     x = lookup("transpose")(x, axes=tuple(order))
-    return lookup("reshape")(x, shape=(*lengths[:axis], rows * n, *lengths[axis + 1 :]))
+    return lookup("reshape")(x, shape=(*lengths[:axis], size * n, *lengths[axis + 1 :]))
 
 
-def split(x: Array, rows: int, axis: int, inner: int = 1) -> Any:
+def split(x: Array, size: int, axis: int, inner: int = 1) -> Any:
     """The inverse of `merged`."""
     lengths = list(shape_of(x))
-    n = _quotient(lengths[axis], rows)
-    taken = (*lengths[:axis], inner, rows, n // inner, *lengths[axis + 1 :])
-    x = lookup("reshape")(x, shape=taken)
-    order = [axis + 1, *range(axis + 1), *range(axis + 2, len(taken))]
+    n = _quotient(lengths[axis], size)
+    split_shape = (*lengths[:axis], inner, size, n // inner, *lengths[axis + 1 :])
+    x = lookup("reshape")(x, shape=split_shape)
+    order = [axis + 1, *range(axis + 1), *range(axis + 2, len(split_shape))]
     x = lookup("transpose")(x, axes=tuple(order))
-    return lookup("reshape")(x, shape=(rows, *lengths[:axis], n, *lengths[axis + 1 :]))
+    return lookup("reshape")(x, shape=(size, *lengths[:axis], n, *lengths[axis + 1 :]))
 
 
-def _quotient(n: Any, rows: Any) -> Any:
-    """The exact quotient n / rows; 0 if `rows` is 0."""
-    if isinstance(rows, Dim) or isinstance(n, Dim):
-        return n // rows
-    return n // rows if rows else 0
+def _quotient(n: Any, divisor: Any) -> Any:
+    """The exact quotient n / divisor; 0 if `divisor` is 0."""
+    if isinstance(divisor, Dim) or isinstance(n, Dim):
+        return n // divisor
+    return n // divisor if divisor else 0

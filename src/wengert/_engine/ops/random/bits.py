@@ -7,7 +7,7 @@ recomputed, reordered, or merged with equal nodes.
 
     random_uniform, random_normal, random_integers    as NumPy's generator
     random_bits                                       64-bit words, or their 32-bit halves
-    random_tail     a signed tail probability, for symmetric distributions
+    random_tail     signed tail probabilities, for symmetric distributions
     normal_of_tail  the normal quantile of a signed tail probability
 
 Streams that advance the position and functions of keys are in wengert.random.
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Scalar, ScalarLanguage
 
 WORD = np.dtype(np.uint64)
-_ROUND = 1 << 64
+_POSITIONS = 1 << 64
 
 
 def generator_at(state: Any, number: int) -> np.random.Generator:
     """NumPy's generator at a position; positions are 2**64 blocks apart."""
     position = int(state[2]) if len(state) == 3 else 0
-    return np.random.Generator(bit_generator(state[:2], (position + number) % _ROUND))
+    return np.random.Generator(bit_generator(state[:2], (position + number) % _POSITIONS))
 
 
 class Draw(Operation):
@@ -80,15 +80,21 @@ class Draw(Operation):
         return out
 
     def _by_advancing(
-        self, state: Any, *, number: int, shape: tuple[int, ...], dtype: np.dtype[Any], **more: Any
+        self,
+        state: Any,
+        *,
+        number: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        **options: Any,
     ) -> Any:
         """The same numbers, from a generator that is advanced to the position."""
         if state.ndim > 1:
-            more = {"number": number, "shape": shape, "dtype": dtype, **more}
-            return np.array([self._by_advancing(s, **more) for s in state])
+            options = {"number": number, "shape": shape, "dtype": dtype, **options}
+            return np.array([self._by_advancing(s, **options) for s in state])
         low, high, position = (*map(int, state), 0)[:3]
         bits = np.random.Philox(key=low | high << 64).advance((position + number) << 64)
-        return np.asarray(self.draw(np.random.Generator(bits), shape, np.dtype(dtype), **more))
+        return np.asarray(self.draw(np.random.Generator(bits), shape, np.dtype(dtype), **options))
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """The requested shape and dtype, for each state."""
@@ -128,16 +134,16 @@ def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dty
     count = int(np.prod(shape))
     if dtype.itemsize == 8:
         return generator.bit_generator.random_raw(count).reshape(shape)
-    found = generator.bit_generator.random_raw(-(-count // 2))
-    return found.astype("<u8").view("<u4").astype(np.uint32)[:count].reshape(shape)
+    words = generator.bit_generator.random_raw(-(-count // 2))
+    return words.astype("<u8").view("<u4").astype(np.uint32)[:count].reshape(shape)
 
 
 def _tails(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Signed odd integers, scaled to (-1/2, 1/2)."""
-    single = dtype.itemsize == 4
-    found = _words(generator, shape, np.dtype(np.uint32 if single else np.uint64))
-    signed = (found | found.dtype.type(1)).view(np.int32 if single else np.int64)
-    return signed.astype(dtype) * dtype.type(2.0**-32 if single else 2.0**-64)
+    is_single = dtype.itemsize == 4
+    words = _words(generator, shape, np.dtype(np.uint32 if is_single else np.uint64))
+    signed = (words | words.dtype.type(1)).view(np.int32 if is_single else np.int64)
+    return signed.astype(dtype) * dtype.type(2.0**-32 if is_single else 2.0**-64)
 
 
 bits = register(Draw("random_bits", _words, "Random bits: uint64 or uint32."))

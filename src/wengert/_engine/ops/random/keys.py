@@ -45,8 +45,8 @@ class SplitKeys(Operation):
         """An array of keys of the given shape, for each key in `key`."""
         shape = tuple(shape)
         if key.ndim == 1:
-            found = raw(key, 4 * prod(shape), space=SPLIT).reshape(-1, 4)[:, :2]
-            return np.ascontiguousarray(found).reshape(*shape, 2)
+            keys = raw(key, 4 * prod(shape), space=SPLIT).reshape(-1, 4)[:, :2]
+            return np.ascontiguousarray(keys).reshape(*shape, 2)
         number = np.arange(1, prod(shape) + 1, dtype=WORD)
         words = blocks((number, 0, 0, SPLIT), key[..., None, :])
         return np.stack(words[:2], -1).reshape(*key.shape[:-1], *shape, 2)
@@ -54,10 +54,10 @@ class SplitKeys(Operation):
     def oracle(self, key: Any, *, shape: Any) -> Any:
         """The same keys, block by block."""
         shape = tuple(shape)
-        found = np.empty((*key.shape[:-1], prod(shape), 2), WORD)
-        for *outer, i in np.ndindex(*found.shape[:-1]):
-            found[(*outer, i)] = [int(w) for w in blocks((i + 1, 0, 0, SPLIT), key[*outer])[:2]]
-        return found.reshape(*key.shape[:-1], *shape, 2)
+        keys = np.empty((*key.shape[:-1], prod(shape), 2), WORD)
+        for *outer, i in np.ndindex(*keys.shape[:-1]):
+            keys[(*outer, i)] = [int(w) for w in blocks((i + 1, 0, 0, SPLIT), key[*outer])[:2]]
+        return keys.reshape(*key.shape[:-1], *shape, 2)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """Keys of the requested shape, for each key."""
@@ -87,10 +87,10 @@ class Fold(Operation):
         number = np.asarray(data).astype(WORD)
         shape = np.broadcast_shapes(key.shape[:-1], number.shape)
         keys, numbers = np.broadcast_to(key, (*shape, 2)), np.broadcast_to(number, shape)
-        found = np.empty((*shape, 2), WORD)
+        result = np.empty((*shape, 2), WORD)
         for i in np.ndindex(*shape):
-            found[i] = raw(keys[i], 2, int(numbers[i]), FOLD)
-        return found
+            result[i] = raw(keys[i], 2, int(numbers[i]), FOLD)
+        return result
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """A key for each integer."""

@@ -41,10 +41,10 @@ def products(x: Any, factor: int) -> tuple[Any, Any]:
     """
     low_factor, high_factor = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
     low, high = x & _LOW, x >> _HALF
-    across = low * high_factor
-    carried = high * low_factor + ((low * low_factor) >> _HALF)
-    middle = across + (carried & _LOW)
-    return high * high_factor + (carried >> _HALF) + (middle >> _HALF), x * np.uint64(factor)
+    cross = low * high_factor
+    carry = high * low_factor + ((low * low_factor) >> _HALF)
+    middle = cross + (carry & _LOW)
+    return high * high_factor + (carry >> _HALF) + (middle >> _HALF), x * np.uint64(factor)
 
 
 def round_keys(key: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

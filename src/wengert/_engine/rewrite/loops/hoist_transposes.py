@@ -101,7 +101,7 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
 def _is_across(product: Node, view: Node, is_transposed: bool) -> bool:
     """Whether adjacent elements in a row of the result belong to different rows of the matrix."""
     ranks = [len(a.spec.shape) for a in product.inputs]
-    *subscripts, result = lookup(product.op.name).letters(*ranks, **product.params)
+    *subscripts, result = lookup(product.op.name).subscripts(*ranks, **product.params)
     position = product.inputs.index(view)
     own, other = subscripts[position], subscripts[1 - position]
     own = own[::-1] if is_transposed else own  # as in memory

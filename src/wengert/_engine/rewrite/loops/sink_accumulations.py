@@ -165,7 +165,7 @@ def _work(product: Node) -> int:
 
 def _subscripts(product: Node) -> tuple[str, ...]:
     ranks = [len(a.spec.shape) for a in product.inputs]
-    subscripts: tuple[str, ...] = lookup(product.op.name).letters(*ranks, **product.params)
+    subscripts: tuple[str, ...] = lookup(product.op.name).subscripts(*ranks, **product.params)
     return subscripts
 
 
@@ -208,8 +208,8 @@ def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> N
     subscripts, result = x.subscripts, _subscripts(x.product)[-1]
     step = next(c for c in ascii_letters if c not in "".join((*subscripts, result)))
     name = "strong_einsum" if x.product.op.name == "strong_einsum" else "einsum"
-    letters = (*[step + w for w in subscripts], result)
-    total = _node(name, tuple(factors), {"letters": letters}, x.product, near)
+    params = {"subscripts": (*[step + w for w in subscripts], result)}
+    total = _node(name, tuple(factors), params, x.product, near)
     for view in x.views:
         total = _node("transpose", (total,), dict(view.params), view, near)
     if start.op.name == "full" and start.params["value"] == 0:

@@ -65,7 +65,7 @@ def sum_of_contraction(node: Node, new: NodeBuilder) -> Node | None:
         or node.params.get("dtype")
     ):
         return None
-    *subscripts, result = inner.params["letters"]
+    *subscripts, result = inner.params["subscripts"]
     axes = _summed_axes(node, inner_spec.shape, result_spec.shape)
     if not axes or len(subscripts) != 2 or any(len({*w}) < len(w) for w in subscripts):
         return None
@@ -80,7 +80,7 @@ def sum_of_contraction(node: Node, new: NodeBuilder) -> Node | None:
             subscripts[i] = "".join(c for c in subscripts[i] if c not in summed)
         operands.append(a)
     result_labels = "".join(c for c in result if c not in summed)
-    contraction = new(inner.op, *operands, letters=(*subscripts, result_labels))
+    contraction = new(inner.op, *operands, subscripts=(*subscripts, result_labels))
     if context.spec(contraction).shape == result_spec.shape:
         return contraction
     return new("reshape", contraction, shape=result_spec.shape, order="C")

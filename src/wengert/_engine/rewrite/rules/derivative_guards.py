@@ -95,7 +95,7 @@ def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
     reason="no zero is multiplied by an infinity",
     exact=True,
     example=(
-        lambda x: matmul.strong_einsum(x, np.eye(2), letters=("ab", "bc", "ac")),
+        lambda x: matmul.strong_einsum(x, np.eye(2), subscripts=("ab", "bc", "ac")),
         np.ones((2, 2)),
     ),
 )

@@ -251,7 +251,7 @@ def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
 )
 def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the subscripts of the untransposed operand."""
-    *subscripts, result = node.params["letters"]
+    *subscripts, result = node.params["subscripts"]
     operands = []
     for i, a in enumerate(node.args):
         if a.op.name == "transpose":
@@ -260,7 +260,7 @@ def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
                 labels[axis] = subscripts[i][k]
             subscripts[i], a = "".join(labels), a.args[0]
         operands.append(a)
-    return new(node.op, *operands, letters=(*subscripts, result))
+    return new(node.op, *operands, subscripts=(*subscripts, result))
 
 
 @rule(
@@ -273,9 +273,9 @@ def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
 def einsum_transposed(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the transposed subscripts of the result."""
     inner = node.args[0]
-    *subscripts, result = inner.params["letters"]
+    *subscripts, result = inner.params["subscripts"]
     transposed = "".join(result[a] for a in _axes(node, new))
-    return new(inner.op, *inner.args, letters=(*subscripts, transposed))
+    return new(inner.op, *inner.args, subscripts=(*subscripts, transposed))
 
 
 # ---- sums of broadcasts ------------------------------------------------------------------------

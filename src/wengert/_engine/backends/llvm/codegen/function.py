@@ -391,7 +391,7 @@ class FunctionCodegen:
             strided = KERNELS[node.op.name].strided
             operands = [self._operand(body, x, strided) for x in step.operands]
             options = step.rule.options  # type: ignore[attr-defined]
-            if KERNELS[node.op.name].spares and step in self._spared:
+            if KERNELS[node.op.name].skips_unused and step in self._spared:
                 options = {**options, "unused": self._spared[step]}
             status = self.context.steps.write(
                 body, node.op.name, node.params, operands, results, self.number, **options

@@ -1,6 +1,6 @@
 """Kernels: operations that are compiled as a whole instead of being fused into loops.
 
-kernel_call       Call, which a kernel writes; the registry of kernels
+kernel_call       KernelCall, through which a kernel emits its code; the registry of kernels
 index             the module of the kernel of each operation
 fortran_calls     calls of BLAS and LAPACK
 loop_helpers      index arithmetic, loads, stores, loops and copies
@@ -12,7 +12,7 @@ check             a value that is copied if a condition holds
 concatenate       concatenate, stack and roll
 cumulative        cumulative sums and products, linear recurrences
 fft               Fourier transforms
-nan_scan          whether an array has a NaN
+nan_scan          whether an array contains NaN
 scatter           stores and additions at indices
 store_chain       several stores into one array
 transpose         transposed copies of matrices
@@ -22,8 +22,8 @@ linalg/           linear algebra: LAPACK calls, and loops for small matrices
 random/           Philox bits, distributions, keys
 sort/             sorting and searching
 
-A kernel is registered under the name of its operation, and writes the body of one function of the
-module; calls with the same parameters, shapes and dtypes share the function.
+A kernel is registered under the name of its operation, and emits the body of one function of the
+LLVM module; calls with the same parameters, shapes and dtypes share the function.
 """
 
 from .. import vector_math as vector_math  # the scalar language's rules

@@ -8,7 +8,7 @@ The interpreter then runs the graph, and the operation that rejects the value ra
 from __future__ import annotations
 
 from .kernel_call import KernelCall, kernel
-from .loop_helpers import copy, nest, place
+from .loop_helpers import address, copy, nest
 
 
 @kernel("accepted", strided=True)
@@ -16,7 +16,7 @@ def accepted(call: KernelCall) -> None:
     """x, if all of `holds` is true."""
     (x, holds), (y,) = call.operands, call.results
     s = call.section
-    with nest(s, [call.number(n) for n in holds.shape]) as (t, at):
-        value = t.value(f"load i8, ptr {place(call, t, holds, at)}")
-        call.fail_if(t.value(f"icmp eq i8 {value}, 0"), 1, t)
+    with nest(s, [call.number(n) for n in holds.shape]) as (t, index):
+        flag = t.value(f"load i8, ptr {address(call, t, holds, index)}")
+        call.fail_if(t.value(f"icmp eq i8 {flag}, 0"), 1, t)
     copy(call, s, y, x)

@@ -1,7 +1,7 @@
 """Concatenation: many arrays copied into one; elements shifted cyclically along an axis.
 
-Few arrays are concatenated where they are used (lowering/); of many, each is copied once, so the
-work is proportional to the result.
+A few arrays are concatenated in the loop that reads the result (lowering/).  Many are copied here,
+each once, so the work is proportional to the size of the result.
 
     stack, concatenate    copy each operand to its position
     roll                  for shifts that are known only at run time
@@ -18,7 +18,7 @@ from wengert._engine.core.symbolic.dim import Length
 from ..ir.index_analysis import moves_of
 from ..ir.ir_builder import Name, Section
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import copy, nest, offset, place, read, write
+from .loop_helpers import address, copy, nest, offset, read, write
 
 
 @kernel("stack", strided=True)
@@ -45,7 +45,10 @@ def _copy_all(
     stride: Length,
     lengths: Sequence[Length],
 ) -> None:
-    """The operands one after the other; identical ones in a loop over their addresses."""
+    """Copy the operands one after the other.
+
+    Consecutive operands of the same shape, strides and dtype share a loop over their addresses.
+    """
     start: Length = 0
     pairs = zip(call.operands, lengths, strict=True)
     for (shape, steps, dtype, length), group in itertools.groupby(
@@ -70,43 +73,46 @@ def _copy_all(
         start = start + length * len(pointers)
 
 
-def _is_of_numbers(node: Node) -> bool:
+def _is_static(node: Node) -> bool:
     """Whether the shifts and axes are static."""
     shift, axis = node.params["shift"], node.params.get("axis")
     return moves_of(shift, axis) is not None and (axis is not None or node.spec.ndim == 1)
 
 
-@kernel("roll", strided=True, serves=_is_of_numbers)
+@kernel("roll", strided=True, serves=_is_static)
 def roll(call: KernelCall) -> None:
     """A cyclic shift along axes."""
     (x,), (z,) = call.operands, call.results
     moves = moves_of(call.params["shift"], call.params.get("axis"))
     assert moves is not None
-    by: dict[int, int] = {}
+    shifts: dict[int, int] = {}
     for a, n in moves:
         k = a % len(x.shape)
-        by[k] = by.get(k, 0) + n
+        shifts[k] = shifts.get(k, 0) + n
     s = call.section
-    starts = {k: _start(s, call.number(x.shape[k]), n) for k, n in by.items()}
+    starts = {k: _start(s, call.number(x.shape[k]), n) for k, n in shifts.items()}
     with nest(s, [call.number(n) for n in z.shape]) as (t, indices):
-        of = [
-            _around(t, i, starts[k], call.number(x.shape[k])) if k in starts else i
+        source = [
+            _wrapped(t, i, starts[k], call.number(x.shape[k])) if k in starts else i
             for k, i in enumerate(indices)
         ]
-        value = read(call.language, t, place(call, t, x, of), x.dtype)
-        write(t, place(call, t, z, indices), call.language.cast(value, z.dtype))
+        value = read(call.language, t, address(call, t, x, source), x.dtype)
+        write(t, address(call, t, z, indices), call.language.cast(value, z.dtype))
 
 
-def _start(s: Section, n: Name, by: int) -> Name:
+def _start(s: Section, n: Name, shift: int) -> Name:
     """The old position of the first element: -by, modulo the length n."""
-    some = s.larger(n, "1")
-    rest = s.value(f"srem i64 {-by}, {some}")
-    negative = s.value(f"icmp slt i64 {rest}, 0")
-    return s.value(f"select i1 {negative}, i64 {s.value(f'add i64 {rest}, {some}')}, i64 {rest}")
+    divisor = s.larger(n, "1")  # an empty axis must not divide by zero
+    remainder = s.value(f"srem i64 {-shift}, {divisor}")
+    negative = s.value(f"icmp slt i64 {remainder}, 0")
+    return s.value(
+        f"select i1 {negative}, i64 {s.value(f'add i64 {remainder}, {divisor}')}, i64 {remainder}"
+    )
 
 
-def _around(s: Section, i: Name, start: Name, n: Name) -> Name:
-    far = s.value(f"add i64 {i}, {start}")
-    back = s.minus(far, n)
-    beyond = s.value(f"icmp sge i64 {far}, {n}")
-    return s.value(f"select i1 {beyond}, i64 {back}, i64 {far}")
+def _wrapped(s: Section, i: Name, start: Name, n: Name) -> Name:
+    """The index i + start, modulo the length n."""
+    index = s.value(f"add i64 {i}, {start}")
+    wrapped = s.minus(index, n)
+    is_beyond = s.value(f"icmp sge i64 {index}, {n}")
+    return s.value(f"select i1 {is_beyond}, i64 {wrapped}, i64 {index}")

@@ -5,8 +5,8 @@
     running          cumulative minimum and maximum
     recurrence       y_i = b_i + a_i y_{i-1}
 
-Along the last axis, the previous element is in a register.  Along another axis, elements of other
-sequences are neighbors in memory: each step is computed for all sequences, in vectors.
+Along the last axis, the previous element is kept in a register.  Along another axis, elements of
+other sequences are adjacent in memory: each step is computed for all sequences, in vectors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..ir import execution_engine
 from ..ir.ir_builder import Name, Section
 from ..ir.memory_access import load, store
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import held, is_in_order, nest, offset, place, read, write
+from .loop_helpers import address, is_c_contiguous, nest, offset, read, stack_slot, write
 
 Begin = Callable[[Sequence[Any]], Any]
 Combine = Callable[[Any, Sequence[Any]], Any]
@@ -33,7 +33,7 @@ class _Sequences:
     Parameters
     ----------
     reverse : bool
-        Whether they begin at their end.
+        Whether sequences begin at the end of the axis.
     """
 
     def __init__(self, call: KernelCall, axis: int, reverse: bool) -> None:
@@ -44,28 +44,28 @@ class _Sequences:
         self.axis = axis % len(shape)
         self.count = call.number(shape[self.axis])
         self.before, self.after = shape[: self.axis], shape[self.axis + 1 :]
-        self.in_order = all(is_in_order(self.rest(x)) for x in self.arrays)
+        self.is_contiguous = all(is_c_contiguous(self.inner_axes(x)) for x in self.arrays)
 
-    def starts(self, s: Section, indices: Sequence[Name]) -> list[Name]:
-        """The addresses of a block of sequences in each array."""
-        found = []
+    def block_addresses(self, s: Section, indices: Sequence[Name]) -> list[Name]:
+        """The addresses at which a block of sequences begins in each array."""
+        addresses = []
         for x in self.arrays:
             lead = x._replace(shape=self.before, strides=x.strides[: self.axis])
-            found.append(place(self.call, s, lead, indices))
-        return found
+            addresses.append(address(self.call, s, lead, indices))
+        return addresses
 
-    def at(self, s: Section, starts: Sequence[Name], i: Name) -> list[Name]:
+    def element_addresses(self, s: Section, block_addresses: Sequence[Name], i: Name) -> list[Name]:
         """The addresses of the elements of step i."""
         if self.reverse:
             i = s.minus(s.minus(self.count, "1"), i)
-        found = []
-        for x, start in zip(self.arrays, starts, strict=True):
+        addresses = []
+        for x, start in zip(self.arrays, block_addresses, strict=True):
             distance = s.times(i, self.call.number(x.strides[self.axis]))
-            found.append(offset(s, start, distance, x.dtype))
-        return found
+            addresses.append(offset(s, start, distance, x.dtype))
+        return addresses
 
-    def rest(self, x: ArrayPointer) -> ArrayPointer:
-        """The axes after it."""
+    def inner_axes(self, x: ArrayPointer) -> ArrayPointer:
+        """The axes after the axis of the sequences."""
         return ArrayPointer("", self.after, x.strides[self.axis + 1 :], x.dtype)
 
 
@@ -77,95 +77,99 @@ def scan(
     Parameters
     ----------
     begin, combine : callable
-        Operates on lanes; its result is cast to the result's dtype.
+        Operate on lanes; what they return is cast to the dtype of the result.
     reverse : bool
-        From the end to the beginning.
+        Whether to start from the end.
     """
-    them = _Sequences(call, axis, reverse)
-    with nest(call.section, [call.number(n) for n in them.before]) as (s, outer):
-        starts = them.starts(s, outer)
-        with s.when(s.value(f"icmp sgt i64 {them.count}, 0")) as t:
-            if all(n == 1 for n in them.after):
-                _one_by_one(them, t, starts, begin, combine)
+    sequences = _Sequences(call, axis, reverse)
+    with nest(call.section, [call.number(n) for n in sequences.before]) as (s, outer):
+        starts = sequences.block_addresses(s, outer)
+        with s.when(s.value(f"icmp sgt i64 {sequences.count}, 0")) as t:
+            if all(n == 1 for n in sequences.after):
+                _single_sequence(sequences, t, starts, begin, combine)
             else:
-                _side_by_side(them, t, starts, begin, combine)
+                _adjacent_sequences(sequences, t, starts, begin, combine)
 
 
-def _one_by_one(
-    them: _Sequences, s: Section, starts: Sequence[Name], begin: Begin, combine: Combine
+def _single_sequence(
+    sequences: _Sequences, s: Section, starts: Sequence[Name], begin: Begin, combine: Combine
 ) -> None:
     """A single sequence."""
-    call, dtype = them.call, them.result.dtype
+    call, dtype = sequences.call, sequences.result.dtype
     language = call.language
-    cell = held(call, dtype)
-    *given, target = them.at(s, starts, "0")
-    values = [read(language, s, p, x.dtype) for p, x in zip(given, call.operands, strict=True)]
+    cell = stack_slot(call, dtype)
+    *inputs, target = sequences.element_addresses(s, starts, "0")
+    values = [read(language, s, p, x.dtype) for p, x in zip(inputs, call.operands, strict=True)]
     first = language.cast(begin(values), dtype)
     write(s, cell, first)
     write(s, target, first)
-    with s.loop("1", them.count) as (t, i):
-        *given, target = them.at(t, starts, i)
-        values = [read(language, t, p, x.dtype) for p, x in zip(given, call.operands, strict=True)]
+    with s.loop("1", sequences.count) as (t, i):
+        *inputs, target = sequences.element_addresses(t, starts, i)
+        values = [read(language, t, p, x.dtype) for p, x in zip(inputs, call.operands, strict=True)]
         value = language.cast(combine(read(language, t, cell, dtype), values), dtype)
         write(t, cell, value)
         write(t, target, value)
 
 
-def _side_by_side(
-    them: _Sequences, s: Section, starts: Sequence[Name], begin: Begin, combine: Combine
+def _adjacent_sequences(
+    sequences: _Sequences, s: Section, starts: Sequence[Name], begin: Begin, combine: Combine
 ) -> None:
-    """Step by step, each step for all neighboring sequences."""
-    call = them.call
+    """Sequences adjacent in memory: each step for all of them."""
+    call = sequences.call
     length: Length = 1
-    for n in them.after:
+    for n in sequences.after:
         length = length * n
-    width = execution_engine.vector_bytes() // them.result.dtype.itemsize if them.in_order else 1
+    width = (
+        execution_engine.vector_bytes() // sequences.result.dtype.itemsize
+        if sequences.is_contiguous
+        else 1
+    )
 
-    def step(t: Section, i: Name, before: Sequence[Name] | None) -> None:
-        places = them.at(t, starts, i)
-        if not them.in_order:
-            with nest(t, [call.number(n) for n in them.after]) as (u, inner):
-                _elements(them, u, places, before, inner, begin, combine, 1)
+    def step(t: Section, i: Name, previous: Sequence[Name] | None) -> None:
+        addresses = sequences.element_addresses(t, starts, i)
+        if not sequences.is_contiguous:
+            with nest(t, [call.number(n) for n in sequences.after]) as (u, inner):
+                _elements(sequences, u, addresses, previous, inner, begin, combine, 1)
             return
         full = t.times(t.value(f"sdiv i64 {call.number(length)}, {width}"), str(width))
-        for low, high, wide in (("0", full, width), (full, call.number(length), 1)):
-            with t.loop(low, high, str(wide)) as (u, j):
-                _elements(them, u, places, before, [j], begin, combine, wide)
+        for low, high, lanes in (("0", full, width), (full, call.number(length), 1)):
+            with t.loop(low, high, str(lanes)) as (u, j):
+                _elements(sequences, u, addresses, previous, [j], begin, combine, lanes)
 
     step(s, "0", None)
-    with s.loop("1", them.count) as (t, i):
-        step(t, i, them.at(t, starts, t.minus(i, "1")))
+    with s.loop("1", sequences.count) as (t, i):
+        step(t, i, sequences.element_addresses(t, starts, t.minus(i, "1")))
 
 
 def _elements(
-    them: _Sequences,
+    sequences: _Sequences,
     s: Section,
-    places: Sequence[Name],
-    before: Sequence[Name] | None,
+    addresses: Sequence[Name],
+    previous: Sequence[Name] | None,
     indices: Sequence[Name],
     begin: Begin,
     combine: Combine,
     width: int,
 ) -> None:
     """One step of a vector of sequences."""
-    call, dtype = them.call, them.result.dtype
+    call, dtype = sequences.call, sequences.result.dtype
     language = call.language
 
-    def where(x: ArrayPointer, start: Name) -> Name:
-        rest = them.rest(x)
-        if them.in_order:
+    def address_in(x: ArrayPointer, start: Name) -> Name:
+        inner = sequences.inner_axes(x)
+        if sequences.is_contiguous:
             return offset(s, start, indices[0], x.dtype)
-        return place(call, s, rest._replace(pointer=start), indices)
+        return address(call, s, inner._replace(pointer=start), indices)
 
-    *given, target = [where(x, p) for x, p in zip(them.arrays, places, strict=True)]
+    *inputs, target = [address_in(x, p) for x, p in zip(sequences.arrays, addresses, strict=True)]
     values = [
         load(language, s, p, x.dtype, width, None)
-        for p, x in zip(given, call.operands, strict=True)
+        for p, x in zip(inputs, call.operands, strict=True)
     ]
-    if before is None:
+    if previous is None:
         value = begin(values)
     else:
-        old = load(language, s, where(them.result, before[-1]), dtype, width, None)
+        old = load(language, s, address_in(sequences.result, previous[-1]), dtype, width, None)
         value = combine(old, values)
     store(language, s, target, language.cast(value, dtype), width, None)
 
@@ -176,8 +180,8 @@ def _elements(
 def _accumulated(call: KernelCall, ufunc: str, reverse: bool = False) -> None:
     language, dtype = call.language, call.results[0].dtype
 
-    def combine(before: Scalar, values: Sequence[Any]) -> Any:
-        return language.binary(ufunc, before, language.cast(values[0], dtype))
+    def combine(previous: Scalar, values: Sequence[Any]) -> Any:
+        return language.binary(ufunc, previous, language.cast(values[0], dtype))
 
     scan(call, lambda values: values[0], combine, call.params["axis"], reverse)
 
@@ -205,9 +209,9 @@ def recurrence(call: KernelCall) -> None:
     """y_i = b_i + a_i y_{i-1}."""
     language, dtype = call.language, call.results[0].dtype
 
-    def combine(before: Scalar, values: Sequence[Any]) -> Any:
+    def combine(previous: Scalar, values: Sequence[Any]) -> Any:
         a, b = (language.cast(x, dtype) for x in values)
-        return b + a * before
+        return b + a * previous
 
     reverse = bool(call.params.get("reverse", False))
     scan(call, lambda values: values[1], combine, call.params["axis"], reverse)

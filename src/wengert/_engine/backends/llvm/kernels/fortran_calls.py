@@ -1,8 +1,8 @@
 """Calls of BLAS and LAPACK routines, whose arguments are passed by reference.
 
-    run              emits the call of a routine
-    number, whole    the address of a number
-    check_lengths    the kernel fails if a length does not fit
+    run                emits the call of a routine
+    number, integer    the address of an argument
+    check_lengths      the kernel fails if a length does not fit into 32 bits
 
 Numbers are stored in stack slots; constants are globals of the module.  Integers have 32 bits: if a
 length needs more, the kernel fails, and the interpreter takes over.
@@ -20,43 +20,43 @@ from ..runtime import library_symbols
 from .kernel_call import KernelCall
 from .loop_helpers import kind_of
 
-_LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
+_TYPE_PREFIXES = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _MAX_FORTRAN_INTEGER = 2**31 - 1
 _BLAS = frozenset("gemm gemv syrk swap trmm trsm trsv".split())
 _COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # routines with another name
 
 
-def letter(dtype: Dtype) -> str:
-    """The first letter of the names of routines."""
-    return _LETTERS[dtype]
+def type_prefix(dtype: Dtype) -> str:
+    """The letter of a dtype, with which the names of its routines begin."""
+    return _TYPE_PREFIXES[dtype]
 
 
 def is_of_blas(dtype: Dtype) -> bool:
     """Whether BLAS computes in this dtype."""
-    return dtype in _LETTERS
+    return dtype in _TYPE_PREFIXES
 
 
 def character(call: KernelCall, text: str) -> Name:
-    """The address of a letter: "N", "U"."""
-    return call.module.constant(f"letter.{text}", "i8", str(ord(text)), 1)
+    """The address of a one-letter argument: "N", "U"."""
+    return call.module.constant(f"character.{text}", "i8", str(ord(text)), 1)
 
 
 def number(call: KernelCall, value: Any, dtype: Dtype) -> Name:
-    """The address of a constant of some dtype."""
+    """The address of a constant."""
     part = part_of(dtype)
     kind = kind_of(dtype)
     if dtype.kind == "c":
         z = complex(value)
-        each = [literal(z.real, part), literal(z.imag, part)]
-        words = f"[{', '.join(f'{kind[5:-1]} {x}' for x in each)}]"
-        name = "_".join(each)
+        parts = [literal(z.real, part), literal(z.imag, part)]
+        text = f"[{', '.join(f'{kind[5:-1]} {x}' for x in parts)}]"
+        name = "_".join(parts)
     else:
-        words = name = literal(value, part)
-    return call.module.constant(f"number.{dtype.str[1:]}.{name}", kind, words, 16)
+        text = name = literal(value, part)
+    return call.module.constant(f"number.{dtype.str[1:]}.{name}", kind, text, 16)
 
 
-def whole(call: KernelCall, s: Section, value: Name) -> Name:
-    """The address of an integer with 32 bits."""
+def integer(call: KernelCall, s: Section, value: Name) -> Name:
+    """The address of an integer of 32 bits."""
     if value.lstrip("-").isdigit():
         return call.module.constant(f"number.i4.{value}", "i32", value, 4)
     cell = call.function.slot("i32")
@@ -66,7 +66,7 @@ def whole(call: KernelCall, s: Section, value: Name) -> Name:
 
 
 def check_lengths(call: KernelCall, *lengths: Name) -> None:
-    """Fail where a length needs more than 32 bits."""
+    """Fail if a length needs more than 32 bits."""
     for n in dict.fromkeys(lengths):
         if n.isdigit():
             if int(n) > _MAX_FORTRAN_INTEGER:
@@ -81,28 +81,30 @@ def run(call: KernelCall, s: Section, routine: str, dtype: Dtype, *arguments: An
     Parameters
     ----------
     routine : str
-        Without the letter of its dtype, and as it is called for real numbers.
+        Its name for real numbers, without the letter of the dtype.
     *arguments
-        A letter ("N"), an int or the i64 of an integer in a pair ("int", name), or a pointer.
+        A letter ("N"), an int, the i64 of an integer in a pair ("int", name), or a pointer.
     """
     library = "blas" if routine in _BLAS else "lapack"
-    name = letter(dtype) + (_COMPLEX.get(routine, routine) if dtype.kind == "c" else routine)
+    name = type_prefix(dtype) + (_COMPLEX.get(routine, routine) if dtype.kind == "c" else routine)
     symbol = f"{library}.{name}"
-    given = [_argument(call, s, a) for a in arguments]
-    callee = call.external(symbol, library_symbols.address_of(symbol), "void", ["ptr"] * len(given))
-    s.write(f"call void {callee}({', '.join(f'ptr {a}' for a in given)})")
+    addresses = [_argument(call, s, a) for a in arguments]
+    callee = call.external(
+        symbol, library_symbols.address_of(symbol), "void", ["ptr"] * len(addresses)
+    )
+    s.write(f"call void {callee}({', '.join(f'ptr {a}' for a in addresses)})")
 
 
 def _argument(call: KernelCall, s: Section, argument: int | str | tuple[str, ...]) -> Name:
     if isinstance(argument, tuple):
-        return whole(call, s, argument[1])
+        return integer(call, s, argument[1])
     if isinstance(argument, int | np.integer):
-        return whole(call, s, str(argument))
+        return integer(call, s, str(argument))
     if len(argument) == 1 and argument.isalpha():
         return character(call, argument)
     return str(argument)
 
 
-def whole_cell(call: KernelCall) -> Name:
-    """A slot for an integer that a routine writes: `info`."""
+def integer_slot(call: KernelCall) -> Name:
+    """A stack slot for an integer that a routine writes: `info`."""
     return call.function.slot("i32")

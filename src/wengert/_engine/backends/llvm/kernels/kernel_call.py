@@ -1,4 +1,4 @@
-"""KernelCall: the call of a kernel, as its code is emitted; and the registry of kernels.
+"""KernelCall, through which kernels emit their code; and the registry of kernels.
 
     ArrayPointer  the address, shape, strides and dtype of an operand or a result
     KernelCalls   the kernel calls of one program: `calls.write(...)` emits one
@@ -6,10 +6,10 @@
     kernel        the decorator that registers one
     is_served     whether a node has a kernel
 
-Each call is a separate function, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Calls
-that are identical (operation, parameters, shapes and dtypes) share it, so a program that unrolls a
-loop a thousand times compiles it once.  If a kernel fails, the function branches to its one exit,
-where scratch memory is freed.
+Each call is a separate function, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Identical
+calls (of the same operation, parameters, shapes and dtypes) share a function, so a program that
+unrolls a loop a thousand times compiles it once.  If a kernel fails, the function branches to its
+single exit, where scratch memory is freed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..ir.scalar_language import Language
 from ..runtime import blas_threads, runtime_library
 from ..tuning import thresholds
 from .index import KERNEL_MODULES
-from .parallel_tasks import called_by_team, word
+from .parallel_tasks import word, write_task
 
 
 class ArrayPointer(NamedTuple):
     """The memory of an operand or a result.
 
-    pointer : the name of the address of its first element.
+    pointer : the address of its first element.
     shape, strides : numbers or symbolic sizes; strides count elements.
     dtype : of NumPy; its memory layout is that of `in_memory`.
     """
@@ -45,7 +45,7 @@ class ArrayPointer(NamedTuple):
 
 
 def contiguous(pointer: Name, shape: Sequence[Length], dtype: Dtype) -> ArrayPointer:
-    """An array whose elements lie in order."""
+    """A C-contiguous array."""
     strides: list[Length] = []
     step: Length = 1
     for n in reversed(shape):
@@ -55,21 +55,20 @@ def contiguous(pointer: Name, shape: Sequence[Length], dtype: Dtype) -> ArrayPoi
 
 
 class KernelCalls:
-    """The steps of one program.
+    """The kernel calls of one program.
 
     Parameters
     ----------
     language : Language
-        Of the module to which the functions are added.
-
+        The scalar language of the module to which the functions are added.
     threads : int, optional
         The number of threads for a call; by default the global setting.
 
     Attributes
     ----------
     symbols : dict of str to int
-        Addresses of the external functions that they call; `pointers.address_of` finds them
-        again by their names in another process.
+        Addresses of the external functions that they call; `library_symbols.address_of` finds
+        them by their names in another process.
     unrolled : list of str
         Functions whose code grows with the number of their operands.
     """
@@ -95,22 +94,22 @@ class KernelCalls:
         Parameters
         ----------
         section : Section
-            Where the step is taken.
+            Where the call is emitted.
         name : str
-            Of the operation.
+            The name of the operation.
         params : mapping
-            Of the node.
-        operands, results : sequence of Array
+            The parameters of the node.
+        operands, results : sequence of ArrayPointer
             Results are C-contiguous and share no memory with the operands or each other.
         number : callable
             Returns the i64 of a symbolic size, `Dim({((name, 1),): 1})`, known in `section`.
         **options
-            Passed to the kernel beside the node's parameters (`Call.options`).
+            Passed to the kernel in addition to the node's parameters (`KernelCall.options`).
 
         Returns
         -------
         status : Name
-            An i64 that is not 0 where the step failed; the constant "0" if it cannot.
+            An i64 that is not 0 if the kernel failed; the constant "0" if it cannot fail.
         """
         arrays = (*operands, *results)
         key = (
@@ -123,17 +122,17 @@ class KernelCalls:
         named = set(names_in(n for a in arrays for n in a.shape + a.strides))
         named.update(n for n in sizes_of(dict(params)) if n.startswith(LOCAL))
         sizes = sorted(named)
-        found = self._written.get(key)
-        if found is None:
-            found = self._made(name, params, options, len(operands), arrays, sizes)
-            self._written[key] = found
-        function, fails = found
-        given = [f"ptr {a.pointer}" for a in arrays]
-        given += [f"i64 {number(Dim({((n, 1),): 1}))}" for n in sizes]
-        status = section.value(f"call i64 @{function}({', '.join(given)})")
+        written = self._written.get(key)
+        if written is None:
+            written = self._write_function(name, params, options, len(operands), arrays, sizes)
+            self._written[key] = written
+        function, fails = written
+        arguments = [f"ptr {a.pointer}" for a in arrays]
+        arguments += [f"i64 {number(Dim({((n, 1),): 1}))}" for n in sizes]
+        status = section.value(f"call i64 @{function}({', '.join(arguments)})")
         return status if fails else "0"
 
-    def _made(
+    def _write_function(
         self,
         name: str,
         params: Mapping[str, Any],
@@ -142,47 +141,47 @@ class KernelCalls:
         arrays: Sequence[ArrayPointer],
         sizes: Sequence[str],
     ) -> tuple[str, bool]:
-        """A new function of the module, and whether it can fail."""
+        """Write the function of a kernel; its name, and whether it can fail."""
         module = self.language.module
         title = f"step{len(self._written)}.{name}"
         arguments = [("ptr", f"x{i}") for i in range(len(arrays))]
         arguments += [("i64", f"n{i}") for i in range(len(sizes))]
         function = Function(module, title, arguments, "i64", "nounwind")
-        inside = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
+        local_arrays = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
         named = {n: f"%n{i}" for i, n in enumerate(sizes)}
         call = KernelCall(
-            self, function, dict(params), inside[:count], inside[count:], named, options
+            self, function, dict(params), local_arrays[:count], local_arrays[count:], named, options
         )
-        known = _kernel_of(name)
-        assert known is not None, name
-        known.write(call)
+        entry = _kernel_of(name)
+        assert entry is not None, name
+        entry.write(call)
         call.close()
-        if known.unrolled:
+        if entry.unrolled:
             self.unrolled.append(title)
         return title, call.fails
 
 
 class KernelCall:
-    """The arguments of a kernel, and helpers to emit its code; made by `KernelCalls`.
+    """The arguments of a kernel, and helpers to emit its code; created by `KernelCalls`.
 
     Attributes
     ----------
     section : Section
         The function's scalar code; loops may be opened in it.
-    operands, results : tuple of Array
+    operands, results : tuple of ArrayPointer
     params : dict
         The parameters of the node.
     options : mapping
         Set by the schedule: ``alpha`` and ``beta`` of products, ``unused`` results.
     module, language
-        To which the section belongs.
+        Of the section.
     fails : bool
         Whether the kernel can fail.
     """
 
     def __init__(
         self,
-        steps: KernelCalls,
+        calls: KernelCalls,
         function: Function,
         params: dict[str, Any],
         operands: Sequence[ArrayPointer],
@@ -190,34 +189,34 @@ class KernelCall:
         named: Mapping[str, Name],
         options: Mapping[str, Any],
     ) -> None:
-        self.language, self.module = steps.language, steps.language.module
+        self.language, self.module = calls.language, calls.language.module
         self.params, self.options = params, options
         self.operands, self.results = tuple(operands), tuple(results)
         self.function = function
         self.fails = False
-        self._steps, self._symbols = steps, steps.symbols
+        self._calls, self._symbols = calls, calls.symbols
         self._named = named
         self._numbers: dict[Any, Name] = {}
         self._opening = function.body.inside()
         self._status = function.slot("i64")
         self._opening.write(f"store i64 0, ptr {self._status}")
-        self._held: list[Name] = []
+        self._scratch_slots: list[Name] = []
         self._limits = function.body.inside()
         self._memory = function.body.inside()
         self._flops: Length = 0
         self.section = function.body.inside()
 
     def number(self, length: Length) -> Name:
-        """The i64 of any length made of the sizes that occur in operands and results."""
+        """The i64 of a length in terms of the sizes that occur in operands and results."""
         if not isinstance(length, Dim):
             return str(length)
-        found = self._numbers.get(length)
-        if found is None:
-            found = self._numbers[length] = self._computed(length)
-        return found
+        name = self._numbers.get(length)
+        if name is None:
+            name = self._numbers[length] = self._compute(length)
+        return name
 
-    def _computed(self, length: Dim) -> Name:
-        """A polynomial of sizes, computed before anything else."""
+    def _compute(self, length: Dim) -> Name:
+        """A polynomial in sizes, computed at the beginning of the function."""
         opening = self._opening
         total = ""
         for product, factor in length.terms.items():
@@ -225,19 +224,19 @@ class KernelCall:
             for atom, power in product:
                 if isinstance(atom, Quotient):
                     above, below = self.number(atom.above), self.number(atom.below)
-                    one = opening.value(f"sdiv i64 {above}, {below}")
+                    value = opening.value(f"sdiv i64 {above}, {below}")
                 else:
-                    one = self._named[atom]
+                    value = self._named[atom]
                 for _ in range(power):
-                    term = one if term == "1" else opening.value(f"mul i64 {term}, {one}")
+                    term = value if term == "1" else opening.value(f"mul i64 {term}, {value}")
             total = opening.value(f"add i64 {total}, {term}") if total else term
         return total
 
     def scratch(self, size: Length | Name) -> Name:
-        """A number of bytes of memory until the end of the call.
+        """Allocate a number of bytes, which are freed at the end of the call.
 
-        For a length it is allocated at the beginning, on the stack if it is small; for an i64 that
-        was computed it is allocated here, which must not be in a loop.
+        For a length they are allocated at the beginning, on the stack if they are few; for a
+        computed i64 they are allocated here, which must not be in a loop.
         """
         if isinstance(size, int) and size <= thresholds.kernel_stack_bytes:
             return self.function.slot(f"[{max(size, 1)} x i8]", 64)
@@ -245,16 +244,16 @@ class KernelCall:
         name = size if isinstance(size, str) else self.number(size)
         slot = self.function.slot("ptr")
         self._opening.write(f"store ptr null, ptr {slot}")
-        self._held.append(slot)
+        self._scratch_slots.append(slot)
         allocate = self._of_runtime("wengert_alloc", "ptr", ["i64"])
-        some = section.value(f"or i64 {name}, 1")  # none would be null
-        pointer = section.value(f"call ptr {allocate}(i64 {some})")
+        nonzero = section.value(f"or i64 {name}, 1")  # for 0 bytes it may return null
+        pointer = section.value(f"call ptr {allocate}(i64 {nonzero})")
         section.write(f"store ptr {pointer}, ptr {slot}")
         self.fail_if(section.value(f"icmp eq ptr {pointer}, null"), 1, section)
         return pointer
 
     def fail_if(self, condition: Name, status: int = 1, section: Section | None = None) -> None:
-        """Return with a status if a condition holds; `section` if it is not the call's own."""
+        """Return with a status if a condition holds; `section` is by default that of the call."""
         section = section or self.section
         n = self.function.number()
         section.write(f"br i1 {condition}, label %fail{n}, label %go{n}")
@@ -265,7 +264,7 @@ class KernelCall:
         self.fails = True
 
     def external(self, name: str, address: int, result: str, arguments: Sequence[str]) -> str:
-        """A function from outside, as ``@name``."""
+        """An external function, as ``@name``."""
         self._symbols[name] = address
         return self.module.declare(name, result, arguments, "nounwind")
 
@@ -279,29 +278,29 @@ class KernelCall:
         write: Callable[[KernelCall, Name, Name], None],
         section: Section | None = None,
     ) -> None:
-        """Work along a range that may be split: parts of it run on several threads.
+        """Divide a range among threads.
 
         Parameters
         ----------
         extent : Length
             The end of the range, which starts at 0.
         grain : int
-            The minimum work for a thread.
+            The minimum length of a part.
         write : callable
-            ``write(call, start, stop)`` writes the work of a part: into another call of the same
-            arrays and sizes, but without scratch memory of this one.
+            ``write(call, start, stop)`` emits a part into another call, which has the same arrays
+            and sizes, but not the scratch memory of this one.
         section : Section, optional
-            Where in the function the parts are called; by default in its own.
+            Where the parts are called; by default the section of the call.
         """
-        kinds = self._given()
+        arguments = self._arguments()
         title = f"{self.function.name}.part"
         part = self._part(title, [("i64", "start"), ("i64", "stop")])
         write(part, "%start", "%stop")
         part.close()
-        called_by_team(self.module, title, [kind for kind, _ in kinds])
+        write_task(self.module, title, [kind for kind, _ in arguments])
         s = section or self.section
-        frame = self.function.slot(f"[{len(kinds) + 1} x i64]", 8)
-        for k, (kind, name) in enumerate([("i64", "0"), *kinds]):
+        frame = self.function.slot(f"[{len(arguments) + 1} x i64]", 8)
+        for k, (kind, name) in enumerate([("i64", "0"), *arguments]):
             s.write(f"store {kind} {name}, ptr {word(s, frame, k)}")
         threads = self.threads(s)
         run = self._of_runtime("wengert_parallel", "void", ["ptr", "ptr", *["i64"] * 4])
@@ -312,18 +311,18 @@ class KernelCall:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
     def cold(self, s: Section, write: Callable[[KernelCall], None]) -> None:
-        """Code that rarely runs, as a function without optimization; `write` as in `in_parts`."""
+        """Emit code that rarely runs as an unoptimized function; `write` as in `in_parts`."""
         title = f"{self.function.name}.cold"
         part = self._part(title, (), "noinline optnone nounwind")
         write(part)
         part.close()
         self.module.cold.append(title)
-        listed = ", ".join(f"{kind} {name}" for kind, name in self._given())
+        listed = ", ".join(f"{kind} {name}" for kind, name in self._arguments())
         status = s.value(f"call i64 @{title}({listed})")
         if part.fails:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
-    def _given(self) -> list[tuple[str, Name]]:
+    def _arguments(self) -> list[tuple[str, Name]]:
         """The arguments of the function: addresses and sizes."""
         arrays = (*self.operands, *self.results)
         sizes = [("i64", name) for name in self._named.values()]
@@ -332,38 +331,38 @@ class KernelCall:
     def _part(
         self, title: str, more: Sequence[tuple[str, str]], attributes: str = "nounwind"
     ) -> KernelCall:
-        """A function with the same arguments, and more."""
-        listed = [(kind, name[1:]) for kind, name in self._given()]
-        function = Function(self.module, title, [*listed, *more], "i64", attributes)
+        """The call of a function with the same arguments, and more."""
+        shared = [(kind, name[1:]) for kind, name in self._arguments()]
+        function = Function(self.module, title, [*shared, *more], "i64", attributes)
         return KernelCall(
-            *(self._steps, function, self.params, self.operands, self.results),
+            *(self._calls, function, self.params, self.operands, self.results),
             *(self._named, self.options),
         )
 
     def close(self) -> None:
-        """Finish it, and enter it into the module."""
+        """Finish the function, and add it to the module."""
         self.finish()
         self.module.add(self.function)
 
     def threads(self, s: Section) -> Name:
-        """The number of threads that a call may use."""
-        if self._steps.threads:
-            return str(self._steps.threads)
+        """The number of threads that the call may use, an i64."""
+        if self._calls.threads:
+            return str(self._calls.threads)
         return s.value(f"call i64 {self._of_runtime('wengert_get_threads', 'i64', [])}()")
 
-    def works(self, flops: Length) -> None:
-        """Record the approximate operations of a call of BLAS or LAPACK.
+    def record_flops(self, flops: Length) -> None:
+        """Record the approximate floating-point operations of a call of BLAS or LAPACK.
 
-        The maximum of them decides whether the call uses several threads.
+        Their sum decides whether the call uses several threads.
         """
         self._flops = self._flops + flops
 
-    def _limited(self) -> bool:
-        """Emit the limit on BLAS threads; not needed if BLAS uses one thread anyway."""
+    def _limit_blas_threads(self) -> bool:
+        """Emit the limit on BLAS threads, unless the work is so small that BLAS uses one."""
         if isinstance(self._flops, int) and self._flops < thresholds.blas_single_thread_flops:
             return False
-        asked = self._of_runtime("wengert_get_threads", "i64", [])
-        threads = self._limits.value(f"call i64 {asked}()")
+        get_threads = self._of_runtime("wengert_get_threads", "i64", [])
+        threads = self._limits.value(f"call i64 {get_threads}()")
         address = blas_threads.symbols()["wengert_blas_enter"]
         enter = self.external("wengert_blas_enter", address, "void", ["i64", "i64"])
         flops = self.number(self._flops)
@@ -371,17 +370,17 @@ class KernelCall:
         return True
 
     def finish(self) -> None:
-        """Write the exit."""
+        """Write the exit of the function."""
         body = self.function.body
         body.block("leave")
-        if self._limited():
+        if self._limit_blas_threads():
             address = blas_threads.symbols()["wengert_blas_leave"]
             body.write(f"call void {self.external('wengert_blas_leave', address, 'void', [])}()")
-        if self._held:
+        if self._scratch_slots:
             release = self._of_runtime("wengert_free", "void", ["ptr"])
-            for slot in self._held:
-                held = body.value(f"load ptr, ptr {slot}")
-                body.write(f"call void {release}(ptr {held})")
+            for slot in self._scratch_slots:
+                pointer = body.value(f"load ptr, ptr {slot}")
+                body.write(f"call void {release}(ptr {pointer})")
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
 
@@ -395,16 +394,16 @@ class Kernel(NamedTuple):
     write : ``write(call)`` emits the kernel.
     strided : whether operands may have any strides; if not, they must be C-contiguous.
     serves : ``serves(node)``: whether the kernel supports this node.
-    spares : whether it is passed the option "unused": the results that need not be computed.
+    skips_unused : whether it is passed the option "unused", the results that are not needed.
     updates : ``updates(params)``: whether the result is the first operand with some elements
-        replaced, and may be in its memory.
+        replaced, and may share its memory.
     unrolled : whether its code grows with the number of operands, and not with their sizes.
     """
 
     write: Callable[[KernelCall], None]
     strided: bool
     serves: Callable[[Any], bool]
-    spares: bool
+    skips_unused: bool
     updates: Callable[[Mapping[str, Any]], bool]
     unrolled: bool
 
@@ -417,19 +416,19 @@ def kernel(
     *,
     strided: bool = False,
     serves: Callable[[Any], bool] = lambda node: True,
-    spares: bool = False,
+    skips_unused: bool = False,
     updates: Callable[[Mapping[str, Any]], bool] = lambda params: False,
     unrolled: bool = False,
 ) -> Callable[[Callable[[KernelCall], None]], Callable[[KernelCall], None]]:
-    """Enter the function below it as the kernel of an operation (a decorator)."""
+    """Register a function as the kernel of an operation (a decorator)."""
 
-    def enter(write: Callable[[KernelCall], None]) -> Callable[[KernelCall], None]:
+    def register(write: Callable[[KernelCall], None]) -> Callable[[KernelCall], None]:
         other = KERNELS[name].write.__module__ if name in KERNELS else write.__module__
         assert other == write.__module__, f"{name} has a kernel in {other}"
-        KERNELS[name] = Kernel(write, strided, serves, spares, updates, unrolled)
+        KERNELS[name] = Kernel(write, strided, serves, skips_unused, updates, unrolled)
         return write
 
-    return enter
+    return register
 
 
 def _kernel_of(name: str) -> Kernel | None:
@@ -441,9 +440,9 @@ def _kernel_of(name: str) -> Kernel | None:
 
 def is_served(node: Any) -> bool:
     """Whether there is a kernel for a node of a graph; without one it is a host callback."""
-    found = _kernel_of(node.op.name)
-    if found is None:
+    entry = _kernel_of(node.op.name)
+    if entry is None:
         return False
     specs = [*(a.spec for a in node.inputs)]
     specs += node.spec if isinstance(node.spec, tuple) else [node.spec]
-    return all(s is not None and is_supported(s.dtype) for s in specs) and found.serves(node)
+    return all(s is not None and is_supported(s.dtype) for s in specs) and entry.serves(node)

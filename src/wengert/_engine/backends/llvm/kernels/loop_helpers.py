@@ -1,9 +1,10 @@
 """Helpers of kernels: loads and stores of elements, loops and copies.
 
-    place, read, write    an element of an array
-    moved                 a lane, for computations in a nested section
-    nest                  loops over all indices of a shape
-    copy, clear           whole arrays, with another layout and dtype
+    address, read, write    an element of an array
+    in_section              a lane, for computations in a nested section
+    stack_slot              memory for one value
+    nest                    loops over all indices of a shape
+    copy, clear             whole arrays; a copy may have another layout and dtype
 
 These loops are scalar.  The expensive parts of a kernel are in BLAS and LAPACK, or are vectorized
 in the kernel.
@@ -24,7 +25,7 @@ from ..ir.simd_value import ComplexLane, Lane
 from .kernel_call import ArrayPointer, KernelCall
 from .transpose import transposer
 
-_TILE = 8  # elements in each direction: a column of a square is in eight cache lines
+_TILE = 8  # rows and columns of a tile: one of its columns is in eight cache lines
 
 
 # ---- elements ----------------------------------------------------------------------------------
@@ -36,13 +37,13 @@ def kind_of(dtype: Dtype) -> str:
 
 
 def offset(s: Section, pointer: Name, count: Name, dtype: Dtype) -> Name:
-    """The address of an element at a distance."""
+    """The address of an element, `count` elements after a pointer."""
     if count == "0":
         return pointer
     return s.value(f"getelementptr {kind_of(dtype)}, ptr {pointer}, i64 {count}")
 
 
-def place(call: KernelCall, s: Section, array: ArrayPointer, indices: Sequence[Name]) -> Name:
+def address(call: KernelCall, s: Section, array: ArrayPointer, indices: Sequence[Name]) -> Name:
     """The address of an element."""
     total = "0"
     for i, stride in zip(indices, array.strides, strict=True):
@@ -54,9 +55,9 @@ def read(language: Language, s: Section, pointer: Name, dtype: Dtype) -> Any:
     """The element at an address, as a lane."""
     if dtype.kind == "c":
         part = part_of(dtype)
-        other = s.value(f"getelementptr {in_memory(part)}, ptr {pointer}, i64 1")
+        imaginary_part = s.value(f"getelementptr {in_memory(part)}, ptr {pointer}, i64 1")
         real = read(language, s, pointer, part)
-        return ComplexLane(language, real, read(language, s, other, part), dtype)
+        return ComplexLane(language, real, read(language, s, imaginary_part, part), dtype)
     name = s.value(f"load {in_memory(dtype)}, ptr {pointer}")
     if dtype.kind == "b":
         name = s.value(f"trunc i8 {name} to i1")
@@ -67,9 +68,9 @@ def write(s: Section, pointer: Name, value: Any) -> None:
     """Store a lane at an address."""
     if type(value) is ComplexLane:
         part = in_memory(value.real.dtype)
-        other = s.value(f"getelementptr {part}, ptr {pointer}, i64 1")
+        imaginary_part = s.value(f"getelementptr {part}, ptr {pointer}, i64 1")
         write(s, pointer, value.real)
-        write(s, other, value.imag)
+        write(s, imaginary_part, value.imag)
         return
     name = value.name
     if value.dtype == BOOL:
@@ -77,16 +78,16 @@ def write(s: Section, pointer: Name, value: Any) -> None:
     s.write(f"store {in_memory(value.dtype)} {name}, ptr {pointer}")
 
 
-def moved(s: Section, value: Any) -> Any:
-    """A lane of a nested section, so that computations with it are emitted there."""
+def in_section(s: Section, value: Any) -> Any:
+    """The same lane in a nested section, so that computations with it are emitted there."""
     if type(value) is ComplexLane:
-        real, imag = moved(s, value.real), moved(s, value.imag)
+        real, imag = in_section(s, value.real), in_section(s, value.imag)
         return ComplexLane(value.language, real, imag, value.dtype)
     section = None if value.width == 0 else s
     return Lane(value.language, section, value.name, value.dtype, value.width)
 
 
-def held(call: KernelCall, dtype: Dtype) -> Name:
+def stack_slot(call: KernelCall, dtype: Dtype) -> Name:
     """A stack slot for one value of a dtype."""
     return call.function.slot(kind_of(dtype))
 
@@ -96,7 +97,7 @@ def held(call: KernelCall, dtype: Dtype) -> Name:
 
 @contextmanager
 def nest(s: Section, lengths: Sequence[Name]) -> Iterator[tuple[Section, list[Name]]]:
-    """Loops over all indices below some lengths, the last one inside."""
+    """Nested loops over all indices of an array of these lengths, in C order."""
     with ExitStack() as stack:
         indices: list[Name] = []
         for n in lengths:
@@ -109,14 +110,14 @@ def nest(s: Section, lengths: Sequence[Name]) -> Iterator[tuple[Section, list[Na
 
 
 def clear(call: KernelCall, s: Section, pointer: Name, count: Length, dtype: Dtype) -> None:
-    """Write zeros from an address on."""
+    """Write zeros to `count` elements."""
     callee = call.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
     size = call.number(count * dtype.itemsize)
     s.write(f"call void {callee}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
 
 
-def is_in_order(array: ArrayPointer) -> bool:
-    """Whether its elements lie in C order, for all sizes."""
+def is_c_contiguous(array: ArrayPointer) -> bool:
+    """Whether an array is C-contiguous for all sizes."""
     step: Length = 1
     for n, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
         if n != 1 and stride != step:
@@ -126,101 +127,126 @@ def is_in_order(array: ArrayPointer) -> bool:
 
 
 def size_of(array: ArrayPointer) -> Length:
-    """The number of its elements."""
+    """The number of elements of an array."""
     total: Length = 1
     for n in array.shape:
         total = total * n
     return total
 
 
-def copy_apart(call: KernelCall, s: Section, to: ArrayPointer, of: ArrayPointer) -> None:
-    """Copy an array into another one, unless it is the same memory."""
-    apart = s.value(f"icmp ne ptr {of.pointer}, {to.pointer}")
-    with s.when(apart) as section:
-        copy(call, section, to, of)
+def copy_unless_same(
+    call: KernelCall, s: Section, target: ArrayPointer, source: ArrayPointer
+) -> None:
+    """Copy an array into another one, unless both are at the same address."""
+    differs = s.value(f"icmp ne ptr {source.pointer}, {target.pointer}")
+    with s.when(differs) as section:
+        copy(call, section, target, source)
 
 
 def copy(
-    call: KernelCall, s: Section, to: ArrayPointer, of: ArrayPointer, conjugate: bool = False
+    call: KernelCall,
+    s: Section,
+    target: ArrayPointer,
+    source: ArrayPointer,
+    conjugate: bool = False,
 ) -> None:
     """Copy an array into another one of the same shape; the dtype may differ.
 
     The last two axes are copied by a function that all copies of these dtypes share.
     """
-    plain = to.dtype == of.dtype and not conjugate
-    if plain and is_in_order(to) and is_in_order(of):
-        count = s.times(call.number(size_of(to)), str(to.dtype.itemsize))
-        s.copy_bytes(to.pointer, of.pointer, count)
+    is_plain = target.dtype == source.dtype and not conjugate
+    if is_plain and is_c_contiguous(target) and is_c_contiguous(source):
+        count = s.times(call.number(size_of(target)), str(target.dtype.itemsize))
+        s.copy_bytes(target.pointer, source.pointer, count)
         return
-    axes = [k for k, n in enumerate(to.shape) if n != 1]
-    near = next((k for k in axes if to.strides[k] == 1), axes[-1] if axes else None)
-    far = next((k for k in axes if of.strides[k] == 1 and k != near), None)
-    if far is None:
-        far = next((k for k in reversed(axes) if k != near), None)
-    outer = [k for k in axes if k not in (near, far)]
-    rows = plain and near is not None and to.strides[near] == of.strides[near] == 1
-    crossed = near is not None and far is not None and to.strides[near] == of.strides[far] == 1
-    if plain and crossed and to.dtype.itemsize in (4, 8) and not rows:
-        function = transposer(call.module, to.dtype.itemsize)
+    axes = [k for k, n in enumerate(target.shape) if n != 1]
+    inner_axis = next((k for k in axes if target.strides[k] == 1), axes[-1] if axes else None)
+    outer_axis = next((k for k in axes if source.strides[k] == 1 and k != inner_axis), None)
+    if outer_axis is None:
+        outer_axis = next((k for k in reversed(axes) if k != inner_axis), None)
+    other_axes = [k for k in axes if k not in (inner_axis, outer_axis)]
+    contiguous_rows = (
+        is_plain
+        and inner_axis is not None
+        and target.strides[inner_axis] == source.strides[inner_axis] == 1
+    )
+    is_transposed = (
+        inner_axis is not None
+        and outer_axis is not None
+        and target.strides[inner_axis] == source.strides[outer_axis] == 1
+    )
+    if is_plain and is_transposed and target.dtype.itemsize in (4, 8) and not contiguous_rows:
+        function = transposer(call.module, target.dtype.itemsize)
     else:
-        crossed = False
-        function = _copier(call.language, to.dtype, of.dtype, conjugate, rows)
-    with nest(s, [call.number(to.shape[k]) for k in outer]) as (inner, found):
-        given = []
-        for array in (to, of):
+        is_transposed = False
+        function = _copier(call.language, target.dtype, source.dtype, conjugate, contiguous_rows)
+    with nest(s, [call.number(target.shape[k]) for k in other_axes]) as (inner, outer_indices):
+        arguments = []
+        for array in (target, source):
             total = "0"
-            for k, i in zip(outer, found, strict=True):
+            for k, i in zip(other_axes, outer_indices, strict=True):
                 total = inner.plus(total, inner.times(i, call.number(array.strides[k])))
-            given.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
-        if crossed:
-            assert near is not None and far is not None
-            lengths = to.shape[far], to.shape[near], to.strides[far], of.strides[near]
-            given += [f"i64 {call.number(n)}" for n in lengths]
-        for axis in () if crossed else (far, near):
+            arguments.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
+        if is_transposed:
+            assert inner_axis is not None and outer_axis is not None
+            lengths = (
+                target.shape[outer_axis],
+                target.shape[inner_axis],
+                target.strides[outer_axis],
+                source.strides[inner_axis],
+            )
+            arguments += [f"i64 {call.number(n)}" for n in lengths]
+        for axis in () if is_transposed else (outer_axis, inner_axis):
             sizes: tuple[Length, ...] = (1, 0, 0)
             if axis is not None:
-                sizes = to.shape[axis], to.strides[axis], of.strides[axis]
-            given += [f"i64 {call.number(n)}" for n in sizes]
-        inner.write(f"call void @{function}({', '.join(given)})")
+                sizes = target.shape[axis], target.strides[axis], source.strides[axis]
+            arguments += [f"i64 {call.number(n)}" for n in sizes]
+        inner.write(f"call void @{function}({', '.join(arguments)})")
 
 
-def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: bool) -> str:
-    """The function that copies matrices: row by row, or in squares."""
+def _copier(
+    language: Language, target: Dtype, source: Dtype, conjugate: bool, contiguous_rows: bool
+) -> str:
+    """The function that copies matrices: row by row, or in square tiles."""
     module = language.module
-    name = f"copy.{of.str[1:]}.{to.str[1:]}" + ".conjugate" * conjugate + ".rows" * rows
+    name = (
+        f"copy.{source.str[1:]}.{target.str[1:]}"
+        + ".conjugate" * conjugate
+        + ".rows" * contiguous_rows
+    )
     if name in module:
         return name
     arguments = [("ptr", "to"), ("ptr", "of")]
     arguments += [("i64", n) for n in ("high", "down0", "down1", "wide", "across0", "across1")]
     function = Function(module, name, arguments, attributes="noinline nounwind")
-    if rows:
+    if contiguous_rows:
         with function.body.loop("0", "%high") as (s, i):
-            first = offset(s, "%to", s.times(i, "%down0"), to)
-            second = offset(s, "%of", s.times(i, "%down1"), of)
-            s.copy_bytes(first, second, s.times("%wide", str(to.itemsize)))
+            first = offset(s, "%to", s.times(i, "%down0"), target)
+            second = offset(s, "%of", s.times(i, "%down1"), source)
+            s.copy_bytes(first, second, s.times("%wide", str(target.itemsize)))
     else:
-        _in_squares(language, function, to, of, conjugate)
+        _in_tiles(language, function, target, source, conjugate)
     function.body.write("ret void")
     module.add(function)
     return name
 
 
-def _in_squares(
-    language: Language, function: Function, to: Dtype, of: Dtype, conjugate: bool
+def _in_tiles(
+    language: Language, function: Function, target: Dtype, source: Dtype, conjugate: bool
 ) -> None:
-    """In squares: a transposition uses whole cache lines."""
+    """Emit a copy in square tiles, so that transpositions use whole cache lines."""
     step = str(_TILE)
     with function.body.loop("0", "%high", step) as (a, i0), a.loop("0", "%wide", step) as (b, j0):
         i1 = b.smaller("%high", b.plus(i0, step))
         j1 = b.smaller("%wide", b.plus(j0, step))
         with b.loop(i0, i1) as (c, i):
-            down = [c.times(i, f"%down{k}") for k in range(2)]
+            row_offsets = [c.times(i, f"%down{k}") for k in range(2)]
             with c.loop(j0, j1) as (d, j):
-                places = []
-                for k, (pointer, dtype) in enumerate((("%to", to), ("%of", of))):
-                    distance = d.plus(down[k], d.times(j, f"%across{k}"))
-                    places.append(offset(d, pointer, distance, dtype))
-                value = read(language, d, places[1], of)
+                pointers = []
+                for k, (pointer, dtype) in enumerate((("%to", target), ("%of", source))):
+                    distance = d.plus(row_offsets[k], d.times(j, f"%across{k}"))
+                    pointers.append(offset(d, pointer, distance, dtype))
+                value = read(language, d, pointers[1], source)
                 if conjugate and type(value) is ComplexLane:
                     value = ComplexLane(language, value.real, -value.imag, value.dtype)
-                write(d, places[0], language.cast(value, to))
+                write(d, pointers[0], language.cast(value, target))

@@ -1,12 +1,12 @@
 """Indexed writes: setting and adding elements at indices and slices.
 
-    getitem          without elements; other reads are gathers (lowering/gathers.py)
+    getitem          of no elements; other reads are gathers (lowering/gathers.py)
     scatter          zeros, with t added at an index
-    setitem          an array with elements replaced; of several writes to one element the last wins
+    setitem          an array with elements replaced; the last of several writes to an element wins
     scatter_along    zeros, with t added at positions along one axis
 
-All are loops over the written values, in C order, as in NumPy.  A position is checked before it is
-written to; the kernel fails if one is out of range.  Contiguous elements after the index arrays,
+All are loops over the written values in C order, as in NumPy.  The kernel fails if a position is
+out of range; each is checked before it is written to.  Contiguous elements after the index arrays,
 such as rows of a table, are written in vectors.
 """
 
@@ -26,9 +26,9 @@ from ..ir.llvm_types import I64, Dtype, part_of
 from ..ir.memory_access import load, store
 from ..ir.scalar_language import Language
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import clear, copy_apart, nest, offset, read, size_of, write
+from .loop_helpers import clear, copy_unless_same, nest, offset, read, size_of, write
 
-_BYTES = 64  # per store
+_STORE_BYTES = 64
 
 
 class ScatterLoop(NamedTuple):
@@ -39,7 +39,7 @@ class ScatterLoop(NamedTuple):
     value_step: Length
 
 
-class Along(NamedTuple):
+class IndexArray(NamedTuple):
     """An index array: its stride in each loop; length and stride of the axis that it indexes."""
 
     array: ArrayPointer
@@ -48,66 +48,68 @@ class Along(NamedTuple):
     stride: Length
 
 
-def _is_whole(node: Node) -> bool:
+def _is_supported(node: Node) -> bool:
     """Whether the index arrays are positions, and all sizes follow from the arrays."""
     specs = [node.spec, *[a.spec for a in node.inputs]]
     first = 2 if node.op.name == "setitem" else 1
-    known = set(names_in(n for s in specs for n in s.shape))
+    sizes = set(names_in(n for s in specs for n in s.shape))
     arrays = [a.spec for a in node.inputs[first:]]
-    found = chosen(node.params["index"], node.spec.shape, [a.shape for a in arrays])
-    if found is None or any(a.dtype.kind not in "iu" for a in arrays):
+    selection = chosen(node.params["index"], node.spec.shape, [a.shape for a in arrays])
+    if selection is None or any(a.dtype.kind not in "iu" for a in arrays):
         return False
-    # The lengths of a loop's step are given to all calls in it (kernel_call.py).
-    needed = names_in([*found.shape, *[p.start for p in found.parts]])
-    return {n for n in needed if not n.startswith(LOCAL)} <= known
+    # Lengths that vary between loop steps are passed to all kernel calls (kernel_call.py).
+    needed = names_in([*selection.shape, *[p.start for p in selection.parts]])
+    return {n for n in needed if not n.startswith(LOCAL)} <= sizes
 
 
-@kernel("scatter", strided=True, serves=_is_whole)
+@kernel("scatter", strided=True, serves=_is_supported)
 def scatter(call: KernelCall) -> None:
     """Zeros, with t added."""
     t, *arrays = call.operands
     (z,) = call.results
     clear(call, call.section, z.pointer, size_of(z), z.dtype)
-    at_index(call, z, t, arrays, call.params["index"], bool(arrays))
+    store_at_index(call, z, t, arrays, call.params["index"], bool(arrays))
 
 
-@kernel("setitem", strided=True, serves=_is_whole, updates=lambda _: True)
+@kernel("setitem", strided=True, serves=_is_supported, updates=lambda _: True)
 def setitem(call: KernelCall) -> None:
-    """A copy of x with v stored into it; in place if x has the memory of the result."""
+    """A copy of x with v stored at an index; in place if x has the memory of the result."""
     x, v, *arrays = call.operands
     (z,) = call.results
-    copy_apart(call, call.section, z, x)
-    at_index(call, z, v, arrays, call.params["index"], False)
+    copy_unless_same(call, call.section, z, x)
+    store_at_index(call, z, v, arrays, call.params["index"], False)
 
 
-def _is_nothing(node: Node) -> bool:
-    """Whether the result is empty; index arrays may be out of range even so."""
+def _is_empty(node: Node) -> bool:
+    """Whether the result is empty; even then index arrays may be out of range."""
     empty = any(type(n) is int and n == 0 for n in node.spec.shape)
     return (
         empty and len(node.inputs) > 1 and all(a.spec.dtype.kind in "iu" for a in node.inputs[1:])
     )
 
 
-@kernel("getitem", strided=True, serves=_is_nothing)
+@kernel("getitem", strided=True, serves=_is_empty)
 def getitem(call: KernelCall) -> None:
-    """No element; the positions are checked, as NumPy does."""
+    """Read no elements; the positions are checked, as NumPy does."""
     x, *arrays = call.operands
-    found = chosen(call.params["index"], x.shape, [a.shape for a in arrays])
-    assert found is not None
-    around = found.shape[found.place : found.place + found.depth]
-    with nest(call.section, [call.number(n) for n in around]) as (s, indices):
-        for part, n in zip(found.parts, x.shape, strict=True):
+    selection = chosen(call.params["index"], x.shape, [a.shape for a in arrays])
+    assert selection is not None
+    lengths = selection.shape[selection.place : selection.place + selection.depth]
+    with nest(call.section, [call.number(n) for n in lengths]) as (s, indices):
+        for part, n in zip(selection.parts, x.shape, strict=True):
             if part.operand is not None:
                 array = arrays[part.operand]
-                _position(call, s, Along(array, _broadcast(array, found.depth), n, 0), indices)
+                _axis_offset(
+                    call, s, IndexArray(array, _broadcast(array, selection.depth), n, 0), indices
+                )
 
 
-def _is_as_large(node: Node) -> bool:
+def _has_same_shape(node: Node) -> bool:
     t, positions = [a.spec for a in node.inputs]
     return bool(positions.dtype.kind in "iu" and t.shape == positions.shape)
 
 
-@kernel("scatter_along", strided=True, serves=_is_as_large)
+@kernel("scatter_along", strided=True, serves=_has_same_shape)
 def scatter_along(call: KernelCall) -> None:
     """Zeros, with t added at the positions along an axis."""
     t, positions = call.operands
@@ -118,11 +120,11 @@ def scatter_along(call: KernelCall) -> None:
         ScatterLoop(n, 0 if k == axis else stride, step)
         for k, (n, stride, step) in enumerate(zip(t.shape, z.strides, t.strides, strict=True))
     ]
-    along = Along(positions, positions.strides, z.shape[axis], z.strides[axis])
-    _write(call, z, t, (axes, []), [along], 0, not call.params.get("unique"))
+    index_array = IndexArray(positions, positions.strides, z.shape[axis], z.strides[axis])
+    _write(call, z, t, (axes, []), [index_array], 0, not call.params.get("unique"))
 
 
-def at_index(
+def store_at_index(
     call: KernelCall,
     z: ArrayPointer,
     v: ArrayPointer,
@@ -130,51 +132,53 @@ def at_index(
     index: tuple[Any, ...] | IndexSlot,
     adds: bool,
 ) -> None:
-    """Write v into z at an index, in which the arrays belong."""
-    found = chosen(index, z.shape, [a.shape for a in arrays])
-    assert found is not None
-    rank = len(found.shape)
+    """Store or add v at an index of z; `arrays` are the index arrays."""
+    selection = chosen(index, z.shape, [a.shape for a in arrays])
+    assert selection is not None
+    rank = len(selection.shape)
     steps: list[Length] = [0] * rank
     start: Length = 0
-    for part, stride in zip(found.parts, z.strides, strict=True):
+    for part, stride in zip(selection.parts, z.strides, strict=True):
         start = start + part.start * stride
         if part.axis is not None:
             steps[part.axis] = stride * part.step
     value_steps = _broadcast(v, rank)
-    axes = [ScatterLoop(*a) for a in zip(found.shape, steps, value_steps, strict=True)]
-    looked = found.place + found.depth if arrays else 0
-    alongs = []
-    for part, n, stride in zip(found.parts, z.shape, z.strides, strict=True):
+    axes = [ScatterLoop(*a) for a in zip(selection.shape, steps, value_steps, strict=True)]
+    outer_count = selection.place + selection.depth if arrays else 0
+    index_arrays = []
+    for part, n, stride in zip(selection.parts, z.shape, z.strides, strict=True):
         if part.operand is not None:
             array = arrays[part.operand]
-            own = _broadcast(array, found.depth)
-            alongs.append(Along(array, ((0,) * found.place + own), n, stride))
-    _write(call, z, v, (axes[:looked], _joined(axes[looked:])), alongs, start, adds)
+            array_strides = _broadcast(array, selection.depth)
+            index_arrays.append(
+                IndexArray(array, ((0,) * selection.place + array_strides), n, stride)
+            )
+    _write(call, z, v, (axes[:outer_count], _merged(axes[outer_count:])), index_arrays, start, adds)
 
 
 def _broadcast(array: ArrayPointer, rank: int) -> tuple[Length, ...]:
-    """Steps of an array for axes with which its last ones are broadcast."""
-    own = [0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True)]
-    missing = rank - len(own)
-    return (*[0] * missing, *own[max(-missing, 0) :])
+    """The strides of an array that is broadcast to `rank` axes."""
+    strides = [0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True)]
+    missing = rank - len(strides)
+    return (*[0] * missing, *strides[max(-missing, 0) :])
 
 
-def _joined(axes: Sequence[ScatterLoop]) -> list[ScatterLoop]:
+def _merged(axes: Sequence[ScatterLoop]) -> list[ScatterLoop]:
     """The axes; those that can be merged in both arrays are merged."""
-    found: list[ScatterLoop] = []
+    merged: list[ScatterLoop] = []
     for axis in axes:
         if type(axis.length) is int and axis.length == 1:
             continue
-        if found:
-            before = found[-1]
-            if (before.step, before.value_step) == (
+        if merged:
+            previous = merged[-1]
+            if (previous.step, previous.value_step) == (
                 axis.step * axis.length,
                 axis.value_step * axis.length,
             ):
-                found[-1] = ScatterLoop(before.length * axis.length, axis.step, axis.value_step)
+                merged[-1] = ScatterLoop(previous.length * axis.length, axis.step, axis.value_step)
                 continue
-        found.append(axis)
-    return found
+        merged.append(axis)
+    return merged
 
 
 def _write(
@@ -182,47 +186,54 @@ def _write(
     z: ArrayPointer,
     v: ArrayPointer,
     axes: tuple[Sequence[ScatterLoop], Sequence[ScatterLoop]],
-    alongs: Sequence[Along],
+    index_arrays: Sequence[IndexArray],
     start: Length,
     adds: bool,
 ) -> None:
     """Loops over the index arrays, and loops inside them."""
     outer, inner = axes
     with nest(call.section, [call.number(a.length) for a in outer]) as (s, indices):
-        to = _moved(call, s, call.number(start), indices, [a.step for a in outer])
-        of = _moved(call, s, "0", indices, [a.value_step for a in outer])
-        for along in alongs:
-            to = s.plus(to, _position(call, s, along, indices))
+        target_offset = _distance(call, s, call.number(start), indices, [a.step for a in outer])
+        source_offset = _distance(call, s, "0", indices, [a.value_step for a in outer])
+        for index_array in index_arrays:
+            target_offset = s.plus(target_offset, _axis_offset(call, s, index_array, indices))
         row = inner[-1] if inner else ScatterLoop(1, 0, 0)
-        rest = inner[:-1]
-        with nest(s, [call.number(a.length) for a in rest]) as (r, more):
-            to = _moved(call, r, to, more, [a.step for a in rest])
-            of = _moved(call, r, of, more, [a.value_step for a in rest])
-            target = offset(r, z.pointer, to, z.dtype)
-            source = offset(r, v.pointer, of, v.dtype)
+        inner_axes = inner[:-1]
+        with nest(s, [call.number(a.length) for a in inner_axes]) as (r, inner_indices):
+            target_offset = _distance(
+                call, r, target_offset, inner_indices, [a.step for a in inner_axes]
+            )
+            source_offset = _distance(
+                call, r, source_offset, inner_indices, [a.value_step for a in inner_axes]
+            )
+            target = offset(r, z.pointer, target_offset, z.dtype)
+            source = offset(r, v.pointer, source_offset, v.dtype)
             _row(call, r, (target, z.dtype), (source, v.dtype), row, adds)
 
 
-def _moved(
+def _distance(
     call: KernelCall, s: Section, total: Name, indices: Sequence[Name], steps: Sequence[Length]
 ) -> Name:
+    """`total` plus the offset of some indices."""
     for i, step in zip(indices, steps, strict=True):
         total = s.plus(total, s.times(i, call.number(step)))
     return total
 
 
-def _position(call: KernelCall, s: Section, along: Along, indices: Sequence[Name]) -> Name:
-    """The offset of a position; it has been checked."""
-    distance = _moved(call, s, "0", indices, along.steps)
-    array = along.array
-    found = read(call.language, s, offset(s, array.pointer, distance, array.dtype), array.dtype)
-    name = call.language.cast(found, I64).name
-    n = call.number(along.length)
+def _axis_offset(
+    call: KernelCall, s: Section, index_array: IndexArray, indices: Sequence[Name]
+) -> Name:
+    """The offset that an index array selects along its axis; checks the position."""
+    distance = _distance(call, s, "0", indices, index_array.steps)
+    array = index_array.array
+    position = read(call.language, s, offset(s, array.pointer, distance, array.dtype), array.dtype)
+    name = call.language.cast(position, I64).name
+    n = call.number(index_array.length)
     negative = s.value(f"icmp slt i64 {name}, 0")
-    back = s.value(f"add i64 {name}, {n}")
-    name = s.value(f"select i1 {negative}, i64 {back}, i64 {name}")
+    wrapped = s.value(f"add i64 {name}, {n}")
+    name = s.value(f"select i1 {negative}, i64 {wrapped}, i64 {name}")
     call.fail_if(s.value(f"icmp uge i64 {name}, {n}"), 1, s)
-    return s.times(name, call.number(along.stride))
+    return s.times(name, call.number(index_array.stride))
 
 
 # ---- one row -------------------------------------------------------------------------------------
@@ -239,7 +250,7 @@ def _row(
     """Write contiguous or strided elements."""
     count = call.number(row.length)
     if row.step == 1 and row.value_step in (0, 1) and count != "1" and to[1] == of[1]:
-        function = _rows(call.language, to[1], row.value_step == 0, adds)
+        function = _row_function(call.language, to[1], row.value_step == 0, adds)
         s.write(f"call void @{function}(ptr {to[0]}, ptr {of[0]}, i64 {count})")
         return
     with nest(s, [count]) as (inner, (i,)):
@@ -260,8 +271,8 @@ def _element(
     write(s, pointer, value)
 
 
-def _rows(language: Language, dtype: Dtype, repeats: bool, adds: bool) -> str:
-    """The function that writes a row of a dtype: of a row, or of one number."""
+def _row_function(language: Language, dtype: Dtype, repeats: bool, adds: bool) -> str:
+    """The function that writes a row, from a row or from one number that is repeated."""
     module = language.module
     name = f"row.{dtype.str[1:]}" + ".one" * repeats + ".add" * adds
     if name in module:
@@ -269,9 +280,9 @@ def _rows(language: Language, dtype: Dtype, repeats: bool, adds: bool) -> str:
     arguments = [("ptr", "to"), ("ptr", "of"), ("i64", "count")]
     function = Function(module, name, arguments, attributes="nounwind #1")
     body = function.body
-    width = _BYTES // part_of(dtype).itemsize
-    rest = body.value(f"and i64 %count, {width - 1}")
-    middle = body.minus("%count", rest)
+    width = _STORE_BYTES // part_of(dtype).itemsize
+    remainder = body.value(f"and i64 %count, {width - 1}")
+    middle = body.minus("%count", remainder)
     for start, stop, step in (("0", middle, width), (middle, "%count", 1)):
         with body.loop(start, stop, str(step)) as (s, i):
             target = offset(s, "%to", i, dtype)

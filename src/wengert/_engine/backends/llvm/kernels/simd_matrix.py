@@ -1,13 +1,13 @@
-"""Small matrices in SIMD registers: a vector for each element, with a lane for each matrix.
+"""Batches of small matrices in SIMD registers: a vector per element, with a lane per matrix.
 
     SimdMatrix  stack memory for the vectors of a block's matrices
     each        a loop over indices, or its unrolled body
-    until       a loop that ends when a condition holds in all lanes
+    until       a loop with an exit condition
     load, save  copy matrices of a block to a SimdMatrix and back
 
-Up to `UNROLLED` rows loops are unrolled: all indices are constants, and LLVM keeps the elements
-in registers.  The unrolled code of an elimination grows with the third power of the number of rows,
-and so does LLVM's compile time, so larger matrices are computed by loops.
+For matrices of up to `UNROLLED` rows loops are unrolled: all indices are constants, and LLVM keeps
+the elements in registers.  The unrolled code of an elimination, and LLVM's compile time, grow with
+the third power of the number of rows, so larger matrices are computed by loops.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ class SimdMatrix:
         count = rows * columns
         self.pointer = block.call.function.slot(f"[{count} x {self._kind}]", max(self._align, 8))
 
-    def place(self, s: Section, i: Index, j: Index = 0) -> Name:
+    def address(self, s: Section, i: Index, j: Index = 0) -> Name:
         """The address of an element."""
         count = s.plus(s.times(str(i), str(self.columns)), str(j))
         return s.value(f"getelementptr {self._kind}, ptr {self.pointer}, i64 {count}")
 
     def get(self, s: Section, i: Index = 0, j: Index = 0) -> Lane:
         """An element, as a lane of this section."""
-        name = s.value(f"load {self._kind}, ptr {self.place(s, i, j)}, align {self._align}")
+        name = s.value(f"load {self._kind}, ptr {self.address(s, i, j)}, align {self._align}")
         return Lane(self.language, s, name, self.dtype, self.width)
 
     def put(self, s: Section, value: Scalar, i: Index = 0, j: Index = 0) -> None:
         """Store an element."""
         wide = self.language.widened(self.language.cast(value, self.dtype), self.width)
-        place = self.place(s, i, j)
-        s.write(f"store {self._kind} {wide.name}, ptr {place}, align {self._align}")
+        address = self.address(s, i, j)
+        s.write(f"store {self._kind} {wide.name}, ptr {address}, align {self._align}")
 
     def put_where(self, s: Section, flag: Any, value: Any, i: Index = 0, j: Index = 0) -> None:
         """Store an element in the lanes where a flag is true."""
@@ -111,8 +111,8 @@ def whole(block: Block, s: Section, i: Index) -> Lane:
     """An integer for all lanes."""
     language = block.call.language
     if str(i).lstrip("-").isdigit():
-        made: Lane = language.constant(int(i), I64)
-        return made
+        lane: Lane = language.constant(int(i), I64)
+        return lane
     return Lane(language, s, str(i), I64, 1)
 
 

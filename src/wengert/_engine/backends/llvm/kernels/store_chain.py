@@ -1,7 +1,7 @@
-"""Store chains: many writes into one array, which is copied once.
+"""Store chains: several stores into one array, which is copied at most once.
 
-Single elements, of which unrolled loops write many, are written in a loop over a table of addresses
-and positions; slices one after the other, as in scatter.py.
+Single elements, of which unrolled loops store many, are stored in a loop over a table of addresses
+and offsets; slices one after the other, as in scatter.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ..ir.ir_builder import Name, Section
 from ..ir.llvm_types import BOOL, Dtype
 from ..ir.simd_value import Lane
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import clear, copy_apart, offset, read, size_of, write
-from .scatter import at_index
+from .loop_helpers import clear, copy_unless_same, offset, read, size_of, write
+from .scatter import store_at_index
 
 
 def _has_base(params: Mapping[str, Any]) -> bool:
@@ -24,30 +24,32 @@ def _has_base(params: Mapping[str, Any]) -> bool:
 
 @kernel("writes", strided=True, updates=_has_base, unrolled=True)
 def writes(call: KernelCall) -> None:
-    """A copy of the first operand, or zeros, into which the others are written in their order.
+    """A copy of the first operand, or zeros, into which the other operands are stored in order.
 
-    In place if the first operand is in the memory of the result.
+    In place if the first operand has the memory of the result.
     """
     (z,) = call.results
     values = list(call.operands)
     if call.params["from_zero"]:
         clear(call, call.section, z.pointer, size_of(z), z.dtype)
     else:
-        copy_apart(call, call.section, z, values.pop(0))
-    lines = [
-        (value, index, adds, _place(index, z))
+        copy_unless_same(call, call.section, z, values.pop(0))
+    stores = [
+        (value, index, adds, _element_offset(index, z))
         for value, (index, adds) in zip(values, call.params["writes"], strict=True)
     ]
-    for key, group in itertools.groupby(lines, _kind):
-        some = list(group)
+    for key, group in itertools.groupby(stores, _loop_key):
+        stores_of_group = list(group)
         if key is None:
-            for value, index, adds, _ in some:
-                at_index(call, z, value, (), index, adds)
+            for value, index, adds, _ in stores_of_group:
+                store_at_index(call, z, value, (), index, adds)
         else:
-            _singles(call, z, *zip(*[(v, p, adds) for v, _, adds, p in some], strict=True))
+            _single_elements(
+                call, z, *zip(*[(v, p, adds) for v, _, adds, p in stores_of_group], strict=True)
+            )
 
 
-def _place(index: Any, z: ArrayPointer) -> int | None:
+def _element_offset(index: Any, z: ArrayPointer) -> int | None:
     """The offset of the element that an index selects; None if it is not one element."""
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) != len(z.shape) or not all(type(i) is int for i in entries):
@@ -58,24 +60,25 @@ def _place(index: Any, z: ArrayPointer) -> int | None:
     return total
 
 
-def _kind(line: tuple[Any, ...]) -> Any:
-    """The key of writes that share a loop; None for slices."""
-    value, _, _, place = line
-    return None if place is None or value.shape else value.dtype.str  # dtypes equal None
+def _loop_key(store: tuple[Any, ...]) -> Any:
+    """The key of stores that share a loop; None for slices."""
+    value, _, _, element_offset = store
+    # `.str`, because numpy.dtype(float64) == None
+    return None if element_offset is None or value.shape else value.dtype.str
 
 
-def _singles(
+def _single_elements(
     call: KernelCall,
     z: ArrayPointer,
     values: Sequence[ArrayPointer],
     places: Sequence[int],
     adds: Sequence[bool],
 ) -> None:
-    """Single elements, in a loop; each replaces an element, or is added to it."""
+    """Store single elements in a loop; each replaces an element, or is added to it."""
     s, n = call.section, len(values)
     if n == 1:
         target = offset(s, z.pointer, str(places[0]), z.dtype)
-        _put(call, s, target, values[0].pointer, values[0].dtype, z.dtype, adds[0])
+        _store_element(call, s, target, values[0].pointer, values[0].dtype, z.dtype, adds[0])
         return
     pointers = call.function.slot(f"[{n} x ptr]", 8)
     for m, value in enumerate(values):
@@ -87,20 +90,20 @@ def _singles(
         source = _entry(t, pointers, "ptr", k)
         target = offset(t, z.pointer, _entry(t, offsets, "i64", k), z.dtype)
         adding = Lane(call.language, t, _entry(t, flags, "i1", k), BOOL, 1) if flags else adds[0]
-        _put(call, t, target, source, values[0].dtype, z.dtype, adding)
+        _store_element(call, t, target, source, values[0].dtype, z.dtype, adding)
 
 
-def _put(
+def _store_element(
     call: KernelCall,
     s: Section,
     target: Name,
     source: Name,
-    kind: Dtype,
+    value_dtype: Dtype,
     dtype: Dtype,
     adding: bool | Lane,
 ) -> None:
-    """Write one element of a dtype of its own, or add it to the one that is there."""
-    new = call.language.cast(read(call.language, s, source, kind), dtype)
+    """Store a value in place of an element, or add it to the element."""
+    new = call.language.cast(read(call.language, s, source, value_dtype), dtype)
     if adding is not False:
         total = call.language.cast(read(call.language, s, target, dtype) + new, dtype)
         new = total if adding is True else call.language.where(adding, total, new)
@@ -108,7 +111,7 @@ def _put(
 
 
 def _table(call: KernelCall, what: str, kind: str, values: Sequence[object]) -> Name:
-    """Constants of the module."""
+    """A constant array of the module."""
     title = f"{call.function.name}.{what}{call.function.number()}"
     listed = ", ".join(f"{kind} {v}" for v in values)
     return call.module.constant(title, f"[{len(values)} x {kind}]", f"[{listed}]")
@@ -116,5 +119,5 @@ def _table(call: KernelCall, what: str, kind: str, values: Sequence[object]) -> 
 
 def _entry(s: Section, table: Name, kind: str, k: Name) -> Name:
     cell = s.value(f"getelementptr {kind}, ptr {table}, i64 {k}")
-    found: Name = s.value(f"load {kind}, ptr {cell}")
-    return found
+    value: Name = s.value(f"load {kind}, ptr {cell}")
+    return value

@@ -1,9 +1,9 @@
-"""Strided vectors: neighboring elements, or elements at a distance, as SIMD vectors.
+"""Strided vectors: contiguous or strided elements as SIMD vectors.
 
     Vectors    loads and stores of a whole vector or a part of it; sums; loops along a row
 
-Elements at a distance of s are shuffled out of s whole vectors.  Memory beyond the last element is
-never accessed.
+Elements with stride s are shuffled out of s whole vectors.  Memory beyond the last element is never
+accessed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..tuning import thresholds
 from .kernel_call import KernelCall
 
 _UNKNOWN_LENGTH, _MIN_VECTOR_BYTES = 1 << 30, 16  # elements; bytes of a vector
-STRIDES = 4  # up to which elements are picked out of whole vectors
+STRIDES = 4  # the largest stride for which elements are shuffled out of whole vectors
 
 
 class Vectors:
-    """Contiguous elements of a dtype, in registers.
+    """Vectors of a dtype.
 
     Parameters
     ----------
     dtype : numpy.dtype
         float32 or float64.
     length : int, optional
-        Of the rows; of short ones registers are used in part only.
+        The length of the rows; for short rows the vectors are narrower.
     """
 
     def __init__(self, call: KernelCall, dtype: Dtype, length: int = _UNKNOWN_LENGTH) -> None:
@@ -40,20 +40,20 @@ class Vectors:
         self.kind = of_width(self.scalar, self.width)
         self._suffix = f"v{self.width}f{8 * dtype.itemsize}"
 
-    def _of_mask(self, lanes: Sequence[bool]) -> tuple[Name, Name]:
+    def _mask(self, lanes: Sequence[bool]) -> tuple[Name, Name]:
         """The type of a vector, and its mask."""
         mask = ", ".join(f"i1 {str(lane).lower()}" for lane in lanes)
         return of_width(self.scalar, len(lanes)), f"<{mask}>"
 
     def _read(self, s: Section, pointer: Name, lanes: Sequence[bool]) -> Name:
-        kind, mask = self._of_mask(lanes)
+        kind, mask = self._mask(lanes)
         align = self.dtype.itemsize
         if all(lanes):
             return s.value(f"load {kind}, ptr {pointer}, align {align}")
         return masked_memory.load(self.module, s, self.scalar, len(lanes), pointer, align, mask)
 
     def _write(self, s: Section, pointer: Name, value: Name, lanes: Sequence[bool]) -> None:
-        kind, mask = self._of_mask(lanes)
+        kind, mask = self._mask(lanes)
         align = self.dtype.itemsize
         if all(lanes):
             s.write(f"store {kind} {value}, ptr {pointer}, align {align}")
@@ -61,88 +61,94 @@ class Vectors:
         masked_memory.store(self.module, s, self.scalar, len(lanes), value, pointer, align, mask)
 
     def load(self, s: Section, pointer: Name, count: int) -> Name:
-        """A number of elements; 0 in the rest of the vector."""
+        """Load `count` elements; 0 in the rest of the vector."""
         return self._read(s, pointer, [k < count for k in range(self.width)])
 
     def store(self, s: Section, pointer: Name, value: Name, count: int) -> None:
-        """A number of elements."""
+        """Store the first `count` elements of a vector."""
         self._write(s, pointer, value, [k < count for k in range(self.width)])
 
-    def _spaced(self, step: int, count: int) -> list[bool]:
-        """A number of lanes from elements that are `step` apart."""
+    def _strided_mask(self, step: int, count: int) -> list[bool]:
+        """The mask of `count` elements with stride `step` in contiguous memory."""
         return [k <= (count - 1) * step for k in range(self.width * step)]
 
-    def every(self, s: Section, pointer: Name, step: int, count: int) -> Name:
-        """Every so manyth element; 0 in the rest of the vector."""
+    def load_strided(self, s: Section, pointer: Name, step: int, count: int) -> Name:
+        """Load `count` elements with stride `step`; 0 in the rest of the vector."""
         if step == 1:
             return self.load(s, pointer, count)
         wide = of_width(self.scalar, self.width * step)
-        name = self._read(s, pointer, self._spaced(step, count))
+        name = self._read(s, pointer, self._strided_mask(step, count))
         lanes = ", ".join(f"i32 {k * step}" for k in range(self.width))
         return s.value(
             f"shufflevector {wide} {name}, {wide} poison, {of_width('i32', self.width)} <{lanes}>"
         )
 
-    def add_to_every(self, s: Section, pointer: Name, step: int, value: Name, count: int) -> None:
-        """Add the lanes of a vector to elements that are `step` apart."""
+    def add_strided(self, s: Section, pointer: Name, step: int, value: Name, count: int) -> None:
+        """Add the lanes of a vector to elements with stride `step`."""
         if step == 1:
             total = s.value(f"fadd {self.kind} {self.load(s, pointer, count)}, {value}")
             self.store(s, pointer, total, count)
             return
         size = self.width * step
-        wide, mask = of_width(self.scalar, size), self._spaced(step, count)
+        wide, mask = of_width(self.scalar, size), self._strided_mask(step, count)
         lanes = ", ".join(
             f"i32 {k // step if k % step == 0 and k // step < count else self.width}"
             for k in range(size)
         )
-        spread = s.value(
+        broadcast = s.value(
             f"shufflevector {self.kind} {value}, {self.kind} zeroinitializer, "
             f"{of_width('i32', size)} <{lanes}>"
         )
-        total = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {spread}")
+        total = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {broadcast}")
         self._write(s, pointer, total, mask)
 
-    def row(self, s: Section, pointer: Name, step: int, window: int, count: int) -> list[Name]:
-        """The first elements, the second ones ... of windows that do not overlap."""
+    def load_windows(
+        self, s: Section, pointer: Name, step: int, window: int, count: int
+    ) -> list[Name]:
+        """Load windows that do not overlap: a vector of their first elements, of second ones ..."""
         if step == 1:
             return [self.load(s, pointer, count)]
         size = self.width * step
         last = (count - 1) * step + window - 1
         wide = of_width(self.scalar, size)
         name = self._read(s, pointer, [k <= last for k in range(size)])
-        found = []
+        vectors = []
         for j in range(window):
             lanes = ", ".join(f"i32 {k * step + j}" for k in range(self.width))
             kind = of_width("i32", self.width)
-            found.append(s.value(f"shufflevector {wide} {name}, {wide} poison, {kind} <{lanes}>"))
-        return found
+            vectors.append(s.value(f"shufflevector {wide} {name}, {wide} poison, {kind} <{lanes}>"))
+        return vectors
 
-    def put_row(
+    def store_windows(
         self, s: Section, pointer: Name, step: int, values: Sequence[Name], count: int, add: bool
     ) -> None:
-        """Write, or add, the first elements, the second ones ... of windows that do not overlap."""
+        """Store, or add, windows that do not overlap, given by vectors as in `load_windows`."""
         size, width = self.width * step, self.width
         kind = of_width("i32", size)
-        one, two = values[0], values[min(1, len(values) - 1)]
+        first, second = values[0], values[min(1, len(values) - 1)]
         lanes = ", ".join(f"i32 {k // step + width * (k % step == 1)}" for k in range(size))
         wide = of_width(self.scalar, size)
-        whole = s.value(f"shufflevector {self.kind} {one}, {self.kind} {two}, {kind} <{lanes}>")
+        combined = s.value(
+            f"shufflevector {self.kind} {first}, {self.kind} {second}, {kind} <{lanes}>"
+        )
         for j, value in enumerate(values[2:], 2):
             lanes = ", ".join(f"i32 {k // step}" for k in range(size))
-            more = s.value(
+            widened = s.value(
                 f"shufflevector {self.kind} {value}, {self.kind} poison, {kind} <{lanes}>"
             )
             lanes = ", ".join(f"i32 {k + size * (k % step == j)}" for k in range(size))
-            whole = s.value(f"shufflevector {wide} {whole}, {wide} {more}, {kind} <{lanes}>")
+            combined = s.value(
+                f"shufflevector {wide} {combined}, {wide} {widened}, {kind} <{lanes}>"
+            )
         mask = [k % step < len(values) and k // step < count for k in range(size)]
         if add:
-            whole = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {whole}")
-        self._write(s, pointer, whole, mask)
+            combined = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {combined}")
+        self._write(s, pointer, combined, mask)
 
-    def spread(self, s: Section, pointer: Name) -> Name:
-        """One element in all lanes."""
-        one = s.value(f"load {self.scalar}, ptr {pointer}")
-        first = s.value(f"insertelement {self.kind} poison, {self.scalar} {one}, i64 0")
+    def broadcast(self, s: Section, pointer: Name) -> Name:
+        """Load one element into all lanes."""
+        element = s.value(f"load {self.scalar}, ptr {pointer}")
+        first = s.value(f"insertelement {self.kind} poison, {self.scalar} {element}, i64 0")
         zeros = of_width("i32", self.width)
         return s.value(
             f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros} zeroinitializer"
@@ -155,7 +161,7 @@ class Vectors:
         return s.value(f"call {kind} {callee}({kind} {x}, {kind} {y}, {kind} {z})")
 
     def total(self, s: Section, value: Name) -> Name:
-        """The sum of the lanes, in pairs."""
+        """The sum of the lanes, added pairwise."""
         callee = self.module.declare(
             f"llvm.vector.reduce.fadd.{self._suffix}", self.scalar, [self.scalar, self.kind]
         )
@@ -166,19 +172,19 @@ class Vectors:
     def along(
         self, s: Section, length: int, write: Callable[[Section, Name, int], None], weight: int = 1
     ) -> None:
-        """Write ``write(section, first, count)`` for each vector of a row.
+        """Call ``write(section, first, count)`` for each vector of a row, unrolled or in a loop.
 
-        `weight` is the amount of text: if it is large, there is one copy, in a loop.
+        `weight` is the amount of code that one call emits; a lot of code is not unrolled.
         """
-        whole, rest = divmod(length, self.width)
-        if whole <= 1 or (
-            whole <= thresholds.unrolled_row_vectors
-            and whole * weight <= thresholds.unrolled_row_code
+        full, rest = divmod(length, self.width)
+        if full <= 1 or (
+            full <= thresholds.unrolled_row_vectors
+            and full * weight <= thresholds.unrolled_row_code
         ):
             for first in range(0, length, self.width):
                 write(s, str(first), min(self.width, length - first))
             return
-        stop = str(whole * self.width)
+        stop = str(full * self.width)
         with s.loop("0", stop, str(self.width)) as (t, k):
             write(t, k, self.width)
         if rest:

@@ -1,9 +1,10 @@
 """Transposed copies of matrices, in vectors.
 
-    transposer    the function that does it for elements of four or eight bytes
+    transposer    the function for elements of four or eight bytes
 
-A square block of the width of a vector is read row by row, transposed in registers and written row
-by row: in stages of increasing distance each row swaps half of its elements with another.
+A square block, whose side is the width of a vector, is read row by row, transposed in registers and
+written row by row: in stages of increasing distance, each row swaps half of its elements with
+another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..ir.llvm_types import of_width
 def transposer(module: ModuleBuilder, size: int) -> str:
     """The function for elements of a given size in bytes: to[i, j] = of[j, i].
 
-    Its arguments are to, of, the lengths of i and j, and the distances of rows of to and of of.
+    Its arguments are `to`, `of`, the lengths of i and j, and the row strides of `to` and `of`.
     """
     name = f"transpose.{size}"
     if name in module:
@@ -27,27 +28,29 @@ def transposer(module: ModuleBuilder, size: int) -> str:
     body, kind, width = function.body, f"i{8 * size}", execution_engine.vector_bytes() // size
     high, wide = (body.value(f"and i64 %{n}, {-width}") for n in ("high", "wide"))
     with body.loop("0", high, str(width)) as (s, i), s.loop("0", wide, str(width)) as (t, j):
-        _square(t, kind, width, i, j)
+        _transpose_square(t, kind, width, i, j)
     for first, last, begin in (("0", high, wide), (high, "%high", "0")):
         with body.loop(first, last) as (s, i), s.loop(begin, "%wide") as (t, j):
-            value = t.value(f"load {kind}, ptr {_place(t, kind, '%of', j, '%down1', i)}, align 4")
-            t.write(f"store {kind} {value}, ptr {_place(t, kind, '%to', i, '%down0', j)}, align 4")
+            value = t.value(f"load {kind}, ptr {_element(t, kind, '%of', j, '%down1', i)}, align 4")
+            t.write(
+                f"store {kind} {value}, ptr {_element(t, kind, '%to', i, '%down0', j)}, align 4"
+            )
     body.write("ret void")
     module.add(function)
     return name
 
 
-def _place(s: Section, kind: str, pointer: Name, row: Name, down: Name, column: Name) -> Name:
+def _element(s: Section, kind: str, pointer: Name, row: Name, down: Name, column: Name) -> Name:
     count = s.value(f"add nsw i64 {s.value(f'mul nsw i64 {row}, {down}')}, {column}")
     return s.value(f"getelementptr {kind}, ptr {pointer}, i64 {count}")
 
 
-def _square(s: Section, kind: str, width: int, i: Name, j: Name) -> None:
+def _transpose_square(s: Section, kind: str, width: int, i: Name, j: Name) -> None:
     vector = of_width(kind, width)
     rows = []
     for k in range(width):
-        place = _place(s, kind, "%of", s.value(f"add nsw i64 {j}, {k}"), "%down1", i)
-        rows.append(s.value(f"load {vector}, ptr {place}, align 4"))
+        pointer = _element(s, kind, "%of", s.value(f"add nsw i64 {j}, {k}"), "%down1", i)
+        rows.append(s.value(f"load {vector}, ptr {pointer}, align 4"))
     distance = 1
     while distance < width:
         for k in range(width):
@@ -57,8 +60,8 @@ def _square(s: Section, kind: str, width: int, i: Name, j: Name) -> None:
                 )
         distance *= 2
     for k in range(width):
-        place = _place(s, kind, "%to", s.value(f"add nsw i64 {i}, {k}"), "%down0", j)
-        s.write(f"store {vector} {rows[k]}, ptr {place}, align 4")
+        pointer = _element(s, kind, "%to", s.value(f"add nsw i64 {i}, {k}"), "%down0", j)
+        s.write(f"store {vector} {rows[k]}, ptr {pointer}, align 4")
 
 
 def _swapped(
@@ -67,10 +70,10 @@ def _swapped(
     """Exchange halves of two rows."""
     low = [width + k - distance if k & distance else k for k in range(width)]
     high = [width + k if k & distance else k + distance for k in range(width)]
-    found = []
+    rows = []
     for mask in (low, high):
         listed = ", ".join(f"i32 {k}" for k in mask)
-        found.append(
+        rows.append(
             s.value(f"shufflevector {vector} {x}, {vector} {y}, <{width} x i32> <{listed}>")
         )
-    return found[0], found[1]
+    return rows[0], rows[1]

@@ -31,7 +31,7 @@ else:
 @lowers("strong_einsum")
 def _strong(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     """A product that is a loop: terms are zero where the first factor is zero."""
-    *words, _ = node.params["letters"]
+    *words, _ = node.params["subscripts"]
     if len(words) != 2 or node.spec.dtype.kind != "f" or node.spec.dtype == F16:
         return NotImplemented
     return _product_of(node, operands, _strong_product(node.spec.dtype))
@@ -44,7 +44,7 @@ def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
 
 def _product_of(node: Node, operands: Sequence[Expr], combine: Any = None) -> Any:
     op: Any = node.op
-    *operand_labels, result = op.letters(*[len(x.shape) for x in operands], **node.params)
+    *operand_labels, result = op.subscripts(*[len(x.shape) for x in operands], **node.params)
     lengths: dict[str, Length] = {}
     for labels, x in zip(operand_labels, operands, strict=True):
         for label, n in zip(labels, x.shape, strict=True):

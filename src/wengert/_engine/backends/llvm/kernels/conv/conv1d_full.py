@@ -4,7 +4,8 @@
     convolve    c_i = sum_k x_{i-k} v_k
 
 Where all of v overlaps x, neighboring sums are computed in SIMD vectors; at the ends of a
-convolution, where only a part does, one by one.  There is no padding with zeros: 0 * inf is NaN.
+convolution, where only a part of it does, one by one.  x is not padded with zeros, since 0 * inf is
+NaN.
 """
 
 from __future__ import annotations
@@ -18,38 +19,38 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F16, F32
 from ...ir.memory_access import load, store
 from ..kernel_call import KernelCall, kernel
-from ..loop_helpers import held, offset, place, read, write
+from ..loop_helpers import address, offset, read, stack_slot, write
 
 _VECTORS = 4  # independent sums, to hide the latency of additions
 
 
-def _is_of_numbers(node: Node) -> bool:
+def _is_not_boolean(node: Node) -> bool:
     return bool(node.spec.dtype.kind != "b")
 
 
-@kernel("slide", strided=True, serves=_is_of_numbers)
+@kernel("slide", strided=True, serves=_is_not_boolean)
 def slide(call: KernelCall) -> None:
     """s_i = sum_k x_{i+k} v_k."""
-    work = _Sums(call, backwards=False)
-    work.all(call.section, "0", call.number(call.results[0].shape[0]))
+    sums = _Sums(call, backwards=False)
+    sums.full_sums(call.section, "0", call.number(call.results[0].shape[0]))
 
 
-@kernel("convolve", strided=True, serves=_is_of_numbers)
+@kernel("convolve", strided=True, serves=_is_not_boolean)
 def convolve(call: KernelCall) -> None:
     """c_i = sum_k x_{i-k} v_k, for all i where they overlap."""
-    work, s = _Sums(call, backwards=True), call.section
+    sums, s = _Sums(call, backwards=True), call.section
     x, v = call.operands
     n, k = call.number(x.shape[0]), call.number(v.shape[0])
     count = call.number(call.results[0].shape[0])
     first = s.minus(k, "1")
     last = s.larger(first, n)
-    work.some(s, "0", first)
-    work.all(s, first, n)
-    work.some(s, last, count)
+    sums.partial_sums(s, "0", first)
+    sums.full_sums(s, first, n)
+    sums.partial_sums(s, last, count)
 
 
 class _Sums:
-    """The sums of one step.
+    """The sums of one call.
 
     Parameters
     ----------
@@ -61,18 +62,18 @@ class _Sums:
         self.call, self.backwards = call, backwards
         self.x, self.v = call.operands
         (self.y,) = call.results
-        self.inner = F32 if self.y.dtype == F16 else self.y.dtype  # rounded once, in the end
-        self.cell = held(call, self.inner)
+        self.sum_dtype = F32 if self.y.dtype == F16 else self.y.dtype  # rounded once, at the end
+        self.cell = stack_slot(call, self.sum_dtype)
         self.n, self.k = call.number(self.x.shape[0]), call.number(self.v.shape[0])
 
     def _index(self, s: Section, i: Name, k: Name) -> Name:
         return s.minus(i, k) if self.backwards else s.plus(i, k)
 
-    def some(self, s: Section, start: Name, stop: Name) -> None:
+    def partial_sums(self, s: Section, start: Name, stop: Name) -> None:
         """The partial sums at the ends of a convolution, one by one."""
-        call, language, inner = self.call, self.call.language, self.inner
+        call, language, sum_dtype = self.call, self.call.language, self.sum_dtype
         with s.loop(start, stop) as (t, i):
-            write(t, self.cell, language.constant(0, inner))
+            write(t, self.cell, language.constant(0, sum_dtype))
             low, high = "0", self.k
             if self.backwards:
                 low = t.larger("0", t.plus(t.minus(i, self.n), "1"))
@@ -80,46 +81,50 @@ class _Sums:
             with t.loop(low, high) as (u, k):
                 factors = []
                 for array, index in ((self.x, self._index(u, i, k)), (self.v, k)):
-                    value = read(language, u, place(call, u, array, [index]), array.dtype)
-                    factors.append(language.cast(value, inner))
-                write(u, self.cell, _more(read(language, u, self.cell, inner), *factors))
-            total = language.cast(read(language, t, self.cell, inner), self.y.dtype)
-            write(t, place(call, t, self.y, [i]), total)
+                    value = read(language, u, address(call, u, array, [index]), array.dtype)
+                    factors.append(language.cast(value, sum_dtype))
+                write(
+                    u, self.cell, _multiply_add(read(language, u, self.cell, sum_dtype), *factors)
+                )
+            total = language.cast(read(language, t, self.cell, sum_dtype), self.y.dtype)
+            write(t, address(call, t, self.y, [i]), total)
 
-    def all(self, s: Section, start: Name, stop: Name) -> None:
+    def full_sums(self, s: Section, start: Name, stop: Name) -> None:
         """Sums over the whole of v, in vectors if x is contiguous."""
         if self.x.strides != (1,) or self.y.strides != (1,):
-            self.some(s, start, stop)
+            self.partial_sums(s, start, stop)
             return
-        call, language, inner, x = self.call, self.call.language, self.inner, self.x
-        width = _VECTORS * execution_engine.vector_bytes() // inner.itemsize
-        memory = call.scratch(width * inner.itemsize)
+        call, language, sum_dtype, x = self.call, self.call.language, self.sum_dtype, self.x
+        width = _VECTORS * execution_engine.vector_bytes() // sum_dtype.itemsize
+        memory = call.scratch(width * sum_dtype.itemsize)
         steps = s.value(f"sdiv i64 {s.larger(s.minus(stop, start), '0')}, {width}")
         middle = s.plus(start, s.times(steps, str(width)))
         with s.loop(start, middle, str(width)) as (t, i):
-            zero = language.constant(0, inner)
-            store(language, t, memory, _wide(language, zero, width), width, None)
+            zero = language.constant(0, sum_dtype)
+            store(language, t, memory, _in_all_lanes(language, zero, width), width, None)
             with t.loop("0", self.k) as (u, k):
                 pointer = offset(u, x.pointer, self._index(u, i, k), x.dtype)
-                one = language.cast(load(language, u, pointer, x.dtype, width, None), inner)
-                pointer = place(call, u, self.v, [k])
-                two = language.cast(read(language, u, pointer, self.v.dtype), inner)
-                total = _more(load(language, u, memory, inner, width, None), one, two)
+                x_value = language.cast(load(language, u, pointer, x.dtype, width, None), sum_dtype)
+                pointer = address(call, u, self.v, [k])
+                v_value = language.cast(read(language, u, pointer, self.v.dtype), sum_dtype)
+                total = _multiply_add(
+                    load(language, u, memory, sum_dtype, width, None), x_value, v_value
+                )
                 store(language, u, memory, total, width, None)
-            found = language.cast(load(language, t, memory, inner, width, None), self.y.dtype)
-            store(language, t, offset(t, self.y.pointer, i, self.y.dtype), found, width, None)
-        self.some(s, middle, stop)
+            result = language.cast(load(language, t, memory, sum_dtype, width, None), self.y.dtype)
+            store(language, t, offset(t, self.y.pointer, i, self.y.dtype), result, width, None)
+        self.partial_sums(s, middle, stop)
 
 
-def _wide(language: Any, x: Any, width: int) -> Any:
-    """A constant in all lanes."""
+def _in_all_lanes(language: Any, x: Any, width: int) -> Any:
+    """A constant, in all lanes of a vector."""
     if x.dtype.kind != "c":
         return language.widened(x, width)
     real, imag = (language.widened(p, width) for p in (x.real, x.imag))
     return type(x)(language, real, imag, x.dtype)
 
 
-def _more(total: Any, x: Any, y: Any) -> Any:
+def _multiply_add(total: Any, x: Any, y: Any) -> Any:
     """total + x * y."""
     language = total.language
     if total.dtype.kind == "f":

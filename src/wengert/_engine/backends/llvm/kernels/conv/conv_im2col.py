@@ -4,7 +4,7 @@
     convolution_input    columns = w.T @ y, added to the windows (col2im)
     convolution_weight   w.T = columns @ y.T, summed over all samples
 
-One sample is computed at a time, in blocks of positions that fit into a cache; so writing the
+One sample is computed at a time, in blocks of positions that fit into a cache, so writing the
 columns takes a twentieth of the time of the products.  Samples are divided among threads; for the
 gradient of the weights, blocks of channels are, so no partial results have to be combined.
 Depthwise convolutions have separate loops (conv/depthwise_conv.py).
@@ -26,7 +26,7 @@ from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, offset
 from . import depthwise_conv
-from .im2col import Geometry, Image, PlaceGroup, entry, table
+from .im2col import Geometry, Image, PositionGroup, entry, table
 
 
 class Form(NamedTuple):
@@ -49,7 +49,7 @@ class Form(NamedTuple):
         return self.inputs * prod(self.geometry.window)
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Elements of a channel of y."""
         return prod(self.geometry.counts)
 
@@ -61,15 +61,15 @@ class Form(NamedTuple):
     @property
     def work(self) -> int:
         """Operations of a group for a sample."""
-        return 2 * self.outputs * self.depth * self.places
+        return 2 * self.outputs * self.depth * self.positions
 
-    def passes(self) -> list[PlaceGroup]:
+    def passes(self) -> list[PositionGroup]:
         """The positions of each pass."""
         size = self.dtype.itemsize
         if self.geometry.is_plain:
             return [
-                self.geometry.pieces(0, self.places)._replace(
-                    length=self.places, rows=1, times=1, sources=(0,), targets=(0,)
+                self.geometry.pieces(0, self.positions)._replace(
+                    length=self.positions, rows=1, times=1, sources=(0,), targets=(0,)
                 )
             ]
         return self.geometry.passes(self.depth * size, self.outputs * self.depth * size // 2)
@@ -95,8 +95,8 @@ def _serves(node: Node) -> bool:
     )
 
 
-def _shared(call: KernelCall, extent: int, work: int, write: Callable[..., Any]) -> None:
-    """Parts of a range; BLAS has one thread in each."""
+def _in_parts(call: KernelCall, extent: int, work: int, write: Callable[..., Any]) -> None:
+    """Divide a range among threads; each calls BLAS with one thread."""
     call.in_parts(extent, max(1, thresholds.parallel_convolution_flops // max(work, 1)), write)
 
 
@@ -109,27 +109,27 @@ def convolution(call: KernelCall) -> None:
         depthwise_conv.value(call, form)
         return
     extent = x.shape[0] * form.groups
-    _shared(call, extent, form.work, lambda part, a, b: _values(part, a, b, form))
+    _in_parts(call, extent, form.work, lambda part, a, b: _values(part, a, b, form))
 
 
 def _values(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
     """The outputs of some samples and groups."""
     (x, w), (y,) = call.operands, call.results
-    call.works(thresholds.blas_single_thread_flops)
+    call.record_flops(thresholds.blas_single_thread_flops)
     s, dtype, passes = call.section, form.dtype, form.passes()
     image = Image(call, form.geometry, form.inputs, dtype)
     columns = _columns(call, form, passes)
     image.prepare(s)
     with s.loop(start, stop) as (t, q):
-        ready = image.bring(t, offset(t, x.pointer, t.times(q, str(form.x_size)), dtype))
-        target = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
+        source = image.load(t, offset(t, x.pointer, t.times(q, str(form.x_size)), dtype))
+        target = offset(t, y.pointer, t.times(q, str(form.outputs * form.positions)), dtype)
         weights = _weights(t, form, w.pointer, q)
-        for u, part, first, place in _each_pass(call, t, passes):
+        for u, part, first, position in _loop_over_passes(call, t, passes):
             if columns:
-                image.write_out(u, ready, part, first, columns)
-            rows = _rows(columns or ready, form.depth, part.width)
-            into = _outputs(u, form, target, place, part)
-            write_product(call, u, Product(weights, rows, into, dtype))
+                image.im2col(u, source, part, first, columns)
+            column_matrix = _rows(columns or source, form.depth, part.width)
+            target_matrix = _outputs(u, form, target, position, part)
+            write_product(call, u, Product(weights, column_matrix, target_matrix, dtype))
 
 
 @kernel("convolution_input", serves=_serves)
@@ -141,32 +141,32 @@ def convolution_input(call: KernelCall) -> None:
         depthwise_conv.of_input(call, form)
         return
     extent = y.shape[0] * form.groups
-    _shared(call, extent, form.work, lambda part, a, b: _inputs(part, a, b, form))
+    _in_parts(call, extent, form.work, lambda part, a, b: _inputs(part, a, b, form))
 
 
 def _inputs(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
     (y, w), (x,) = call.operands, call.results
-    call.works(thresholds.blas_single_thread_flops)
+    call.record_flops(thresholds.blas_single_thread_flops)
     s, dtype, passes = call.section, form.dtype, form.passes()
     image = Image(call, form.geometry, form.inputs, dtype)
     columns = _columns(call, form, passes)
-    turned = _turned(call, form, w.pointer)
+    transposed = _transposed_weights(call, form, w.pointer)
     with s.loop(start, stop) as (t, q):
         target = offset(t, x.pointer, t.times(q, str(form.x_size)), dtype)
-        source = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
+        source = offset(t, y.pointer, t.times(q, str(form.outputs * form.positions)), dtype)
         group = t.value(f"srem i64 {q}, {form.groups}")
-        own = offset(t, turned, t.times(group, str(form.outputs * form.depth)), dtype)
-        weights = _rows(own, form.depth, form.outputs)
+        group_weights = offset(t, transposed, t.times(group, str(form.outputs * form.depth)), dtype)
+        weights = _rows(group_weights, form.depth, form.outputs)
         image.prepare(t)
-        if columns and not image.memory:
+        if columns and not image.padded_copy:
             clear(call, t, target, form.x_size, dtype)
-        for u, part, first, place in _each_pass(call, t, passes):
-            given = _outputs(u, form, source, place, part)
-            into = _rows(columns or target, form.depth, part.width)
-            write_product(call, u, Product(weights, given, into, dtype))
+        for u, part, first, position in _loop_over_passes(call, t, passes):
+            y_matrix = _outputs(u, form, source, position, part)
+            x_matrix = _rows(columns or target, form.depth, part.width)
+            write_product(call, u, Product(weights, y_matrix, x_matrix, dtype))
             if columns:
-                image.add_up(u, image.memory or target, part, first, columns)
-        image.take(t, target)
+                image.col2im(u, image.padded_copy or target, part, first, columns)
+        image.store(t, target)
 
 
 @kernel("convolution_weight", serves=_serves)
@@ -182,7 +182,7 @@ def convolution_weight(call: KernelCall) -> None:
     if block * prod(form.geometry.window) < 32:
         block = form.inputs
     extent = form.groups * (form.inputs // block)
-    _shared(
+    _in_parts(
         call,
         extent,
         thresholds.parallel_convolution_flops,
@@ -193,38 +193,46 @@ def convolution_weight(call: KernelCall) -> None:
 def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int) -> None:
     """The gradients of the weights of some blocks of channels."""
     (x, y), (w,) = call.operands, call.results
-    call.works(thresholds.blas_single_thread_flops)
+    call.record_flops(thresholds.blas_single_thread_flops)
     s, dtype, taps = call.section, form.dtype, prod(form.geometry.window)
-    own = form._replace(inputs=block)
-    passes = own.passes()
+    block_form = form._replace(inputs=block)
+    passes = block_form.passes()
     image = Image(call, form.geometry, block, dtype)
-    columns = _columns(call, own, passes)
-    total = call.scratch(own.depth * form.outputs * dtype.itemsize)
+    columns = _columns(call, block_form, passes)
+    total = call.scratch(block_form.depth * form.outputs * dtype.itemsize)
     image.prepare(s)
     blocks = form.inputs // block
     with s.loop(start, stop) as (t, q):
         group = t.value(f"sdiv i64 {q}, {blocks}")
-        clear(call, t, total, own.depth * form.outputs, dtype)
+        clear(call, t, total, block_form.depth * form.outputs, dtype)
         with t.loop("0", call.number(x.shape[0])) as (u, n):
-            number = u.plus(u.times(n, str(form.groups * blocks)), q)
-            source = offset(u, x.pointer, u.times(number, str(own.x_size)), dtype)
-            ready = image.bring(u, source)
-            number = u.plus(u.times(n, str(form.groups)), group)
-            given = offset(u, y.pointer, u.times(number, str(form.outputs * form.places)), dtype)
-            for v, part, first, place in _each_pass(call, u, passes):
+            sample = u.plus(u.times(n, str(form.groups * blocks)), q)
+            source = offset(u, x.pointer, u.times(sample, str(block_form.x_size)), dtype)
+            image_source = image.load(u, source)
+            sample = u.plus(u.times(n, str(form.groups)), group)
+            target = offset(
+                u, y.pointer, u.times(sample, str(form.outputs * form.positions)), dtype
+            )
+            for v, part, first, position in _loop_over_passes(call, u, passes):
                 if columns:
-                    image.write_out(v, ready, part, first, columns)
-                right = _outputs(v, form, given, place, part)
-                into = _rows(total, own.depth, form.outputs)
-                left = _rows(columns or ready, own.depth, part.width)
-                write_product(call, v, Product(left, right.transposed, into, dtype, beta=1.0))
+                    image.im2col(v, image_source, part, first, columns)
+                right = _outputs(v, form, target, position, part)
+                total_matrix = _rows(total, block_form.depth, form.outputs)
+                left = _rows(columns or image_source, block_form.depth, part.width)
+                write_product(
+                    call, v, Product(left, right.transposed, total_matrix, dtype, beta=1.0)
+                )
         size = form.outputs * form.depth
-        inside = t.value(f"srem i64 {q}, {blocks}")
-        at = t.plus(t.times(group, str(size)), t.times(inside, str(own.depth)))
-        shape = (form.outputs, own.depth)
+        block_number = t.value(f"srem i64 {q}, {blocks}")
+        first_weight = t.plus(
+            t.times(group, str(size)), t.times(block_number, str(block_form.depth))
+        )
+        shape = (form.outputs, block_form.depth)
         copy(
             *(call, t),
-            ArrayPointer(offset(t, w.pointer, at, dtype), shape, (form.inputs * taps, 1), dtype),
+            ArrayPointer(
+                offset(t, w.pointer, first_weight, dtype), shape, (form.inputs * taps, 1), dtype
+            ),
             ArrayPointer(total, shape, (1, form.outputs), dtype),
         )
 
@@ -232,27 +240,27 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
 # ---- shared by all passes ----------------------------------------------------------------------
 
 
-def _columns(call: KernelCall, form: Form, passes: list[PlaceGroup]) -> Name:
-    """Memory for columns; none if the positions are the elements themselves."""
+def _columns(call: KernelCall, form: Form, passes: list[PositionGroup]) -> Name:
+    """Memory for columns; an empty name if each window is one element."""
     if form.geometry.is_plain:
         return ""
     return call.scratch(form.depth * max(p.width for p in passes) * form.dtype.itemsize)
 
 
-def _each_pass(
-    call: KernelCall, s: Section, passes: list[PlaceGroup]
-) -> Iterator[tuple[Section, PlaceGroup, Name, Name]]:
-    """Loops over passes: the section, the pass, its first piece, and the position of that."""
+def _loop_over_passes(
+    call: KernelCall, s: Section, passes: list[PositionGroup]
+) -> Iterator[tuple[Section, PositionGroup, Name, Name]]:
+    """Loops over passes: the section, the pass, its first piece, and the position of that piece."""
     for part in passes:
         with s.loop("0", str(part.times)) as (t, k):
             first = t.times(k, str(part.rows))
             yield t, part, first, entry(t, table(call, part.targets), first)
 
 
-def _outputs(s: Section, form: Form, base: Name, place: Name, part: PlaceGroup) -> Matrix:
+def _outputs(s: Section, form: Form, base: Name, position: Name, part: PositionGroup) -> Matrix:
     """The outputs of a group at the positions of a pass."""
-    pointer = offset(s, base, place, form.dtype)
-    return Matrix(pointer, MatrixAxis(form.outputs, form.places), MatrixAxis(part.width, 1))
+    pointer = offset(s, base, position, form.dtype)
+    return Matrix(pointer, MatrixAxis(form.outputs, form.positions), MatrixAxis(part.width, 1))
 
 
 def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
@@ -264,7 +272,7 @@ def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
     return Matrix(pointer, MatrixAxis(form.outputs, form.depth), MatrixAxis(form.depth, 1))
 
 
-def _turned(call: KernelCall, form: Form, pointer: Name) -> Name:
+def _transposed_weights(call: KernelCall, form: Form, pointer: Name) -> Name:
     """The transposed weights of each group, in the order in which they are in memory."""
     rows, columns, dtype = form.outputs, form.depth, form.dtype
     memory = call.scratch(form.groups * rows * columns * dtype.itemsize)

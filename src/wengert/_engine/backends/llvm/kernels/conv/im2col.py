@@ -1,9 +1,9 @@
 """im2col and col2im: the windows of an image as the columns of a matrix, and their transpose.
 
 The positions and taps of ops/neural/sliding_windows.py, for static lengths, in the layout of a
-matrix product: a row for each channel and tap, a column for each position.  Only as many positions
-at a time as fit into a cache (`Geometry.passes`).  An image that needs padding is first copied into
-a padded buffer, so no loop has a condition.
+matrix product: a row for each channel and tap, a column for each position.  Positions are processed
+in passes whose columns fit into a cache (`Geometry.passes`).  An image that needs padding is first
+copied into a padded buffer, so no loop has a condition.
 
     Geometry    lengths and windows, and values derived from them
     Image       some channels of a sample: loaded, written as columns, accumulated, stored
@@ -26,12 +26,12 @@ from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors
 
 
-class PlaceGroup(NamedTuple):
-    """Positions with the same treatment.
+class PositionGroup(NamedTuple):
+    """Positions that one loop processes: pieces of equal length, several in each iteration.
 
-    length : contiguous positions along the last axis.
-    rows : the number of such pieces at a time.
-    times : the number of repetitions.
+    length : contiguous positions along the last axis, a piece.
+    rows : the number of pieces in each iteration.
+    times : the number of iterations.
     sources, targets : where each piece begins, in the image and among the positions.
     """
 
@@ -43,7 +43,7 @@ class PlaceGroup(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The number of positions at a time."""
+        """The number of positions in each iteration."""
         return self.length * self.rows
 
 
@@ -74,7 +74,7 @@ class Geometry(NamedTuple):
         )
 
     @property
-    def turned(self) -> Geometry:
+    def adjoint(self) -> Geometry:
         """The geometry of the adjoint, whose windows are on the positions, for stride 1."""
         reach = [d * (k - 1) for k, d in zip(self.window, self.dilation, strict=True)]
         padding = tuple([(r - a, r - b) for r, (a, b) in zip(reach, self.padding, strict=True)])
@@ -87,7 +87,7 @@ class Geometry(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether positions are the elements themselves."""
+        """Whether each window is one element, so that the image has the layout of the columns."""
         return not self.is_copied and prod(self.window) == prod(self.stride) == 1
 
     @property
@@ -97,57 +97,62 @@ class Geometry(NamedTuple):
         return tuple([prod(padded[k + 1 :]) for k in range(len(padded))])
 
     def taps(self) -> list[int]:
-        """The offsets of the elements of a window from its first."""
+        """The offsets of the elements of a window from its first element."""
         return [
             sum(j * d * step for j, d, step in zip(tap, self.dilation, self.steps, strict=True))
             for tap in product(*map(range, self.window))
         ]
 
-    def pieces(self, first: int, length: int) -> PlaceGroup:
-        """All pieces of rows from a position of the last axis on, one at a time."""
+    def pieces(self, first: int, length: int) -> PositionGroup:
+        """The pieces of `length` positions that begin at position `first` of each row."""
         counts, steps = self.counts, self.steps
         sources, targets = [], []
         for number, row in enumerate(product(*map(range, counts[:-1]))):
             start = sum(i * s * step for i, s, step in zip(row, self.stride, steps, strict=False))
             sources.append(start + first * self.stride[-1])
             targets.append(number * counts[-1] + first)
-        return PlaceGroup(length, 1, len(sources), tuple(sources), tuple(targets))
+        return PositionGroup(length, 1, len(sources), tuple(sources), tuple(targets))
 
-    def passes(self, bytes_of_place: int, least: int = 0) -> list[PlaceGroup]:
+    def passes(self, column_bytes: int, minimum: int = 0) -> list[PositionGroup]:
         """All positions, in blocks whose columns fit into a cache.
 
         Parameters
         ----------
-        bytes_of_place : int
-            Of one column.
-        least : int
-            Bytes that may be taken anyway.
+        column_bytes : int
+            The size of one column.
+        minimum : int
+            Bytes that the columns may take even if that is more than the threshold.
         """
         counts = self.counts
-        most = max(max(thresholds.im2col_bytes, least) // max(bytes_of_place, 1), 64)
+        limit = max(max(thresholds.im2col_bytes, minimum) // max(column_bytes, 1), 64)
         last = counts[-1]
-        if last > thresholds.im2col_row_elements and last > most:
-            size = max(most // 64 * 64, 64)
-            found = [self.pieces(k, size) for k in range(0, last - size + 1, size)]
-            whole = _joined(found)
-            return [whole, self.pieces(last - last % size, last % size)] if last % size else [whole]
-        every = self.pieces(0, last)
-        height = len(every.sources)
-        some = -(-height // max(most // last, 1))
-        rows = -(-height // some)
-        full = height // rows
-        found = [every._replace(rows=rows, times=full)]
+        if last > thresholds.im2col_row_elements and last > limit:
+            size = max(limit // 64 * 64, 64)
+            groups = [self.pieces(k, size) for k in range(0, last - size + 1, size)]
+            joined = _joined(groups)
+            return (
+                [joined, self.pieces(last - last % size, last % size)] if last % size else [joined]
+            )
+        all_rows = self.pieces(0, last)
+        height = len(all_rows.sources)
+        iterations = -(-height // max(limit // last, 1))
+        rows = -(-height // iterations)
+        full_iterations = height // rows
+        groups = [all_rows._replace(rows=rows, times=full_iterations)]
         if height % rows:
-            sources, targets = every.sources[full * rows :], every.targets[full * rows :]
-            found.append(PlaceGroup(last, height % rows, 1, sources, targets))
-        return found
+            sources, targets = (
+                all_rows.sources[full_iterations * rows :],
+                all_rows.targets[full_iterations * rows :],
+            )
+            groups.append(PositionGroup(last, height % rows, 1, sources, targets))
+        return groups
 
 
-def _joined(passes: Sequence[PlaceGroup]) -> PlaceGroup:
-    """Pieces of the same length as one pass."""
-    sources = [n for p in passes for n in p.sources]
-    targets = [n for p in passes for n in p.targets]
-    return PlaceGroup(passes[0].length, 1, len(sources), tuple(sources), tuple(targets))
+def _joined(groups: Sequence[PositionGroup]) -> PositionGroup:
+    """Groups of the same length as one group."""
+    sources = [n for group in groups for n in group.sources]
+    targets = [n for group in groups for n in group.targets]
+    return PositionGroup(groups[0].length, 1, len(sources), tuple(sources), tuple(targets))
 
 
 def table(call: KernelCall, numbers: Sequence[int]) -> Name:
@@ -158,7 +163,7 @@ def table(call: KernelCall, numbers: Sequence[int]) -> Name:
 
 
 def entry(s: Section, numbers: Name, index: Name) -> Name:
-    """A number of such a list."""
+    """An element of such a list."""
     return s.value(f"load i64, ptr {s.value(f'getelementptr i64, ptr {numbers}, i64 {index}')}")
 
 
@@ -174,138 +179,145 @@ class Image:
     def __init__(self, call: KernelCall, geometry: Geometry, channels: int, dtype: Dtype) -> None:
         self.call, self.geometry, self.channels, self.dtype = call, geometry, channels, dtype
         self.plane = prod(geometry.padded)
-        self.own = prod(geometry.lengths)
+        self.image_size = prod(geometry.lengths)
         self.taps = geometry.taps()
         self.size = channels * self.plane
-        self.memory = ""
+        self.padded_copy = ""
         if geometry.is_copied:
-            self.memory = call.scratch(self.size * dtype.itemsize)
+            self.padded_copy = call.scratch(self.size * dtype.itemsize)
 
     def prepare(self, s: Section, value: float = 0.0) -> None:
-        """Fill the padded copy with a number, which the padding keeps."""
-        if not self.memory:
+        """Fill the padded copy with a number; the padding keeps it."""
+        if not self.padded_copy:
             return
         if value == 0.0:
-            clear(self.call, s, self.memory, self.size, self.dtype)
+            clear(self.call, s, self.padded_copy, self.size, self.dtype)
             return
         text = literal(value, self.dtype)
         with s.loop("0", str(self.size)) as (t, k):
-            to = offset(t, self.memory, k, self.dtype)
+            to = offset(t, self.padded_copy, k, self.dtype)
             t.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def fill(self, s: Section, value: float) -> None:
-        """Fill the image with a number, without the padding."""
-        _, there, length = self._rows()
-        if not there or length <= 0:
+        """Fill the padded copy with a number, except the padding."""
+        _, offsets, length = self._rows()
+        if not offsets or length <= 0:
             return
-        rows, text = table(self.call, there), literal(value, self.dtype)
-        with s.loop("0", str(len(there))) as (t, r), t.loop("0", str(length)) as (u, k):
-            to = offset(u, self.memory, u.plus(entry(u, rows, r), k), self.dtype)
+        row_offsets, text = table(self.call, offsets), literal(value, self.dtype)
+        with s.loop("0", str(len(offsets))) as (t, r), t.loop("0", str(length)) as (u, k):
+            to = offset(u, self.padded_copy, u.plus(entry(u, row_offsets, r), k), self.dtype)
             u.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def _rows(self) -> tuple[list[int], list[int], int]:
-        """The offsets of rows, without and with padding, and their length, without cropped rows."""
+        """The offsets of rows in the image and the padded copy, and their length, all cropped."""
         g = self.geometry
-        kept = [
+        inside = [
             range(max(-a, 0), n - max(-b, 0))
             for n, (a, b) in zip(g.lengths, g.padding, strict=True)
         ]
-        own, there = [], []
-        for index in product(*kept[:-1]):
-            index = (*index, kept[-1].start)
-            own.append(sum(i * prod(g.lengths[k + 1 :]) for k, i in enumerate(index)))
-            there.append(sum((i + g.padding[k][0]) * g.steps[k] for k, i in enumerate(index)))
-        return own, there, len(kept[-1])
+        unpadded, padded = [], []
+        for index in product(*inside[:-1]):
+            index = (*index, inside[-1].start)
+            unpadded.append(sum(i * prod(g.lengths[k + 1 :]) for k, i in enumerate(index)))
+            padded.append(sum((i + g.padding[k][0]) * g.steps[k] for k, i in enumerate(index)))
+        return unpadded, padded, len(inside[-1])
 
-    def bring(self, s: Section, source: Name) -> Name:
-        """Copy the channels at an address, if they need padding; the address to read from."""
-        if not self.memory:
+    def load(self, s: Section, source: Name) -> Name:
+        """Copy the channels at an address if they need padding; return the address to read from."""
+        if not self.padded_copy:
             return source
-        self._move(s, source, inwards=True)
-        return self.memory
+        self._copy_rows(s, source, to_padded=True)
+        return self.padded_copy
 
-    def take(self, s: Section, target: Name) -> None:
+    def store(self, s: Section, target: Name) -> None:
         """Copy the accumulated channels to an address, without padding."""
-        if not self.memory:
+        if not self.padded_copy:
             return
         if any(n < 0 for pair in self.geometry.padding for n in pair):  # the cropped part
-            clear(self.call, s, target, self.channels * self.own, self.dtype)
-        self._move(s, target, inwards=False)
+            clear(self.call, s, target, self.channels * self.image_size, self.dtype)
+        self._copy_rows(s, target, to_padded=False)
 
-    def _move(self, s: Section, outside: Name, inwards: bool) -> None:
-        own, there, length = self._rows()
-        if not own or length <= 0:
+    def _copy_rows(self, s: Section, image: Name, to_padded: bool) -> None:
+        unpadded, padded, length = self._rows()
+        if not unpadded or length <= 0:
             return
-        one, two = table(self.call, own), table(self.call, there)
+        unpadded_offsets, padded_offsets = table(self.call, unpadded), table(self.call, padded)
         v, dtype = Vectors(self.call, self.dtype, length), self.dtype
         with s.loop("0", str(self.channels)) as (t, c):
-            first = offset(t, outside, t.times(c, str(self.own)), dtype)
-            second = offset(t, self.memory, t.times(c, str(self.plane)), dtype)
-            with t.loop("0", str(len(own))) as (u, r):
-                here = offset(u, first, entry(u, one, r), dtype)
-                inside = offset(u, second, entry(u, two, r), dtype)
-                to, of = (inside, here) if inwards else (here, inside)
+            first = offset(t, image, t.times(c, str(self.image_size)), dtype)
+            second = offset(t, self.padded_copy, t.times(c, str(self.plane)), dtype)
+            with t.loop("0", str(len(unpadded))) as (u, r):
+                image_row = offset(u, first, entry(u, unpadded_offsets, r), dtype)
+                padded_row = offset(u, second, entry(u, padded_offsets, r), dtype)
+                target, source = (padded_row, image_row) if to_padded else (image_row, padded_row)
 
-                def copy(w: Section, k: Name, count: int, to: Name = to, of: Name = of) -> None:
-                    value = v.load(w, offset(w, of, k, dtype), count)
-                    v.store(w, offset(w, to, k, dtype), value, count)
+                def copy(
+                    w: Section, k: Name, count: int, target: Name = target, source: Name = source
+                ) -> None:
+                    value = v.load(w, offset(w, source, k, dtype), count)
+                    v.store(w, offset(w, target, k, dtype), value, count)
 
                 v.along(u, length, copy)
 
     @contextmanager
-    def _each(
-        self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name
+    def _loop_over_windows(
+        self, s: Section, image: Name, part: PositionGroup, first: Name, columns: Name
     ) -> Iterator[tuple[Section, Name, Name]]:
         """Loops over channels, taps and pieces: their addresses in the image and the columns."""
         taps, sources = table(self.call, self.taps), table(self.call, part.sources)
         dtype, count = self.dtype, len(self.taps)
         with s.loop("0", str(self.channels)) as (t, c), t.loop("0", str(count)) as (u, j):
             start = u.plus(u.times(c, str(self.plane)), entry(u, taps, j))
-            line = u.times(u.plus(u.times(c, str(count)), j), str(part.width))
+            row_start = u.times(u.plus(u.times(c, str(count)), j), str(part.width))
             with u.loop("0", str(part.rows)) as (w, r):
-                place = entry(w, sources, w.plus(first, r))
-                source = offset(w, image, w.plus(start, place), dtype)
-                target = offset(w, columns, w.plus(line, w.times(r, str(part.length))), dtype)
+                position = entry(w, sources, w.plus(first, r))
+                source = offset(w, image, w.plus(start, position), dtype)
+                target = offset(w, columns, w.plus(row_start, w.times(r, str(part.length))), dtype)
                 yield w, source, target
 
-    def write_out(
-        self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name
+    def im2col(
+        self, s: Section, image: Name, part: PositionGroup, first: Name, columns: Name
     ) -> None:
-        """Write windows as columns (im2col)."""
+        """Write windows as columns."""
         v = Vectors(self.call, self.dtype, part.length)
         step, dtype = self.geometry.stride[-1], self.dtype
-        with self._each(s, image, part, first, columns) as (t, source, target):
+        with self._loop_over_windows(s, image, part, first, columns) as (t, source, target):
             if step > STRIDES:
                 with t.loop("0", str(part.length)) as (u, k):
-                    at = offset(u, source, u.times(k, str(step)), dtype)
-                    one = u.value(f"load {v.scalar}, ptr {at}")
-                    u.write(f"store {v.scalar} {one}, ptr {offset(u, target, k, dtype)}")
+                    pointer = offset(u, source, u.times(k, str(step)), dtype)
+                    value = u.value(f"load {v.scalar}, ptr {pointer}")
+                    u.write(f"store {v.scalar} {value}, ptr {offset(u, target, k, dtype)}")
                 return
 
             def write(u: Section, k: Name, count: int) -> None:
-                at = offset(u, source, u.times(k, str(step)), dtype)
-                v.store(u, offset(u, target, k, dtype), v.every(u, at, step, count), count)
+                pointer = offset(u, source, u.times(k, str(step)), dtype)
+                v.store(
+                    u, offset(u, target, k, dtype), v.load_strided(u, pointer, step, count), count
+                )
 
             v.along(t, part.length, write)
 
-    def add_up(self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name) -> None:
-        """Add columns to the windows (col2im)."""
+    def col2im(
+        self, s: Section, image: Name, part: PositionGroup, first: Name, columns: Name
+    ) -> None:
+        """Add columns to the windows."""
         v = Vectors(self.call, self.dtype, part.length)
         step, dtype = self.geometry.stride[-1], self.dtype
-        with self._each(s, image, part, first, columns) as (t, source, target):
+        with self._loop_over_windows(s, image, part, first, columns) as (t, source, target):
             if step > STRIDES:
                 with t.loop("0", str(part.length)) as (u, k):
-                    at = offset(u, source, u.times(k, str(step)), dtype)
-                    one = u.value(f"load {v.scalar}, ptr {offset(u, target, k, dtype)}")
-                    old = u.value(f"load {v.scalar}, ptr {at}")
+                    pointer = offset(u, source, u.times(k, str(step)), dtype)
+                    value = u.value(f"load {v.scalar}, ptr {offset(u, target, k, dtype)}")
+                    old = u.value(f"load {v.scalar}, ptr {pointer}")
                     u.write(
-                        f"store {v.scalar} {u.value(f'fadd {v.scalar} {old}, {one}')}, ptr {at}"
+                        f"store {v.scalar} {u.value(f'fadd {v.scalar} {old}, {value}')}, "
+                        f"ptr {pointer}"
                     )
                 return
 
             def write(u: Section, k: Name, count: int) -> None:
-                at = offset(u, source, u.times(k, str(step)), dtype)
+                pointer = offset(u, source, u.times(k, str(step)), dtype)
                 value = v.load(u, offset(u, target, k, dtype), count)
-                v.add_to_every(u, at, step, value, count)
+                v.add_strided(u, pointer, step, value, count)
 
             v.along(t, part.length, write)

@@ -2,9 +2,9 @@
 
     y_n = (sum_k b_k x_{n-k} - sum_{k>0} a_k y_{n-k}) / a_0
 
-In transposed direct form II, as in SciPy: the state is the contribution of earlier samples, so
-each sample reads one number and writes one, and the state is updated in between.  Coefficients are
-divided by a_0 first, and padded with zeros to one length.
+In transposed direct form II, as in SciPy: the state contains the contributions of earlier samples,
+so each step reads one sample, writes one, and updates the state.  Coefficients are divided by a_0
+first, and padded with zeros to a common length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F16
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import moved, nest, offset, place, read, write
+from ..loop_helpers import address, in_section, nest, offset, read, write
 
 
 @kernel(
@@ -27,39 +27,43 @@ def lfilter(call: KernelCall) -> None:
     (b, a, x), (y,) = call.operands, call.results
     language, s, dtype = call.language, call.section, y.dtype
     count = s.larger(call.number(b.shape[0]), call.number(a.shape[0]))
-    size = (b.shape[0] + a.shape[0]) * dtype.itemsize  # count, and one more, fit into it
+    size = (b.shape[0] + a.shape[0]) * dtype.itemsize  # at least count + 1 elements
     first = language.cast(read(language, s, a.pointer, a.dtype), dtype)
-    above, below = (_divided(call, s, c, call.scratch(size), count, first) for c in (b, a))
+    numerator, denominator = (
+        _divided(call, s, c, call.scratch(size), count, first) for c in (b, a)
+    )
     state = call.scratch(size)
     last = s.minus(count, "1")
     lengths = [call.number(n) for n in y.shape[:-1]]
     with nest(s, lengths) as (t, indices):
-        source = place(call, t, x, [*indices, "0"])
-        target = place(call, t, y, [*indices, "0"])
+        source = address(call, t, x, [*indices, "0"])
+        target = address(call, t, y, [*indices, "0"])
         with t.loop("0", count) as (u, k):
             write(u, offset(u, state, k, dtype), language.constant(0, dtype))
         with t.loop("0", call.number(y.shape[-1])) as (u, n):
-            at = offset(u, source, u.times(n, call.number(x.strides[-1])), x.dtype)
-            new = language.cast(read(language, u, at, x.dtype), dtype)
-            out = _sum(_next(call, u, above, "0", dtype, new), read(language, u, state, dtype))
+            pointer = offset(u, source, u.times(n, call.number(x.strides[-1])), x.dtype)
+            new = language.cast(read(language, u, pointer, x.dtype), dtype)
+            out = _added(
+                _scaled(call, u, numerator, "0", dtype, new), read(language, u, state, dtype)
+            )
             write(u, offset(u, target, u.times(n, call.number(y.strides[-1])), dtype), out)
             with u.loop("0", last) as (v, k):
-                later = v.plus(k, "1")
-                kept = read(language, v, offset(v, state, later, dtype), dtype)
-                added = _next(call, v, above, later, dtype, new)
-                taken = _next(call, v, below, later, dtype, out)
-                total = _sum(added, kept) - taken
+                next_index = v.plus(k, "1")
+                next_state = read(language, v, offset(v, state, next_index, dtype), dtype)
+                input_term = _scaled(call, v, numerator, next_index, dtype, new)
+                output_term = _scaled(call, v, denominator, next_index, dtype, out)
+                total = _added(input_term, next_state) - output_term
                 write(v, offset(v, state, k, dtype), total)
 
 
-def _sum(x: Any, y: Any) -> Any:
+def _added(x: Any, y: Any) -> Any:
     return x + y
 
 
-def _next(call: KernelCall, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
+def _scaled(call: KernelCall, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
     """A coefficient times a value."""
     language = call.language
-    return read(language, s, offset(s, c, k, dtype), dtype) * moved(s, x)
+    return read(language, s, offset(s, c, k, dtype), dtype) * in_section(s, x)
 
 
 def _divided(
@@ -69,8 +73,8 @@ def _divided(
     language, dtype = call.language, first.dtype
     own = call.number(c.shape[0])
     with s.loop("0", own) as (t, k):
-        value = language.cast(read(language, t, place(call, t, c, [k]), c.dtype), dtype)
-        write(t, offset(t, into, k, dtype), value / moved(t, first))
+        value = language.cast(read(language, t, address(call, t, c, [k]), c.dtype), dtype)
+        write(t, offset(t, into, k, dtype), value / in_section(t, first))
     with s.loop(own, count) as (t, k):
         write(t, offset(t, into, k, dtype), language.constant(0, dtype))
     return into

@@ -1,8 +1,8 @@
 """Batches of products of small matrices, one product per SIMD lane.
 
-result = alpha * product + beta * addend.  The product of small matrices is unrolled; the other
-subscripts, all of them of the result, are the batch, and so many products are computed at once
-as a vector has lanes (batched_matrices.py).
+result = alpha * product + beta * addend.  The product of small matrices is unrolled.  The other
+subscripts, all of which the result has, are the batch, and one product per lane is computed at a
+time (batched_matrices.py).
 """
 
 from __future__ import annotations
@@ -28,49 +28,49 @@ def run(
     alpha, beta, addend = epilogue
     batch = batch_subscripts(operands, result)
     dtype = F32 if result.array.dtype == F16 else result.array.dtype
-    own = [[c for c in w.labels if c not in batch] for w in (*operands, result)]
-    gone = list(dict.fromkeys(c for labels in own[:2] for c in labels if c not in own[2]))
-    lengths: dict[str, Any] = {c: length_of(operands, c) for c in [*own[2], *gone]}
-    words, cores = [*operands, result], own
+    axes = [[c for c in w.labels if c not in batch] for w in (*operands, result)]
+    contracted = list(dict.fromkeys(c for labels in axes[:2] for c in labels if c not in axes[2]))
+    lengths: dict[str, Any] = {c: length_of(operands, c) for c in [*axes[2], *contracted]}
+    arrays, cores = [*operands, result], axes
     if addend is not None:
-        words, cores = [*operands, addend, result], [own[0], own[1], own[2], own[2]]
-    given = [
-        (arranged(w, [*batch, *core]), len(core)) for w, core in zip(words, cores, strict=True)
+        arrays, cores = [*operands, addend, result], [axes[0], axes[1], axes[2], axes[2]]
+    batches = [
+        (arranged(w, [*batch, *core]), len(core)) for w, core in zip(arrays, cores, strict=True)
     ]
     if alpha.pointer is not None:
-        given.insert(0, (alpha.pointer, 0))
-    first, last = len(given) - len(words), len(given) - 1
+        batches.insert(0, (alpha.pointer, 0))
+    first, last = len(batches) - len(arrays), len(batches) - 1
 
     def write(block: Block) -> None:
         language = call.language
         factors: list[dict[tuple[int, ...], Any]] = [
             {
                 index: language.cast(block.read(first + k, *index), dtype)
-                for index in product(*(range(lengths[c]) for c in own[k]))
+                for index in product(*(range(lengths[c]) for c in axes[k]))
             }
             for k in (0, 1)
         ]
         values = {}
-        for index in product(*(range(lengths[c]) for c in own[2])):
+        for index in product(*(range(lengths[c]) for c in axes[2])):
             total: Any = None
-            for summed in product(*(range(lengths[c]) for c in gone)):
-                at = dict(zip([*own[2], *gone], [*index, *summed], strict=True))
-                one, two = (factors[k][tuple(at[c] for c in own[k])] for k in (0, 1))
+            for summed in product(*(range(lengths[c]) for c in contracted)):
+                indices = dict(zip([*axes[2], *contracted], [*index, *summed], strict=True))
+                x, y = (factors[k][tuple(indices[c] for c in axes[k])] for k in (0, 1))
                 if total is None:
-                    total = one * two
+                    total = x * y
                 elif dtype.kind == "f":
-                    total = language.fma(one, two, total)
+                    total = language.fma(x, y, total)
                 else:
-                    total = total + one * two
+                    total = total + x * y
             if alpha.pointer is not None:
                 total = total * language.cast(block.read(0), dtype)
             if alpha.number != 1:
                 total = total * language.constant(alpha.number, dtype)
             if beta != 0:
-                before = language.cast(block.read(first + 2, *index), dtype)
-                total = total + (before if beta == 1 else before * language.constant(beta, dtype))
+                old = language.cast(block.read(first + 2, *index), dtype)
+                total = total + (old if beta == 1 else old * language.constant(beta, dtype))
             values[index] = total
         for index, value in values.items():
             block.write(last, value, *index)
 
-    blocks(call, given, dtype, write)
+    blocks(call, batches, dtype, write)

@@ -44,14 +44,14 @@ Routine = Literal[
 # ---- loops and batches -------------------------------------------------------------------------
 
 
-def is_fused_loop(lengths: Mapping[str, Length], words: Sequence[str]) -> bool:
-    """Whether a contraction is a loop: small, or limited by memory.
+def is_fused_loop(lengths: Mapping[str, Length], subscripts: Sequence[str]) -> bool:
+    """Whether a contraction is computed by a fused loop: it is small, or limited by memory.
 
     Parameters
     ----------
     lengths : mapping
         The length of every subscript.
-    words : sequence of str
+    subscripts : sequence of str
         The subscripts of each operand.
     """
     total: Length = 1
@@ -60,7 +60,7 @@ def is_fused_loop(lengths: Mapping[str, Length], words: Sequence[str]) -> bool:
     if type(total) is int and total <= thresholds.inlined_product_multiplications:
         return True
     # Each element of the largest operand is used once: memory bandwidth is the limit.
-    return any(set(word) >= set(lengths) for word in words)
+    return any(set(labels) >= set(lengths) for labels in subscripts)
 
 
 def is_small_batch(
@@ -69,7 +69,7 @@ def is_small_batch(
     """Whether a contraction multiplies many pairs of small matrices, or one matrix by many.
 
     A batch times one matrix is one product of a long matrix, which is faster.  A result that is
-    accumulated must not be written twice, as some matrices of a batch are (batched_matrices.py).
+    accumulated must not be written twice, and blocks of a batch overlap (batched_matrices.py).
     """
     if accumulates or len(operands) != 2:
         return False
@@ -79,7 +79,7 @@ def is_small_batch(
     batch = batch_subscripts(operands, result)
     others = dict.fromkeys(c for c in result.labels + a.labels + b.labels if c not in batch)
     if not set(batch) <= set(a.labels) and not set(batch) <= set(b.labels):
-        return False  # long rows and long columns: the matrices are not small
+        return False  # rows and columns are both long: the matrices are not small
     lengths = [length_of(operands, c) for c in batch]
     return (
         any(c in b.labels for c in batch)
@@ -109,7 +109,7 @@ def _is_short(n: Length) -> bool:
 
 
 def length_of(operands: Sequence[Subscripts], label: str) -> Length:
-    """The length of a subscript that an operand has."""
+    """The length of a subscript that one of the operands has."""
     return next(w.axis(label).length for w in operands if label in w.labels)
 
 
@@ -119,18 +119,18 @@ def _known(lengths: Sequence[Length]) -> int:
     return prod(static) if len(static) == len(lengths) else 0
 
 
-def parallel_grain(batch: Sequence[Length], each: Length) -> int:
+def parallel_grain(batch: Sequence[Length], flops_of_product: Length) -> int:
     """The number of products along the first axis of a batch for each thread; 0 for one thread.
 
     Parameters
     ----------
-    each : Length
-        The operations of a product.
+    flops_of_product : Length
+        The floating-point operations of one product.
     """
-    if not batch or not all(type(n) is int for n in (*batch, each)):
+    if not batch or not all(type(n) is int for n in (*batch, flops_of_product)):
         return 0
     first, *others = [int(n) for n in batch]
-    grain = -(-thresholds.parallel_contraction_flops // max(1, prod(others) * each))
+    grain = -(-thresholds.parallel_contraction_flops // max(1, prod(others) * flops_of_product))
     return grain if first >= 2 * grain else 0
 
 
@@ -173,7 +173,7 @@ def choose(product: Product) -> ProductChoice:
         return ProductChoice("gemm", product)
     work, rows = product.operations, product.c.rows.length
     if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
-        # BLAS has several threads for large products.
+        # BLAS uses several threads for large products.
         return ProductChoice("microkernel or gemm", product, thresholds.blas_parallel_flops)
     if (
         work >= thresholds.parallel_matmul_flops
@@ -188,7 +188,7 @@ def choose(product: Product) -> ProductChoice:
 def _is_small_gemv(product: Product) -> bool:
     """Whether a matrix is real, of static shape, and small.
 
-    A call of BLAS costs some fifty multiplications.
+    The overhead of a BLAS call is about fifty multiplications.
     """
     m, _, k = product.sizes
     return product.dtype.kind == "f" and 0 < _known([m, k]) <= thresholds.unrolled_gemv_elements
@@ -197,8 +197,8 @@ def _is_small_gemv(product: Product) -> bool:
 def may_be_symmetric(product: Product) -> bool:
     """Whether a product is that of a matrix and its transpose if both are at one address.
 
-    It is symmetric then, and syrk of BLAS needs half of the multiplications.  Small ones are as
-    fast without it.
+    It is symmetric then, and BLAS's syrk needs half of the multiplications.  For small matrices
+    gemm is as fast.
     """
     a, b, c = product[:3]
     m, n, k = product.sizes

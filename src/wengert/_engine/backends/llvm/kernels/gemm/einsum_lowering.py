@@ -1,9 +1,9 @@
 """Einsum lowering: from the subscripts of a contraction of two operands to matrix products.
 
-Subscripts that both operands and the result have are loops over a batch; the others are merged into
-three axes: rows (of the first operand and the result), columns (of the second and the result) and
-contracted.  An operand or a result is copied where its strides do not allow the merge, or not in an
-order that BLAS reads.
+Subscripts that both operands and the result have become loops over a batch.  The others are merged
+into three axes: rows (of the first operand and the result), columns (of the second operand and the
+result), and the contracted axis.  An operand or a result is copied if its strides do not allow the
+merge, or not in an order that BLAS reads.
 
     contract_pair    the product of two operands
     sum_over         one operand: a sum over subscripts, and a transposition
@@ -20,14 +20,14 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F16, F32, Dtype
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, contiguous
-from ..loop_helpers import copy, held, nest, place, read, size_of, write
+from ..loop_helpers import address, copy, nest, read, size_of, stack_slot, write
 from .choose import choose, parallel_grain
 from .operands import PLAIN, Epilogue, Matrix, Product, Subscripts, arranged, is_readable
 from .write_product import write_product
 
 
-def new(call: KernelCall, lengths: Sequence[Length], dtype: Dtype) -> ArrayPointer:
-    """Scratch memory for an array."""
+def scratch_array(call: KernelCall, lengths: Sequence[Length], dtype: Dtype) -> ArrayPointer:
+    """An array in scratch memory."""
     array = contiguous("", lengths, dtype)
     return array._replace(pointer=call.scratch(size_of(array) * dtype.itemsize))
 
@@ -35,35 +35,35 @@ def new(call: KernelCall, lengths: Sequence[Length], dtype: Dtype) -> ArrayPoint
 # ---- one operand -------------------------------------------------------------------------------
 
 
-def sum_over(call: KernelCall, s: Section, of: Subscripts, to: Subscripts) -> None:
-    """Sums over the labels that the target does not have."""
-    gone = [c for c in of.labels if c not in to.labels]
-    if not gone:
-        copy(call, s, to.array, arranged(of, to.labels))
+def sum_over(call: KernelCall, s: Section, operand: Subscripts, result: Subscripts) -> None:
+    """Sum over the labels that the result does not have."""
+    summed = [c for c in operand.labels if c not in result.labels]
+    if not summed:
+        copy(call, s, result.array, arranged(operand, result.labels))
         return
-    dtype = of.array.dtype
-    inner = F32 if dtype == F16 else dtype
-    cell = held(call, inner)
-    source = arranged(of, [*to.labels, *gone])
+    dtype = operand.array.dtype
+    sum_dtype = F32 if dtype == F16 else dtype
+    cell = stack_slot(call, sum_dtype)
+    source = arranged(operand, [*result.labels, *summed])
     language = call.language
-    with nest(s, [call.number(n) for n in to.array.shape]) as (t, outer):
-        write(t, cell, language.constant(0, inner))
-        with nest(t, [call.number(of.axis(c).length) for c in gone]) as (u, more):
-            value = read(language, u, place(call, u, source, [*outer, *more]), dtype)
-            value = language.cast(value, inner)
-            total = read(language, u, cell, inner) + value
+    with nest(s, [call.number(n) for n in result.array.shape]) as (t, outer):
+        write(t, cell, language.constant(0, sum_dtype))
+        with nest(t, [call.number(operand.axis(c).length) for c in summed]) as (u, summed_indices):
+            value = read(language, u, address(call, u, source, [*outer, *summed_indices]), dtype)
+            value = language.cast(value, sum_dtype)
+            total = read(language, u, cell, sum_dtype) + value
             write(u, cell, total)
-        value = language.cast(read(language, t, cell, inner), to.array.dtype)
-        write(t, place(call, t, to.array, outer), value)
+        value = language.cast(read(language, t, cell, sum_dtype), result.array.dtype)
+        write(t, address(call, t, result.array, outer), value)
 
 
-def _without(call: KernelCall, s: Section, w: Subscripts, others: str) -> Subscripts:
-    """An operand without the labels that occur in no other."""
-    kept = [c for c in w.labels if c in others]
-    if len(kept) == len(w.labels):
+def _reduced(call: KernelCall, s: Section, w: Subscripts, other_labels: str) -> Subscripts:
+    """An operand, summed over the labels that occur neither in the other operand nor the result."""
+    labels = [c for c in w.labels if c in other_labels]
+    if len(labels) == len(w.labels):
         return w
-    lengths = [w.axis(c).length for c in kept]
-    target = Subscripts(new(call, lengths, w.array.dtype), "".join(kept))
+    lengths = [w.axis(c).length for c in labels]
+    target = Subscripts(scratch_array(call, lengths, w.array.dtype), "".join(labels))
     sum_over(call, s, w, target)
     return target
 
@@ -72,42 +72,44 @@ def _without(call: KernelCall, s: Section, w: Subscripts, others: str) -> Subscr
 
 
 class Roles(NamedTuple):
-    """The subscripts of a pair by their role."""
+    """The subscripts of a product by their role."""
 
     batch: str
     rows: str
     columns: str
-    shared: str
+    contracted: str
 
 
 def _roles(a: Subscripts, b: Subscripts, c: Subscripts) -> Roles:
-    """The roles of labels; contracted labels in the order of an operand."""
+    """The roles of labels; the contracted ones in an order in which an operand has them."""
     roles = Roles(
         "".join(x for x in c.labels if x in a.labels and x in b.labels),
         "".join(x for x in c.labels if x in a.labels and x not in b.labels),
         "".join(x for x in c.labels if x in b.labels and x not in a.labels),
         "".join(x for x in a.labels if x in b.labels and x not in c.labels),
     )
-    shared = roles.shared
-    if a.merged(shared) is None or b.merged(shared) is None:
-        other = "".join(x for x in b.labels if x in shared)
-        if b.merged(other) is not None:
-            return roles._replace(shared=other)
+    contracted = roles.contracted
+    if a.merged(contracted) is None or b.merged(contracted) is None:
+        order = "".join(x for x in b.labels if x in contracted)
+        if b.merged(order) is not None:
+            return roles._replace(shared=order)
     return roles
 
 
-def _announce(call: KernelCall, words: Sequence[Subscripts], roles: Roles, dtype: Dtype) -> None:
+def _record_work(
+    call: KernelCall, arrays: Sequence[Subscripts], roles: Roles, dtype: Dtype
+) -> None:
     """Record the work of BLAS, and check that the lengths fit into its integers."""
-    rows, columns, shared = _lengths(words, roles)
-    fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, shared)])
-    call.works((2 if dtype.kind == "f" else 8) * rows * columns * shared)
+    rows, columns, terms = _lengths(arrays, roles)
+    fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, terms)])
+    call.works((2 if dtype.kind == "f" else 8) * rows * columns * terms)
 
 
-def _lengths(words: Sequence[Subscripts], roles: Roles) -> list[Length]:
-    """The rows, columns and terms of one product."""
-    left, right, _ = words
-    axes = [w.merged(g) for w, g in zip((left, right, left), roles[1:], strict=True)]
-    return [1 if x is None else x.length for x in axes]
+def _lengths(arrays: Sequence[Subscripts], roles: Roles) -> list[Length]:
+    """The numbers of rows, columns and contracted terms of one product."""
+    left, right, _ = arrays
+    axes = [array.merged(g) for array, g in zip((left, right, left), roles[1:], strict=True)]
+    return [1 if axis is None else axis.length for axis in axes]
 
 
 def contract_pair(
@@ -121,113 +123,119 @@ def contract_pair(
     """Write the product of two operands."""
     alpha, beta, addend = epilogue
     dtype = c.array.dtype
-    a = _without(call, s, a, b.labels + c.labels)
-    b = _without(call, s, b, a.labels + c.labels)
+    a = _reduced(call, s, a, b.labels + c.labels)
+    b = _reduced(call, s, b, a.labels + c.labels)
     roles = _roles(a, b, c)
-    left = _ready(call, s, a, roles.batch, roles.rows, roles.shared, dtype)
-    right = _ready(call, s, b, roles.batch, roles.shared, roles.columns, dtype)
+    left = _as_matrices(call, s, a, roles.batch, roles.rows, roles.contracted, dtype)
+    right = _as_matrices(call, s, b, roles.batch, roles.contracted, roles.columns, dtype)
     result = c
-    if not _fits(c, roles.rows, roles.columns, dtype):
+    if not _is_matrix(c, roles.rows, roles.columns, dtype):
         order = roles.batch + roles.rows + roles.columns
-        result = Subscripts(new(call, [c.axis(x).length for x in order], dtype), order)
+        result = Subscripts(scratch_array(call, [c.axis(x).length for x in order], dtype), order)
         if beta != 0:
             copy(call, s, result.array, arranged(c if addend is None else addend, order))
             addend = None
-    words = (left, right, result)
-    by_blas = choose(Product(*_matrices(call, s, words, roles), dtype)).calls_blas
+    arrays = (left, right, result)
+    uses_blas = choose(Product(*_matrices(call, s, arrays, roles), dtype)).calls_blas
     layout = None if addend is None else (addend.labels, addend.array.strides)
-    if addend is not None and (by_blas or layout != (c.labels, c.array.strides)):
+    if addend is not None and (uses_blas or layout != (c.labels, c.array.strides)):
         copy(call, s, c.array, arranged(addend, c.labels))
         addend = None
-    if by_blas:
-        _announce(call, words, roles, dtype)
+    if uses_blas:
+        _record_work(call, arrays, roles, dtype)
 
-    def one(on: KernelCall, t: Section, indices: Sequence[Name]) -> None:
-        each = _matrices(on, t, words, roles, roles.batch, indices)
-        before = None
+    def write_one(on: KernelCall, t: Section, indices: Sequence[Name]) -> None:
+        matrices = _matrices(on, t, arrays, roles, roles.batch, indices)
+        addend_address = None
         if addend is not None:
-            before = place(on, t, arranged(addend, roles.batch), indices)
-        write_product(on, t, Product(*each, dtype, alpha, beta, before))
+            addend_address = address(on, t, arranged(addend, roles.batch), indices)
+        write_product(on, t, Product(*matrices, dtype, alpha, beta, addend_address))
 
-    given = {x.pointer for x in (*call.operands, *call.results)}
-    used = {w.array.pointer for w in (*words, addend) if w is not None}
-    is_ours = s is call.section and not by_blas and used <= given
+    arguments = {x.pointer for x in (*call.operands, *call.results)}
+    used = {w.array.pointer for w in (*arrays, addend) if w is not None}
+    can_share = s is call.section and not uses_blas and used <= arguments
     batch = [c.axis(x).length for x in roles.batch]
-    rows, columns, shared = _lengths(words, roles)
-    _for_all(call, s, batch, 2 * rows * columns * shared, is_ours, one)
+    rows, columns, terms = _lengths(arrays, roles)
+    _loop_over_batch(call, s, batch, 2 * rows * columns * terms, can_share, write_one)
     if result is not c:
         copy(call, s, arranged(c, result.labels), result.array)
 
 
-def _for_all(
+def _loop_over_batch(
     call: KernelCall,
     s: Section,
     lengths: Sequence[Length],
-    each: Length,
-    is_ours: bool,
+    flops_of_product: Length,
+    can_share: bool,
     write: Callable[[KernelCall, Section, Sequence[Name]], None],
 ) -> None:
-    """Loops over a batch of products, its first axis in roles on several threads if that pays.
+    """Loops over a batch of products; the first axis is divided among threads if that is faster.
 
     Parameters
     ----------
-    each : Length
-        The operations of a product.
-    is_ours : bool
-        Whether they may be shared: those of BLAS it shares itself, and memory that the call has
-        for itself is not handed on.
+    flops_of_product : Length
+        The floating-point operations of one product.
+    can_share : bool
+        Whether they may be divided among threads: BLAS has its own threads, and other threads
+        cannot access the scratch memory of this call.
     write : callable
         ``write(call, section, indices)`` writes one product.
     """
-    grain = parallel_grain(lengths, each) if is_ours else 0
+    grain = parallel_grain(lengths, flops_of_product) if can_share else 0
     if not grain:
         with nest(s, [call.number(n) for n in lengths]) as (inner, indices):
             write(call, inner, indices)
         return
 
-    def part(on: KernelCall, start: Name, stop: Name) -> None:
-        rest = [on.number(n) for n in lengths[1:]]
-        with on.section.loop(start, stop) as (t, i), nest(t, rest) as (u, more):
-            write(on, u, [i, *more])
+    def write_part(on: KernelCall, start: Name, stop: Name) -> None:
+        inner_lengths = [on.number(n) for n in lengths[1:]]
+        with on.section.loop(start, stop) as (t, i), nest(t, inner_lengths) as (u, inner_indices):
+            write(on, u, [i, *inner_indices])
 
-    call.in_parts(lengths[0], grain, part)
+    call.in_parts(lengths[0], grain, write_part)
 
 
 def _matrices(
     call: KernelCall,
     s: Section,
-    words: tuple[Subscripts, Subscripts, Subscripts],
+    arrays: tuple[Subscripts, Subscripts, Subscripts],
     roles: Roles,
     batch: str = "",
     indices: Sequence[Name] = (),
 ) -> tuple[Matrix, Matrix, Matrix]:
     """The matrices of two operands and their product, at indices of the batch."""
-    sides = ((roles.rows, roles.shared), (roles.shared, roles.columns), (roles.rows, roles.columns))
-    found = []
-    for w, (rows, columns) in zip(words, sides, strict=True):
-        pointer = place(call, s, arranged(w, batch), indices) if batch else w.array.pointer
-        across, down = w.merged(rows), w.merged(columns)
-        assert across is not None and down is not None
-        found.append(Matrix(pointer, across, down))
-    return found[0], found[1], found[2]
+    sides = (
+        (roles.rows, roles.contracted),
+        (roles.contracted, roles.columns),
+        (roles.rows, roles.columns),
+    )
+    matrices = []
+    for array, (rows, columns) in zip(arrays, sides, strict=True):
+        pointer = (
+            address(call, s, arranged(array, batch), indices) if batch else array.array.pointer
+        )
+        row_axis, column_axis = array.merged(rows), array.merged(columns)
+        assert row_axis is not None and column_axis is not None
+        matrices.append(Matrix(pointer, row_axis, column_axis))
+    return matrices[0], matrices[1], matrices[2]
 
 
-def _fits(w: Subscripts, rows: str, columns: str, dtype: Dtype) -> bool:
-    """Whether an operand is a matrix that BLAS reads, in this dtype."""
-    across, down = w.merged(rows), w.merged(columns)
-    if w.array.dtype != dtype or across is None or down is None:
+def _is_matrix(w: Subscripts, rows: str, columns: str, dtype: Dtype) -> bool:
+    """Whether an operand is a matrix that BLAS can read, of this dtype."""
+    row_axis, column_axis = w.merged(rows), w.merged(columns)
+    if w.array.dtype != dtype or row_axis is None or column_axis is None:
         return False
-    return not fortran_calls.is_of_blas(dtype) or is_readable(Matrix("", across, down))
+    return not fortran_calls.is_of_blas(dtype) or is_readable(Matrix("", row_axis, column_axis))
 
 
-def _ready(
+def _as_matrices(
     call: KernelCall, s: Section, w: Subscripts, batch: str, rows: str, columns: str, dtype: Dtype
 ) -> Subscripts:
-    """An operand whose matrices can be multiplied, copied if necessary."""
-    if _fits(w, rows, columns, dtype):
+    """An operand whose axes form matrices; copied if necessary."""
+    if _is_matrix(w, rows, columns, dtype):
         return w
-    moving = [x for x in batch if w.axis(x).stride != 0]
-    order = "".join(moving) + rows + columns
-    target = Subscripts(new(call, [w.axis(x).length for x in order], dtype), order)
+    batch_order = [x for x in batch if w.axis(x).stride != 0]
+    order = "".join(batch_order) + rows + columns
+    target = Subscripts(scratch_array(call, [w.axis(x).length for x in order], dtype), order)
     copy(call, s, target.array, arranged(w, order))
     return target

@@ -1,16 +1,16 @@
-"""Register-blocked products of matrices one of which fits into a cache.
+"""Register-blocked matrix products in which one factor fits into a cache.
 
     packed    a matrix in row-major order
     run       c = alpha * a @ b + beta * c
 
-A tile of the result, some rows by two vectors, is accumulated in registers: in each step of the sum
-two vectors of b are loaded, and each row's element of a is broadcast.  The rows of b must be
-contiguous (else b is copied); a may have any strides.  If a is long, panels of b's columns are
-packed first: rows whose length is a power of two would evict each other from the cache.
+A tile of the result, several rows by two vectors, is accumulated in registers: each step of the sum
+loads two vectors of b, and broadcasts each row's element of a.  The rows of b must be contiguous (b
+is copied otherwise); a may have any strides.  If a is long, panels of columns of b are packed
+first: rows whose length is a power of two would evict each other from the cache.
 
-OpenBLAS packs both operands first, and computes tiles of a fixed size; products of 1,000 by 10 and
-10 by 10 elements take it twice as long, those of a layer of 256 units for 64 samples 1.2 to 1.5
-times, and large ones the same time.
+OpenBLAS packs both operands first, and computes tiles of a fixed size.  It takes twice as long for
+products of 1,000 by 10 and 10 by 10 elements, 1.2 to 1.5 times as long for a layer of 256 units and
+64 samples, and the same time for large matrices.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import copy, kind_of, offset
 from .operands import Matrix, Product
 
-_VECTORS = 2  # side by side in a tile
+_VECTORS = 2  # in a row of a tile
 _PANEL = 256  # steps of the sum for which b is packed: 32 KiB
-_LINE = 64  # bytes of a line of the cache
-_REACH = 3  # rows that processors address from one register and a distance: 0, 1, 2 times it
-_ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by bytes and number of vectors
+_CACHE_LINE = 64  # bytes
+_SCALES = 3  # rows that one base register can address: at 0, 1 and 2 times the stride
+_ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by size and number of vectors
 
 
 class _Tile(NamedTuple):
     """The parameters of a tile; strides count elements.
 
-    Products of other sizes have the same tiles, so strides are arguments of the function: compiling
+    Products of different sizes share tiles, so strides are arguments of the function: compiling
     dozens of functions for the products of one network would take most of the compile time.  For
-    short sums they are constants (`is_fixed`), as the code before and after the sum matters there.
+    short sums they are constants (`is_fixed`), because the code around the sum matters there.
     """
 
     dtype: Dtype
@@ -57,13 +57,13 @@ class _Tile(NamedTuple):
 
     @property
     def strides(self) -> tuple[int, int, int]:
-        """The arguments of a function: the stride of a that is not 1, and those of b and c."""
+        """The strides that are arguments: the stride of a that is not 1, those of b and c."""
         of_a = self.row_of_a if self.step_of_a == 1 else self.step_of_a
         return of_a, self.step_of_b, self.row_of_c
 
     @property
     def width(self) -> int:
-        """Elements of a vector."""
+        """The number of elements of a vector."""
         return execution_engine.vector_bytes() // self.dtype.itemsize
 
 
@@ -83,64 +83,67 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     if scale.pointer is not None:
         tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
     packs = _is_packed(a, c, dtype)
-    most = _PANEL if packs else max(thresholds.gemm_block_bytes // max(n * dtype.itemsize, 1), 64)
-    part = _by_panels if packs else _down
-    if type(k) is int and k <= (most if packs else 2 * most):
-        part(call, s, tile, (a, b, c), before or c.pointer, call.number(k))
+    limit = _PANEL if packs else max(thresholds.gemm_block_bytes // max(n * dtype.itemsize, 1), 64)
+    write_block = _pack_panels if packs else _write_rows
+    if type(k) is int and k <= (limit if packs else 2 * limit):
+        write_block(call, s, tile, (a, b, c), before or c.pointer, call.number(k))
         return
     stop, start = call.number(k), "0"
-    if beta not in (0, 1) or type(k) is not int:  # beta once; and where k is 0, c is written too
-        part(call, s, tile, (a, b, c), before or c.pointer, s.smaller(stop, str(most)))
-        start, before, beta = str(most), None, 1
-    with s.loop(start, stop, str(most)) as (t, p):
-        ahead = [
+    # beta applies once, and c must be written even if k is 0
+    if beta not in (0, 1) or type(k) is not int:
+        write_block(call, s, tile, (a, b, c), before or c.pointer, s.smaller(stop, str(limit)))
+        start, before, beta = str(limit), None, 1
+    with s.loop(start, stop, str(limit)) as (t, p):
+        block = [
             m._replace(pointer=offset(t, m.pointer, t.times(p, str(step)), dtype))
             for m, step in ((a, tile.step_of_a), (b, tile.step_of_b))
         ]
-        count = t.smaller(str(most), t.minus(stop, p))
-        more = t.value(f"icmp ne i64 {p}, 0")
-        own = tile._replace(beta=1.0, adds="true" if beta else more)
+        count = t.smaller(str(limit), t.minus(stop, p))
+        is_later = t.value(f"icmp ne i64 {p}, 0")
+        block_tile = tile._replace(beta=1.0, adds="true" if beta else is_later)
         old = c.pointer
         if before is not None:
-            old = t.value(f"select i1 {more}, ptr {old}, ptr {before}")
-        part(call, t, own, (ahead[0], ahead[1], c), old, count)
+            old = t.value(f"select i1 {is_later}, ptr {old}, ptr {before}")
+        write_block(call, t, block_tile, (block[0], block[1], c), old, count)
 
 
 def _is_packed(a: Matrix, c: Matrix, dtype: Dtype) -> bool:
-    """Whether b is packed first: it is used often enough, and exceeds the nearest cache."""
+    """Whether b is packed first: it is read often enough, and exceeds the first-level cache."""
     m, n, k = c.rows.length, c.columns.length, a.columns.length
     if type(m) is int and m < thresholds.gemm_packed_rows:
         return False
     return type(k) is not int or n * k * dtype.itemsize > thresholds.gemm_packed_bytes
 
 
-def _by_panels(
+def _pack_panels(
     call: KernelCall,
     s: Section,
     tile: _Tile,
     matrices: tuple[Matrix, Matrix, Matrix],
-    before: Name,
+    addend: Name,
     k: Name,
 ) -> None:
-    """All rows, for a part of the sum; panels of b's columns are packed first."""
+    """Write all rows for a part of the sum, packing panels of columns of b first."""
     a, b, c = matrices
-    n, wide = c.columns.length, tile.width * _VECTORS
-    memory = call.scratch(_PANEL * wide * tile.dtype.itemsize)
-    whole = n - n % wide
-    for first, stop, columns in ((0, whole, wide), (whole, n, n - whole)):
+    n, panel_width = c.columns.length, tile.width * _VECTORS
+    memory = call.scratch(_PANEL * panel_width * tile.dtype.itemsize)
+    full = n - n % panel_width
+    for first, stop, columns in ((0, full, panel_width), (full, n, n - full)):
         if first == stop:
             continue
-        filler = _filler(call, tile._replace(columns=columns))
-        own = tile._replace(columns=columns, step_of_b=wide)
+        pack = _pack_function(call, tile._replace(columns=columns))
+        panel_tile = tile._replace(columns=columns, step_of_b=panel_width)
         with s.loop(str(first), str(stop), str(columns)) as (t, j):
-            other, old, to = (offset(t, p, j, tile.dtype) for p in (b.pointer, before, c.pointer))
-            t.write(f"call void @{filler}(i64 {k}, ptr {other}, ptr {memory})")
+            columns_of_b, old, to = (
+                offset(t, p, j, tile.dtype) for p in (b.pointer, addend, c.pointer)
+            )
+            t.write(f"call void @{pack}(i64 {k}, ptr {columns_of_b}, ptr {memory})")
             length = c.columns._replace(length=columns)
-            narrow = c._replace(pointer=to, columns=length)
-            _down(call, t, own, (a, b._replace(pointer=memory), narrow), old, k)
+            panel_of_c = c._replace(pointer=to, columns=length)
+            _write_rows(call, t, panel_tile, (a, b._replace(pointer=memory), panel_of_c), old, k)
 
 
-def _filler(call: KernelCall, tile: _Tile) -> str:
+def _pack_function(call: KernelCall, tile: _Tile) -> str:
     """The function that copies a panel, `void (i64 k, ptr b, ptr to)`."""
     name = f"panel.{tile.dtype.str[1:]}.{tile.columns}.{tile.step_of_b}"
     if name in call.module:
@@ -151,73 +154,73 @@ def _filler(call: KernelCall, tile: _Tile) -> str:
     with function.body.loop("0", "%k") as (s, p):
         row = offset(s, "%b", s.times(p, str(tile.step_of_b)), tile.dtype)
         to = offset(s, "%to", s.times(p, str(tile.width * _VECTORS)), tile.dtype)
-        for v in vectors.each:
-            place = offset(s, to, str(v * tile.width), tile.dtype)
+        for v in vectors.indices:
+            pointer = offset(s, to, str(v * tile.width), tile.dtype)
             value = vectors.load(s, row, v)
-            s.write(f"store {vectors.kind} {value}, ptr {place}, align {tile.dtype.itemsize}")
+            s.write(f"store {vectors.kind} {value}, ptr {pointer}, align {tile.dtype.itemsize}")
     function.body.write("ret void")
     call.module.add(function)
     return name
 
 
-def _down(
+def _write_rows(
     call: KernelCall,
     s: Section,
     tile: _Tile,
     matrices: tuple[Matrix, Matrix, Matrix],
-    before: Name,
+    addend: Name,
     k: Name,
 ) -> None:
-    """All rows, for a part of the sum."""
+    """Write all rows for a part of the sum."""
     a, b, c = matrices
     m: Length = c.rows.length
     n: Any = c.columns.length
     start: Name = "0"
-    for rows in _heights(m, min(-(-n // tile.width), _VECTORS)):
+    for rows in _tile_heights(m, min(-(-n // tile.width), _VECTORS)):
         if type(m) is int:
             stop = str(m - (m - int(start)) % rows)
         else:
-            left = s.minus(call.number(m), start)
-            stop = s.plus(start, s.minus(left, s.value(f"urem i64 {left}, {rows}")))
+            remaining = s.minus(call.number(m), start)
+            stop = s.plus(start, s.minus(remaining, s.value(f"urem i64 {remaining}, {rows}")))
         with s.loop(start, stop, str(rows)) as (t, i):
-            own = offset(t, a.pointer, t.times(i, str(tile.row_of_a)), tile.dtype)
-            down = t.times(i, str(tile.row_of_c))
-            old, to = (offset(t, p, down, tile.dtype) for p in (before, c.pointer))
-            _across(call, t, tile._replace(rows=rows), (own, b.pointer, old, to), k, n)
+            row_of_a = offset(t, a.pointer, t.times(i, str(tile.row_of_a)), tile.dtype)
+            row_offset = t.times(i, str(tile.row_of_c))
+            old, to = (offset(t, p, row_offset, tile.dtype) for p in (addend, c.pointer))
+            _write_tiles(call, t, tile._replace(rows=rows), (row_of_a, b.pointer, old, to), k, n)
         start = stop
 
 
-def _across(
+def _write_tiles(
     call: KernelCall, s: Section, tile: _Tile, pointers: tuple[Name, ...], k: Name, n: int
 ) -> None:
-    """The tiles of some rows, one after the other."""
+    """Write the tiles of some rows, one after the other."""
     a, *others = pointers
-    wide = tile.width * _VECTORS
-    whole = n - n % wide
-    for first, stop, columns in ((0, whole, wide), (whole, n, n - whole)):
+    tile_width = tile.width * _VECTORS
+    full = n - n % tile_width
+    for first, stop, columns in ((0, full, tile_width), (full, n, n - full)):
         if first == stop:
             continue
         function = _function(call, tile._replace(columns=columns))
         with s.loop(str(first), str(stop), str(columns)) as (t, j):
-            given = [f"ptr {offset(t, p, j, tile.dtype)}" for p in others]
-            given += [] if tile.is_fixed else [f"i64 {x}" for x in tile.strides]
-            given += [f"i1 {tile.adds}"] if tile.adds else []
-            given += [f"{kind_of(tile.dtype)} {tile.scale}"] if tile.scale else []
-            t.write(f"call void @{function}(i64 {k}, ptr {a}, {', '.join(given)})")
+            arguments = [f"ptr {offset(t, p, j, tile.dtype)}" for p in others]
+            arguments += [] if tile.is_fixed else [f"i64 {x}" for x in tile.strides]
+            arguments += [f"i1 {tile.adds}"] if tile.adds else []
+            arguments += [f"{kind_of(tile.dtype)} {tile.scale}"] if tile.scale else []
+            t.write(f"call void @{function}(i64 {k}, ptr {a}, {', '.join(arguments)})")
 
 
-def _heights(m: Length, vectors: int) -> list[int]:
-    """The heights of tiles: as large as registers allow, and nearly equal."""
-    most = _ROWS[execution_engine.vector_bytes()][max(vectors, 1)]
+def _tile_heights(m: Length, vectors: int) -> list[int]:
+    """The numbers of rows of tiles: as many as registers allow, and nearly equal."""
+    highest = _ROWS[execution_engine.vector_bytes()][max(vectors, 1)]
     if type(m) is not int:
-        return [most, 4, 1]
-    count = -(-m // most)
+        return [highest, 4, 1]
+    count = -(-m // highest)
     height = -(-m // max(count, 1))
     return [x for x in (height, m % height if height else 0) if x]
 
 
 def packed(call: KernelCall, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
-    """The same matrix in row-major order: copied, if it is not."""
+    """The matrix in row-major order; copied if it is not."""
     if b.columns.stride == 1:
         return b
     k, n = b.rows.length, b.columns.length
@@ -235,8 +238,8 @@ def packed(call: KernelCall, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
 def _function(call: KernelCall, tile: _Tile) -> str:
     """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`.
 
-    Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`; for one part of a
-    longer sum `i1 adds`; and the factor of the product, unless it is a constant.
+    Strides follow unless they are constants: `i64 of_a, i64 of_b, i64 of_c`; for a part of a longer
+    sum `i1 adds`; and the factor of the product, unless it is a constant.
     """
     row_of_a, step_of_a, step_of_b, row_of_c = _strides(tile)
     numbers = f"{tile.rows}_{tile.columns}_{row_of_a}_{step_of_a}_{step_of_b}_{row_of_c}"
@@ -252,33 +255,34 @@ def _function(call: KernelCall, tile: _Tile) -> str:
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
     vectors = _Vectors(call, tile)
-    firsts = [
+    base_rows = [
         offset(body, "%a", body.times(row_of_a, str(i)), tile.dtype)
-        for i in range(0, tile.rows, _REACH)
+        for i in range(0, tile.rows, _SCALES)
     ]
-    reach = [body.times(row_of_a, str(i)) for i in range(_REACH)]
-    sums = [[function.slot(vectors.kind) for _ in vectors.each] for _ in range(tile.rows)]
+    scaled = [body.times(row_of_a, str(i)) for i in range(_SCALES)]
+    sums = [[function.slot(vectors.kind) for _ in vectors.indices] for _ in range(tile.rows)]
     for row in sums:
         for total in row:
             body.write(f"store {vectors.kind} zeroinitializer, ptr {total}")
     with body.loop("0", "%k") as (s, p):
-        along = s.times(p, step_of_a)
-        near = [_apart(s, row_of_a, offset(s, x, along, tile.dtype)) for x in firsts]
+        step = s.times(p, step_of_a)
+        bases = [_hidden(s, row_of_a, offset(s, x, step, tile.dtype)) for x in base_rows]
         row_of_b = offset(s, "%b", s.times(p, step_of_b), tile.dtype)
         if step_of_a != "1":
-            _fetch(s, tile, (near[0], step_of_a), (row_of_b, step_of_b))
-        others = [vectors.load(s, row_of_b, v) for v in vectors.each]
+            _prefetch(s, tile, (bases[0], step_of_a), (row_of_b, step_of_b))
+        vectors_of_b = [vectors.load(s, row_of_b, v) for v in vectors.indices]
         for i, row in enumerate(sums):
-            place = offset(s, near[i // _REACH], reach[i % _REACH], tile.dtype)
-            one = vectors.spread(s, place)
-            for other, total in zip(others, row, strict=True):
-                before = s.value(f"load {vectors.kind}, ptr {total}")
-                s.write(f"store {vectors.kind} {vectors.fma(s, one, other, before)}, ptr {total}")
+            pointer = offset(s, bases[i // _SCALES], scaled[i % _SCALES], tile.dtype)
+            element_of_a = vectors.load_broadcast(s, pointer)
+            for vector_of_b, total in zip(vectors_of_b, row, strict=True):
+                old = s.value(f"load {vectors.kind}, ptr {total}")
+                new = vectors.fma(s, element_of_a, vector_of_b, old)
+                s.write(f"store {vectors.kind} {new}, ptr {total}")
     if tile.adds:
         with body.when("%adds") as s:
             _finish(s, vectors, sums, row_of_c, tile.beta)
             s.write("ret void")
-            s.label(f"other{function.number()}")  # never reached: the following code needs a block
+            s.label(f"other{function.number()}")  # unreachable: the following code needs a block
     _finish(body, vectors, sums, row_of_c, 0.0 if tile.adds else tile.beta)
     body.write("ret void")
     call.module.add(function)
@@ -292,7 +296,7 @@ def _finish(
     for i, row in enumerate(sums):
         down = s.times(row_of_c, str(i))
         old, to = (offset(s, p, down, vectors.tile.dtype) for p in ("%before", "%c"))
-        for v, total in zip(vectors.each, row, strict=True):
+        for v, total in zip(vectors.indices, row, strict=True):
             vectors.finish(s, (old, to), v, s.value(f"load {vectors.kind}, ptr {total}"), beta)
 
 
@@ -306,25 +310,25 @@ def _strides(tile: _Tile) -> tuple[Name, Name, Name, Name]:
     return str(tile.row_of_a), "%of_a", "%of_b", "%of_c"
 
 
-def _apart(s: Section, row: Name, pointer: Name) -> Name:
-    """The address of a row, relative to which the next rows are addressed.
+def _hidden(s: Section, row: Name, pointer: Name) -> Name:
+    """The address of a row, as an opaque value.
 
-    The origin of the address is hidden from LLVM, which would otherwise compute each row's address
-    from that of the previous row: a chain of additions that takes as long as the products.
+    LLVM would otherwise compute the address of each row from that of the previous row: a chain of
+    additions that takes as long as the products.
     """
-    known = not row.startswith("%")
-    return pointer if known else s.value(f'call ptr asm "", "=r,0"(ptr {pointer})')
+    is_constant = not row.startswith("%")
+    return pointer if is_constant else s.value(f'call ptr asm "", "=r,0"(ptr {pointer})')
 
 
-def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
-    """Prefetch elements of later steps: processors do not predict distant rows."""
-    fetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-    line = _LINE // tile.dtype.itemsize
+def _prefetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
+    """Prefetch elements of later steps, because hardware does not prefetch distant rows."""
+    prefetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+    line = _CACHE_LINE // tile.dtype.itemsize
     for (pointer, step), count in ((a, tile.rows), (b, tile.columns)):
-        further = offset(s, pointer, s.times(step, str(thresholds.gemm_prefetch_steps)), tile.dtype)
+        ahead = offset(s, pointer, s.times(step, str(thresholds.gemm_prefetch_steps)), tile.dtype)
         for k in range(0, count, line):
-            place = offset(s, further, str(k), tile.dtype)
-            s.write(f"call void {fetch}(ptr {place}, i32 0, i32 3, i32 1)")
+            line_address = offset(s, ahead, str(k), tile.dtype)
+            s.write(f"call void {prefetch}(ptr {line_address}, i32 0, i32 3, i32 1)")
 
 
 class _Vectors:
@@ -332,7 +336,7 @@ class _Vectors:
 
     def __init__(self, call: KernelCall, tile: _Tile) -> None:
         self.module, self.tile = call.module, tile
-        self.each = range(-(-tile.columns // tile.width))
+        self.indices = range(-(-tile.columns // tile.width))
         self.kind = of_width(in_memory(tile.dtype), tile.width)
         self.suffix = f"v{tile.width}f{8 * tile.dtype.itemsize}"
 
@@ -343,22 +347,22 @@ class _Vectors:
         return f"<{', '.join(f'i1 {str(k < count).lower()}' for k in range(self.tile.width))}>"
 
     def load(self, s: Section, pointer: Name, v: int) -> Name:
-        """The elements of one vector, 0 beyond the last."""
-        place = offset(s, pointer, str(v * self.tile.width), self.tile.dtype)
+        """Load vector `v` of a row; 0 beyond the last element."""
+        address = offset(s, pointer, str(v * self.tile.width), self.tile.dtype)
         mask, align = self._mask(v), self.tile.dtype.itemsize
         if mask is None:
-            return s.value(f"load {self.kind}, ptr {place}, align {align}")
+            return s.value(f"load {self.kind}, ptr {address}, align {align}")
         element, width = in_memory(self.tile.dtype), self.tile.width
-        return masked_memory.load(self.module, s, element, width, place, align, mask)
+        return masked_memory.load(self.module, s, element, width, address, align, mask)
 
-    def spread(self, s: Section, pointer: Name) -> Name:
-        """One element broadcast to a vector."""
-        one = s.value(f"load {kind_of(self.tile.dtype)}, ptr {pointer}")
-        return self._everywhere(s, one)
+    def load_broadcast(self, s: Section, pointer: Name) -> Name:
+        """Load one element and broadcast it to a vector."""
+        element = s.value(f"load {kind_of(self.tile.dtype)}, ptr {pointer}")
+        return self._broadcast(s, element)
 
-    def _everywhere(self, s: Section, one: Name) -> Name:
+    def _broadcast(self, s: Section, element: Name) -> Name:
         kind = in_memory(self.tile.dtype)
-        first = s.value(f"insertelement {self.kind} poison, {kind} {one}, i64 0")
+        first = s.value(f"insertelement {self.kind} poison, {kind} {element}, i64 0")
         zeros = of_width("i32", self.tile.width)
         return s.value(
             f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros} zeroinitializer"
@@ -372,21 +376,21 @@ class _Vectors:
         )
 
     def finish(self, s: Section, rows: tuple[Name, Name], v: int, total: Name, beta: float) -> None:
-        """Write one vector of the result; `rows` begin those of the matrix added and of c."""
+        """Write one vector of the result; `rows` are the addresses of rows of the addend and c."""
         dtype, kind = self.tile.dtype, self.kind
         before, pointer = rows
         if self.tile.scale or self.tile.alpha != 1.0:
             alpha = "%scale" if self.tile.scale else literal(self.tile.alpha, dtype)
-            factor = self._everywhere(s, alpha)
+            factor = self._broadcast(s, alpha)
             total = s.value(f"fmul {kind} {total}, {factor}")
         if beta != 0.0:
-            factor = self._everywhere(s, literal(beta, dtype))
+            factor = self._broadcast(s, literal(beta, dtype))
             total = self.fma(s, factor, self.load(s, before, v), total)
-        place = offset(s, pointer, str(v * self.tile.width), dtype)
+        address = offset(s, pointer, str(v * self.tile.width), dtype)
         mask, align = self._mask(v), dtype.itemsize
         if mask is None:
-            s.write(f"store {kind} {total}, ptr {place}, align {align}")
+            s.write(f"store {kind} {total}, ptr {address}, align {align}")
             return
         masked_memory.store(
-            self.module, s, in_memory(dtype), self.tile.width, total, place, align, mask
+            self.module, s, in_memory(dtype), self.tile.width, total, address, align, mask
         )

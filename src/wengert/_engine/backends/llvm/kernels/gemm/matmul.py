@@ -1,13 +1,13 @@
 """Matrix products: matmul, dot and einsum.
 
-    strong    a product in which zeros of the first operand are strong: 0 * inf and 0 * NaN are 0
+    strong    a product with strong zeros in the first operand: 0 * inf and 0 * NaN are 0
 
-More than two operands are multiplied in pairs, in the order that NumPy's greedy search finds
-(unknown sizes are replaced by a number for it).
+More than two operands are multiplied in pairs, in the order of NumPy's greedy search, which needs a
+number for unknown sizes.
 
 Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * addend.  The addend
-is an additional operand, the last one; without it, it is the previous content of the result.  With
-the option ``scaled`` the operand after the factors is a number, by which alpha is multiplied.
+is an additional operand, the last one, or else the previous content of the result.  With the option
+``scaled`` the operand after the factors is a number by which alpha is multiplied.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import BOOL
 from .. import nan_scan
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import kind_of, moved, nest, place, read, write
+from ..loop_helpers import address, in_section, kind_of, nest, read, write
 from . import batched_small_gemm
 from .choose import is_small_batch
-from .einsum_lowering import contract_pair, new, sum_over
+from .einsum_lowering import contract_pair, scratch_array, sum_over
 from .operands import PLAIN, Epilogue, Scale, Subscripts, arranged, subscripts
 
-_UNKNOWN = 256  # assumed for an unknown size
+_ASSUMED_SIZE = 256  # for an unknown size
 
 
 # ---- the kernels -------------------------------------------------------------------------------
@@ -43,52 +43,54 @@ def product(
     result: Subscripts,
     epilogue: Epilogue = PLAIN,
 ) -> None:
-    """Write a contraction of any number of operands; of two if something is added to it."""
-    left = list(operands)
-    if len(left) == 1:
-        sum_over(call, s, left[0], result)
+    """Write a contraction of any number of operands; with an addend, of two."""
+    remaining = list(operands)
+    if len(remaining) == 1:
+        sum_over(call, s, remaining[0], result)
         return
-    for chosen in _path(left, result):
-        taken = [left.pop(i) for i in sorted(chosen, reverse=True)]
-        if not left:
-            contract_pair(call, s, taken[0], taken[1], result, epilogue)
+    for chosen in _path(remaining, result):
+        pair = [remaining.pop(i) for i in sorted(chosen, reverse=True)]
+        if not remaining:
+            contract_pair(call, s, pair[0], pair[1], result, epilogue)
             return
-        needed = set(result.labels).union(*(w.labels for w in left))
-        kept = list(dict.fromkeys(c for w in taken for c in w.labels if c in needed))
-        lengths = [next(w.axis(c).length for w in taken if c in w.labels) for c in kept]
-        dtype = np.result_type(*(w.array.dtype for w in taken))
-        between = Subscripts(new(call, lengths, dtype), "".join(kept))
-        contract_pair(call, s, taken[0], taken[1], between)
-        left.append(between)
+        needed = set(result.labels).union(*(w.labels for w in remaining))
+        labels = list(dict.fromkeys(c for w in pair for c in w.labels if c in needed))
+        lengths = [next(w.axis(c).length for w in pair if c in w.labels) for c in labels]
+        dtype = np.result_type(*(w.array.dtype for w in pair))
+        intermediate = Subscripts(scratch_array(call, lengths, dtype), "".join(labels))
+        contract_pair(call, s, pair[0], pair[1], intermediate)
+        remaining.append(intermediate)
 
 
 def _path(operands: Sequence[Subscripts], result: Subscripts) -> list[tuple[int, int]]:
     """The pairs of operands to multiply, in order; each product is appended."""
     if len(operands) == 2:
         return [(0, 1)]
-    sizes = dict.fromkeys(names_in(n for w in operands for n in w.array.shape), _UNKNOWN)
+    sizes = dict.fromkeys(names_in(n for w in operands for n in w.array.shape), _ASSUMED_SIZE)
     shapes = [[int(valued(n, sizes)) for n in w.array.shape] for w in operands]
     stand_ins = [np.broadcast_to(0.0, shape) for shape in shapes]
     text = f"{','.join(w.labels for w in operands)}->{result.labels}"
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     count = len(operands)
     for group in np.einsum_path(text, *stand_ins, optimize="greedy")[0][1:]:
-        chosen = sorted(group, reverse=True)
-        while len(chosen) > 1:
-            one, two, *rest = chosen
-            found.append((one, two))
+        pending = sorted(group, reverse=True)
+        while len(pending) > 1:
+            first, second, *rest = pending
+            pairs.append((first, second))
             count -= 1
-            chosen = [count - 1, *rest]
+            pending = [count - 1, *rest]
             if not rest:
                 break
-    return found
+    return pairs
 
 
-def _contract(call: KernelCall, words: Sequence[str]) -> None:
-    *ins, out = words
-    operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
-    result = subscripts(call.results[0], out)
-    epilogue = _epilogue(call, words)
+def _contract(call: KernelCall, all_subscripts: Sequence[str]) -> None:
+    *input_subscripts, output_labels = all_subscripts
+    operands = [
+        subscripts(x, labels) for x, labels in zip(call.operands, input_subscripts, strict=False)
+    ]
+    result = subscripts(call.results[0], output_labels)
+    epilogue = _epilogue(call, all_subscripts)
     accumulates = epilogue.beta != 0 and epilogue.addend is None
     if is_small_batch(operands, result, accumulates):
         batched_small_gemm.run(call, operands, result, epilogue)
@@ -96,11 +98,11 @@ def _contract(call: KernelCall, words: Sequence[str]) -> None:
         product(call, call.section, operands, result, epilogue)
 
 
-def _epilogue(call: KernelCall, words: Sequence[str]) -> Epilogue:
-    """The epilogue that the options of a call ask for."""
-    number = call.operands[2] if "scaled" in call.options else None
-    alpha = Scale(call.options.get("alpha", 1.0), number)
-    addend = subscripts(call.operands[-1], words[-1]) if _has_addend(call) else None
+def _epilogue(call: KernelCall, all_subscripts: Sequence[str]) -> Epilogue:
+    """The epilogue given by the options of a call."""
+    scale = call.operands[2] if "scaled" in call.options else None
+    alpha = Scale(call.options.get("alpha", 1.0), scale)
+    addend = subscripts(call.operands[-1], all_subscripts[-1]) if _has_addend(call) else None
     return Epilogue(alpha, call.options.get("beta", 0.0), addend)
 
 
@@ -108,98 +110,114 @@ def _has_addend(call: KernelCall) -> bool:
     return "beta" in call.options and len(call.operands) == 3 + ("scaled" in call.options)
 
 
-def _letters(call: KernelCall, name: str) -> tuple[str, ...]:
+def _subscripts_of(call: KernelCall, name: str) -> tuple[str, ...]:
     count = 2 if "beta" in call.options else len(call.operands)
     ranks = [len(x.shape) for x in call.operands[:count]]
-    found: tuple[str, ...] = lookup(name).letters(*ranks, **call.params)
-    return found
+    result: tuple[str, ...] = lookup(name).subscripts(*ranks, **call.params)
+    return result
 
 
 @kernel("matmul", strided=True)
 def matmul(call: KernelCall) -> None:
     """The matrix product over the last two axes."""
-    _contract(call, _letters(call, "matmul"))
+    _contract(call, _subscripts_of(call, "matmul"))
 
 
 @kernel("dot", strided=True)
 def dot(call: KernelCall) -> None:
     """The last axis of the first with the last but one of the second."""
-    _contract(call, _letters(call, "dot"))
+    _contract(call, _subscripts_of(call, "dot"))
 
 
 @kernel("einsum", strided=True)
 def einsum(call: KernelCall) -> None:
     """Any contraction."""
-    _contract(call, _letters(call, "einsum"))
+    _contract(call, _subscripts_of(call, "einsum"))
 
 
-# ---- zeros that are stronger -------------------------------------------------------------------
+# ---- strong zeros ------------------------------------------------------------------------------
 
 
 @kernel("strong_einsum", strided=True)
 def strong(call: KernelCall) -> None:
     """The product with strong zeros: elements that are NaN are recomputed."""
-    words = _letters(call, "strong_einsum")
-    _contract(call, words)
+    all_subscripts = _subscripts_of(call, "strong_einsum")
+    _contract(call, all_subscripts)
     if call.results[0].dtype.kind not in "fc":
         return
-    *ins, out = words
-    result = subscripts(call.results[0], out)
-    operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
-    gone = "".join(dict.fromkeys(c for w in operands for c in w.labels if c not in result.labels))
+    *input_subscripts, output_labels = all_subscripts
+    result = subscripts(call.results[0], output_labels)
+    operands = [subscripts(x, w) for x, w in zip(call.operands, input_subscripts, strict=False)]
+    summed = "".join(dict.fromkeys(c for w in operands for c in w.labels if c not in result.labels))
 
     def repair(call: KernelCall) -> None:
         lengths = [call.number(n) for n in result.array.shape]
         with nest(call.section, lengths) as (s, outer):
-            target = place(call, s, result.array, outer)
-            own = call.language.unary("isnan", read(call.language, s, target, result.array.dtype))
-            with s.when(own.name) as t:
-                _again(call, t, operands, result, gone, outer, target, _epilogue(call, words))
+            target = address(call, s, result.array, outer)
+            is_nan = call.language.unary(
+                "isnan", read(call.language, s, target, result.array.dtype)
+            )
+            with s.when(is_nan.name) as t:
+                _recompute(
+                    call,
+                    t,
+                    operands,
+                    result,
+                    summed,
+                    outer,
+                    target,
+                    _epilogue(call, all_subscripts),
+                )
 
-    with call.section.when(nan_scan.any_of(call, call.section, result.array)) as some:
-        call.cold(some, repair)
+    with call.section.when(nan_scan.any_of(call, call.section, result.array)) as cold_section:
+        call.cold(cold_section, repair)
 
 
-def _again(
+def _recompute(
     call: KernelCall,
     s: Section,
     operands: Sequence[Subscripts],
     result: Subscripts,
-    gone: str,
+    summed: str,
     outer: Sequence[Name],
     target: Name,
     epilogue: Epilogue,
 ) -> None:
-    """One element, without the terms with a strong zero, if the other terms are finite."""
+    """Recompute an element without its terms with a strong zero, if its other terms are finite."""
     language, dtype = call.language, result.array.dtype
-    total, sound = call.function.slot(kind_of(dtype)), call.function.slot("i8")
+    total, all_finite = call.function.slot(kind_of(dtype)), call.function.slot("i8")
     write(s, total, language.constant(0, dtype))
-    write(s, sound, language.constant(True, BOOL))
-    lengths = [next(w.axis(c).length for w in operands if c in w.labels) for c in gone]
+    write(s, all_finite, language.constant(True, BOOL))
+    lengths = [next(w.axis(c).length for w in operands if c in w.labels) for c in summed]
     with nest(s, [call.number(n) for n in lengths]) as (t, inner):
-        where = [*outer, *inner]
-        first, *others = (_element(call, t, w, result.labels + gone, where) for w in operands)
-        live = language.cast(first, BOOL)
-        with t.when(live.name) as u:
-            term, still = language.cast(moved(u, first), dtype), read(language, u, sound, BOOL)
+        indices = [*outer, *inner]
+        first, *others = (_element(call, t, w, result.labels + summed, indices) for w in operands)
+        is_nonzero = language.cast(first, BOOL)
+        with t.when(is_nonzero.name) as u:
+            term, finite_so_far = (
+                language.cast(in_section(u, first), dtype),
+                read(language, u, all_finite, BOOL),
+            )
             for x in others:
-                factor = language.cast(moved(u, x), dtype)
-                still = language.binary("logical_and", still, language.unary("isfinite", factor))
+                factor = language.cast(in_section(u, x), dtype)
+                finite_so_far = language.binary(
+                    "logical_and", finite_so_far, language.unary("isfinite", factor)
+                )
                 term = term * factor
-            write(u, sound, still)
+            write(u, all_finite, finite_so_far)
             write(u, total, read(language, u, total, dtype) + term)
-    kept = read(language, s, sound, BOOL)
-    with s.when(kept.name) as v:
+    was_finite = read(language, s, all_finite, BOOL)
+    with s.when(was_finite.name) as v:
         value = read(language, v, total, dtype)
         if epilogue.addend is not None:
-            before = _element(call, v, epilogue.addend, result.labels, outer)
+            addend_value = _element(call, v, epilogue.addend, result.labels, outer)
             value = epilogue.alpha.applied(call, v, value)
-            value = value + language.constant(epilogue.beta, dtype) * before
+            value = value + language.constant(epilogue.beta, dtype) * addend_value
         write(v, target, value)
 
 
 def _element(
-    call: KernelCall, s: Section, w: Subscripts, labels: str, where: Sequence[Name]
+    call: KernelCall, s: Section, w: Subscripts, labels: str, indices: Sequence[Name]
 ) -> Any:
     array: ArrayPointer = arranged(w, labels)
-    return read(call.language, s, place(call, s, array, where), array.dtype)
+    return read(call.language, s, address(call, s, array, indices), array.dtype)

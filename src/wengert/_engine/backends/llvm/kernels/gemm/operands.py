@@ -7,7 +7,7 @@ Product       c = alpha * a @ b + beta * c, or + beta * addend
 Subscripts    an array and its einsum subscripts
 leading       how BLAS reads a matrix: transposed or not, and the leading dimension
 is_readable   whether BLAS reads a matrix without a copy
-Epilogue      what is done with the product of two arrays before it is written
+Epilogue      scaling and accumulation of the product of two arrays
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..loop_helpers import read
 
 
 class MatrixAxis(NamedTuple):
-    """A length and the stride, in elements."""
+    """The length of an axis and its stride, in elements."""
 
     length: Length
     stride: Length
@@ -45,7 +45,7 @@ class Matrix(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """A factor of a product: a constant, times a number that the run reads from memory.
+    """A factor of a product: a constant, times a number that is read from memory at run time.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ class Scale(NamedTuple):
         return total
 
     def value(self, call: KernelCall, s: Section, dtype: Dtype) -> Any:
-        """The factor as a lane; there must be a number in memory."""
+        """The factor as a lane, if there is a number in memory."""
         assert self.pointer is not None
         language = call.language
-        found = read(language, s, self.pointer.pointer, self.pointer.dtype)
-        found = language.cast(found, dtype)
-        return found if self.number == 1 else found * language.constant(self.number, dtype)
+        factor = read(language, s, self.pointer.pointer, self.pointer.dtype)
+        factor = language.cast(factor, dtype)
+        return factor if self.number == 1 else factor * language.constant(self.number, dtype)
 
 
 ONE = Scale()
@@ -88,7 +88,7 @@ class Product(NamedTuple):
         Of all three.
     alpha : Scale
     beta : number
-        If it is 0, c is not read. Of dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
+        If it is 0, c is not read. For dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
     addend : str, optional
         The address of a matrix with the strides of c, which is added instead of c. Not supported
         by routines that call BLAS.
@@ -124,7 +124,7 @@ def at_least(x: Length, y: Length) -> bool:
     """Whether x >= y is known for all sizes."""
     difference = x - y
     if any(is_stride(name) for name in names_in([difference])):
-        return False  # of any sign, and zero where an array is repeated
+        return False  # strides may be negative, and are zero where an array is broadcast
     low = bounds(difference)[0]
     return low is not None and low >= 0
 
@@ -132,7 +132,7 @@ def at_least(x: Length, y: Length) -> bool:
 def leading(matrix: Matrix) -> tuple[str, Length] | None:
     """The BLAS arguments for a row-major matrix: ("N", stride of rows) or ("T", stride of columns).
 
-    None if it cannot.
+    None if BLAS cannot read the matrix.
     """
     rows, columns = matrix.rows, matrix.columns
     if columns.stride == 1 or columns.length == 1:
@@ -186,10 +186,10 @@ class Subscripts(NamedTuple):
 
 def subscripts(array: ArrayPointer, labels: str) -> Subscripts:
     """An array and its subscripts without those of axes of length one."""
-    kept = [k for k, n in enumerate(array.shape) if n != 1]
-    shape, strides = (tuple(x[k] for k in kept) for x in (array.shape, array.strides))
+    axes = [k for k, n in enumerate(array.shape) if n != 1]
+    shape, strides = (tuple(x[k] for k in axes) for x in (array.shape, array.strides))
     return Subscripts(
-        array._replace(shape=shape, strides=strides), "".join(labels[k] for k in kept)
+        array._replace(shape=shape, strides=strides), "".join(labels[k] for k in axes)
     )
 
 
@@ -202,9 +202,9 @@ def arranged(w: Subscripts, labels: Sequence[str]) -> ArrayPointer:
 
 
 class Epilogue(NamedTuple):
-    """What is done with a product before it is written: alpha * product + beta * addend.
+    """Scaling and accumulation of a product before it is written: alpha * product + beta * addend.
 
-    Without an addend it is the previous content of the result.
+    Without an addend, the previous content of the result is added.
     """
 
     alpha: Scale = ONE

@@ -29,26 +29,26 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     m, n = call.number(c.rows.length), call.number(c.columns.length)
     k = call.number(a.columns.length)
     stored = _U8 if dtype.kind == "b" else dtype
-    inner = F32 if dtype == F16 else stored
-    width = execution_engine.vector_bytes() // inner.itemsize
-    packed = _Columns(call, width, inner, dtype, a.columns.length)
+    sum_dtype = F32 if dtype == F16 else stored
+    width = execution_engine.vector_bytes() // sum_dtype.itemsize
+    packed = _Columns(call, width, sum_dtype, dtype, a.columns.length)
     with s.loop("0", n, str(width)) as (t, j0):
-        wide = t.smaller(str(width), t.minus(n, j0))
-        packed.fill(t, b, j0, wide, k)
+        count = t.smaller(str(width), t.minus(n, j0))
+        packed.fill(t, b, j0, count, k)
         with t.loop("0", m) as (u, i):
             total = packed.sums(u, a, i, k)
             u.write(f"store {total.kind} {total.name}, ptr {packed.row}")
-            with u.loop("0", wide) as (v, j):
-                own = read(call.language, v, offset(v, packed.row, j, inner), inner)
-                place = v.plus(
+            with u.loop("0", count) as (v, j):
+                total_j = read(call.language, v, offset(v, packed.row, j, sum_dtype), sum_dtype)
+                distance = v.plus(
                     v.times(i, call.number(c.rows.stride)),
                     v.times(v.plus(j0, j), call.number(c.columns.stride)),
                 )
-                target = offset(v, c.pointer, place, stored)
+                target = offset(v, c.pointer, distance, stored)
                 if beta:
-                    before = call.language.cast(_read(call, v, target, stored), inner)
-                    own = before | own if dtype.kind == "b" else before + own
-                write(v, target, call.language.cast(own, stored))
+                    old = call.language.cast(_read(call, v, target, stored), sum_dtype)
+                    total_j = old | total_j if dtype.kind == "b" else old + total_j
+                write(v, target, call.language.cast(total_j, stored))
 
 
 def _read(call: KernelCall, s: Section, pointer: Name, dtype: Dtype) -> Any:
@@ -59,30 +59,30 @@ class _Columns:
     """A vector of columns of b, packed in the dtype of the sums; 0 beyond the last column."""
 
     def __init__(
-        self, call: KernelCall, width: int, inner: Dtype, dtype: Dtype, depth: Length
+        self, call: KernelCall, width: int, sum_dtype: Dtype, dtype: Dtype, depth: Length
     ) -> None:
-        self.call, self.width, self.inner = call, width, inner
-        self.truth = dtype.kind == "b"
-        self.stored = _U8 if self.truth else dtype
-        self.kind = of_width(in_memory(inner), width)
-        self.memory = call.scratch(depth * (width * inner.itemsize))
+        self.call, self.width, self.sum_dtype = call, width, sum_dtype
+        self.is_boolean = dtype.kind == "b"
+        self.stored = _U8 if self.is_boolean else dtype
+        self.kind = of_width(in_memory(sum_dtype), width)
+        self.memory = call.scratch(depth * (width * sum_dtype.itemsize))
         self.row = call.function.slot(self.kind)
         self.sum = call.function.slot(self.kind)
 
-    def fill(self, s: Section, b: Matrix, start: Name, wide: Name, k: Name) -> None:
+    def fill(self, s: Section, b: Matrix, start: Name, count: Name, k: Name) -> None:
         """Pack the columns from `start` on."""
         call = self.call
         with nest(s, [k, str(self.width)]) as (t, (p, j)):
-            target = offset(t, self.memory, t.plus(t.times(p, str(self.width)), j), self.inner)
-            inside = t.value(f"icmp slt i64 {j}, {wide}")
-            write(t, target, call.language.constant(0, self.inner))
+            target = offset(t, self.memory, t.plus(t.times(p, str(self.width)), j), self.sum_dtype)
+            inside = t.value(f"icmp slt i64 {j}, {count}")
+            write(t, target, call.language.constant(0, self.sum_dtype))
             with t.when(inside) as u:
-                place = u.plus(
+                distance = u.plus(
                     u.times(p, call.number(b.rows.stride)),
                     u.times(u.plus(start, j), call.number(b.columns.stride)),
                 )
-                value = _read(call, u, offset(u, b.pointer, place, self.stored), self.stored)
-                write(u, target, call.language.cast(value, self.inner))
+                value = _read(call, u, offset(u, b.pointer, distance, self.stored), self.stored)
+                write(u, target, call.language.cast(value, self.sum_dtype))
 
     def sums(self, s: Section, a: Matrix, i: Name, k: Name) -> Lane:
         """The products of a row of a with each of the columns."""
@@ -90,18 +90,25 @@ class _Columns:
         language = call.language
         s.write(f"store {kind} zeroinitializer, ptr {self.sum}")
         with s.loop("0", k) as (t, p):
-            place = t.plus(
+            distance = t.plus(
                 t.times(i, call.number(a.rows.stride)), t.times(p, call.number(a.columns.stride))
             )
-            one = language.cast(
-                _read(call, t, offset(t, a.pointer, place, self.stored), self.stored), self.inner
+            element_of_a = language.cast(
+                _read(call, t, offset(t, a.pointer, distance, self.stored), self.stored),
+                self.sum_dtype,
             )
-            where = offset(t, self.memory, t.times(p, str(self.width)), self.inner)
-            align = self.inner.itemsize
-            column = t.value(f"load {kind}, ptr {where}, align {align}")
+            pointer = offset(t, self.memory, t.times(p, str(self.width)), self.sum_dtype)
+            align = self.sum_dtype.itemsize
+            packed = t.value(f"load {kind}, ptr {pointer}, align {align}")
             old = t.value(f"load {kind}, ptr {self.sum}")
-            before = Lane(language, t, old, self.inner, self.width)
-            others = Lane(language, t, column, self.inner, self.width)
-            new = before | (one & others) if self.truth else before + one * others
+            total = Lane(language, t, old, self.sum_dtype, self.width)
+            columns = Lane(language, t, packed, self.sum_dtype, self.width)
+            new = (
+                total | (element_of_a & columns)
+                if self.is_boolean
+                else total + element_of_a * columns
+            )
             t.write(f"store {kind} {new.name}, ptr {self.sum}")
-        return Lane(language, s, s.value(f"load {kind}, ptr {self.sum}"), self.inner, self.width)
+        return Lane(
+            language, s, s.value(f"load {kind}, ptr {self.sum}"), self.sum_dtype, self.width
+        )

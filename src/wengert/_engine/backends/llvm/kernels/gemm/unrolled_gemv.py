@@ -2,7 +2,7 @@
 
 run    c = alpha * a @ b + beta * c, b and c with one column
 
-Up to the size that choose.py names, a call of BLAS takes longer than the product.
+Up to a size (choose.py), the overhead of a BLAS call is longer than the product.
 """
 
 from __future__ import annotations
@@ -26,29 +26,33 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     m, k = a.rows.length, a.columns.length
     assert type(m) is int and type(k) is int
 
-    def element(pointer: Name, *places: tuple[int, Length]) -> Any:
-        return read(language, s, _moved(call, s, pointer, places, dtype), dtype)
+    def element(pointer: Name, *indices: tuple[int, Length]) -> Any:
+        return read(language, s, _element_address(call, s, pointer, indices, dtype), dtype)
 
     factors = [element(b.pointer, (j, b.rows.stride)) for j in range(k)]
     results = []
     for i in range(m):
         total: Any = None
         for j, factor in enumerate(factors):
-            one = element(a.pointer, (i, a.rows.stride), (j, a.columns.stride))
-            total = one * factor if total is None else language.fma(one, factor, total)
+            element_of_a = element(a.pointer, (i, a.rows.stride), (j, a.columns.stride))
+            total = (
+                element_of_a * factor
+                if total is None
+                else language.fma(element_of_a, factor, total)
+            )
         total = alpha.applied(call, s, total)
         if beta != 0:
-            own = element(addend or c.pointer, (i, c.rows.stride))
-            total = total + (own if beta == 1 else own * language.constant(beta, dtype))
+            old = element(addend or c.pointer, (i, c.rows.stride))
+            total = total + (old if beta == 1 else old * language.constant(beta, dtype))
         results.append(total)
     for i, value in enumerate(results):
-        write(s, _moved(call, s, c.pointer, [(i, c.rows.stride)], dtype), value)
+        write(s, _element_address(call, s, c.pointer, [(i, c.rows.stride)], dtype), value)
 
 
-def _moved(
-    call: KernelCall, s: Section, pointer: Name, places: Sequence[Any], dtype: Dtype
+def _element_address(
+    call: KernelCall, s: Section, pointer: Name, indices: Sequence[Any], dtype: Dtype
 ) -> Name:
-    total = "0"
-    for i, stride in places:
-        total = s.plus(total, s.times(str(i), call.number(stride)))
-    return offset(s, pointer, total, dtype)
+    distance = "0"
+    for i, stride in indices:
+        distance = s.plus(distance, s.times(str(i), call.number(stride)))
+    return offset(s, pointer, distance, dtype)

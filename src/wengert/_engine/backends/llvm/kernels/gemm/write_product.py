@@ -2,7 +2,7 @@
 
 write_product    every routine is called as ``routine(call, section, product)``
 
-Where choose.py leaves the choice to run time, both routines are written, and a branch.
+If the choice depends on values known only at run time, both routines are written, and a branch.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def _write(call: KernelCall, s: Section, product: Product) -> None:
         work = call.number(product.operations)
         small = s.value(f"icmp slt i64 {work}, {limit}")
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
-        here = s.value(f"or i1 {small}, {one_thread}")
-        _either(call, s, product, here, blas_calls.gemm)
+        use_microkernel = s.value(f"or i1 {small}, {one_thread}")
+        _either(call, s, product, use_microkernel, blas_calls.gemm)
     elif routine != "threads":
         _ROUTINES[routine](call, s, product)
-    elif s is call.section and _is_whole(call, product):
+    elif s is call.section and _has_shared_operands(call, product):
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
         _either(call, s, product, one_thread, partial(_row_blocks, size=limit))
     else:
@@ -66,14 +66,14 @@ def _either(
         other(call, t, product)
 
 
-def _is_whole(call: KernelCall, product: Product) -> bool:
+def _has_shared_operands(call: KernelCall, product: Product) -> bool:
     """Whether all operands of a product are arguments of the call, so threads can access them."""
-    given = {x.pointer for x in (*call.operands, *call.results)}
-    return {m.pointer for m in product[:3]} | {product.addend or product.c.pointer} <= given
+    arguments = {x.pointer for x in (*call.operands, *call.results)}
+    return {m.pointer for m in product[:3]} | {product.addend or product.c.pointer} <= arguments
 
 
 def _row_blocks(call: KernelCall, s: Section, product: Product, size: int) -> None:
-    """Blocks of rows, shared among the threads of the pool: threads of BLAS wait too often."""
+    """Divide blocks of rows among the thread pool: threads of BLAS synchronize too often."""
     m: Any = product.c.rows.length
     dtype, addend = product.dtype, product.addend
     last = m % size or size
@@ -84,19 +84,19 @@ def _row_blocks(call: KernelCall, s: Section, product: Product, size: int) -> No
         b = gemm_microkernel.packed(part, s, b, dtype)
         with s.loop(start, stop) as (t, q):
             row = t.times(q, str(size))
-            here = [
+            addresses = [
                 offset(t, x, t.times(row, part.number(y.rows.stride)), dtype)
                 for x, y in ((a.pointer, a), (c.pointer, c), (addend or c.pointer, c))
             ]
             is_last = t.value(f"icmp eq i64 {q}, {-(-m // size) - 1}")
             for rows in {size, last}:
-                wanted = is_last if rows == last else t.value(f"xor i1 {is_last}, true")
-                with t.when("true" if last == size else wanted) as u:
+                condition = is_last if rows == last else t.value(f"xor i1 {is_last}, true")
+                with t.when("true" if last == size else condition) as u:
                     left, target = (
                         x._replace(pointer=p, rows=x.rows._replace(length=rows))
-                        for x, p in ((a, here[0]), (c, here[1]))
+                        for x, p in ((a, addresses[0]), (c, addresses[1]))
                     )
-                    old = here[2] if addend else None
+                    old = addresses[2] if addend else None
                     block = product._replace(a=left, b=b, c=target, addend=old)
                     gemm_microkernel.run(part, u, block)
 

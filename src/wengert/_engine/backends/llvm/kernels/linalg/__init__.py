@@ -4,10 +4,10 @@ lapack                 helpers shared by kernels that call LAPACK
 lu_solve               linear systems, inverses, determinants
 cholesky_qr            Cholesky, QR and LU factorizations
 packed_factors         LU factors as a value, solving with them, row permutations
-cholesky_vjp           the backward pass of the Cholesky factorization
+cholesky_vjp           the cotangent of the Cholesky factorization
 eigen_svd              eigenvalues and singular values
-structured_solve       systems with banded and positive definite matrices
-banded_solve           systems with banded matrices
+structured_solve       systems with banded or positive definite matrices (linalg)
+banded_solve           systems with banded matrices (interpolate)
 toeplitz_solve         Toeplitz systems (Levinson's recursion)
 sylvester              Sylvester's equation
 schur                  Schur decompositions, and the derivative of their unitary factors

@@ -1,12 +1,12 @@
 """Determinants of batches of small matrices, their logarithms and cofactors.
 
-    det               for two and three rows the formula, with products of two rounded once
-                      (W. Kahan: the rounding error of one is added to the other); for more rows
-                      the product of pivots
-    slogdet           by pivots, whose zeros are LAPACK's
-    det_derivative    the cofactors: for two and three rows by the formula, also of singular
-                      matrices; for more det(a) inv(a).T, and nearly singular matrices are left to
-                      the interpreter
+    det               for two and three rows the formula, with Kahan's algorithm for a d - b c (the
+                      rounding error of one product is subtracted); for more rows the product of
+                      the pivots
+    slogdet           from the pivots; zeros are those of LAPACK
+    det_derivative    the cofactors: for two and three rows by the formula, for singular matrices
+                      too; for more rows det(a) inv(a).T, and the kernel fails for nearly singular
+                      matrices
 
 A product that overflows or underflows is recomputed from the logarithms of the pivots.
 """
@@ -26,21 +26,21 @@ from ...ir.scalar_language import Language
 from ...ir.simd_value import Lane
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
-from ..loop_helpers import moved
+from ..loop_helpers import in_section
 from ..simd_matrix import SimdMatrix, each
 from .small_matrices import Elimination, identity, loaded
 
-_LARGEST_PRODUCT = 1e290  # products between its inverse and it have lost nothing
+_LARGEST_PRODUCT = 1e290  # products up to it, and down to its inverse, are accurate
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-_FORMULA = (2, 3)  # rows
+_FORMULA = (2, 3)  # numbers of rows for which the formula is used
 
 Rows = list[list[Any]]  # of lanes
-Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # also the sign of the row exchanges
+Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # pivots, and sign of the row exchanges
 
 
 def _number(s: Language, value: float) -> Lane:
-    found: Lane = s.constant(value, F64)
-    return found
+    lane: Lane = s.constant(value, F64)
+    return lane
 
 
 def _absolute(s: Language, x: Any) -> Any:
@@ -60,92 +60,100 @@ def _product(pivots: Sequence[Any], sign: Scalar) -> Any:
 def _signed_logarithm(s: Language, pivots: Sequence[Any], sign: Any) -> tuple[Any, Any]:
     """Sign and logarithm of the product of the pivots: 0 and -inf if one of them is zero."""
     zero = _number(s, 0.0)
-    nothing: Any = None
+    any_zero: Any = None
     total: Any = None
     for p in pivots:
         sign = s.select(s.compare("less", p, zero), -sign, sign)
-        none = s.compare("equal", p, zero)
-        nothing = none if nothing is None else s.binary("logical_or", nothing, none)
+        is_zero = s.compare("equal", p, zero)
+        any_zero = is_zero if any_zero is None else s.binary("logical_or", any_zero, is_zero)
         log = s.unary("log", _absolute(s, p))
         total = log if total is None else total + log
-    return s.select(nothing, zero, sign), s.select(nothing, _number(s, -np.inf), total)
+    return s.select(any_zero, zero, sign), s.select(any_zero, _number(s, -np.inf), total)
 
 
-def _outside(block: Block, product: Scalar) -> str:
-    """Whether some product may have overflowed or underflowed, an i1."""
+def _is_out_of_range(block: Block, product: Scalar) -> str:
+    """Whether the product in any lane may have overflowed or underflowed, an i1."""
     language, size = block.call.language, _absolute(block.call.language, product)
-    inside = language.binary(
+    in_range = language.binary(
         "logical_and",
         language.compare("less", size, _number(language, _LARGEST_PRODUCT)),
         language.compare("greater", size, _number(language, 1.0 / _LARGEST_PRODUCT)),
     )
-    return block.any_of(block.section, language.unary("logical_not", inside))
+    return block.any_of(block.section, language.unary("logical_not", in_range))
 
 
-def _unless_outside(
-    block: Block, product: Scalar, pivots: Pivots, made: Callable[..., Any]
+def _in_range(
+    block: Block, product: Scalar, pivots: Pivots, outputs: Callable[..., Any]
 ) -> list[Any]:
-    """The product, or sign and logarithm if it is out of range: ``made(*of_either)``, in lanes."""
+    """``outputs(product, None, None)``, or ``outputs(None, sign, logarithm)`` if out of range."""
     section, language = block.section, block.call.language
-    given = made(product, None, None)
-    cells = [block.call.function.slot(x.kind, 64) for x in given]
-    for cell, x in zip(cells, given, strict=True):
+    values = outputs(product, None, None)
+    cells = [block.call.function.slot(x.kind, 64) for x in values]
+    for cell, x in zip(cells, values, strict=True):
         section.write(f"store {x.kind} {x.name}, ptr {cell}, align 64")
-    with section.when(_outside(block, product)) as t:
+    with section.when(_is_out_of_range(block, product)) as t:
         given_pivots, exchanges = pivots(t)
         _fail_if_denormal(block, t, given_pivots)
-        found = made(None, *_signed_logarithm(language, given_pivots, exchanges))
-        for cell, x in zip(cells, found, strict=True):
+        recomputed = outputs(None, *_signed_logarithm(language, given_pivots, exchanges))
+        for cell, x in zip(cells, recomputed, strict=True):
             t.write(f"store {x.kind} {x.name}, ptr {cell}, align 64")
     return [
         Lane(language, section, section.value(f"load {x.kind}, ptr {cell}, align 64"), F64, x.width)
-        for cell, x in zip(cells, given, strict=True)
+        for cell, x in zip(cells, values, strict=True)
     ]
 
 
 def _fail_if_denormal(block: Block, s: Section, pivots: Sequence[Any]) -> None:
-    """Leave matrices with a pivot that has no reciprocal to LAPACK."""
+    """Fail if a pivot has no reciprocal: LAPACK then computes the matrices."""
     language = block.call.language
-    found: Any = None
+    is_denormal: Any = None
     for p in pivots[:-1]:
-        small = language.binary(
+        is_small = language.binary(
             "logical_and",
             language.compare("less", _absolute(language, p), _number(language, _SMALLEST_NORMAL)),
             language.compare("not_equal", p, _number(language, 0.0)),
         )
-        found = small if found is None else language.binary("logical_or", found, small)
-    if found is not None:
-        block.fail_if(found, s)
+        is_denormal = (
+            is_small
+            if is_denormal is None
+            else language.binary("logical_or", is_denormal, is_small)
+        )
+    if is_denormal is not None:
+        block.fail_if(is_denormal, s)
 
 
-def _whole(block: Block, product: Scalar, pivots: Pivots) -> Any:
+def _checked_product(block: Block, product: Scalar, pivots: Pivots) -> Any:
     language = block.call.language
 
-    def made(value: Scalar | None, sign: Scalar | None, log: Scalar | None) -> list[Any]:
+    def outputs(value: Scalar | None, sign: Scalar | None, log: Scalar | None) -> list[Any]:
         return [value if sign is None else sign * language.unary("exp", log)]
 
-    return _unless_outside(block, product, pivots, made)[0]
+    return _in_range(block, product, pivots, outputs)[0]
 
 
-def _logarithm(block: Block, product: Scalar, pivots: Pivots) -> list[Any]:
+def _checked_logarithm(block: Block, product: Scalar, pivots: Pivots) -> list[Any]:
     language = block.call.language
 
-    def made(value: Scalar | None, sign: Scalar | None, log: Scalar | None) -> list[Any]:
+    def outputs(value: Scalar | None, sign: Scalar | None, log: Scalar | None) -> list[Any]:
         if sign is not None:
             return [sign, log]
         one = language.binary("copysign", _number(language, 1.0), value)
         return [one, language.unary("log", _absolute(language, value))]
 
-    return _unless_outside(block, product, pivots, made)
+    return _in_range(block, product, pivots, outputs)
 
 
-def _known(pivots: Sequence[Any], sign: Scalar) -> Pivots:
-    return lambda t: ([moved(t, p) for p in pivots], moved(t, sign))
+def _moved_pivots(pivots: Sequence[Any], sign: Scalar) -> Pivots:
+    return lambda t: ([in_section(t, p) for p in pivots], in_section(t, sign))
 
 
 def _of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
     product = _product(pivots, sign)
-    return product if len(pivots) == 1 else _whole(block, product, _known(pivots, sign))
+    return (
+        product
+        if len(pivots) == 1
+        else _checked_product(block, product, _moved_pivots(pivots, sign))
+    )
 
 
 # ---- by formula ----------------------------------------------------------------------------------
@@ -154,26 +162,21 @@ def _of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
 def _minor(s: Language, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Any:
     """a d - b c with an error of at most 1.5 ulp."""
     product = b * c
-    lost = s.fma(b, c, -product)
-    return s.fma(a, d, -product) - lost
+    error = s.fma(b, c, -product)
+    return s.fma(a, d, -product) - error
 
 
 def _cofactors(s: Language, a: Rows) -> Rows:
     """The cofactors of two or three rows."""
     if len(a) == 2:
         return [[a[1][1], -a[1][0]], [-a[0][1], a[0][0]]]
-    found = []
-    for i in range(3):
-        one, two = a[(i + 1) % 3], a[(i + 2) % 3]
-        found.append(
-            [
-                _minor(
-                    s, one[j - 2], one[j - 1], two[j - 2], two[j - 1]
-                )  # rows and columns go round
-                for j in range(3)
-            ]
+    cofactors = []
+    for i in range(3):  # indices are cyclic
+        below, above = a[(i + 1) % 3], a[(i + 2) % 3]
+        cofactors.append(
+            [_minor(s, below[j - 2], below[j - 1], above[j - 2], above[j - 1]) for j in range(3)]
         )
-    return found
+    return cofactors
 
 
 def _formula(s: Language, a: Rows, cofactors: Rows) -> Any:
@@ -187,7 +190,7 @@ def _formula(s: Language, a: Rows, cofactors: Rows) -> Any:
 
 
 def _eliminated(block: Block, a: SimdMatrix) -> Pivots:
-    """Pivots, where the formula is not accurate enough."""
+    """The pivots, computed if the result of the formula is out of range."""
 
     def pivots(t: Section) -> tuple[Sequence[Any], Any]:
         return Elimination(block, a, section=t).diagonal()
@@ -208,13 +211,13 @@ def det(call: KernelCall) -> None:
     n: Any = a.shape[-1]
 
     def write(block: Block) -> None:
-        language, given = call.language, loaded(block, 0, n, n)
+        language, matrix = call.language, loaded(block, 0, n, n)
         if n in _FORMULA:
-            rows = _rows(block, given)
+            rows = _rows(block, matrix)
             value = _formula(language, rows, _cofactors(language, rows))
-            block.write(1, _whole(block, value, _eliminated(block, given)))
+            block.write(1, _checked_product(block, value, _eliminated(block, matrix)))
         else:
-            block.write(1, _of_pivots(block, *Elimination(block, given).diagonal()))
+            block.write(1, _of_pivots(block, *Elimination(block, matrix).diagonal()))
 
     blocks(call, [(a, 2), (x, 0)], F64, write)
 
@@ -226,12 +229,16 @@ def slogdet(call: KernelCall) -> None:
 
     def write(block: Block) -> None:
         language = call.language
-        found = Elimination(block, loaded(block, 0, n, n))
-        factors = found.diagonal()
-        direction, size = _logarithm(block, _product(*factors), _known(*factors))
-        found.fail_in_doubt(language.compare("not_equal", direction, _number(language, 0.0)))
-        block.write(1, direction)
-        block.write(2, size)
+        elimination = Elimination(block, loaded(block, 0, n, n))
+        pivots_and_sign = elimination.diagonal()
+        sign_of_det, log_of_det = _checked_logarithm(
+            block, _product(*pivots_and_sign), _moved_pivots(*pivots_and_sign)
+        )
+        elimination.fail_in_doubt(
+            language.compare("not_equal", sign_of_det, _number(language, 0.0))
+        )
+        block.write(1, sign_of_det)
+        block.write(2, log_of_det)
 
     blocks(call, [(a, 2), (sign, 0), (log, 0)], F64, write)
 
@@ -244,33 +251,33 @@ def det_derivative(call: KernelCall) -> None:
 
     def write(block: Block) -> None:
         language, s = call.language, block.section
-        given = loaded(block, 0, n, n)
+        matrix = loaded(block, 0, n, n)
         if n in _FORMULA:
-            found = _cofactors(language, _rows(block, given))
-            total: Any = sum(_absolute(language, y) for row in found for y in row)
-            finite = language.compare("less", total, _number(language, np.inf))
-            block.fail_if(language.unary("logical_not", finite))
-            for i, row in enumerate(found):
+            cofactors = _cofactors(language, _rows(block, matrix))
+            total: Any = sum(_absolute(language, y) for row in cofactors for y in row)
+            is_finite = language.compare("less", total, _number(language, np.inf))
+            block.fail_if(language.unary("logical_not", is_finite))
+            for i, row in enumerate(cofactors):
                 for j, value in enumerate(row):
                     block.write(1, value, i, j)
             return
-        before = _one_norm(block, given)
-        parts = Elimination(block, given, identity(block, n))
-        parts.fail_in_doubt()
-        inverse = parts.substitute()
-        condition = before * _one_norm(block, inverse)
-        sound = language.compare("less", condition, _number(language, limit))
-        block.fail_if(language.unary("logical_not", sound))
-        scale = _of_pivots(block, *parts.diagonal())
-        for t, i in each(s, 0, n, given.unrolled):
-            for u, j in each(t, 0, n, given.unrolled):
-                block.set_element(1, u, moved(u, scale) * inverse.get(u, j, i), (i, j))
+        norm = _one_norm(block, matrix)
+        elimination = Elimination(block, matrix, identity(block, n))
+        elimination.fail_in_doubt()
+        inverse = elimination.substitute()
+        condition = norm * _one_norm(block, inverse)
+        is_accurate = language.compare("less", condition, _number(language, limit))
+        block.fail_if(language.unary("logical_not", is_accurate))
+        scale = _of_pivots(block, *elimination.diagonal())
+        for t, i in each(s, 0, n, matrix.unrolled):
+            for u, j in each(t, 0, n, matrix.unrolled):
+                block.set_element(1, u, in_section(u, scale) * inverse.get(u, j, i), (i, j))
 
     blocks(call, [(a, 2), (x, 2)], F64, write)
 
 
 def _one_norm(block: Block, a: SimdMatrix) -> Any:
-    """The largest sum of absolute values in a column; NaN if there is one."""
+    """The largest column sum of absolute values; NaN if an element is NaN."""
     s, language = block.section, block.call.language
     largest, total = SimdMatrix(block, 1), SimdMatrix(block, 1)
     largest.put(s, 0.0)

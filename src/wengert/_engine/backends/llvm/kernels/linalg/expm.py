@@ -4,9 +4,9 @@
             SIAM J. Matrix Anal. Appl. 26 (2005), 1179-1193: the diagonal Pade approximant of
             degree 13, after halving the matrix until its norm is below 5.37
 
-All matrices here are polynomials of one matrix, or quotients of two; these commute, and what holds
-for a matrix holds for its transpose, so nothing is transposed for LAPACK.  The kernel fails for NaN
-and infinity.
+All matrices here are polynomials of one matrix, or quotients of such polynomials.  They commute, so
+the formulas hold for the transposes too, and nothing is transposed for LAPACK.  The kernel fails
+for NaN and infinity.
 """
 
 from __future__ import annotations
@@ -24,46 +24,47 @@ from .. import fortran_calls
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
-from ..loop_helpers import copy, held, nest, offset, place, read, write
-from .lapack import batches, fails_unless_finite, memory, one, working
+from ..loop_helpers import address, copy, nest, offset, read, stack_slot, write
+from .lapack import batch_item, batches, fail_unless_finite, memory, working_dtype
 from .lu_solve import gesv, one_norm
 
 _DEGREE = 13
-_MAX_NORM = 5.371920351148152  # the norm up to which degree 13 is right to double precision
+_MAX_NORM = 5.371920351148152  # the norm up to which degree 13 has double precision
 
-# x**k has this factor in the numerator; in the denominator, with the sign of (-x)**k.
-_FACTORS = [
+# The coefficients of x**k in the numerator, and of (-x)**k in the denominator.
+_COEFFICIENTS = [
     factorial(2 * _DEGREE - k) * comb(_DEGREE, k) / factorial(_DEGREE) for k in range(_DEGREE + 1)
 ]
 _I32 = np.dtype(np.int32)
 
 
 class _Scratch:
-    """Square matrices of one size."""
+    """Square matrices of one size in scratch memory."""
 
     def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
 
     def new(self) -> ArrayPointer:
-        """Another one."""
+        """A new matrix."""
         pointer = memory(self.call, self.n * self.n, self.dtype)
         return contiguous(pointer, (self.n, self.n), self.dtype)
 
-    def product(self, s: Section, x: ArrayPointer, y: ArrayPointer, to: ArrayPointer) -> None:
-        """The product of two."""
+    def product(self, s: Section, x: ArrayPointer, y: ArrayPointer, out: ArrayPointer) -> None:
+        """Write the product of two matrices to `out`."""
         matrices = [
-            Matrix(m.pointer, MatrixAxis(self.n, self.n), MatrixAxis(self.n, 1)) for m in (x, y, to)
+            Matrix(m.pointer, MatrixAxis(self.n, self.n), MatrixAxis(self.n, 1))
+            for m in (x, y, out)
         ]
         write_product(self.call, s, Product(matrices[0], matrices[1], matrices[2], self.dtype))
 
     def sum(
         self,
         s: Section,
-        to: ArrayPointer,
+        out: ArrayPointer,
         terms: Sequence[tuple[float, ArrayPointer]],
         diagonal: float = 0.0,
     ) -> None:
-        """A sum of multiples of some, and of the identity."""
+        """Write a linear combination of matrices, plus a multiple of the identity, to `out`."""
         call, language = self.call, self.call.language
         n = call.number(self.n)
         with s.loop("0", s.times(n, n)) as (t, i):
@@ -72,56 +73,56 @@ class _Scratch:
                 value = read(language, t, offset(t, x.pointer, i, self.dtype), self.dtype)
                 scaled = value * language.constant(factor, self.dtype)
                 total = scaled if total is None else total + scaled
-            write(t, offset(t, to.pointer, i, self.dtype), total)
+            write(t, offset(t, out.pointer, i, self.dtype), total)
         if diagonal:
             with s.loop("0", n) as (t, i):
-                target = place(call, t, to, [i, i])
+                target = address(call, t, out, [i, i])
                 value = read(language, t, target, self.dtype)
-                more = language.constant(diagonal, self.dtype)
-                write(t, target, value + more)
+                shift = language.constant(diagonal, self.dtype)
+                write(t, target, value + shift)
 
 
 @kernel("expm", strided=True)
 def expm(call: KernelCall) -> None:
     """The exponential of square matrices."""
     (a,), (y,) = call.operands, call.results
-    n, dtype = y.shape[-1], working(y.dtype)
+    n, dtype = y.shape[-1], working_dtype(y.dtype)
     fortran_calls.check_lengths(call, call.number(n))
-    call.works(n * n * n * 2)
+    call.record_flops(n * n * n * 2)
     matrices = _Scratch(call, n, dtype)
-    x, top, bottom = matrices.new(), matrices.new(), matrices.new()
+    x, numerator, denominator = matrices.new(), matrices.new(), matrices.new()
     powers = [matrices.new() for _ in range(3)]
-    pivots, info = memory(call, n, _I32), fortran_calls.whole_cell(call)
-    with batches(call, y, 2) as (s, at):
-        copy(call, s, x, one(call, s, a, at, 2))
-        fails_unless_finite(call, s, x)
-        count = _halved(call, s, x)
-        _approximant(matrices, s, x, powers, top, bottom)
-        gesv(call, s, bottom, top, pivots, info)
+    pivots, info = memory(call, n, _I32), fortran_calls.integer_slot(call)
+    with batches(call, y, 2) as (s, index):
+        copy(call, s, x, batch_item(call, s, a, index, 2))
+        fail_unless_finite(call, s, x)
+        count = _scale(call, s, x)
+        _approximant(matrices, s, x, powers, numerator, denominator)
+        gesv(call, s, denominator, numerator, pivots, info)
         with s.loop("0", count) as (t, _):
-            matrices.product(t, top, top, x)
-            copy(call, t, top, x)
-        copy(call, s, one(call, s, y, at, 2), top)
+            matrices.product(t, numerator, numerator, x)
+            copy(call, t, numerator, x)
+        copy(call, s, batch_item(call, s, y, index, 2), numerator)
 
 
-def _halved(call: KernelCall, s: Section, x: ArrayPointer) -> Name:
-    """Divide a matrix by a power of two that makes it small; the exponent."""
+def _scale(call: KernelCall, s: Section, x: ArrayPointer) -> Name:
+    """Divide a matrix by a power of two so that its norm is below the bound; the exponent."""
     language = call.language
     norm = one_norm(call, s, x)
     bits = s.value(f"bitcast double {norm.name} to i64")
     # norm = m * 2**e with 1 <= m < 2; the bound is 1.34... * 2**2
     exponent = s.plus(s.value(f"lshr i64 {bits}, 52"), "-1025")
-    rest = s.value(f"or i64 {s.value(f'and i64 {bits}, {2**52 - 1}')}, {1023 << 52}")
-    mantissa = s.value(f"bitcast i64 {rest} to double")
+    mantissa_bits = s.value(f"or i64 {s.value(f'and i64 {bits}, {2**52 - 1}')}, {1023 << 52}")
+    mantissa = s.value(f"bitcast i64 {mantissa_bits} to double")
     bound = language.constant(_MAX_NORM / 4.0, F64).name
-    over = s.value(f"fcmp ogt double {mantissa}, {bound}")
-    wanted = s.value(f"add i64 {exponent}, {s.value(f'zext i1 {over} to i64')}")
-    count = s.larger(wanted, "0")
-    field = s.value(f"shl i64 {s.value(f'sub i64 1023, {count}')}, 52")
-    cell = held(call, F64)
-    s.write(f"store i64 {field}, ptr {cell}")
+    exceeds = s.value(f"fcmp ogt double {mantissa}, {bound}")
+    needed = s.value(f"add i64 {exponent}, {s.value(f'zext i1 {exceeds} to i64')}")
+    count = s.larger(needed, "0")
+    factor_bits = s.value(f"shl i64 {s.value(f'sub i64 1023, {count}')}, 52")
+    cell = stack_slot(call, F64)
+    s.write(f"store i64 {factor_bits}, ptr {cell}")
     with nest(s, [call.number(k) for k in x.shape]) as (t, indices):
-        target = place(call, t, x, indices)
+        target = address(call, t, x, indices)
         value = read(language, t, target, x.dtype)
         factor = language.cast(read(language, t, cell, F64), x.dtype)
         write(t, target, value * factor)
@@ -133,24 +134,24 @@ def _approximant(
     s: Section,
     x: ArrayPointer,
     powers: Sequence[ArrayPointer],
-    top: ArrayPointer,
-    bottom: ArrayPointer,
+    numerator: ArrayPointer,
+    denominator: ArrayPointer,
 ) -> None:
     """Numerator and denominator: even powers plus and minus odd ones."""
-    b = _FACTORS
-    two, four, six = powers
-    matrices.product(s, x, x, two)
-    matrices.product(s, two, two, four)
-    matrices.product(s, four, two, six)
-    # odd powers: x times an even polynomial, made in `top`, then in `bottom`
-    matrices.sum(s, top, [(b[13], six), (b[11], four), (b[9], two)])
-    matrices.product(s, six, top, bottom)
-    odd = [(1.0, bottom), (b[7], six), (b[5], four), (b[3], two)]
-    matrices.sum(s, top, odd, b[1])
-    matrices.product(s, x, top, bottom)
-    # even powers, made in `x`, which is not needed any more
-    matrices.sum(s, top, [(b[12], six), (b[10], four), (b[8], two)])
-    matrices.product(s, six, top, x)
-    matrices.sum(s, x, [(1.0, x), (b[6], six), (b[4], four), (b[2], two)], b[0])
-    matrices.sum(s, top, [(1.0, x), (1.0, bottom)])
-    matrices.sum(s, bottom, [(1.0, x), (-1.0, bottom)])
+    b = _COEFFICIENTS
+    square, fourth, sixth = powers
+    matrices.product(s, x, x, square)
+    matrices.product(s, square, square, fourth)
+    matrices.product(s, fourth, square, sixth)
+    # odd powers: x times an even polynomial, computed in `numerator`, then in `denominator`
+    matrices.sum(s, numerator, [(b[13], sixth), (b[11], fourth), (b[9], square)])
+    matrices.product(s, sixth, numerator, denominator)
+    odd = [(1.0, denominator), (b[7], sixth), (b[5], fourth), (b[3], square)]
+    matrices.sum(s, numerator, odd, b[1])
+    matrices.product(s, x, numerator, denominator)
+    # even powers, computed in `x`, which is no longer needed
+    matrices.sum(s, numerator, [(b[12], sixth), (b[10], fourth), (b[8], square)])
+    matrices.product(s, sixth, numerator, x)
+    matrices.sum(s, x, [(1.0, x), (b[6], sixth), (b[4], fourth), (b[2], square)], b[0])
+    matrices.sum(s, numerator, [(1.0, x), (1.0, denominator)])
+    matrices.sum(s, denominator, [(1.0, x), (-1.0, denominator)])

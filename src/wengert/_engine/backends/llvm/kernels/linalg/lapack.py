@@ -1,15 +1,16 @@
 """Helpers of the kernels that call LAPACK.
 
-    batches      loops over the leading axes
-    one          the matrix of an operand or a result at an index of these
-    by_columns   a matrix in Fortran order
-    working      the dtype that numpy.linalg computes in
-    fail_if_refused, Workspace
-                 the error status of a routine, and the workspace it queries
-    into_range   a matrix scaled by a power of two, so that products of its elements are finite
+    batches             loops over the leading axes
+    batch_item          the matrix of an operand or a result at an index of these
+    column_major        a matrix in Fortran order
+    leading_dimension   the argument of that name
+    working_dtype       the dtype in which numpy.linalg computes
+    fail_on_error       the kernel fails if a routine does
+    Workspace           the workspace of a routine, of the length that it queries
+    scale_into_range    scales a matrix so that products of its elements are finite
 
-Matrices are copied as numpy.linalg does, and passed to the same routines, so the sign and order of
-what is not unique are those of eager execution.
+Matrices are copied as by numpy.linalg, and passed to the same routines, so signs and orders that
+are not unique are those of eager execution.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
 from ...ir.simd_value import Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall
-from ..loop_helpers import held, nest, offset, place, read, write
+from ..loop_helpers import address, nest, offset, read, stack_slot, write
 
 
 @contextmanager
@@ -38,15 +39,15 @@ def batches(
         yield s, indices
 
 
-def one(
+def batch_item(
     call: KernelCall, s: Section, array: ArrayPointer, indices: Sequence[Name], core: int
 ) -> ArrayPointer:
-    """The last `core` axes of an array at an index of the others, which are broadcast."""
+    """The last `core` axes of an array, at an index of the other axes, which are broadcast."""
     count = len(array.shape) - core
     lead = array._replace(shape=array.shape[:count], strides=array.strides[:count])
-    own = indices[len(indices) - count :]
-    own = ["0" if n == 1 else i for i, n in zip(own, lead.shape, strict=True)]
-    pointer = place(call, s, lead, own)
+    own_indices = indices[len(indices) - count :]
+    own_indices = ["0" if n == 1 else i for i, n in zip(own_indices, lead.shape, strict=True)]
+    pointer = address(call, s, lead, own_indices)
     return ArrayPointer(pointer, array.shape[count:], array.strides[count:], array.dtype)
 
 
@@ -55,23 +56,23 @@ def memory(call: KernelCall, count: Length, dtype: Dtype) -> Name:
     return call.scratch(count * dtype.itemsize)
 
 
-def by_columns(pointer: Name, rows: Length, columns: Length, dtype: Dtype) -> ArrayPointer:
-    """A matrix in the order of Fortran."""
+def column_major(pointer: Name, rows: Length, columns: Length, dtype: Dtype) -> ArrayPointer:
+    """A matrix in Fortran order."""
     return ArrayPointer(pointer, (rows, columns), (1, rows), dtype)
 
 
 def length(call: KernelCall, n: Length) -> tuple[str, Name]:
-    """A length as an argument."""
+    """A length, as an argument of a routine."""
     return "int", call.number(n)
 
 
-def distance(call: KernelCall, s: Section, n: Length) -> tuple[str, Name]:
-    """The distance of columns as an argument: at least one."""
+def leading_dimension(call: KernelCall, s: Section, n: Length) -> tuple[str, Name]:
+    """The leading dimension of a matrix of n rows, as an argument; LAPACK requires at least one."""
     return "int", s.larger(call.number(n), "1")
 
 
-def fail_if_refused(call: KernelCall, s: Section, info: Name) -> None:
-    """Fail unless the error status of the routine is 0."""
+def fail_on_error(call: KernelCall, s: Section, info: Name) -> None:
+    """Fail unless `info`, the status of a routine, is 0."""
     value = s.value(f"load i32, ptr {info}")
     call.fail_if(s.value(f"icmp ne i32 {value}, 0"), 1, s)
 
@@ -87,47 +88,47 @@ class Workspace:
 
     def __init__(self, call: KernelCall, dtype: Dtype) -> None:
         self.call, self.dtype = call, dtype
-        self.cell = held(call, dtype)
-        self.whole = call.function.slot("i32")
-        self.real = held(call, part_of(dtype))
+        self.cell = stack_slot(call, dtype)
+        self.integer = call.function.slot("i32")
+        self.real = stack_slot(call, part_of(dtype))
 
-    def asked(self, routine: str, *arguments: Any) -> tuple[Name, tuple[str, Name]]:
-        """The workspace and its length, after a workspace query.
+    def query(self, routine: str, *arguments: Any) -> tuple[Name, tuple[str, Name]]:
+        """The workspace and its length, by a workspace query.
 
-        In the arguments, `self.cell` represents the workspace, and -1 its length.
+        `arguments` are those of the query: `self.cell` for the workspace, -1 for its length.
         """
         call, s = self.call, self.call.section
         fortran_calls.run(call, s, routine, self.dtype, *arguments)
         part = part_of(self.dtype)
-        asked = s.value(f"load {in_register(part)}, ptr {self.cell}")
-        count = s.larger(s.value(f"fptosi {in_register(part)} {asked} to i64"), "1")
+        query = s.value(f"load {in_register(part)}, ptr {self.cell}")
+        count = s.larger(s.value(f"fptosi {in_register(part)} {query} to i64"), "1")
         size = s.value(f"mul i64 {count}, {self.dtype.itemsize}")
         fortran_calls.check_lengths(call, count)
         return call.scratch(size), ("int", count)
 
-    def whole_asked(self) -> tuple[Name, tuple[str, Name]]:
-        """The memory for integers, as asked for in `self.whole`."""
-        return self._other(self.whole, "i32", 4)
+    def integers(self) -> tuple[Name, tuple[str, Name]]:
+        """The integer workspace and its length, which the query has written to `self.integer`."""
+        return self._allocate(self.integer, "i32", 4)
 
-    def real_asked(self) -> tuple[Name, tuple[str, Name]]:
-        """The memory for real numbers, as asked for in `self.real`."""
+    def reals(self) -> tuple[Name, tuple[str, Name]]:
+        """The real workspace and its length, which the query has written to `self.real`."""
         part = part_of(self.dtype)
-        return self._other(self.real, in_register(part), part.itemsize)
+        return self._allocate(self.real, in_register(part), part.itemsize)
 
-    def _other(self, cell: Name, kind: str, itemsize: int) -> tuple[Name, tuple[str, Name]]:
+    def _allocate(self, cell: Name, kind: str, itemsize: int) -> tuple[Name, tuple[str, Name]]:
         s = self.call.section
-        asked = s.value(f"load {kind}, ptr {cell}")
-        word = "sext" if kind == "i32" else "fptosi"
-        count = s.larger(s.value(f"{word} {kind} {asked} to i64"), "1")
+        query = s.value(f"load {kind}, ptr {cell}")
+        conversion = "sext" if kind == "i32" else "fptosi"
+        count = s.larger(s.value(f"{conversion} {kind} {query} to i64"), "1")
         return self.call.scratch(s.value(f"mul i64 {count}, {itemsize}")), ("int", count)
 
 
-def fails_unless_finite(call: KernelCall, s: Section, matrix: ArrayPointer) -> None:
+def fail_unless_finite(call: KernelCall, s: Section, matrix: ArrayPointer) -> None:
     """Fail if an element is NaN or infinite."""
     part = part_of(matrix.dtype)
-    each = 2 if matrix.dtype.kind == "c" else 1
-    count = s.times(s.times(*[call.number(n) for n in matrix.shape]), str(each))
-    cell = held(call, part)
+    parts = 2 if matrix.dtype.kind == "c" else 1
+    count = s.times(s.times(*[call.number(n) for n in matrix.shape]), str(parts))
+    cell = stack_slot(call, part)
     kind = in_register(part)
     s.write(f"store {kind} {call.language.constant(0, part).name}, ptr {cell}")
     with s.loop("0", count) as (t, i):  # 0 * x is not 0 where x is not finite
@@ -139,15 +140,15 @@ def fails_unless_finite(call: KernelCall, s: Section, matrix: ArrayPointer) -> N
     call.fail_if(s.value(f"fcmp uno {kind} {total}, {total}"), 1, s)
 
 
-def into_range(call: KernelCall, s: Section, matrix: ArrayPointer) -> Lane:
+def scale_into_range(call: KernelCall, s: Section, matrix: ArrayPointer) -> Lane:
     """Scale a matrix in double precision by a power of two; returns the factor that undoes it.
 
-    If the largest element is between 2**-450 and 2**450 the power is one.  geev scales such
-    matrices itself, but in SciPy's build it does not undo that for the eigenvalues.
+    The power is one if the largest element is between 2**-450 and 2**450.  geev scales other
+    matrices itself, but in SciPy's build it does not undo the scaling of the eigenvalues.
     """
     language, parts = call.language, 2 if matrix.dtype.kind == "c" else 1
     count = s.times(s.times(*[call.number(n) for n in matrix.shape]), str(parts))
-    cell = held(call, F64)
+    cell = stack_slot(call, F64)
     write(s, cell, language.constant(0, F64))
     with s.loop("0", count) as (t, i):
         size = language.unary("absolute", read(language, t, offset(t, matrix.pointer, i, F64), F64))
@@ -163,27 +164,27 @@ def into_range(call: KernelCall, s: Section, matrix: ArrayPointer) -> Lane:
             pointer = offset(t, matrix.pointer, i, F64)
             factor = read(language, t, cell, F64)
             write(t, pointer, read(language, t, pointer, F64) * factor)
-    undone = s.value(f"bitcast i64 {s.value(f'shl i64 {exponent}, 52')} to double")
-    return Lane(language, s, undone, F64, 1)
+    inverse = s.value(f"bitcast i64 {s.value(f'shl i64 {exponent}, 52')} to double")
+    return Lane(language, s, inverse, F64, 1)
 
 
 def element(call: KernelCall, s: Section, matrix: ArrayPointer, i: Name, j: Name) -> Any:
     """An element as a lane."""
-    return read(call.language, s, place(call, s, matrix, [i, j]), matrix.dtype)
+    return read(call.language, s, address(call, s, matrix, [i, j]), matrix.dtype)
 
 
 def has_elements(node: Any) -> bool:
-    """Whether no axis of an operand can have length zero."""
+    """Whether no axis of an operand has length zero, for all sizes."""
     lows = [bounds(n)[0] for a in node.inputs for n in a.spec.shape]
     return not any(low is None or low < 1 for low in lows)
 
 
 def is_for_lapack(node: Any) -> bool:
-    """Whether operands have elements, and the first result has a dtype of LAPACK."""
+    """Whether no operand is empty, and LAPACK has the dtype of the first result."""
     spec = node.spec[0] if isinstance(node.spec, tuple) else node.spec
     return has_elements(node) and fortran_calls.is_of_blas(spec.dtype)
 
 
-def working(dtype: Dtype) -> Dtype:
-    """The dtype in which numpy.linalg computes: of double precision, float32 included."""
+def working_dtype(dtype: Dtype) -> Dtype:
+    """The dtype in which numpy.linalg computes: double precision, for float32 too."""
     return C128 if dtype.kind == "c" else F64

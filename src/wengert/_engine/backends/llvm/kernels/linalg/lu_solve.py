@@ -3,11 +3,11 @@
     solve                      gesv
     inv                        getrf, trtri
     det, slogdet               getrf, and the product of the diagonal
-    det_derivative             of first order: det times inverse; singular and nearly singular
-                               matrices are left to the interpreter, which uses singular values
-    solve_triangular           trsm, on the right-hand side in its own order
+    det_derivative             of first order: det times inverse; the kernel fails for singular and
+                               nearly singular matrices, for which singular values are needed
+    solve_triangular           trsm, on the right-hand side in C order
 
-The kernel fails for a singular matrix; the interpreter raises the error.
+The kernel fails for a singular matrix; the interpreter then raises the error.
 """
 
 from __future__ import annotations
@@ -25,64 +25,69 @@ from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
+    address,
     clear,
     copy,
-    held,
-    is_in_order,
-    moved,
+    in_section,
+    is_c_contiguous,
     nest,
     offset,
-    place,
     read,
     size_of,
+    stack_slot,
     write,
 )
 from . import determinants
 from . import small_matrices as small
 from .lapack import (
+    batch_item,
     batches,
-    by_columns,
-    distance,
+    column_major,
     element,
-    fail_if_refused,
+    fail_on_error,
+    leading_dimension,
     length,
     memory,
-    one,
-    working,
+    working_dtype,
 )
 from .packed_factors import fail_at_zero, substitute
 
 _I32 = np.dtype(np.int32)
 
 
-def _factored(
-    call: KernelCall, s: Section, of: ArrayPointer, to: ArrayPointer, pivots: Name, info: Name
+def _factor(
+    call: KernelCall,
+    s: Section,
+    source: ArrayPointer,
+    target: ArrayPointer,
+    pivots: Name,
+    info: Name,
 ) -> None:
-    """LU factorization of a copy."""
-    n = of.shape[0]
-    copy(call, s, to, of)
-    near = distance(call, s, n)
+    """Copy a matrix, and factorize the copy."""
+    n = source.shape[0]
+    copy(call, s, target, source)
+    lda = leading_dimension(call, s, n)
     sizes = (length(call, n), length(call, n))
-    fortran_calls.run(call, s, "getrf", to.dtype, *sizes, to.pointer, near, pivots, info)
+    fortran_calls.run(call, s, "getrf", target.dtype, *sizes, target.pointer, lda, pivots, info)
 
 
 def gesv(
     call: KernelCall, s: Section, a: ArrayPointer, b: ArrayPointer, pivots: Name, info: Name
 ) -> None:
-    """Solve with a, which is lost, for b, which becomes the solution; both by columns.
+    """Solve a @ x = b; `a` is overwritten, and `b` becomes the solution; both column-major.
 
-    Fails if a is singular.  Of several columns what gesv does is done here, as OpenBLAS solves with
-    triangles in two thirds of its time.
+    Fails if a is singular.  For several columns getrf and triangular solves are called instead of
+    gesv, which takes two thirds of the time in OpenBLAS.
     """
     n, columns = b.shape
-    near, size, width = distance(call, s, n), length(call, n), length(call, columns)
+    lda, size, width = leading_dimension(call, s, n), length(call, n), length(call, columns)
     if columns == 1:
-        both = (a.pointer, near, pivots, b.pointer, near, info)
-        fortran_calls.run(call, s, "gesv", a.dtype, size, width, *both)
-        fail_if_refused(call, s, info)
+        arguments = (a.pointer, lda, pivots, b.pointer, lda, info)
+        fortran_calls.run(call, s, "gesv", a.dtype, size, width, *arguments)
+        fail_on_error(call, s, info)
         return
-    fortran_calls.run(call, s, "getrf", a.dtype, size, size, a.pointer, near, pivots, info)
-    fail_if_refused(call, s, info)
+    fortran_calls.run(call, s, "getrf", a.dtype, size, size, a.pointer, lda, pivots, info)
+    fail_on_error(call, s, info)
     substitute(call, s, a, b, pivots)
 
 
@@ -95,17 +100,17 @@ def solve(call: KernelCall) -> None:
     a, b = call.operands
     (x,) = call.results
     b, x = small.as_columns(b, x)
-    n, columns, dtype = x.shape[-2], x.shape[-1], working(x.dtype)
+    n, columns, dtype = x.shape[-2], x.shape[-1], working_dtype(x.dtype)
     fortran_calls.check_lengths(call, call.number(n), call.number(columns))
-    call.works(n * n * (n + columns * 2))
-    left = by_columns(memory(call, n * n, dtype), n, n, dtype)
-    right = by_columns(memory(call, n * columns, dtype), n, columns, dtype)
-    pivots, info = memory(call, n, _I32), fortran_calls.whole_cell(call)
-    with batches(call, x, 2) as (s, at):
-        copy(call, s, left, one(call, s, a, at, 2))
-        copy(call, s, right, one(call, s, b, at, 2))
-        gesv(call, s, left, right, pivots, info)
-        copy(call, s, one(call, s, x, at, 2), right)
+    call.record_flops(n * n * (n + columns * 2))
+    matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
+    rhs = column_major(memory(call, n * columns, dtype), n, columns, dtype)
+    pivots, info = memory(call, n, _I32), fortran_calls.integer_slot(call)
+    with batches(call, x, 2) as (s, index):
+        copy(call, s, matrix, batch_item(call, s, a, index, 2))
+        copy(call, s, rhs, batch_item(call, s, b, index, 2))
+        gesv(call, s, matrix, rhs, pivots, info)
+        copy(call, s, batch_item(call, s, x, index, 2), rhs)
 
 
 @kernel("inv", strided=True)
@@ -115,64 +120,64 @@ def inv(call: KernelCall) -> None:
         small.inv(call)
         return
     (a,), (x,) = call.operands, call.results
-    n, dtype = x.shape[-1], working(x.dtype)
+    n, dtype = x.shape[-1], working_dtype(x.dtype)
     fortran_calls.check_lengths(call, call.number(n))
-    call.works(n * n * n * 2)
+    call.record_flops(n * n * n * 2)
     inverse = Inverse(call, n, dtype)
-    with batches(call, x, 2) as (s, at):
-        inverse.write(s, one(call, s, a, at, 2))
-        copy(call, s, one(call, s, x, at, 2), inverse.right)
+    with batches(call, x, 2) as (s, index):
+        inverse.write(s, batch_item(call, s, a, index, 2))
+        copy(call, s, batch_item(call, s, x, index, 2), inverse.right)
 
 
 class Inverse:
     """Inverses of matrices, one after the other, in `right`.
 
-    inv(U) @ inv(L) with its columns exchanged.  This takes a third of the time of solving for all
-    columns of the identity, because OpenBLAS inverts and multiplies triangles in blocks; the error
-    bound is of the same order (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002,
-    14.3).
+    inv(U) @ inv(L), with columns exchanged as by the pivots.  This takes a third of the time of
+    solving for all columns of the identity, because OpenBLAS inverts and multiplies triangles in
+    blocks; the error bound is of the same order (N. J. Higham, Accuracy and Stability of Numerical
+    Algorithms, 2002, 14.3).
     """
 
     def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call = call
-        self.left = by_columns(memory(call, n * n, dtype), n, n, dtype)
-        self.right = by_columns(memory(call, n * n, dtype), n, n, dtype)
-        self.pivots, self.info = memory(call, n, _I32), fortran_calls.whole_cell(call)
+        self.left = column_major(memory(call, n * n, dtype), n, n, dtype)
+        self.right = column_major(memory(call, n * n, dtype), n, n, dtype)
+        self.pivots, self.info = memory(call, n, _I32), fortran_calls.integer_slot(call)
 
     def factor(self, s: Section, a: ArrayPointer) -> None:
         """L and U of a, in `left`."""
-        _factored(self.call, s, a, self.left, self.pivots, self.info)
+        _factor(self.call, s, a, self.left, self.pivots, self.info)
 
     def write(self, s: Section, a: ArrayPointer) -> None:
         """The inverse of a."""
         self.factor(s, a)
-        fail_if_refused(self.call, s, self.info)
+        fail_on_error(self.call, s, self.info)
         self.invert(s)
 
     def invert(self, s: Section) -> None:
         """The inverse of the factorized matrix; `left` is overwritten."""
         call, left, right = self.call, self.left, self.right
         dtype, n = right.dtype, right.shape[0]
-        near, size = distance(call, s, n), length(call, n)
+        lda, size = leading_dimension(call, s, n), length(call, n)
         for triangle, diagonal in (("U", "N"), ("L", "U")):
-            own = (size, left.pointer, near, self.info)
-            fortran_calls.run(call, s, "trtri", dtype, triangle, diagonal, *own)
-            fail_if_refused(call, s, self.info)
+            arguments = (size, left.pointer, lda, self.info)
+            fortran_calls.run(call, s, "trtri", dtype, triangle, diagonal, *arguments)
+            fail_on_error(call, s, self.info)
         clear(call, s, right.pointer, size_of(right), dtype)
         with s.loop("0", call.number(n)) as (t, j):
             count = t.times(t.plus(j, "1"), str(dtype.itemsize))
-            to, of = (place(call, t, m, ["0", j]) for m in (right, left))
-            t.copy_bytes(to, of, count)
+            target, source = (address(call, t, m, ["0", j]) for m in (right, left))
+            t.copy_bytes(target, source, count)
         one_ = fortran_calls.number(call, 1, dtype)
-        given = (size, size, one_, left.pointer, near, right.pointer, near)
-        fortran_calls.run(call, s, "trmm", dtype, "R", "L", "N", "U", *given)
-        last = s.minus(call.number(n), "1")
+        product_arguments = (size, size, one_, left.pointer, lda, right.pointer, lda)
+        fortran_calls.run(call, s, "trmm", dtype, "R", "L", "N", "U", *product_arguments)
+        last_index = s.minus(call.number(n), "1")
         with s.loop("0", call.number(n)) as (t, k):
-            j = t.minus(last, k)
-            kept = t.value(f"load i32, ptr {offset(t, self.pivots, j, _I32)}")
-            other = t.plus(t.value(f"sext i32 {kept} to i64"), "-1")
+            j = t.minus(last_index, k)
+            pivot = t.value(f"load i32, ptr {offset(t, self.pivots, j, _I32)}")
+            other = t.plus(t.value(f"sext i32 {pivot} to i64"), "-1")
             with t.when(t.value(f"icmp ne i64 {other}, {j}")) as u:
-                columns = [place(call, u, right, ["0", c]) for c in (j, other)]
+                columns = [address(call, u, right, ["0", c]) for c in (j, other)]
                 fortran_calls.run(call, u, "swap", dtype, size, columns[0], 1, columns[1], 1)
 
 
@@ -180,28 +185,28 @@ class Inverse:
 
 
 class _Determinant:
-    """Sign and logarithm of determinants, as numpy.linalg computes them, in two cells."""
+    """Sign and logarithm of determinants, as numpy.linalg computes them, in two stack slots."""
 
     def __init__(
         self, call: KernelCall, n: Length, dtype: Dtype, factors: Inverse | None = None
     ) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         fortran_calls.check_lengths(call, call.number(n))
-        call.works(n * n * n)
+        call.record_flops(n * n * n)
         if factors is not None:
             self.matrix, self.pivots, self.info = factors.left, factors.pivots, factors.info
         else:
-            self.matrix = by_columns(memory(call, n * n, dtype), n, n, dtype)
-            self.pivots, self.info = memory(call, n, _I32), fortran_calls.whole_cell(call)
-        self.sign, self.log = held(call, dtype), held(call, part_of(dtype))
+            self.matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
+            self.pivots, self.info = memory(call, n, _I32), fortran_calls.integer_slot(call)
+        self.sign, self.log = stack_slot(call, dtype), stack_slot(call, part_of(dtype))
 
     def write(self, s: Section, a: ArrayPointer) -> None:
-        """Fill the cells for one matrix."""
-        _factored(self.call, s, a, self.matrix, self.pivots, self.info)
+        """Factorize a matrix, and compute sign and logarithm."""
+        _factor(self.call, s, a, self.matrix, self.pivots, self.info)
         self.read(s)
 
     def read(self, s: Section) -> None:
-        """Fill the cells from given factors."""
+        """Compute sign and logarithm from the factors."""
         call, dtype = self.call, self.dtype
         language, real = call.language, part_of(self.dtype)
         write(s, self.sign, language.constant(0, dtype))
@@ -211,33 +216,33 @@ class _Determinant:
             write(t, self.sign, language.constant(1, dtype))
             write(t, self.log, language.constant(0, real))
             with t.loop("0", call.number(self.n)) as (u, i):
-                self._diagonal(u, i)
+                self._multiply_pivot(u, i)
 
-    def _diagonal(self, s: Section, i: Name) -> None:
-        """One element of the diagonal, and whether its row was exchanged."""
+    def _multiply_pivot(self, s: Section, i: Name) -> None:
+        """Multiply by one element of the diagonal, and by -1 if its row was exchanged."""
         call, language = self.call, self.call.language
         x = element(call, s, self.matrix, i, i)
         size = absolute(x)
-        kept = s.value(f"load i32, ptr {offset(s, self.pivots, i, _I32)}")
-        own = s.value(f"trunc i64 {s.plus(i, '1')} to i32")
-        swapped = s.value(f"icmp ne i32 {kept}, {own}")
+        pivot = s.value(f"load i32, ptr {offset(s, self.pivots, i, _I32)}")
+        row = s.value(f"trunc i64 {s.plus(i, '1')} to i32")
+        swapped = s.value(f"icmp ne i32 {pivot}, {row}")
         old = read(language, s, self.sign, self.dtype)
-        empty = language.binary("equal", size, 0.0)  # as LAPACK may leave of denormal numbers
-        direction = _divided(x, language.where(empty, 1.0, size))
-        new = _product(old, direction)
+        is_zero = language.binary("equal", size, 0.0)  # possible for denormal numbers
+        phase = _divided(x, language.where(is_zero, 1.0, size))
+        new = _product(old, phase)
         flag = Lane(language, s, swapped, np.dtype(bool), 1)
         write(s, self.sign, _negative_if(flag, new))
         total = read(language, s, self.log, size.dtype)
         write(s, self.log, total + language.unary("log", size))
 
-    def give(self, s: Section, sign: Name, log: Name, of_sign: Dtype, of_log: Dtype) -> None:
+    def store(self, s: Section, sign: Name, log: Name, of_sign: Dtype, of_log: Dtype) -> None:
         """Write sign and logarithm to addresses."""
         language = self.call.language
-        for target, to, cell, of in (
+        for target, dtype, slot, slot_dtype in (
             (sign, of_sign, self.sign, self.dtype),
             (log, of_log, self.log, F64),
         ):
-            write(s, target, language.cast(read(language, s, cell, of), to))
+            write(s, target, language.cast(read(language, s, slot, slot_dtype), dtype))
 
     def value(self, s: Section) -> Any:
         """sign * exp(log)."""
@@ -254,11 +259,14 @@ def absolute(x: Any) -> Any:
     language = x.language
     if type(x) is not ComplexLane:
         return language.unary("absolute", x)
-    one, two = language.unary("absolute", x.real), language.unary("absolute", x.imag)
-    big, small = language.binary("maximum", one, two), language.binary("minimum", one, two)
-    safe = language.where(language.binary("equal", big, 0.0), 1.0, big)
-    ratio = small / safe
-    return big * language.unary("sqrt", 1.0 + ratio * ratio)
+    real_size, imag_size = language.unary("absolute", x.real), language.unary("absolute", x.imag)
+    larger, smaller = (
+        language.binary("maximum", real_size, imag_size),
+        language.binary("minimum", real_size, imag_size),
+    )
+    divisor = language.where(language.binary("equal", larger, 0.0), 1.0, larger)
+    ratio = smaller / divisor
+    return larger * language.unary("sqrt", 1.0 + ratio * ratio)
 
 
 def _divided(x: Any, size: Any) -> Any:
@@ -288,10 +296,10 @@ def det(call: KernelCall) -> None:
         determinants.det(call)
         return
     (a,), (x,) = call.operands, call.results
-    found = _Determinant(call, a.shape[-1], working(x.dtype))
-    with batches(call, x, 0) as (s, at):
-        found.write(s, one(call, s, a, at, 2))
-        write(s, place(call, s, x, at), call.language.cast(found.value(s), x.dtype))
+    determinant = _Determinant(call, a.shape[-1], working_dtype(x.dtype))
+    with batches(call, x, 0) as (s, index):
+        determinant.write(s, batch_item(call, s, a, index, 2))
+        write(s, address(call, s, x, index), call.language.cast(determinant.value(s), x.dtype))
 
 
 @kernel("slogdet", strided=True)
@@ -301,25 +309,29 @@ def slogdet(call: KernelCall) -> None:
         determinants.slogdet(call)
         return
     (a,), (sign, log) = call.operands, call.results
-    found = _Determinant(call, a.shape[-1], working(sign.dtype))
-    with batches(call, sign, 0) as (s, at):
-        found.write(s, one(call, s, a, at, 2))
-        found.give(s, place(call, s, sign, at), place(call, s, log, at), sign.dtype, log.dtype)
+    determinant = _Determinant(call, a.shape[-1], working_dtype(sign.dtype))
+    with batches(call, sign, 0) as (s, index):
+        determinant.write(s, batch_item(call, s, a, index, 2))
+        determinant.store(
+            s, address(call, s, sign, index), address(call, s, log, index), sign.dtype, log.dtype
+        )
 
 
 @kernel("inverse_slogdet", strided=True)
 def inverse_slogdet(call: KernelCall) -> None:
     """The inverse, and sign and logarithm of the determinant, from one factorization."""
     (a,), (x, sign, log) = call.operands, call.results
-    inverse = Inverse(call, x.shape[-1], working(x.dtype))
-    found = _Determinant(call, x.shape[-1], working(x.dtype), inverse)
-    with batches(call, x, 2) as (s, at):
-        inverse.factor(s, one(call, s, a, at, 2))
-        fail_if_refused(call, s, inverse.info)
-        found.read(s)
+    inverse = Inverse(call, x.shape[-1], working_dtype(x.dtype))
+    determinant = _Determinant(call, x.shape[-1], working_dtype(x.dtype), inverse)
+    with batches(call, x, 2) as (s, index):
+        inverse.factor(s, batch_item(call, s, a, index, 2))
+        fail_on_error(call, s, inverse.info)
+        determinant.read(s)
         inverse.invert(s)
-        copy(call, s, one(call, s, x, at, 2), inverse.right)
-        found.give(s, place(call, s, sign, at), place(call, s, log, at), sign.dtype, log.dtype)
+        copy(call, s, batch_item(call, s, x, index, 2), inverse.right)
+        determinant.store(
+            s, address(call, s, sign, index), address(call, s, log, index), sign.dtype, log.dtype
+        )
 
 
 @kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1)
@@ -339,46 +351,46 @@ def cofactors_det(call: KernelCall) -> None:
 
 def _cofactors(call: KernelCall, value: ArrayPointer | None) -> None:
     a, x = call.operands[0], call.results[0]
-    n, dtype = x.shape[-1], working(x.dtype)
+    n, dtype = x.shape[-1], working_dtype(x.dtype)
     inverse = Inverse(call, n, dtype)
-    found = _Determinant(call, n, dtype, inverse)
+    determinant = _Determinant(call, n, dtype, inverse)
     real = part_of(dtype)
     limit = 0.01 / float(np.finfo(x.dtype).eps)
-    with batches(call, x, 2) as (s, at):
-        given = one(call, s, a, at, 2)
-        inverse.factor(s, given)
-        fail_if_refused(call, s, inverse.info)
-        found.read(s)
+    with batches(call, x, 2) as (s, index):
+        matrix = batch_item(call, s, a, index, 2)
+        inverse.factor(s, matrix)
+        fail_on_error(call, s, inverse.info)
+        determinant.read(s)
         inverse.invert(s)
-        copy(call, s, inverse.left, given)
+        copy(call, s, inverse.left, matrix)
         condition = one_norm(call, s, inverse.left) * one_norm(call, s, inverse.right)
         rows = s.value(f"sitofp i64 {call.number(n)} to {in_register(real)}")
         scaled = condition * Lane(call.language, s, rows, real, 1)
-        sound = call.language.binary("less", scaled, call.language.constant(limit, real))
-        call.fail_if(s.value(f"xor i1 {sound.name}, true"), 1, s)
-        scale = found.value(s)
+        is_accurate = call.language.binary("less", scaled, call.language.constant(limit, real))
+        call.fail_if(s.value(f"xor i1 {is_accurate.name}, true"), 1, s)
+        scale = determinant.value(s)
         if value is not None:
-            write(s, place(call, s, value, at), call.language.cast(scale, value.dtype))
-        target, source = one(call, s, x, at, 2), inverse.right
+            write(s, address(call, s, value, index), call.language.cast(scale, value.dtype))
+        target, source = batch_item(call, s, x, index, 2), inverse.right
         with nest(s, [call.number(n)] * 2) as (t, (i, j)):
-            term = _product(moved(t, scale), element(call, t, source, j, i))
-            write(t, place(call, t, target, [i, j]), call.language.cast(term, x.dtype))
+            term = _product(in_section(t, scale), element(call, t, source, j, i))
+            write(t, address(call, t, target, [i, j]), call.language.cast(term, x.dtype))
 
 
 def one_norm(call: KernelCall, s: Section, matrix: ArrayPointer) -> Any:
-    """The largest sum of sizes in a column; NaN if there is one."""
+    """The largest column sum of absolute values; NaN if an element is NaN."""
     language, real = call.language, part_of(matrix.dtype)
-    most, total = held(call, real), held(call, real)
-    write(s, most, language.constant(0, real))
+    largest, total = stack_slot(call, real), stack_slot(call, real)
+    write(s, largest, language.constant(0, real))
     rows, columns = (call.number(n) for n in matrix.shape)
     with s.loop("0", columns) as (t, j):
         write(t, total, language.constant(0, real))
         with t.loop("0", rows) as (u, i):
             size = absolute(element(call, u, matrix, i, j))
             write(u, total, read(language, u, total, real) + size)
-        before = read(language, t, most, real)
-        write(t, most, language.binary("maximum", before, read(language, t, total, real)))
-    return read(language, s, most, real)
+        before = read(language, t, largest, real)
+        write(t, largest, language.binary("maximum", before, read(language, t, total, real)))
+    return read(language, s, largest, real)
 
 
 # ---- triangles ---------------------------------------------------------------------------------
@@ -388,7 +400,7 @@ def one_norm(call: KernelCall, s: Section, matrix: ArrayPointer) -> Any:
 def solve_triangular(call: KernelCall) -> None:
     """x with op(a) @ x = b, a triangular.
 
-    In NumPy's order BLAS sees x.T and a.T: x.T @ op(a).T = b.T is solved from the right.
+    BLAS sees x.T and a.T, so x.T @ op(a).T = b.T is solved, with the triangle on the right.
     """
     if small.is_small(call):
         small.solve_triangular(call)
@@ -398,22 +410,22 @@ def solve_triangular(call: KernelCall) -> None:
     b, x = small.as_columns(b, x)
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
     fortran_calls.check_lengths(call, call.number(n), call.number(columns))
-    call.works(n * n * columns)
+    call.record_flops(n * n * columns)
     lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
-    way = TRANS[call.params.get("trans", 0)]
-    in_place = a.dtype == dtype and is_in_order(
+    trans = TRANS[call.params.get("trans", 0)]
+    in_place = a.dtype == dtype and is_c_contiguous(
         a._replace(shape=a.shape[-2:], strides=a.strides[-2:])
     )
-    own = "" if in_place else memory(call, n * n, dtype)
-    with batches(call, x, 2) as (s, at):
-        left, target = one(call, s, a, at, 2), one(call, s, x, at, 2)
+    matrix_memory = "" if in_place else memory(call, n * n, dtype)
+    with batches(call, x, 2) as (s, index):
+        matrix, target = batch_item(call, s, a, index, 2), batch_item(call, s, x, index, 2)
         if not in_place:
-            ordered = ArrayPointer(own, (n, n), (n, 1), dtype)
-            copy(call, s, ordered, left)
-            left = ordered
+            ordered = ArrayPointer(matrix_memory, (n, n), (n, 1), dtype)
+            copy(call, s, ordered, matrix)
+            matrix = ordered
         if not unit:
-            fail_at_zero(call, s, left)
-        copy(call, s, target, one(call, s, b, at, 2))
+            fail_at_zero(call, s, matrix)
+        copy(call, s, target, batch_item(call, s, b, index, 2))
         fortran_calls.run(
             call,
             s,
@@ -421,13 +433,13 @@ def solve_triangular(call: KernelCall) -> None:
             dtype,
             "R",
             "U" if lower else "L",
-            "NTC"[way],
+            "NTC"[trans],
             "U" if unit else "N",
             length(call, columns),
             length(call, n),
             fortran_calls.number(call, 1, dtype),
-            left.pointer,
-            distance(call, s, n),
+            matrix.pointer,
+            leading_dimension(call, s, n),
             target.pointer,
-            distance(call, s, columns),
+            leading_dimension(call, s, columns),
         )

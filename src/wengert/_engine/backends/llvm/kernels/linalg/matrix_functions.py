@@ -10,8 +10,8 @@
     linalg.matrix_sign    Newton's iteration, scaled (N. J. Higham, Functions of Matrices, 2008,
                           section 5.5)
 
-The kernel fails if an eigenvalue is zero, or on the negative real axis up to rounding, or if the
-sign does not exist: the interpreter then calls SciPy.
+The kernel fails if an eigenvalue is zero or, up to rounding, on the negative real axis, or if the
+sign does not exist; the interpreter then calls SciPy.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from ...ir.llvm_types import C128, F64
 from ...ir.simd_value import ComplexLane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import copy, held, nest, place, read, write
+from ..loop_helpers import address, copy, nest, read, stack_slot, write
 from .lapack import (
+    batch_item,
     batches,
-    by_columns,
-    distance,
+    column_major,
     element,
-    fails_unless_finite,
-    into_range,
+    fail_unless_finite,
     is_for_lapack,
+    leading_dimension,
     length,
     memory,
-    one,
-    working,
+    scale_into_range,
+    working_dtype,
 )
 from .lu_solve import Inverse, one_norm
 from .schur import Schur, absolute, product
 
-_NEAR_ONE = 0.25  # the norm up to which Gauss' rule with these nodes has all digits
+_NEAR_ONE = 0.25  # the norm up to which Gauss' rule with these nodes is accurate
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
-_ROOTS = 60  # maximum; more roots leave no digits of a double
-_STEPS = 60
-_CLOSE = 1e-8  # a change after which one more step has all digits
+_MAX_ROOTS = 60  # more square roots leave no digits of a double
+_MAX_STEPS = 60
+_CLOSE = 1e-8  # the relative change after which one more Newton step suffices
 
 
 def _is_small(limit: int) -> Callable[[Any], bool]:
-    """Matrices of up to `limit` rows: SciPy is faster for larger ones (benchmarks/callbacks.py)."""
+    """Supports up to `limit` rows: SciPy is faster for more rows (benchmarks/callbacks.py)."""
 
     def serves(node: Any) -> bool:
         n = node.spec.shape[-1]
@@ -68,61 +68,61 @@ class _Triangle:
     def __init__(self, call: KernelCall, n: Length) -> None:
         self.call, self.n = call, n
         self.schur = Schur(call, n, C128)
-        call.works(n * n * n * 8)
+        call.record_flops(n * n * n * 8)
         self.form = self.schur.form
         self.other, self.root = (
-            by_columns(memory(call, n * n, C128), n, n, C128) for _ in range(2)
+            column_major(memory(call, n * n, C128), n, n, C128) for _ in range(2)
         )
-        self.sum, self.size = held(call, C128), held(call, F64)
+        self.sum, self.size = stack_slot(call, C128), stack_slot(call, F64)
 
     def read(self, s: Section, a: ArrayPointer) -> None:
-        """The form of a matrix; fail where an eigenvalue is zero or on the negative axis."""
+        """Compute the Schur form; fail if an eigenvalue is zero or on the negative real axis."""
         call, language = self.call, self.call.language
         self.schur.write(s, a)
         write(s, self.size, one_norm(call, s, self.form))
         with s.loop("0", call.number(self.n)) as (t, i):
             x = element(call, t, self.form, i, i)
             limit = read(language, t, self.size, F64) * (1e3 * float(np.finfo(float).eps))
-            beside = language.binary("less_equal", language.unary("absolute", x.imag), limit)
-            left = language.binary("less_equal", x.real, limit)
-            call.fail_if(language.binary("logical_and", beside, left).name, 1, t)
+            is_real = language.binary("less_equal", language.unary("absolute", x.imag), limit)
+            is_not_positive = language.binary("less_equal", x.real, limit)
+            call.fail_if(language.binary("logical_and", is_real, is_not_positive).name, 1, t)
 
-    def take_root(self, s: Section, of: ArrayPointer, to: ArrayPointer) -> None:
+    def take_root(self, s: Section, source: ArrayPointer, target: ArrayPointer) -> None:
         """The square root of an upper triangle; the elements below are unchanged."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         with s.loop("0", n) as (t, j):
-            own = language.unary("sqrt", element(call, t, of, j, j))
-            write(t, place(call, t, to, [j, j]), own)
+            root = language.unary("sqrt", element(call, t, source, j, j))
+            write(t, address(call, t, target, [j, j]), root)
             with t.loop("0", j) as (u, k):
                 i = u.minus(u.minus(j, "1"), k)
-                write(u, self.sum, element(call, u, of, i, j))
+                write(u, self.sum, element(call, u, source, i, j))
                 with u.loop(u.plus(i, "1"), j) as (v, m):
-                    term = element(call, v, to, i, m) * element(call, v, to, m, j)
+                    term = element(call, v, target, i, m) * element(call, v, target, m, j)
                     old = read(language, v, self.sum, C128)
                     write(v, self.sum, old - term)
-                below = element(call, u, to, i, i) + element(call, u, to, j, j)
+                divisor = element(call, u, target, i, i) + element(call, u, target, j, j)
                 total = read(language, u, self.sum, C128)
-                write(u, place(call, u, to, [i, j]), total / below)
+                write(u, address(call, u, target, [i, j]), total / divisor)
 
     def clear_below(self, s: Section, x: ArrayPointer) -> None:
-        """Zeros below the diagonal."""
+        """Clear the elements below the diagonal."""
         zero = self.call.language.constant(0, C128)
         n = self.call.number(self.n)
         with s.loop("0", n) as (t, j), t.loop(t.plus(j, "1"), n) as (u, i):
-            write(u, place(self.call, u, x, [i, j]), zero)
+            write(u, address(self.call, u, x, [i, j]), zero)
 
-    def give(self, s: Section, x: ArrayPointer, to: ArrayPointer) -> None:
-        """The matrix with a triangle; `to` gets its real part if it is real."""
+    def store(self, s: Section, x: ArrayPointer, to: ArrayPointer) -> None:
+        """Store v @ x @ v.H, the matrix of a triangle x, in `to`; its real part if `to` is real."""
         call, n, z = self.call, self.n, self.schur.vectors
         product(call, s, (n, n, n), (z, "N"), (x, "N"), self.form)
         product(call, s, (n, n, n), (self.form, "N"), (z, "C"), x)
-        fails_unless_finite(call, s, x)
+        fail_unless_finite(call, s, x)
         if to.dtype.kind == "c":
             copy(call, s, to, x)
             return
         with nest(s, [call.number(n)] * 2) as (t, (j, i)):
             real = element(call, t, x, i, j).real
-            write(t, place(call, t, to, [i, j]), call.language.cast(real, to.dtype))
+            write(t, address(call, t, to, [i, j]), call.language.cast(real, to.dtype))
 
 
 @kernel("linalg.square_root", strided=True, serves=_is_small(12))
@@ -130,11 +130,11 @@ def square_root(call: KernelCall) -> None:
     """The principal square root."""
     (a,), (x,) = call.operands, call.results
     triangle = _Triangle(call, x.shape[-1])
-    with batches(call, x, 2) as (s, at):
-        triangle.read(s, one(call, s, a, at, 2))
+    with batches(call, x, 2) as (s, index):
+        triangle.read(s, batch_item(call, s, a, index, 2))
         triangle.clear_below(s, triangle.root)
         triangle.take_root(s, triangle.form, triangle.root)
-        triangle.give(s, triangle.root, one(call, s, x, at, 2))
+        triangle.store(s, triangle.root, batch_item(call, s, x, index, 2))
 
 
 @kernel("linalg.logarithm", strided=True, serves=_is_small(40))
@@ -145,109 +145,115 @@ def logarithm(call: KernelCall) -> None:
     triangle = _Triangle(call, n)
     logs = ArrayPointer(memory(call, n, C128), (n,), (1,), C128)
     count = call.function.slot("i64")
-    with batches(call, x, 2) as (s, at):
-        triangle.read(s, one(call, s, a, at, 2))
+    with batches(call, x, 2) as (s, index):
+        triangle.read(s, batch_item(call, s, a, index, 2))
         with s.loop("0", call.number(n)) as (t, i):
-            own = call.language.unary("log", element(call, t, triangle.form, i, i))
-            write(t, place(call, t, logs, [i]), own)
+            log_of_diagonal = call.language.unary("log", element(call, t, triangle.form, i, i))
+            write(t, address(call, t, logs, [i]), log_of_diagonal)
         _bring_near_one(triangle, s, count)
         power = s.value(f"load i64, ptr {count}")
         small = s.value(f"shl i64 {s.value(f'sub i64 1023, {power}')}, 52")
         large = s.value(f"shl i64 {s.value(f'add i64 1023, {power}')}, 52")
-        scales = held(call, F64), held(call, F64)
+        scales = stack_slot(call, F64), stack_slot(call, F64)
         for bits, cell in zip((small, large), scales, strict=True):
             s.write(f"store i64 {bits}, ptr {cell}")
         _set_diagonal(triangle, s, logs, scales[0], near_one=True)
         _integral(triangle, s)
         _multiply(triangle, s, scales[1])
         _set_diagonal(triangle, s, logs, "", near_one=False)
-        triangle.give(s, triangle.root, one(call, s, x, at, 2))
+        triangle.store(s, triangle.root, batch_item(call, s, x, index, 2))
 
 
 def _bring_near_one(triangle: _Triangle, s: Section, count: Name) -> None:
-    """Take roots of `form` until it is near one; in `other` is that less one, but its diagonal."""
+    """Take square roots of `form` until it is near the identity; `other` is then form - 1."""
     call, language, n = triangle.call, triangle.call.language, triangle.call.number(triangle.n)
     s.write(f"store i64 0, ptr {count}")
     triangle.clear_below(s, triangle.other)
     done = call.function.slot("i1")
     s.write(f"store i1 false, ptr {done}")
-    with s.loop("0", str(_ROOTS)) as (t, _), t.when(_still(t, done)) as u:
+    with s.loop("0", str(_MAX_ROOTS)) as (t, _), t.when(_is_not_done(t, done)) as u:
         copy(call, u, triangle.root, triangle.form)
         with u.loop("0", n) as (v, i):
-            cell = place(call, v, triangle.root, [i, i])
-            less = read(language, v, cell, C128) - 1.0
-            write(v, cell, less)
-        near = language.binary(
+            cell = address(call, v, triangle.root, [i, i])
+            minus_one = read(language, v, cell, C128) - 1.0
+            write(v, cell, minus_one)
+        is_near = language.binary(
             "less_equal", one_norm(call, u, triangle.root), language.constant(_NEAR_ONE, F64)
         )
-        u.write(f"store i1 {near.name}, ptr {done}")
-        with u.unless(near.name) as v:
+        u.write(f"store i1 {is_near.name}, ptr {done}")
+        with u.unless(is_near.name) as v:
             triangle.take_root(v, triangle.form, triangle.other)
             copy(call, v, triangle.form, triangle.other)
-            more = v.value(f"add i64 {v.value(f'load i64, ptr {count}')}, 1")
-            v.write(f"store i64 {more}, ptr {count}")
-    call.fail_if(_still(s, done), 1, s)
+            new_count = v.value(f"add i64 {v.value(f'load i64, ptr {count}')}, 1")
+            v.write(f"store i64 {new_count}, ptr {count}")
+    call.fail_if(_is_not_done(s, done), 1, s)
     copy(call, s, triangle.other, triangle.root)
 
 
-def _still(s: Section, done: Name) -> Name:
+def _is_not_done(s: Section, done: Name) -> Name:
     return s.value(f"xor i1 {s.value(f'load i1, ptr {done}')}, true")
 
 
 def _set_diagonal(
     triangle: _Triangle, s: Section, logs: ArrayPointer, scale: Name, near_one: bool
 ) -> None:
-    """Logarithms on the diagonal of `root`; or exp(scale log) - 1 on that of `other`."""
+    """Set the diagonal of `root` to the logarithms; or that of `other` to exp(scale log) - 1.
+
+    Both are more accurate than what was computed from the square roots.
+    """
     call, language = triangle.call, triangle.call.language
     with s.loop("0", call.number(triangle.n)) as (t, i):
-        x = read(language, t, place(call, t, logs, [i]), C128)
+        x = read(language, t, address(call, t, logs, [i]), C128)
         if near_one:
-            by = read(language, t, scale, F64)
-            x = language.unary("expm1", ComplexLane(language, x.real * by, x.imag * by, C128))
-        to = triangle.other if near_one else triangle.root
-        write(t, place(call, t, to, [i, i]), x)
+            factor = read(language, t, scale, F64)
+            x = language.unary(
+                "expm1", ComplexLane(language, x.real * factor, x.imag * factor, C128)
+            )
+        target = triangle.other if near_one else triangle.root
+        write(t, address(call, t, target, [i, i]), x)
 
 
 def _integral(triangle: _Triangle, s: Section) -> None:
-    """The sum of inv(1 + t x) x over the nodes: of `other`, in `root`."""
+    """Sum inv(1 + t x) x over the nodes t of Gauss' rule, for x in `other`; in `root`."""
     call, language, n = triangle.call, triangle.call.language, triangle.n
     x, total = triangle.other, triangle.root
     size = [call.number(n)] * 2
     with nest(s, size) as (t, (j, i)):
-        write(t, place(call, t, total, [i, j]), language.constant(0, C128))
-    left, right = triangle.form, by_columns(memory(call, n * n, C128), n, n, C128)
+        write(t, address(call, t, total, [i, j]), language.constant(0, C128))
+    divisor, dividend = triangle.form, column_major(memory(call, n * n, C128), n, n, C128)
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         with nest(s, size) as (t, (j, i)):
             value = element(call, t, x, i, j)
-            by = 0.5 + 0.5 * float(node)
-            write(t, place(call, t, left, [i, j]), value * by)
-            write(t, place(call, t, right, [i, j]), value * (0.5 * float(weight)))
+            node_scale = 0.5 + 0.5 * float(node)
+            write(t, address(call, t, divisor, [i, j]), value * node_scale)
+            write(t, address(call, t, dividend, [i, j]), value * (0.5 * float(weight)))
         with s.loop("0", call.number(n)) as (t, i):
-            cell = place(call, t, left, [i, i])
+            cell = address(call, t, divisor, [i, i])
             write(t, cell, read(language, t, cell, C128) + 1.0)
-        near = distance(call, s, n)
+        lda = leading_dimension(call, s, n)
         sizes = length(call, n), length(call, n)
-        given = (
+        arguments = (
             *sizes,
             fortran_calls.number(call, 1, C128),
-            left.pointer,
-            near,
-            right.pointer,
-            near,
+            divisor.pointer,
+            lda,
+            dividend.pointer,
+            lda,
         )
-        fortran_calls.run(call, s, "trsm", C128, "L", "U", "N", "N", *given)
+        fortran_calls.run(call, s, "trsm", C128, "L", "U", "N", "N", *arguments)
         with nest(s, size) as (t, (j, i)):
-            cell = place(call, t, total, [i, j])
-            more = read(language, t, cell, C128) + element(call, t, right, i, j)
-            write(t, cell, more)
+            cell = address(call, t, total, [i, j])
+            new_total = read(language, t, cell, C128) + element(call, t, dividend, i, j)
+            write(t, cell, new_total)
 
 
 def _multiply(triangle: _Triangle, s: Section, scale: Name) -> None:
+    """Multiply `root` by a number."""
     call, language = triangle.call, triangle.call.language
     with nest(s, [call.number(triangle.n)] * 2) as (t, (j, i)):
-        cell, by = place(call, t, triangle.root, [i, j]), read(language, t, scale, F64)
+        cell, factor = address(call, t, triangle.root, [i, j]), read(language, t, scale, F64)
         x = read(language, t, cell, C128)
-        write(t, cell, ComplexLane(language, x.real * by, x.imag * by, C128))
+        write(t, cell, ComplexLane(language, x.real * factor, x.imag * factor, C128))
 
 
 # ---- signs -------------------------------------------------------------------------------------
@@ -257,49 +263,51 @@ def _multiply(triangle: _Triangle, s: Section, scale: Name) -> None:
 def matrix_sign(call: KernelCall) -> None:
     """1 for eigenvalues in the right half plane, -1 in the left one."""
     (a,), (y,) = call.operands, call.results
-    language, n, dtype = call.language, y.shape[-1], working(y.dtype)
+    language, n, dtype = call.language, y.shape[-1], working_dtype(y.dtype)
     fortran_calls.check_lengths(call, call.number(n))
-    call.works(n * n * n * 20)
-    x, inverse = by_columns(memory(call, n * n, dtype), n, n, dtype), Inverse(call, n, dtype)
-    left, change = call.function.slot("i64"), held(call, F64)
-    with batches(call, y, 2) as (s, at):
-        copy(call, s, x, one(call, s, a, at, 2))
-        fails_unless_finite(call, s, x)
-        into_range(call, s, x)
-        s.write(f"store i64 2, ptr {left}")  # 2: continue; 1: a last step; 0: done
-        with s.loop("0", str(_STEPS)) as (t, _):
-            state = t.value(f"load i64, ptr {left}")
+    call.record_flops(n * n * n * 20)
+    x, inverse = column_major(memory(call, n * n, dtype), n, n, dtype), Inverse(call, n, dtype)
+    state_slot, change = call.function.slot("i64"), stack_slot(call, F64)
+    with batches(call, y, 2) as (s, index):
+        copy(call, s, x, batch_item(call, s, a, index, 2))
+        fail_unless_finite(call, s, x)
+        scale_into_range(call, s, x)
+        s.write(f"store i64 2, ptr {state_slot}")  # 2: continue; 1: a last step; 0: done
+        with s.loop("0", str(_MAX_STEPS)) as (t, _):
+            state = t.value(f"load i64, ptr {state_slot}")
             with t.when(t.value(f"icmp ne i64 {state}, 0")) as u:
                 inverse.write(u, x)
-                sizes = [one_norm(call, u, m) for m in (x, inverse.right)]
-                free = language.unary("sqrt", sizes[1] / sizes[0])
-                last = u.value(f"icmp eq i64 {state}, 1")
-                scale = u.value(f"select i1 {last}, double 1.0, double {free.name}")
+                norms = [one_norm(call, u, m) for m in (x, inverse.right)]
+                scale_for_norms = language.unary("sqrt", norms[1] / norms[0])
+                is_last = u.value(f"icmp eq i64 {state}, 1")
+                scale = u.value(f"select i1 {is_last}, double 1.0, double {scale_for_norms.name}")
                 _newton(call, u, x, inverse.right, scale, change)
-                big = one_norm(call, u, x)
-                moved = language.binary("greater", read(language, u, change, F64), big * _CLOSE)
-                after = u.value(f"select i1 {last}, i64 0, i64 1")
-                after = u.value(f"select i1 {moved.name}, i64 2, i64 {after}")
-                u.write(f"store i64 {after}, ptr {left}")
-        state = s.value(f"load i64, ptr {left}")
+                norm = one_norm(call, u, x)
+                is_changed = language.binary(
+                    "greater", read(language, u, change, F64), norm * _CLOSE
+                )
+                next_state = u.value(f"select i1 {is_last}, i64 0, i64 1")
+                next_state = u.value(f"select i1 {is_changed.name}, i64 2, i64 {next_state}")
+                u.write(f"store i64 {next_state}, ptr {state_slot}")
+        state = s.value(f"load i64, ptr {state_slot}")
         call.fail_if(s.value(f"icmp ne i64 {state}, 0"), 1, s)
-        fails_unless_finite(call, s, x)
-        copy(call, s, one(call, s, y, at, 2), x)
+        fail_unless_finite(call, s, x)
+        copy(call, s, batch_item(call, s, y, index, 2), x)
 
 
 def _newton(
     call: KernelCall, s: Section, x: ArrayPointer, inverse: ArrayPointer, scale: Name, change: Name
 ) -> None:
-    """x = (scale x + inverse / scale) / 2; returns the largest change of an element."""
+    """x = (scale x + inverse / scale) / 2; the largest change of an element goes to `change`."""
     language = call.language
-    cell = held(call, F64)
+    cell = stack_slot(call, F64)
     s.write(f"store double {scale}, ptr {cell}")
     write(s, change, language.constant(0, F64))
     with nest(s, [call.number(k) for k in x.shape[::-1]]) as (t, (j, i)):
-        by = read(language, t, cell, F64)
+        factor = read(language, t, cell, F64)
         old, other = element(call, t, x, i, j), element(call, t, inverse, i, j)
-        new = old * (by * 0.5) + other / (by * 2.0)
-        write(t, place(call, t, x, [i, j]), new)
+        new = old * (factor * 0.5) + other / (factor * 2.0)
+        write(t, address(call, t, x, [i, j]), new)
         size = absolute(new - old)
-        most = language.binary("maximum", read(language, t, change, F64), size)
-        write(t, change, most)
+        largest = language.binary("maximum", read(language, t, change, F64), size)
+        write(t, change, largest)

@@ -1,7 +1,8 @@
 """Schur forms by LAPACK's gees, and the derivative of their unitary factors.
 
     linalg.schur_form        gees
-    linalg.schur_rotation    an equation with the form, one column of blocks at a time: gemm, trsyl
+    linalg.schur_rotation    the equation for the rotation of the unitary factor, column by column:
+                             gemm, trsyl
     Schur, product, divide   for other kernels
 
 A block of the form has two rows if the element below its diagonal is not zero.  The kernel fails
@@ -24,24 +25,24 @@ from ...ir.llvm_types import I32, Dtype, in_register, part_of
 from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import clear, copy, held, nest, offset, place, read, write
+from ..loop_helpers import address, clear, copy, nest, offset, read, stack_slot, write
 from .lapack import (
     Workspace,
+    batch_item,
     batches,
-    by_columns,
-    distance,
+    column_major,
     element,
-    fail_if_refused,
-    fails_unless_finite,
+    fail_on_error,
+    fail_unless_finite,
     has_elements,
+    leading_dimension,
     length,
     memory,
-    one,
 )
 
 
 def absolute(x: Any) -> Any:
-    """The absolute value of a real number; of a complex one, that of the larger part."""
+    """The absolute value of a real number; the larger one of the two parts of a complex number."""
     language = x.language
     parts = [
         language.unary("absolute", p) for p in ([x.real, x.imag] if type(x) is ComplexLane else [x])
@@ -55,61 +56,65 @@ class Schur:
     def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         fortran_calls.check_lengths(call, call.number(n))
-        call.works(n * n * n * 25)
+        call.record_flops(n * n * n * 25)
         self.form, self.vectors = (
-            by_columns(memory(call, n * n, dtype), n, n, dtype) for _ in range(2)
+            column_major(memory(call, n * n, dtype), n, n, dtype) for _ in range(2)
         )
-        self.info = fortran_calls.whole_cell(call)
+        self.info = fortran_calls.integer_slot(call)
         real = part_of(dtype)
-        near = distance(call, call.section, n)
+        lda = leading_dimension(call, call.section, n)
         values = [memory(call, n, dtype)]
-        after: list[Any] = []
+        last_arguments: list[Any] = []
         if dtype.kind == "c":
-            after.append(memory(call, n, real))
+            last_arguments.append(memory(call, n, real))
         else:
             values.append(memory(call, n, dtype))
-        after += [memory(call, n, I32), self.info]
-        start = ["V", "N", "null", length(call, n), self.form.pointer, near]
-        start += [fortran_calls.whole_cell(call), *values, self.vectors.pointer, near]
-        space = Workspace(call, dtype)
-        self._given = [*start, *space.asked("gees", *start, space.cell, -1, *after), *after]
+        last_arguments += [memory(call, n, I32), self.info]
+        first_arguments = ["V", "N", "null", length(call, n), self.form.pointer, lda]
+        first_arguments += [fortran_calls.integer_slot(call), *values, self.vectors.pointer, lda]
+        workspace = Workspace(call, dtype)
+        self._arguments = [
+            *first_arguments,
+            *workspace.query("gees", *first_arguments, workspace.cell, -1, *last_arguments),
+            *last_arguments,
+        ]
 
     def write(self, s: Section, a: ArrayPointer, adjoint: bool = False) -> None:
         """Factorize a matrix, or its adjoint."""
         if adjoint:
             a = a._replace(strides=a.strides[::-1])
         copy(self.call, s, self.form, a, conjugate=adjoint and self.dtype.kind == "c")
-        fails_unless_finite(self.call, s, self.form)
-        fortran_calls.run(self.call, s, "gees", self.dtype, *self._given)
-        fail_if_refused(self.call, s, self.info)
+        fail_unless_finite(self.call, s, self.form)
+        fortran_calls.run(self.call, s, "gees", self.dtype, *self._arguments)
+        fail_on_error(self.call, s, self.info)
 
 
 def product(call: KernelCall, s: Section, sizes: Any, a: Any, b: Any, c: ArrayPointer) -> None:
-    """c = op(a) @ op(b), all by columns."""
+    """c = op(a) @ op(b), all column-major; a and b are pairs of an array and the letter of op."""
     one_, zero = (fortran_calls.number(call, v, c.dtype) for v in (1, 0))
     counts = [length(call, k) for k in sizes]
-    given: list[Any] = [a[1], b[1], *counts, one_]
+    arguments: list[Any] = [a[1], b[1], *counts, one_]
     for array in (a[0], b[0]):
-        given += [array.pointer, distance(call, s, array.strides[1])]
-    given += [zero, c.pointer, distance(call, s, c.strides[1])]
-    fortran_calls.run(call, s, "gemm", c.dtype, *given)
+        arguments += [array.pointer, leading_dimension(call, s, array.strides[1])]
+    arguments += [zero, c.pointer, leading_dimension(call, s, c.strides[1])]
+    fortran_calls.run(call, s, "gemm", c.dtype, *arguments)
 
 
 def divide(call: KernelCall, s: Section, x: ArrayPointer, scale: Name) -> None:
     """Divide by the scale factor with which trsyl avoided overflow."""
     language, real = call.language, part_of(x.dtype)
     with nest(s, [call.number(k) for k in x.shape[::-1]]) as (t, (j, i)):
-        by = read(language, t, scale, real)
-        pointer = place(call, t, x, [i, j])
-        write(t, pointer, divided(read(language, t, pointer, x.dtype), by))
+        factor = read(language, t, scale, real)
+        pointer = address(call, t, x, [i, j])
+        write(t, pointer, divided(read(language, t, pointer, x.dtype), factor))
 
 
-def divided(x: Scalar, by: Scalar) -> Any:
+def divided(x: Scalar, divisor: Scalar) -> Any:
     """A number divided by a real one."""
     return (
-        ComplexLane(x.language, x.real / by, x.imag / by, x.dtype)
+        ComplexLane(x.language, x.real / divisor, x.imag / divisor, x.dtype)
         if type(x) is ComplexLane
-        else x / by
+        else x / divisor
     )
 
 
@@ -125,10 +130,10 @@ def schur_form(call: KernelCall) -> None:
     """t, upper triangular but for blocks of two rows, and unitary z."""
     (a,), (t, z) = call.operands, call.results
     schur = Schur(call, t.shape[-1], t.dtype)
-    with batches(call, t, 2) as (s, at):
-        schur.write(s, one(call, s, a, at, 2))
-        copy(call, s, one(call, s, t, at, 2), schur.form)
-        copy(call, s, one(call, s, z, at, 2), schur.vectors)
+    with batches(call, t, 2) as (s, index):
+        schur.write(s, batch_item(call, s, a, index, 2))
+        copy(call, s, batch_item(call, s, t, index, 2), schur.form)
+        copy(call, s, batch_item(call, s, z, index, 2), schur.vectors)
 
 
 # ---- the rotation ------------------------------------------------------------------------------
@@ -145,34 +150,35 @@ def _is_rotated(node: Any) -> bool:
 
 @kernel("linalg.schur_rotation", strided=True, serves=_is_rotated)
 def schur_rotation(call: KernelCall) -> None:
-    """The equation for the rotation of the unitary factor, or its adjoint."""
+    """Solve the equation for the rotation of the unitary factor, or its adjoint."""
     (t, c), (x,) = call.operands, call.results
     rotation = _Rotation(call, x.shape[-1], x.dtype)
-    with batches(call, x, 2) as (s, at):
-        rotation.prepare(s, one(call, s, t, at, 2), one(call, s, c, at, 2))
-        (rotation.back if call.params["back"] else rotation.forth)(s)
-        copy(call, s, one(call, s, x, at, 2), rotation.x)
+    with batches(call, x, 2) as (s, index):
+        rotation.prepare(s, batch_item(call, s, t, index, 2), batch_item(call, s, c, index, 2))
+        (rotation.solve_adjoint if call.params["back"] else rotation.solve)(s)
+        copy(call, s, batch_item(call, s, x, index, 2), rotation.x)
 
 
 class _Rotation:
-    """Equations of rotation, one after the other: form t, right side c, solution x."""
+    """Equations for rotations, one after the other: form t, right-hand side c, solution x."""
 
     def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         self.real = part_of(dtype)
         self.is_complex = dtype.kind == "c"
         fortran_calls.check_lengths(call, call.number(n))
-        call.works(n * n * n * 4)
+        call.record_flops(n * n * n * 4)
         self.t, self.c, self.x = (
-            by_columns(memory(call, n * n, dtype), n, n, dtype) for _ in range(3)
+            column_major(memory(call, n * n, dtype), n, n, dtype) for _ in range(3)
         )
-        self.sizes = memory(call, n, self.real)  # of the imaginary parts of eigenvalues
-        self.scale, self.largest = held(call, self.real), held(call, self.real)
-        self.info = fortran_calls.whole_cell(call)
+        # The absolute values of the imaginary parts of the eigenvalues.
+        self.sizes = memory(call, n, self.real)
+        self.scale, self.largest = stack_slot(call, self.real), stack_slot(call, self.real)
+        self.info = fortran_calls.integer_slot(call)
 
     @contextmanager
     def _blocks(self, s: Section, backwards: bool = False) -> Iterator[tuple[Section, Any]]:
-        """Loop over the blocks: first row, row after the last, and whether there are two."""
+        """Loop over the blocks: first row, row after the last, and whether there are two rows."""
         n = self.call.number(self.n)
         last = s.minus(n, "1")
         with s.loop("0", n) as (u, k):
@@ -180,13 +186,13 @@ class _Rotation:
             if self.is_complex:
                 yield u, (i, u.plus(i, "1"), "false")
                 return
-            before = u.larger(u.minus(i, "1"), "0")
-            behind = u.smaller(u.plus(i, "1"), last)
-            second = self._linked(u, i, before)
-            with u.unless(second) as v:
-                two = self._linked(v, behind, i)
-                count = v.value(f"zext i1 {two} to i64")
-                yield v, (i, v.plus(v.plus(i, "1"), count), two)
+            previous = u.larger(u.minus(i, "1"), "0")
+            next_row = u.smaller(u.plus(i, "1"), last)
+            is_second = self._linked(u, i, previous)
+            with u.unless(is_second) as v:
+                has_two = self._linked(v, next_row, i)
+                count = v.value(f"zext i1 {has_two} to i64")
+                yield v, (i, v.plus(v.plus(i, "1"), count), has_two)
 
     def _linked(self, s: Section, row: Name, column: Name) -> Name:
         """Whether two consecutive rows belong to one block."""
@@ -195,7 +201,7 @@ class _Rotation:
         return s.value(f"and i1 {linked}, {s.value(f'icmp ne i64 {row}, {column}')}")
 
     def prepare(self, s: Section, t: ArrayPointer, c: ArrayPointer) -> None:
-        """Copy a form and a right side, and fail for a form without derivative."""
+        """Copy a form and a right-hand side; fail for a form that has no derivative."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         copy(call, s, self.t, t)
         copy(call, s, self.c, c)
@@ -205,18 +211,18 @@ class _Rotation:
         zero = language.constant(0, self.dtype)
         with s.loop("0", n) as (u, j):
             with u.loop(u.plus(j, "1" if self.is_complex else "2"), n) as (v, i):
-                write(v, place(call, v, self.t, [i, j]), zero)
+                write(v, address(call, v, self.t, [i, j]), zero)
             with u.loop("0", n) as (v, i):
                 size = absolute(element(call, v, self.t, i, j))
-                most = read(language, v, self.largest, self.real)
-                write(v, self.largest, language.binary("maximum", most, size))
+                largest = read(language, v, self.largest, self.real)
+                write(v, self.largest, language.binary("maximum", largest, size))
         if not self.is_complex:
-            with self._blocks(s) as (u, (i, _, two)), u.when(two) as v:
-                self._note_pair(v, i)
-        self._refuse_equal(s)
+            with self._blocks(s) as (u, (i, _, has_two)), u.when(has_two) as v:
+                self._check_pair(v, i)
+        self._fail_if_equal(s)
 
     def _limit(self, s: Section) -> Any:
-        """The threshold for elements of the form to count as zero."""
+        """The threshold up to which elements of the form count as zero."""
         language = self.call.language
         count = s.value(f"sitofp i64 {self.call.number(self.n)} to {in_register(self.real)}")
         eps = language.constant(float(np.finfo(self.real).eps), self.real)
@@ -225,117 +231,142 @@ class _Rotation:
 
     def _pair(self, s: Section, i: Name) -> tuple[Any, Any]:
         """The off-diagonal elements of a block."""
-        behind = s.plus(i, "1")
-        return tuple(element(self.call, s, self.t, *at) for at in ((i, behind), (behind, i)))
+        next_row = s.plus(i, "1")
+        return tuple(element(self.call, s, self.t, *at) for at in ((i, next_row), (next_row, i)))
 
-    def _note_pair(self, s: Section, i: Name) -> None:
-        """Store the imaginary parts of a block, and fail if it is a rotation."""
+    def _check_pair(self, s: Section, i: Name) -> None:
+        """Store the imaginary parts of a block; fail if it is a multiple of a rotation."""
         call, language = self.call, self.call.language
         q, r = self._pair(s, i)
-        behind = s.plus(i, "1")
-        half = (element(call, s, self.t, i, i) - element(call, s, self.t, behind, behind)) * 0.5
+        next_row = s.plus(i, "1")
+        half = (element(call, s, self.t, i, i) - element(call, s, self.t, next_row, next_row)) * 0.5
         size = language.unary("sqrt", language.unary("absolute", half * half + q * r))
-        for k in (i, behind):
+        for k in (i, next_row):
             write(s, offset(s, self.sizes, k, self.real), size)
         total = language.unary("absolute", q + r)
         call.fail_if(language.binary("less_equal", total, self._limit(s)).name, 1, s)
 
-    def _refuse_equal(self, s: Section) -> None:
-        """Refuse a form that has equal eigenvalues, but for those of one block."""
+    def _fail_if_equal(self, s: Section) -> None:
+        """Fail if two eigenvalues that do not belong to one block are equal."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         with s.loop("0", n) as (u, j), u.loop(u.plus(j, "1"), n) as (v, i):
             x, y = (element(call, v, self.t, k, k) for k in (i, j))
-            gap = absolute(x - y)
-            inside = "false"
+            distance = absolute(x - y)
+            is_same_block = "false"
             if not self.is_complex:
                 cells = [offset(v, self.sizes, k, self.real) for k in (i, j)]
-                high, low = (read(language, v, cell, self.real) for cell in cells)
-                gap = language.binary("maximum", gap, language.unary("absolute", high - low))
-                beside = v.value(f"icmp eq i64 {i}, {v.plus(j, '1')}")
-                inside = v.value(f"and i1 {beside}, {self._linked(v, i, j)}")
-            near = language.binary("less_equal", gap, self._limit(v)).name
-            call.fail_if(v.value(f"and i1 {near}, {v.value(f'xor i1 {inside}, true')}"), 1, v)
+                imag_i, imag_j = (read(language, v, cell, self.real) for cell in cells)
+                distance = language.binary(
+                    "maximum", distance, language.unary("absolute", imag_i - imag_j)
+                )
+                is_next = v.value(f"icmp eq i64 {i}, {v.plus(j, '1')}")
+                is_same_block = v.value(f"and i1 {is_next}, {self._linked(v, i, j)}")
+            is_near = language.binary("less_equal", distance, self._limit(v)).name
+            call.fail_if(
+                v.value(f"and i1 {is_near}, {v.value(f'xor i1 {is_same_block}, true')}"), 1, v
+            )
 
-    def _from(self, s: Section, array: ArrayPointer, row: Name, column: Name) -> tuple[Name, Any]:
-        """The part of a matrix that starts at an element, for BLAS."""
-        return place(self.call, s, array, [row, column]), distance(self.call, s, self.n)
+    def _submatrix(
+        self, s: Section, array: ArrayPointer, row: Name, column: Name
+    ) -> tuple[Name, Any]:
+        """The submatrix that starts at an element, as arguments of BLAS."""
+        return address(self.call, s, array, [row, column]), leading_dimension(self.call, s, self.n)
 
     def _add_product(
-        self, s: Section, turns: str, sizes: Any, a: Any, b: Any, c: Any, sign: int = 1
+        self, s: Section, trans: str, sizes: Any, a: Any, b: Any, c: Any, sign: int = 1
     ) -> None:
         """c += sign op(a) @ op(b)."""
         factors = [fortran_calls.number(self.call, v, self.dtype) for v in (sign, 1)]
         counts = [("int", k) for k in sizes]
         fortran_calls.run(
-            *(self.call, s, "gemm", self.dtype, *turns, *counts, factors[0], *a, *b),
+            *(self.call, s, "gemm", self.dtype, *trans, *counts, factors[0], *a, *b),
             *(factors[1], *c),
         )
 
-    def _solve_column(self, s: Section, turn: str, sizes: Any, i: Name, j: Name) -> None:
-        """Solve for the elements below a block, which are the right side now."""
-        rest, own = self._from(s, self.t, j, j), self._from(s, self.t, i, i)
-        target, counts = self._from(s, self.x, j, i), [("int", k) for k in sizes]
-        given = (turn, turn, -1, *counts, *rest, *own, *target, self.scale, self.info)
-        fortran_calls.run(self.call, s, "trsyl", self.dtype, *given)
-        fail_if_refused(self.call, s, self.info)
+    def _solve_column(self, s: Section, trans: str, sizes: Any, i: Name, j: Name) -> None:
+        """Solve for the elements below a block, in place of the right-hand side."""
+        lower_right, block = self._submatrix(s, self.t, j, j), self._submatrix(s, self.t, i, i)
+        target, counts = self._submatrix(s, self.x, j, i), [("int", k) for k in sizes]
+        arguments = (
+            trans,
+            trans,
+            -1,
+            *counts,
+            *lower_right,
+            *block,
+            *target,
+            self.scale,
+            self.info,
+        )
+        fortran_calls.run(self.call, s, "trsyl", self.dtype, *arguments)
+        fail_on_error(self.call, s, self.info)
         with s.loop(i, j) as (u, column), u.loop(j, self.call.number(self.n)) as (v, row):
-            pointer = place(self.call, v, self.x, [row, column])
-            by = read(self.call.language, v, self.scale, self.real)
-            write(v, pointer, divided(read(self.call.language, v, pointer, self.dtype), by))
+            pointer = address(self.call, v, self.x, [row, column])
+            factor = read(self.call.language, v, self.scale, self.real)
+            write(v, pointer, divided(read(self.call.language, v, pointer, self.dtype), factor))
 
-    def _negated(self, s: Section, rows: tuple[Name, Name], columns: tuple[Name, Name]) -> None:
-        """Put the right side into the solution, negated."""
+    def _store_negated_rhs(
+        self, s: Section, rows: tuple[Name, Name], columns: tuple[Name, Name]
+    ) -> None:
+        """Store the negated right-hand side in the solution."""
         call, language = self.call, self.call.language
         with s.loop(*columns) as (u, j), u.loop(*rows) as (v, i):
             x = language.unary("negative", element(call, v, self.c, i, j))
-            write(v, place(call, v, self.x, [i, j]), x)
+            write(v, address(call, v, self.x, [i, j]), x)
 
-    def forth(self, s: Section) -> None:
-        """Column after column from the left, then the rotations within blocks."""
+    def solve(self, s: Section) -> None:
+        """Solve by columns of blocks from the left, then for the rotations within blocks."""
         call, n = self.call, self.call.number(self.n)
         with self._blocks(s) as (u, (i, j, _)):
-            rest, width = u.minus(n, j), u.minus(j, i)
-            self._negated(u, (j, n), (i, j))
-            target = self._from(u, self.x, j, i)
-            left, right = self._from(u, self.x, j, "0"), self._from(u, self.t, "0", i)
-            self._add_product(u, "NN", (rest, width, i), left, right, target)
-            self._solve_column(u, "N", (rest, width), i, j)
+            height, width = u.minus(n, j), u.minus(j, i)
+            self._store_negated_rhs(u, (j, n), (i, j))
+            target = self._submatrix(u, self.x, j, i)
+            left, right = self._submatrix(u, self.x, j, "0"), self._submatrix(u, self.t, "0", i)
+            self._add_product(u, "NN", (height, width, i), left, right, target)
+            self._solve_column(u, "N", (height, width), i, j)
         if self.is_complex:
             return
-        with self._blocks(s) as (u, (i, j, two)), u.when(two) as v:
-            total = held(call, self.real)
+        with self._blocks(s) as (u, (i, j, has_two)), u.when(has_two) as v:
+            total = stack_slot(call, self.real)
             write(v, total, call.language.constant(0, self.real))
             for k, sign in ((i, 1.0), (v.plus(i, "1"), -1.0)):
-                write(v, total, self._sum(v, total, element(call, v, self.c, k, k) * -sign))
+                write(v, total, self._plus(v, total, element(call, v, self.c, k, k) * -sign))
                 with v.loop("0", i) as (w, m):
                     x = element(call, w, self.x, k, m) * element(call, w, self.t, m, k) * sign
-                    write(w, total, self._sum(w, total, x))
+                    write(w, total, self._plus(w, total, x))
                 with v.loop(j, n) as (w, m):
                     x = element(call, w, self.t, k, m) * element(call, w, self.x, m, k) * -sign
-                    write(w, total, self._sum(w, total, x))
+                    write(w, total, self._plus(w, total, x))
             q, r = self._pair(v, i)
             angle = read(call.language, v, total, self.real) / ((q + r) * 2.0)
-            write(v, place(call, v, self.x, [v.plus(i, "1"), i]), angle)
+            write(v, address(call, v, self.x, [v.plus(i, "1"), i]), angle)
 
-    def _sum(self, s: Section, cell: Name, x: Any) -> Any:
+    def _plus(self, s: Section, cell: Name, x: Any) -> Any:
         return read(self.call.language, s, cell, self.real) + x
 
-    def back(self, s: Section) -> None:
-        """The rotations within blocks, then column after column from the right."""
+    def solve_adjoint(self, s: Section) -> None:
+        """Solve for the rotations within blocks, then by columns of blocks from the right."""
         call, n = self.call, self.call.number(self.n)
         if not self.is_complex:
-            with self._blocks(s) as (u, (i, _, two)), u.when(two) as v:
+            with self._blocks(s) as (u, (i, _, has_two)), u.when(has_two) as v:
                 q, r = self._pair(v, i)
-                behind = v.plus(i, "1")
-                angle = element(call, v, self.c, behind, i) / ((q + r) * -2.0)
-                write(v, place(call, v, self.x, [i, i]), angle)
-                write(v, place(call, v, self.x, [behind, behind]), -angle)
-        turn = "C" if self.is_complex else "T"
+                next_row = v.plus(i, "1")
+                angle = element(call, v, self.c, next_row, i) / ((q + r) * -2.0)
+                write(v, address(call, v, self.x, [i, i]), angle)
+                write(v, address(call, v, self.x, [next_row, next_row]), -angle)
+        trans = "C" if self.is_complex else "T"
         with self._blocks(s, backwards=True) as (u, (i, j, _)):
-            rest, width = u.minus(n, j), u.minus(j, i)
-            self._negated(u, (j, n), (i, j))
-            target, beside = self._from(u, self.x, j, i), self._from(u, self.t, i, j)
-            inner, own = self._from(u, self.x, j, j), self._from(u, self.x, i, i)
-            self._add_product(u, "N" + turn, (rest, width, rest), inner, beside, target)
-            self._add_product(u, turn + "N", (rest, width, width), beside, own, target, -1)
-            self._solve_column(u, turn, (rest, width), i, j)
+            height, width = u.minus(n, j), u.minus(j, i)
+            self._store_negated_rhs(u, (j, n), (i, j))
+            target, right_of_block = (
+                self._submatrix(u, self.x, j, i),
+                self._submatrix(u, self.t, i, j),
+            )
+            lower_right, block = self._submatrix(u, self.x, j, j), self._submatrix(u, self.x, i, i)
+            self._add_product(
+                u, "N" + trans, (height, width, height), lower_right, right_of_block, target
+            )
+            self._add_product(
+                u, trans + "N", (height, width, width), right_of_block, block, target, -1
+            )
+            self._solve_column(u, trans, (height, width), i, j)

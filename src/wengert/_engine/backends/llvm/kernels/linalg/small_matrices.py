@@ -12,7 +12,7 @@ instead of a LAPACK call for each matrix; loops over the elements are unrolled u
 Determinants are in linalg/determinants.py.
 
 The kernel fails, and the interpreter calls LAPACK, if a pivot is zero or of the size of rounding
-errors (far below the terms of its sum).  Complex matrices are left to LAPACK.
+errors (far below the terms of its sum).  For complex matrices LAPACK is called.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64, Dtype
 from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall
-from ..loop_helpers import moved
+from ..loop_helpers import in_section
 from ..simd_matrix import SimdMatrix, each, load, save
 
 MAX_ROWS = 8
@@ -91,7 +91,7 @@ class Elimination:
             self._check_pivot(t, k)
             inverse = 1.0 / a.get(t, k, k)
             for u, i in each(t, after, n, unrolled):
-                self._subtract(u, k, i, after, moved(u, inverse))
+                self._subtract(u, k, i, after, in_section(u, inverse))
 
     def _exchange(self, s: Section, k: str, i: str) -> None:
         """Exchange two rows in the lanes in which the lower one has the larger element."""
@@ -107,15 +107,15 @@ class Elimination:
                 matrix.put(s, language.select(swap, x, y), i, j)
 
     def _check_pivot(self, s: Section, k: str) -> None:
-        """Set `doubt` where a pivot has lost all its digits by cancellation."""
+        """Set `doubt` where cancellation has left no digit of a pivot."""
         language, a = self.block.call.language, self.a
         self._size.put(s, _SMALLEST_PIVOT / _ROUNDING)
         for t, m in each(s, 0, k, a.unrolled):
             left, above = (language.unary("absolute", a.get(t, *at)) for at in ((k, m), (m, k)))
             self._size.put(t, language.fma(left, above, self._size.get(t)))
         size = language.unary("absolute", a.get(s, k, k))
-        flag = language.compare("less_equal", size, self._size.get(s) * _ROUNDING)
-        self.doubt.put_where(s, flag, 1)
+        is_doubtful = language.compare("less_equal", size, self._size.get(s) * _ROUNDING)
+        self.doubt.put_where(s, is_doubtful, 1)
 
     def _subtract(self, s: Section, k: str, i: str, after: str, inverse: Scalar) -> None:
         """Subtract a multiple of row k from row i."""
@@ -123,13 +123,13 @@ class Elimination:
         factor = a.get(s, i, k) * inverse
         a.put(s, factor, i, k)
         for t, j in each(s, after, self.n, a.unrolled):
-            a.put(t, language.fma(-moved(t, factor), a.get(t, k, j), a.get(t, i, j)), i, j)
+            a.put(t, language.fma(-in_section(t, factor), a.get(t, k, j), a.get(t, i, j)), i, j)
         for j in range(0 if b is None else b.columns):
             assert b is not None
             b.put(s, language.fma(-factor, b.get(s, k, j), b.get(s, i, j)), i, j)
 
     def fail_in_doubt(self, flag: Scalar | None = None) -> None:
-        """Fail if some lane has a doubtful pivot, and this flag."""
+        """Fail if a lane has a doubtful pivot, and its flag is true."""
         s, language = self.section, self.block.call.language
         doubt = language.compare("equal", self.doubt.get(s), language.constant(1, I64))
         if flag is not None:
@@ -151,9 +151,9 @@ class Elimination:
 def _substitute(
     s: Section, a: SimdMatrix, b: SimdMatrix, lower: bool, unit: bool, reciprocal: bool = False
 ) -> None:
-    """Solve with a triangle, row by row; the solution replaces the right-hand side.
+    """Solve a triangular system row by row; the solution replaces the right-hand side.
 
-    `reciprocal` multiplies by the reciprocals of the diagonal, which rounds twice.
+    With `reciprocal`, multiply by the reciprocals of the diagonal: faster, but rounded twice.
     """
     language, n = a.language, a.rows
     for t, i in each(s, 0, n, a.unrolled, down=not lower):
@@ -167,8 +167,8 @@ def _substitute(
         pivot = a.get(t, i, i)
         inverse = 1.0 / pivot if reciprocal else None
         for k in range(b.columns):
-            own = b.get(t, i, k)
-            b.put(t, own / pivot if inverse is None else own * inverse, i, k)
+            element = b.get(t, i, k)
+            b.put(t, element / pivot if inverse is None else element * inverse, i, k)
 
 
 def loaded(block: Block, k: int, n: int, columns: int, dtype: Dtype = F64) -> SimdMatrix:
@@ -206,9 +206,9 @@ def solve(call: KernelCall) -> None:
     columns: Any = x.shape[-1]
 
     def write(block: Block) -> None:
-        found = Elimination(block, loaded(block, 0, n, n), loaded(block, 1, n, columns))
-        found.fail_in_doubt()
-        save(block, 2, found.substitute(), block.section)
+        elimination = Elimination(block, loaded(block, 0, n, n), loaded(block, 1, n, columns))
+        elimination.fail_in_doubt()
+        save(block, 2, elimination.substitute(), block.section)
 
     blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
 
@@ -219,9 +219,9 @@ def inv(call: KernelCall) -> None:
     n: Any = x.shape[-1]
 
     def write(block: Block) -> None:
-        found = Elimination(block, loaded(block, 0, n, n), identity(block, n))
-        found.fail_in_doubt()
-        save(block, 1, found.substitute(), block.section)
+        elimination = Elimination(block, loaded(block, 0, n, n), identity(block, n))
+        elimination.fail_in_doubt()
+        save(block, 1, elimination.substitute(), block.section)
 
     blocks(call, [(a, 2), (x, 2)], F64, write)
 
@@ -237,19 +237,19 @@ def solve_triangular(call: KernelCall) -> None:
 
     def write(block: Block) -> None:
         language, s = call.language, block.section
-        left = SimdMatrix(block, n, n, x.dtype)
+        matrix = SimdMatrix(block, n, n, x.dtype)
         zero = language.constant(0, x.dtype)
-        for t, i in each(s, 0, n, left.unrolled):
+        for t, i in each(s, 0, n, matrix.unrolled):
             first, last = ("0", t.plus(i, "1")) if lower else (i, n)
-            for u, j in each(t, first, last, left.unrolled):
+            for u, j in each(t, first, last, matrix.unrolled):
                 value = block.element(0, u, (i, j))
-                left.put(u, value, *((j, i) if transposed else (i, j)))
+                matrix.put(u, value, *((j, i) if transposed else (i, j)))
             if not unit:
-                flat = language.compare("equal", left.get(t, i, i), zero)
-                block.fail_if(flat, t)
-        right = loaded(block, 1, n, columns, x.dtype)
-        _substitute(s, left, right, lower != transposed, unit)
-        save(block, 2, right, s)
+                is_zero = language.compare("equal", matrix.get(t, i, i), zero)
+                block.fail_if(is_zero, t)
+        rhs = loaded(block, 1, n, columns, x.dtype)
+        _substitute(s, matrix, rhs, lower != transposed, unit)
+        save(block, 2, rhs, s)
 
     blocks(call, [(a, 2), (b, 2), (x, 2)], x.dtype, write)
 
@@ -275,13 +275,13 @@ def cholesky(call: KernelCall) -> None:
                 factor = -low.get(u, j, k)
                 for v, i in each(u, j, n, unrolled):
                     own = low.get(v, i, j)
-                    low.put(v, language.fma(moved(v, factor), low.get(v, i, k), own), i, j)
+                    low.put(v, language.fma(in_section(v, factor), low.get(v, i, k), own), i, j)
             square = low.get(t, j, j)
             block.fail_if(language.compare("less_equal", square, zero), t)
             root = language.unary("sqrt", square)
             inverse = 1.0 / root
             for u, i in each(t, j, n, unrolled):
-                low.put(u, low.get(u, i, j) * moved(u, inverse), i, j)
+                low.put(u, low.get(u, i, j) * in_section(u, inverse), i, j)
             low.put(t, root, j, j)
         for t, i in each(s, 0, n, unrolled):
             for u, j in each(t, 0, n, unrolled):

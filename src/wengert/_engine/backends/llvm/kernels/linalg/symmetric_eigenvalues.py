@@ -2,11 +2,11 @@
 
     eigh         eigenvalues in ascending order, and eigenvectors
 
-The implicit QL algorithm, step by step as in LAPACK's steqr (which syevd uses below 26 rows): so
-the order and signs of the vectors are LAPACK's, unless rounding decides.  Lanes are at different
-positions of their matrices; selects replace branches.  QR, for blocks that are larger at
-their end, is QL on the reversed block.  The kernel fails for matrices that are not finite, and
-LAPACK is called.
+The implicit QL algorithm, step by step as in LAPACK's steqr (which syevd uses below 26 rows), so
+order and signs of the vectors are LAPACK's, unless they depend on rounding.  Lanes are at different
+rows of their matrices; selects replace branches.  QR, for blocks whose larger elements are at the
+end, is QL on the reversed block.  The kernel fails for matrices that are not finite, and LAPACK is
+called.
 
 J. Dongarra, J. Du Croz, S. Hammarling, J. Wilkinson and others: LAPACK Users' Guide, 1999;
 B. N. Parlett, "The Symmetric Eigenvalue Problem", 1998, chapter 8.
@@ -24,20 +24,20 @@ from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
-from ..loop_helpers import moved
+from ..loop_helpers import in_section
 from ..simd_matrix import UNROLLED, SimdMatrix, each, until, whole
 from .tridiagonalization import lifted, reduced, scaled
 
-ROWS = 8  # at most
-_EPS = float(np.finfo(np.float64).eps) / 2  # as LAPACK counts
+ROWS = 8  # maximum
+_EPS = float(np.finfo(np.float64).eps) / 2  # LAPACK's definition: the unit roundoff
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-_SWEEPS = 30  # for each eigenvalue, at most
-_LOW, _LOWEST = 2.0**-400, 2.0**-900  # blocks below these are multiplied
-_RAISE = (2.0**500, 2.0**1000)
+_MAX_STEPS = 30  # for each eigenvalue
+_LOW, _LOWEST = 2.0**-400, 2.0**-900  # blocks with smaller elements are scaled up
+_SCALE_UP = (2.0**500, 2.0**1000)
 
 
 def is_small(call: KernelCall) -> bool:
-    """Whether a step's matrices are real, and have few rows whose number is known."""
+    """Whether the matrices of a call are real, and have few rows, of static number."""
     (a,) = call.operands
     n = a.shape[-1]
     return a.dtype.kind != "c" and type(n) is int and 2 <= n <= ROWS
@@ -57,17 +57,17 @@ def eigh(call: KernelCall) -> None:
 
 
 class _Spectrum:
-    """The work of one block.
+    """Eigenvalues and eigenvectors of the matrices of one `Block`.
 
-    Each lane works at a block of its tridiagonal matrix, from row `first` to row `last`; the next
-    block begins at row `next`.  A lane is idle where first > last.
+    Each lane processes a diagonal block of its tridiagonal matrix, from row `first` to row `last`;
+    the next block begins at row `next`.  A lane is idle if first > last.
     """
 
     def __init__(self, block: Block, n: int, vectors: bool) -> None:
         self.block, self.n, self.language = block, n, block.call.language
         self.d, self.e, self.scale = (SimdMatrix(block, n) for _ in range(3))
         self.z = SimdMatrix(block, n, n) if vectors else None
-        self.first, self.last, self.next, self.turned = (
+        self.first, self.last, self.next, self.reversed = (
             SimdMatrix(block, 1, dtype=I64) for _ in range(4)
         )
         self.unrolled = n <= UNROLLED
@@ -89,12 +89,12 @@ class _Spectrum:
         for i in range(n):
             self.scale.put(s, 1.0, i)
         if not lower:
-            self._turn(s, None)
+            self._reverse(s, None)
         self._iterate(s)
-        self._turn(s, self._is_turned(s))
+        self._reverse(s, self._is_reversed(s))
         for t, i in each(s, 0, n, unrolled=self.unrolled):
             value = self.d.get(t, i) * self.scale.get(t, i)
-            self.d.put(t, value * moved(t, back), i)
+            self.d.put(t, value * in_section(t, back), i)
         self._sort(s)
         for t, i in each(s, 0, n, unrolled=self.unrolled):
             block.set_element(1, t, self.d.get(t, i), (i,))
@@ -106,38 +106,38 @@ class _Spectrum:
 
     # ---- flags -----------------------------------------------------------------------------------
 
-    def _is_turned(self, s: Section) -> Any:
-        return self.language.compare("equal", self.turned.get(s), self.language.constant(1, I64))
+    def _is_reversed(self, s: Section) -> Any:
+        return self.language.compare("equal", self.reversed.get(s), self.language.constant(1, I64))
 
-    def _waits(self, s: Section) -> Any:
-        """Whether a lane is idle and has another block."""
+    def _needs_block(self, s: Section) -> Any:
+        """Whether a lane is idle and has further blocks."""
         language = self.language
         idle = language.compare("greater", self.first.get(s), self.last.get(s))
         more = language.compare("less", self.next.get(s), language.constant(self.n, I64))
         return language.binary("logical_and", idle, more)
 
-    def _none(self, s: Section, flag: Any) -> Any:
+    def _is_false(self, s: Section, flag: Any) -> Any:
         return s.value(f"xor i1 {self.block.any_of(s, flag)}, true")
 
-    def _at(self, s: Section, i: Any, place: Any) -> Any:
-        return self.language.compare("equal", whole(self.block, s, i), place)
+    def _is_index(self, s: Section, i: Any, index: Any) -> Any:
+        return self.language.compare("equal", whole(self.block, s, i), index)
 
-    def _picked(self, s: Section, panel: SimdMatrix, place: Scalar) -> Any:
-        """An element of each lane."""
-        found = panel.get(s, 0)
+    def _element_at(self, s: Section, panel: SimdMatrix, index: Scalar) -> Any:
+        """The element at an index that differs between lanes."""
+        element = panel.get(s, 0)
         for i in range(1, self.n):
-            found = self.language.select(self._at(s, i, place), panel.get(s, i), found)
-        return found
+            element = self.language.select(self._is_index(s, i, index), panel.get(s, i), element)
+        return element
 
-    def _both(self, *flags: Any) -> Any:
-        found = flags[0]
+    def _all(self, *flags: Any) -> Any:
+        result = flags[0]
         for flag in flags[1:]:
-            found = self.language.binary("logical_and", found, flag)
-        return found
+            result = self.language.binary("logical_and", result, flag)
+        return result
 
     # ---- blocks ----------------------------------------------------------------------------------
 
-    def _turn(self, s: Section, flag: Scalar | None) -> None:
+    def _reverse(self, s: Section, flag: Scalar | None) -> None:
         """Reverse the order of rows, in the lanes of a flag or in all."""
         n = self.n
         pairs = [(p, (i,), (n - 1 - i,)) for p in (self.d, self.scale) for i in range(n // 2)]
@@ -146,30 +146,30 @@ class _Spectrum:
         if self.z is None:
             return
         for t, k in each(s, 0, n, unrolled=self.unrolled):
-            inner = None if flag is None else moved(t, flag)
+            inner = None if flag is None else in_section(t, flag)
             self._exchange(t, inner, [(self.z, (k, i), (k, n - 1 - i)) for i in range(n // 2)])
 
     def _exchange(self, s: Section, flag: Any, pairs: list[Any]) -> None:
-        for panel, one, two in pairs:
-            x, y = panel.get(s, *one), panel.get(s, *two)
+        for panel, first, second in pairs:
+            x, y = panel.get(s, *first), panel.get(s, *second)
             if flag is not None:
                 x, y = self.language.select(flag, y, x), self.language.select(flag, x, y)
-                panel.put(s, x, *one)
-                panel.put(s, y, *two)
+                panel.put(s, x, *first)
+                panel.put(s, y, *second)
             else:
-                panel.put(s, y, *one)
-                panel.put(s, x, *two)
+                panel.put(s, y, *first)
+                panel.put(s, x, *second)
 
-    def _begin(self, s: Section) -> None:
-        """Give the next block to each lane that waits."""
+    def _start_blocks(self, s: Section) -> None:
+        """Start the next block in each lane that needs one."""
         with until(s, self.n + 1) as (t, leave):
-            flag = self._waits(t)
-            leave(t, self._none(t, flag))
-            self._begin_one(t, flag)
+            flag = self._needs_block(t)
+            leave(t, self._is_false(t, flag))
+            self._start_block(t, flag)
 
-    def _begin_one(self, s: Section, flag: Scalar) -> None:
+    def _start_block(self, s: Section, flag: Scalar) -> None:
         language, n = self.language, self.n
-        self._turn(s, self._both(flag, self._is_turned(s)))
+        self._reverse(s, self._all(flag, self._is_reversed(s)))
         first, last = self.next.get(s), language.constant(n - 1, I64)
         roots = [
             language.unary("sqrt", language.unary("absolute", self.d.get(s, i))) for i in range(n)
@@ -177,37 +177,40 @@ class _Spectrum:
         for i in reversed(range(n - 1)):
             limit = roots[i] * roots[i + 1] * _EPS
             size = language.unary("absolute", self.e.get(s, i))
-            small = language.compare("less_equal", size, limit)
-            here = language.compare("greater_equal", whole(self.block, s, i), first)
-            small = self._both(flag, small, here)
-            self.e.put_where(s, small, 0.0, i)
-            last = language.select(small, whole(self.block, s, i), last)
+            is_small = language.compare("less_equal", size, limit)
+            is_in_block = language.compare("greater_equal", whole(self.block, s, i), first)
+            is_small = self._all(flag, is_small, is_in_block)
+            self.e.put_where(s, is_small, 0.0, i)
+            last = language.select(is_small, whole(self.block, s, i), last)
         self.next.put_where(s, flag, last + 1)
-        self._raise(s, flag, first, last)
-        alone = language.compare("equal", first, last)
+        self._scale_up(s, flag, first, last)
+        has_one_row = language.compare("equal", first, last)
         sizes = [
-            language.unary("absolute", self._picked(s, self.d, place)) for place in (first, last)
+            language.unary("absolute", self._element_at(s, self.d, index))
+            for index in (first, last)
         ]
-        turn = self._both(
-            flag, language.unary("logical_not", alone), language.compare("less", sizes[1], sizes[0])
+        must_reverse = self._all(
+            flag,
+            language.unary("logical_not", has_one_row),
+            language.compare("less", sizes[1], sizes[0]),
         )
-        self.turned.put_where(s, flag, 0)
-        self.turned.put_where(s, turn, 1)
-        self._turn(s, turn)
-        begin = language.select(turn, (n - 1) - last, first)
-        end = language.select(turn, (n - 1) - first, last)
-        self.first.put_where(s, flag, language.select(alone, end + 1, begin))
+        self.reversed.put_where(s, flag, 0)
+        self.reversed.put_where(s, must_reverse, 1)
+        self._reverse(s, must_reverse)
+        begin = language.select(must_reverse, (n - 1) - last, first)
+        end = language.select(must_reverse, (n - 1) - first, last)
+        self.first.put_where(s, flag, language.select(has_one_row, end + 1, begin))
         self.last.put_where(s, flag, end)
 
-    def _raise(self, s: Section, flag: Any, first: Any, last: Any) -> None:
-        """Multiply blocks whose squares would have no digits; `scale` takes it back."""
+    def _scale_up(self, s: Section, flag: Any, first: Any, last: Any) -> None:
+        """Scale up blocks whose squares would underflow; `scale` undoes it."""
         language, zero = self.language, self.language.constant(0.0, F64)
-        most: Any = zero
-        inside = []
+        largest: Any = zero
+        in_block = []
         for i in range(self.n):
             number = whole(self.block, s, i)
-            inside.append(
-                self._both(
+            in_block.append(
+                self._all(
                     flag,
                     language.compare("less_equal", first, number),
                     language.compare("less_equal", number, last),
@@ -215,57 +218,61 @@ class _Spectrum:
             )
             for panel in (self.d, self.e):
                 size = language.unary("absolute", panel.get(s, i))
-                larger = self._both(inside[i], language.compare("greater", size, most))
-                most = language.select(larger, size, most)
-        low = language.compare("less", most, language.constant(_LOW, F64))
-        low = self._both(flag, low, language.compare("greater", most, zero))
-        with s.when(self.block.any_of(s, low)) as t:
-            low = moved(t, low)
-            lowest = language.compare("less", moved(t, most), language.constant(_LOWEST, F64))
+                larger = self._all(in_block[i], language.compare("greater", size, largest))
+                largest = language.select(larger, size, largest)
+        is_low = language.compare("less", largest, language.constant(_LOW, F64))
+        is_low = self._all(flag, is_low, language.compare("greater", largest, zero))
+        with s.when(self.block.any_of(s, is_low)) as t:
+            is_low = in_section(t, is_low)
+            is_lowest = language.compare(
+                "less", in_section(t, largest), language.constant(_LOWEST, F64)
+            )
             factor, inverse = (
-                language.select(lowest, *(language.constant(x**sign, F64) for x in _RAISE[::-1]))
+                language.select(
+                    is_lowest, *(language.constant(x**sign, F64) for x in _SCALE_UP[::-1])
+                )
                 for sign in (1, -1)
             )
             for i in range(self.n):
-                which = self._both(inside[i], low)
-                for panel, by in ((self.d, factor), (self.e, factor), (self.scale, inverse)):
-                    panel.put_where(t, which, panel.get(t, i) * by, i)
+                selected = self._all(in_block[i], is_low)
+                for panel, factor_ in ((self.d, factor), (self.e, factor), (self.scale, inverse)):
+                    panel.put_where(t, selected, panel.get(t, i) * factor_, i)
 
     # ---- iteration -------------------------------------------------------------------------------
 
     def _iterate(self, s: Section) -> None:
         language, n = self.language, self.n
         self.e.put(s, 0.0, n - 1)
-        for panel, value in ((self.first, 1), (self.last, 0), (self.next, 0), (self.turned, 0)):
+        for panel, value in ((self.first, 1), (self.last, 0), (self.next, 0), (self.reversed, 0)):
             panel.put(s, value)
-        with until(s, _SWEEPS * n) as (t, leave):
-            with t.when(self.block.any_of(t, self._waits(t))) as u:
-                self._begin(u)
-            leave(t, self._none(t, self._works(t)))
-            found = self._both(self._works(t), self._at_split(t, self._split(t), 0))
-            self.first.put_where(t, found, self.first.get(t) + 1)
+        with until(s, _MAX_STEPS * n) as (t, leave):
+            with t.when(self.block.any_of(t, self._needs_block(t))) as u:
+                self._start_blocks(u)
+            leave(t, self._is_false(t, self._is_active(t)))
+            is_converged = self._all(self._is_active(t), self._is_split(t, self._split(t), 0))
+            self.first.put_where(t, is_converged, self.first.get(t) + 1)
             split = self._split(t)
-            two = self._both(self._works(t), self._at_split(t, split, 1))
-            more = language.compare("greater", split, self.first.get(t) + 1)
-            more = self._both(self._works(t), more)
-            with t.when(self.block.any_of(t, more)) as u:
-                self._sweep(u, moved(u, more), moved(u, split))
-            with t.when(self.block.any_of(t, two)) as u:
-                self._pair(u, moved(u, two))
-        self.block.fail_if(self._works(s), s)
-        self.block.fail_if(self._waits(s), s)
+            is_pair = self._all(self._is_active(t), self._is_split(t, split, 1))
+            has_more = language.compare("greater", split, self.first.get(t) + 1)
+            has_more = self._all(self._is_active(t), has_more)
+            with t.when(self.block.any_of(t, has_more)) as u:
+                self._ql_step(u, in_section(u, has_more), in_section(u, split))
+            with t.when(self.block.any_of(t, is_pair)) as u:
+                self._solve_pair(u, in_section(u, is_pair))
+        self.block.fail_if(self._is_active(s), s)
+        self.block.fail_if(self._needs_block(s), s)
 
-    def _works(self, s: Section) -> Any:
+    def _is_active(self, s: Section) -> Any:
         return self.language.compare("less_equal", self.first.get(s), self.last.get(s))
 
-    def _at_split(self, s: Section, split: Any, distance: int) -> Any:
+    def _is_split(self, s: Section, split: Any, distance: int) -> Any:
         return self.language.compare("equal", split, self.first.get(s) + distance)
 
     def _split(self, s: Section) -> Any:
-        """The row at which the active block ends: the off-diagonal element there is negligible."""
+        """The row at which the active block splits: its off-diagonal element is negligible."""
         language = self.language
         first, last = self.first.get(s), self.last.get(s)
-        works, found = self._works(s), last
+        is_active, split = self._is_active(s), last
         for i in reversed(range(self.n - 1)):
             x = self.e.get(s, i)
             sizes = [language.unary("absolute", self.d.get(s, k)) for k in (i, i + 1)]
@@ -273,24 +280,24 @@ class _Spectrum:
                 sizes[0] * _EPS**2, sizes[1], language.constant(_SMALLEST_NORMAL, F64)
             )
             number = whole(self.block, s, i)
-            small = self._both(
-                works,
+            is_small = self._all(
+                is_active,
                 language.compare("less_equal", x * x, limit),
                 language.compare("greater_equal", number, first),
                 language.compare("less", number, last),
             )
-            found = language.select(small, number, found)
+            split = language.select(is_small, number, split)
         for i in range(self.n - 1):
-            here = self._both(
-                works,
-                self._at(s, i, found),
+            is_split = self._all(
+                is_active,
+                self._is_index(s, i, split),
                 language.compare("less", whole(self.block, s, i), last),
             )
-            self.e.put_where(s, here, 0.0, i)
-        return found
+            self.e.put_where(s, is_split, 0.0, i)
+        return split
 
     def _rotation(self, f: Scalar, g: Scalar) -> tuple[Any, Any, Any]:
-        """c, s and r with c f + s g = r, c g = s f, as lartg chooses them."""
+        """c, s and r with c f + s g = r and c g = s f, chosen as by LAPACK's lartg."""
         s = self.language
         f_size, g_size = (s.unary("absolute", x) for x in (f, g))
         top = s.select(s.compare("greater", f_size, g_size), f_size, g_size)
@@ -299,30 +306,30 @@ class _Spectrum:
         length = s.unary("sqrt", s.fma(f, f, g * g))
         inverse = 1.0 / length
         zero, one = s.constant(0.0, F64), s.constant(1.0, F64)
-        nothing = s.compare("equal", top, zero)
+        both_zero = s.compare("equal", top, zero)
         sign = f + 0.0
-        cosine = s.select(nothing, one, s.unary("absolute", f) * inverse)
-        sine = s.select(nothing, zero, g * s.binary("copysign", inverse, sign))
+        cosine = s.select(both_zero, one, s.unary("absolute", f) * inverse)
+        sine = s.select(both_zero, zero, g * s.binary("copysign", inverse, sign))
         return cosine, sine, s.binary("copysign", length, sign) * down
 
-    def _sweep(self, s: Section, flag: Scalar, split: Any) -> None:
+    def _ql_step(self, s: Section, flag: Scalar, split: Any) -> None:
         """One step of QL from row `split` up to row `first`."""
         language, n = self.language, self.n
         c_now, s_now, p_now, g_now = (SimdMatrix(self.block, 1) for _ in range(4))
         first = self.first.get(s)
-        p, e = self._picked(s, self.d, first), self._picked(s, self.e, first)
-        g = (self._picked(s, self.d, first + 1) - p) / (2.0 * e)
+        p, e = self._element_at(s, self.d, first), self._element_at(s, self.e, first)
+        g = (self._element_at(s, self.d, first + 1) - p) / (2.0 * e)
         root = language.unary("sqrt", language.fma(g, g, language.constant(1.0, F64)))
         shift = e / (g + language.binary("copysign", root, g))
-        g_now.put(s, self._picked(s, self.d, split) - p + shift)
+        g_now.put(s, self._element_at(s, self.d, split) - p + shift)
         for panel, start in ((c_now, 1.0), (s_now, 1.0), (p_now, 0.0)):
             panel.put(s, start)
         for t, i in each(s, 0, n - 1, unrolled=self.unrolled, down=True):
             number, begin = whole(self.block, t, i), self.first.get(t)
-            active = self._both(
-                moved(t, flag),
+            active = self._all(
+                in_section(t, flag),
                 language.compare("greater_equal", number, begin),
-                language.compare("less", number, moved(t, split)),
+                language.compare("less", number, in_section(t, split)),
             )
             g, sine, p = g_now.get(t), s_now.get(t), p_now.get(t)
             after = str(int(i) + 1) if self.unrolled else t.value(f"add nsw i64 {i}, 1")
@@ -330,13 +337,13 @@ class _Spectrum:
             b = c_now.get(t) * x
             c, sine, r = self._rotation(g, sine * x)
             inner = language.compare("less", number + 1, split)
-            self.e.put_where(t, self._both(active, inner), r, after)
+            self.e.put_where(t, self._all(active, inner), r, after)
             g = d_after - p
             r = language.fma(d - g, sine, 2.0 * (c * b))
             p = sine * r
             self.d.put_where(t, active, g + p, after)
             g = language.fma(c, r, -b)
-            end = self._both(active, language.compare("equal", number, begin))
+            end = self._all(active, language.compare("equal", number, begin))
             self.d.put_where(t, end, d - p, i)
             self.e.put_where(t, end, g, i)
             for panel, value in ((c_now, c), (s_now, sine), (p_now, p), (g_now, g)):
@@ -355,27 +362,36 @@ class _Spectrum:
             self.z.put(s, language.fma(c, y, sine * x), k, after)
             self.z.put(s, language.fma(c, x, -(sine * y)), k, i)
 
-    def _pair(self, s: Section, flag: Scalar) -> None:
-        """The last two rows of a block at once: laev2."""
+    def _solve_pair(self, s: Section, flag: Scalar) -> None:
+        """Both eigenvalues of a block of two rows, as LAPACK's laev2."""
         language, n = self.language, self.n
-        first, turned = self.first.get(s), self._is_turned(s)
-        one, two = self._picked(s, self.d, first), self._picked(s, self.d, first + 1)
-        b = self._picked(s, self.e, first)
-        a, c = language.select(turned, two, one), language.select(turned, one, two)
-        large, small, cosine, sine = self._two(a, b, c)
-        upper, under = language.select(turned, small, large), language.select(turned, large, small)
-        sine = language.select(turned, sine, -sine)
+        first, is_reversed = self.first.get(s), self._is_reversed(s)
+        first_element, second_element = (
+            self._element_at(s, self.d, first),
+            self._element_at(s, self.d, first + 1),
+        )
+        b = self._element_at(s, self.e, first)
+        a, c = (
+            language.select(is_reversed, second_element, first_element),
+            language.select(is_reversed, first_element, second_element),
+        )
+        large, small, cosine, sine = self._eigen_pair(a, b, c)
+        first_value, second_value = (
+            language.select(is_reversed, small, large),
+            language.select(is_reversed, large, small),
+        )
+        sine = language.select(is_reversed, sine, -sine)
         for t, i in each(s, 0, n - 1, unrolled=self.unrolled):
-            here = self._both(moved(t, flag), self._at(t, i, first))
+            is_first = self._all(in_section(t, flag), self._is_index(t, i, first))
             after = str(int(i) + 1) if self.unrolled else t.value(f"add nsw i64 {i}, 1")
-            self.d.put_where(t, here, upper, i)
-            self.d.put_where(t, here, under, after)
-            self.e.put_where(t, here, 0.0, i)
-            self._rotate(t, here, cosine, sine, i, after)
+            self.d.put_where(t, is_first, first_value, i)
+            self.d.put_where(t, is_first, second_value, after)
+            self.e.put_where(t, is_first, 0.0, i)
+            self._rotate(t, is_first, cosine, sine, i, after)
         self.first.put_where(s, flag, first + 2)
 
-    def _two(self, a: Any, b: Any, c: Any) -> tuple[Any, Any, Any, Any]:
-        """Eigenvalues of [[a, b], [b, c]], the larger in size first, and its eigenvector."""
+    def _eigen_pair(self, a: Any, b: Any, c: Any) -> tuple[Any, Any, Any, Any]:
+        """Eigenvalues of [[a, b], [b, c]], the larger magnitude first, and its eigenvector."""
         s = self.language
         zero, one = s.constant(0.0, F64), s.constant(1.0, F64)
         sm, df, tb = a + c, a - c, b + b
@@ -406,18 +422,18 @@ class _Spectrum:
     # ---- order -----------------------------------------------------------------------------------
 
     def _sort(self, s: Section) -> None:
-        """By selection, as in steqr: equal eigenvalues keep the same order."""
+        """Sort by selection, as steqr does, so that equal eigenvalues are in the same order."""
         language, n = self.language, self.n
         for i in range(n - 1):
-            place, least = language.constant(i, I64), self.d.get(s, i)
-            place = language.widened(place, self.block.width)
+            index, least = language.constant(i, I64), self.d.get(s, i)
+            index = language.widened(index, self.block.width)
             for j in range(i + 1, n):
                 x = self.d.get(s, j)
                 less = language.compare("less", x, least)
-                place = language.select(less, language.constant(j, I64), place)
+                index = language.select(less, language.constant(j, I64), index)
                 least = language.select(less, x, least)
             for t, j in each(s, i + 1, n, unrolled=self.unrolled):
-                here = self._at(t, j, place)
-                self._exchange(t, here, [(self.d, (i,), (j,))])
+                is_smallest = self._is_index(t, j, index)
+                self._exchange(t, is_smallest, [(self.d, (i,), (j,))])
                 if self.z is not None:
-                    self._exchange(t, here, [(self.z, (k, i), (k, j)) for k in range(n)])
+                    self._exchange(t, is_smallest, [(self.z, (k, i), (k, j)) for k in range(n)])

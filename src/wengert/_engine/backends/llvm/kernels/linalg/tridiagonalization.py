@@ -4,7 +4,7 @@
     reduced    diagonal, off-diagonal, and the orthogonal matrix Q with a = Q t Q.T
     lifted     a power of two for numbers so small that their squares underflow
 
-Householder's reflections as LAPACK's sytd2 and larfg choose them, so that signs are LAPACK's;
+Householder reflections, chosen as in LAPACK's sytd2 and larfg, so that signs are LAPACK's;
 off-diagonal elements may be negative.
 """
 
@@ -18,11 +18,11 @@ from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64
 from ...ir.scalar_language import Language
 from ..batched_matrices import Block
-from ..loop_helpers import moved
+from ..loop_helpers import in_section
 from ..simd_matrix import UNROLLED, SimdMatrix, each
 
-SCALED_BELOW, SCALE_FACTOR = 2.0**-500, 2.0**1000  # of numbers before they are squared
-_EXPONENT, _BITS = 2046, 52  # exponent of the largest number; mantissa bits
+SCALED_BELOW, SCALE_FACTOR = 2.0**-500, 2.0**1000  # of numbers that are squared
+_MAX_EXPONENT, _MANTISSA_BITS = 2046, 52
 
 
 def sum_of(s: Language, terms: list[tuple[Any, Any]]) -> Any:
@@ -34,20 +34,20 @@ def sum_of(s: Language, terms: list[tuple[Any, Any]]) -> Any:
 
 
 def largest(s: Language, xs: list[Any]) -> Any:
-    """The largest size; NaN if one is."""
-    most: Any = None
+    """The largest absolute value; NaN if an element is NaN."""
+    result: Any = None
     for x in xs:
         size = s.unary("absolute", x)
-        most = size if most is None else s.binary("maximum", most, size)
-    return most
+        result = size if result is None else s.binary("maximum", result, size)
+    return result
 
 
 def lifted(s: Language, size: Any) -> tuple[Any, Any]:
-    """The factor for numbers of a given size before they are squared, and its inverse."""
-    low = s.compare("less", size, s.constant(SCALED_BELOW, F64))
+    """The factor for numbers of a given size that are squared, and its inverse."""
+    is_small = s.compare("less", size, s.constant(SCALED_BELOW, F64))
     one = s.constant(1.0, F64)
-    up = s.select(low, s.constant(SCALE_FACTOR, F64), one)
-    return up, s.select(low, s.constant(1.0 / SCALE_FACTOR, F64), one)
+    up = s.select(is_small, s.constant(SCALE_FACTOR, F64), one)
+    return up, s.select(is_small, s.constant(1.0 / SCALE_FACTOR, F64), one)
 
 
 def scaled(block: Block, s: Section, a: SimdMatrix) -> Any:
@@ -60,15 +60,15 @@ def scaled(block: Block, s: Section, a: SimdMatrix) -> Any:
     finite = language.unary("isfinite", size)
     bad = block.any_of(s, language.unary("logical_not", finite))
     block.call.fail_if(bad, 1, s)
-    exponent = language.bits(size) >> _BITS
-    power = language.constant(_EXPONENT, I64) - exponent
-    power = language.binary("minimum", power, language.constant(_EXPONENT - 1, I64))
+    exponent = language.bits(size) >> _MANTISSA_BITS
+    power = language.constant(_MAX_EXPONENT, I64) - exponent
+    power = language.binary("minimum", power, language.constant(_MAX_EXPONENT - 1, I64))
     power = language.binary("maximum", power, language.constant(1, I64))
-    factor = language.number(power << _BITS)
+    factor = language.number(power << _MANTISSA_BITS)
     for t, i in each(s, 0, n, unrolled=n <= UNROLLED):
         for j in range(n):
-            a.put(t, a.get(t, i, j) * moved(t, factor), i, j)
-    return language.number((language.constant(_EXPONENT, I64) - power) << _BITS)
+            a.put(t, a.get(t, i, j) * in_section(t, factor), i, j)
+    return language.number((language.constant(_MAX_EXPONENT, I64) - power) << _MANTISSA_BITS)
 
 
 def reduced(
@@ -114,28 +114,28 @@ def _reflection(s: Language, column: list[Any]) -> tuple[Any, Any, list[Any]]:
     norm = s.unary("sqrt", sum_of(s, [(x, x) for x in (alpha_up, *rest_up)]))
     beta = -s.binary("copysign", norm, alpha_up)
     zero, one = s.constant(0.0, F64), s.constant(1.0, F64)
-    done = s.compare("equal", size, zero)
-    tau = s.select(done, zero, (beta - alpha_up) / beta)
-    inverse = s.select(done, zero, 1.0 / (alpha_up - beta))
-    return s.select(done, alpha, beta * down), tau, [one, *(x * inverse for x in rest_up)]
+    is_zero = s.compare("equal", size, zero)
+    tau = s.select(is_zero, zero, (beta - alpha_up) / beta)
+    inverse = s.select(is_zero, zero, 1.0 / (alpha_up - beta))
+    return s.select(is_zero, alpha, beta * down), tau, [one, *(x * inverse for x in rest_up)]
 
 
 def _update(
     block: Block, s: Section, a: SimdMatrix, v: SimdMatrix, w: SimdMatrix, tau: Scalar, i: int
 ) -> None:
-    """Apply reflections to the remaining matrices from both sides."""
+    """Apply a reflection to the remaining matrix from both sides."""
     language, n = block.call.language, a.rows
     vector = [v.get(s, i, j) for j in range(i + 1, n)]
     for t, j in each(s, i + 1, n, unrolled=n <= UNROLLED):
         row = [a.get(t, j, k) for k in range(i + 1, n)]
-        w.put(t, sum_of(language, list(zip(row, vector, strict=True))) * moved(t, tau), j)
-    found = [w.get(s, j) for j in range(i + 1, n)]
-    half = sum_of(language, list(zip(found, vector, strict=True))) * tau * -0.5
-    found = [language.fma(half, x, y) for x, y in zip(vector, found, strict=True)]
-    for x, j in zip(found, range(i + 1, n), strict=True):
+        w.put(t, sum_of(language, list(zip(row, vector, strict=True))) * in_section(t, tau), j)
+    w_values = [w.get(s, j) for j in range(i + 1, n)]
+    half = sum_of(language, list(zip(w_values, vector, strict=True))) * tau * -0.5
+    w_values = [language.fma(half, x, y) for x, y in zip(vector, w_values, strict=True)]
+    for x, j in zip(w_values, range(i + 1, n), strict=True):
         w.put(s, x, j)
     for t, j in each(s, i + 1, n, unrolled=n <= UNROLLED):
         left, other = v.get(t, i, j), w.get(t, j)
-        for k, (x, y) in enumerate(zip(vector, found, strict=True), i + 1):
+        for k, (x, y) in enumerate(zip(vector, w_values, strict=True), i + 1):
             old = a.get(t, j, k)
             a.put(t, language.fma(-left, y, language.fma(-other, x, old)), j, k)

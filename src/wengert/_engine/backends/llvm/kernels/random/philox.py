@@ -1,12 +1,12 @@
 """Philox: random bits as a function of a key and a counter.
 
 The rounds are those of ops/random/philox.py, called with LLVM values in place of arrays.  The state
-of a stream (ops/random/bits.py) is the key and the second word of the counter; the first counts
-blocks, and block 0 is never used, as in NumPy.
+of a stream (ops/random/bits.py) is the key and the second word of the counter.  The first word
+counts blocks, from 1 as in NumPy.
 
     Words       LLVM values with the operators of NumPy's uint64
     block       four words of one block, or of a vector of blocks
-    group       the words of as many blocks as vectors have lanes, in order
+    group       the words of one block per lane, in order
     Bits        a generator for NumPy's C distributions: its state, and the table of functions that
                 advance it (bitgen_t, in the C header numpy/random/bitgen.h)
 """
@@ -54,13 +54,13 @@ class Words:
 
 
 def schedule(s: Section, key: Sequence[Name], lanes: int = 1) -> list[list[Name]]:
-    """The keys of all rounds, in all lanes."""
+    """The keys of all rounds, broadcast to vectors."""
     keys = round_keys([Words(s, k) for k in key])
     return [[spread(s, k.name, lanes) for k in pair] for pair in keys]
 
 
 def spread(s: Section, x: Name, lanes: int) -> Name:
-    """An i64 in all lanes of a vector."""
+    """An i64, broadcast to a vector."""
     if lanes == 1:
         return x
     kind = f"<{lanes} x i64>"
@@ -102,13 +102,13 @@ def _literal(number: int, lanes: int) -> Name:
 
 
 def _wide_products(x: Words, factor: int) -> tuple[Words, Words]:
-    """The high and the low word of a product of 128 bits, which processors have for one lane."""
+    """The high and the low word of a product of 128 bits, an instruction for scalars only."""
     s = x.section
-    wide = s.value(f"zext i64 {x.name} to i128")
-    whole = s.value(f"mul i128 {wide}, {factor}")
-    high = s.value(f"lshr i128 {whole}, 64")
+    extended = s.value(f"zext i64 {x.name} to i128")
+    product = s.value(f"mul i128 {extended}, {factor}")
+    high = s.value(f"lshr i128 {product}, 64")
     return Words(s, s.value(f"trunc i128 {high} to i64")), Words(
-        s, s.value(f"trunc i128 {whole} to i64")
+        s, s.value(f"trunc i128 {product} to i64")
     )
 
 
@@ -123,9 +123,9 @@ def group(s: Section, number: Name, position: Name, keys: Sequence[Sequence[Name
     Parameters
     ----------
     number : Name
-        Of the group; the blocks of group 0 are the first that are used.
+        The number of the group; group 0 begins with block 1.
     position, keys
-        In all lanes of vectors (`spread`, `schedule`).
+        Broadcast to vectors (`spread`, `schedule`).
     """
     lanes = lanes_of_group()
     kind, wide = f"<{lanes} x i64>", f"<{2 * lanes} x i64>"
@@ -133,35 +133,35 @@ def group(s: Section, number: Name, position: Name, keys: Sequence[Sequence[Name
     steps = ", ".join(f"i64 {k}" for k in range(lanes))
     counter = s.value(f"add {kind} {spread(s, first, lanes)}, <{steps}>")
     words = block(s, counter, position, keys, lanes)
-    every = ", ".join(f"i32 {k}" for k in range(2 * lanes))
+    both = ", ".join(f"i32 {k}" for k in range(2 * lanes))
     pairs = [
         s.value(
-            f"shufflevector {kind} {words[k]}, {kind} {words[k + 1]}, <{2 * lanes} x i32> <{every}>"
+            f"shufflevector {kind} {words[k]}, {kind} {words[k + 1]}, <{2 * lanes} x i32> <{both}>"
         )
         for k in (0, 2)
     ]
-    found = []
+    vectors = []
     for part in range(4):
-        wanted = [divmod(part * lanes + k, 4) for k in range(lanes)]
-        indices = ", ".join(f"i32 {word * lanes + b}" for b, word in wanted)
+        sources = [divmod(part * lanes + k, 4) for k in range(lanes)]
+        indices = ", ".join(f"i32 {word * lanes + b}" for b, word in sources)
         mask = f"<{lanes} x i32> <{indices}>"
-        found.append(s.value(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, {mask}"))
-    return found
+        vectors.append(s.value(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, {mask}"))
+    return vectors
 
 
 def fraction(s: Section, word: Name) -> Name:
-    """A word as a double from 0 to before 1."""
+    """A word as a double in [0, 1)."""
     number = s.value(f"sitofp i64 {s.value(f'lshr i64 {word}, 11')} to double")
     return s.value(f"fmul double {number}, {_FRACTION}")
 
 
 class Bits:
-    """The words of a state, one after the other.
+    """A generator that returns the words of a state one after the other.
 
     Attributes
     ----------
     pointer : Name
-        Of the table of functions that NumPy's distributions are passed.
+        The table of functions that NumPy's distributions take (bitgen_t).
     """
 
     def __init__(self, call: KernelCall) -> None:
@@ -171,8 +171,8 @@ class Bits:
         self.pointer = call.function.slot("[5 x ptr]", 8)
         names = _functions(self.module)
         for k, name in enumerate((self._memory, *names, names[0])):
-            place = call.section.value(f"getelementptr ptr, ptr {self.pointer}, i64 {k}")
-            call.section.write(f"store ptr {name}, ptr {place}")
+            entry = call.section.value(f"getelementptr ptr, ptr {self.pointer}, i64 {k}")
+            call.section.write(f"store ptr {name}, ptr {entry}")
 
     def begin(self, s: Section, position: Name, key: Sequence[Name]) -> None:
         """Start at the first word of a position."""
@@ -184,49 +184,49 @@ class Bits:
             (_KEY + 1, key[1]),
             (_HAS_SPARE, "0"),
         ):
-            s.write(f"store i64 {value}, ptr {_place(s, self._memory, k)}")
+            s.write(f"store i64 {value}, ptr {_word_address(s, self._memory, k)}")
 
 
-def _place(s: Section, memory: Name, k: int | Name) -> Name:
+def _word_address(s: Section, memory: Name, k: int | Name) -> Name:
     return s.value(f"getelementptr i64, ptr {memory}, i64 {k}")
 
 
 def _load(s: Section, memory: Name, k: int) -> Name:
-    return s.value(f"load i64, ptr {_place(s, memory, k)}")
+    return s.value(f"load i64, ptr {_word_address(s, memory, k)}")
 
 
 def _functions(module: ModuleBuilder) -> list[str]:
     """The functions that return the next 64 bits, 32 bits, and fraction."""
-    found = ["philox.next64", "philox.next32", "philox.fraction"]
-    if found[0] not in module:
-        _enter_next64(module)
-        _enter_next32(module)
-        function = Function(module, found[2], [("ptr", "bits")], "double", "nounwind")
+    symbols = ["philox.next64", "philox.next32", "philox.fraction"]
+    if symbols[0] not in module:
+        _add_next64(module)
+        _add_next32(module)
+        function = Function(module, symbols[2], [("ptr", "bits")], "double", "nounwind")
         word = function.body.value("call i64 @philox.next64(ptr %bits)")
         function.body.write(f"ret double {fraction(function.body, word)}")
         module.add(function)
-    return [f"@{name}" for name in found]
+    return [f"@{name}" for name in symbols]
 
 
-def _enter_next64(module: ModuleBuilder) -> None:
-    """The next word of the current group, or the first of the next one."""
-    _enter_fill(module)
+def _add_next64(module: ModuleBuilder) -> None:
+    """Add the function for the next word of the current group, or the first of the next one."""
+    _add_fill(module)
     function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
     s = function.body
     used = _load(s, "%bits", _USED)
     more = s.value(f"icmp ult i64 {used}, {4 * lanes_of_group()}")
     with s.unless(more) as t:
         t.write("call void @philox.fill(ptr %bits)")
-    now = s.value(f"select i1 {more}, i64 {used}, i64 0")
-    s.write(f"store i64 {s.value(f'add i64 {now}, 1')}, ptr {_place(s, '%bits', _USED)}")
-    place = s.value(f"add i64 {now}, {_WORDS}")
-    word = s.value(f"load i64, ptr {_place(s, '%bits', place)}")
+    index = s.value(f"select i1 {more}, i64 {used}, i64 0")
+    s.write(f"store i64 {s.value(f'add i64 {index}, 1')}, ptr {_word_address(s, '%bits', _USED)}")
+    word_index = s.value(f"add i64 {index}, {_WORDS}")
+    word = s.value(f"load i64, ptr {_word_address(s, '%bits', word_index)}")
     s.write(f"ret i64 {word}")
     module.add(function)
 
 
-def _enter_fill(module: ModuleBuilder) -> None:
-    """The words of the next group."""
+def _add_fill(module: ModuleBuilder) -> None:
+    """Add the function that computes the words of the next group."""
     lanes = lanes_of_group()
     function = Function(module, "philox.fill", [("ptr", "bits")], "void", "noinline nounwind #1")
     s = function.body
@@ -234,28 +234,30 @@ def _enter_fill(module: ModuleBuilder) -> None:
     position = spread(s, _load(s, "%bits", _POSITION), lanes)
     keys = schedule(s, [_load(s, "%bits", _KEY + k) for k in range(2)], lanes)
     for part, words in enumerate(group(s, number, position, keys)):
-        place = _place(s, "%bits", _WORDS + part * lanes)
-        s.write(f"store <{lanes} x i64> {words}, ptr {place}, align 8")
-    s.write(f"store i64 {s.value(f'add i64 {number}, 1')}, ptr {_place(s, '%bits', _COUNTER)}")
+        pointer = _word_address(s, "%bits", _WORDS + part * lanes)
+        s.write(f"store <{lanes} x i64> {words}, ptr {pointer}, align 8")
+    s.write(
+        f"store i64 {s.value(f'add i64 {number}, 1')}, ptr {_word_address(s, '%bits', _COUNTER)}"
+    )
     s.write("ret void")
     module.add(function)
 
 
-def _enter_next32(module: ModuleBuilder) -> None:
-    """The lower half of the next word, then its upper half."""
+def _add_next32(module: ModuleBuilder) -> None:
+    """Add the function that returns the lower half of the next word, then its upper half."""
     function = Function(module, "philox.next32", [("ptr", "bits")], "i32", "nounwind")
     s = function.body
     spare = _load(s, "%bits", _SPARE)
-    has = s.value(f"icmp ne i64 {_load(s, '%bits', _HAS_SPARE)}, 0")
+    has_spare = s.value(f"icmp ne i64 {_load(s, '%bits', _HAS_SPARE)}, 0")
     result = function.slot("i64")
     s.write(f"store i64 {spare}, ptr {result}")
-    s.write(f"store i64 0, ptr {_place(s, '%bits', _HAS_SPARE)}")
-    with s.unless(has) as t:
+    s.write(f"store i64 0, ptr {_word_address(s, '%bits', _HAS_SPARE)}")
+    with s.unless(has_spare) as t:
         word = t.value("call i64 @philox.next64(ptr %bits)")
         t.write(f"store i64 {word}, ptr {result}")
         upper = t.value(f"lshr i64 {word}, 32")
-        t.write(f"store i64 {upper}, ptr {_place(t, '%bits', _SPARE)}")
-        t.write(f"store i64 1, ptr {_place(t, '%bits', _HAS_SPARE)}")
-    found = s.value(f"load i64, ptr {result}")
-    s.write(f"ret i32 {s.value(f'trunc i64 {found} to i32')}")
+        t.write(f"store i64 {upper}, ptr {_word_address(t, '%bits', _SPARE)}")
+        t.write(f"store i64 1, ptr {_word_address(t, '%bits', _HAS_SPARE)}")
+    value = s.value(f"load i64, ptr {result}")
+    s.write(f"ret i32 {s.value(f'trunc i64 {value} to i32')}")
     module.add(function)

@@ -1,7 +1,7 @@
 """Searching sorted arrays, and histogram counts.
 
-    searchsorted       binary search that starts at the position for equally spaced numbers; NaN is
-                       last
+    searchsorted       binary search that starts at the position of equally spaced numbers; NaN
+                       sorts last
     digitize           the same for increasing or decreasing bins
     histogram_counts   the number of elements in each bin; the last bin includes its upper edge
 
@@ -22,7 +22,7 @@ from ...ir.llvm_types import BOOL, F64, Dtype
 from ...ir.simd_value import Lane
 from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import clear, moved, nest, offset, place, read, size_of, write
+from ..loop_helpers import address, clear, in_section, nest, offset, read, size_of, write
 
 _I64 = np.dtype(np.int64)
 
@@ -44,11 +44,11 @@ class _Sorted:
     Parameters
     ----------
     array : ArrayPointer
-        Of one axis.
+        A one-dimensional array.
     dtype : numpy.dtype
-        The values that are compared.
+        The dtype in which values are compared.
     sorter : ArrayPointer, optional
-        The positions that bring them into order.
+        The positions that sort the array.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class _Sorted:
         self.call, self.array, self.dtype, self.sorter = call, array, dtype, sorter
         self.count = call.number(array.shape[0])
         self.low, self.high = call.function.slot("i64"), call.function.slot("i64")
-        self._guess = None if sorter is not None else self._line()
+        self._guess = None if sorter is not None else self._linear_guess()
 
-    def _line(self) -> tuple[Name, Any, Any] | None:
-        """What guesses positions need: an i1, the first number, and positions per difference.
+    def _linear_guess(self) -> tuple[Name, Any, Any] | None:
+        """The parameters of a linear guess: an i1, the first number, and positions per unit.
 
-        None where numbers are few, and all of them are soon looked at.  The i1 holds if the numbers
-        are equally spaced as far as three of them tell.
+        None for few numbers, for which bisection is fast.  The i1 is true if three of the numbers
+        are where equally spaced numbers would be.
         """
         length = self.array.shape[0]
         if type(length) is int and length < thresholds.guessed_search_elements:
@@ -82,71 +82,73 @@ class _Sorted:
             last = t.minus(self.count, "1")
             first, end = (language.cast(self.at(t, i), F64) for i in ("0", last))
             scale = language.cast(Lane(language, t, last, _I64, 1), F64) / (end - first)
-            all_near: Any = language.constant(True, BOOL)
+            is_spaced: Any = language.constant(True, BOOL)
             for k in (1, 2, 3):
                 i = t.value(f"udiv i64 {t.times(last, str(k))}, 4")
-                there = (language.cast(self.at(t, i), F64) - first) * scale
-                away = language.abs(there - language.cast(Lane(language, t, i, _I64, 1), F64))
-                near = language.less(away, language.constant(1.0, F64))
-                all_near = language.logical_and(all_near, near)
+                expected = (language.cast(self.at(t, i), F64) - first) * scale
+                error = language.abs(expected - language.cast(Lane(language, t, i, _I64, 1), F64))
+                is_near = language.less(error, language.constant(1.0, F64))
+                is_spaced = language.logical_and(is_spaced, is_near)
             write(t, cells[0], first)
             write(t, cells[1], scale)
-            write(t, spaced, all_near)
+            write(t, spaced, is_spaced)
         first, scale = (read(language, s, cell, F64) for cell in cells)
         return read(language, s, spaced, BOOL).name, first, scale
 
     def _narrow(self, s: Section, key: Scalar, right: bool) -> None:
-        """Begin the search where a number is if they are equally spaced, as the edges of bins are.
+        """Start the search at the position that equally spaced numbers, such as bins, would have.
 
-        Where they are not, one side of that position is left.
+        If the numbers are not equally spaced, the search continues on one side of that position.
         """
         assert self._guess is not None
-        some, first, scale = self._guess
+        is_spaced, first, scale = self._guess
         language = self.call.language
-        with s.when(some) as t:
-            x = (language.cast(moved(t, key), F64) - first) * scale
+        with s.when(is_spaced) as t:
+            x = (language.cast(in_section(t, key), F64) - first) * scale
             callee = self.call.module.declare("llvm.fptosi.sat.i64.f64", "i64", ["double"])
             guess = t.value(f"call i64 {callee}(double {x.name})")
             guess = t.smaller(t.larger(guess, "0"), t.minus(self.count, "2"))
-            after = t.plus(guess, "1")
-            one = self._is_behind(t, self.at(t, guess), moved(t, key), right)
-            two = self._is_behind(t, self.at(t, after), moved(t, key), right)
-            beyond = t.plus(guess, "2")
-            low = t.value(f"select i1 {one}, i64 {after}, i64 0")
-            low = t.value(f"select i1 {two}, i64 {beyond}, i64 {low}")
-            high = t.value(f"select i1 {one}, i64 {after}, i64 {guess}")
-            high = t.value(f"select i1 {two}, i64 {self.count}, i64 {high}")
+            next_index = t.plus(guess, "1")
+            is_after_guess = self._is_after(t, self.at(t, guess), in_section(t, key), right)
+            is_after_next = self._is_after(t, self.at(t, next_index), in_section(t, key), right)
+            beyond_next = t.plus(guess, "2")
+            low = t.value(f"select i1 {is_after_guess}, i64 {next_index}, i64 0")
+            low = t.value(f"select i1 {is_after_next}, i64 {beyond_next}, i64 {low}")
+            high = t.value(f"select i1 {is_after_guess}, i64 {next_index}, i64 {guess}")
+            high = t.value(f"select i1 {is_after_next}, i64 {self.count}, i64 {high}")
             t.write(f"store i64 {low}, ptr {self.low}")
             t.write(f"store i64 {high}, ptr {self.high}")
 
-    def _is_behind(self, s: Section, x: Any, key: Any, right: bool) -> Name:
-        """Whether a key is inserted behind one of the numbers, as an i1."""
+    def _is_after(self, s: Section, x: Any, key: Any, right: bool) -> Name:
+        """Whether a key is inserted after a number, an i1."""
         if right:
             return s.value(f"xor i1 {_is_before(key, x).name}, true")
-        found: Name = _is_before(x, key).name
-        return found
+        result: Name = _is_before(x, key).name
+        return result
 
     def at(self, s: Section, i: Name) -> Any:
-        """The i-th number in order."""
+        """The i-th number in sorted order."""
         call = self.call
         if self.sorter is not None:
-            found = read(call.language, s, place(call, s, self.sorter, [i]), self.sorter.dtype)
-            i = call.language.cast(found, _I64).name
+            position = read(call.language, s, address(call, s, self.sorter, [i]), self.sorter.dtype)
+            i = call.language.cast(position, _I64).name
             inside = s.value(f"icmp ult i64 {i}, {self.count}")
             call.fail_if(s.value(f"xor i1 {inside}, true"), 1, s)
-        x = read(call.language, s, place(call, s, self.array, [i]), self.array.dtype)
+        x = read(call.language, s, address(call, s, self.array, [i]), self.array.dtype)
         return call.language.cast(x, self.dtype)
 
-    def place(self, s: Section, key: Scalar, right: bool, falling: Name | None = None) -> Name:
-        """The insertion position of a number: before equal ones, or after them if `right`.
+    def insertion_index(
+        self, s: Section, key: Scalar, right: bool, decreasing: Name | None = None
+    ) -> Name:
+        """The insertion index of a number: before equal ones, or after them if `right`.
 
-        If the i1 `falling` is true, the numbers are read from their end.
+        If the i1 `decreasing` is true, the numbers are read from the end.
         """
         function = self.call.function
         n = function.number()
         s.write(f"store i64 0, ptr {self.low}")
         s.write(f"store i64 {self.count}, ptr {self.high}")
-        if self._guess is not None and falling is None:
+        if self._guess is not None and decreasing is None:
             self._narrow(s, key, right)
         s.block(f"search{n}")
         low, high = (s.value(f"load i64, ptr {cell}") for cell in (self.low, self.high))
@@ -155,16 +157,16 @@ class _Sorted:
         s.label(f"halve{n}")
         middle = s.value(f"lshr i64 {s.plus(low, high)}, 1")
         index = middle
-        if falling is not None:
-            back = s.minus(s.minus(self.count, "1"), middle)
-            index = s.value(f"select i1 {falling}, i64 {back}, i64 {middle}")
-        behind = self._is_behind(s, self.at(s, index), moved(s, key), right)
-        after = s.plus(middle, "1")
+        if decreasing is not None:
+            reversed_index = s.minus(s.minus(self.count, "1"), middle)
+            index = s.value(f"select i1 {decreasing}, i64 {reversed_index}, i64 {middle}")
+        after = self._is_after(s, self.at(s, index), in_section(s, key), right)
+        above = s.plus(middle, "1")
         s.write(
-            f"store i64 {s.value(f'select i1 {behind}, i64 {after}, i64 {low}')}, ptr {self.low}"
+            f"store i64 {s.value(f'select i1 {after}, i64 {above}, i64 {low}')}, ptr {self.low}"
         )
         s.write(
-            f"store i64 {s.value(f'select i1 {behind}, i64 {high}, i64 {middle}')}, ptr {self.high}"
+            f"store i64 {s.value(f'select i1 {after}, i64 {high}, i64 {middle}')}, ptr {self.high}"
         )
         s.write(f"br label %search{n}")
         s.label(f"found{n}")
@@ -179,7 +181,7 @@ def _is_ordered(node: DiscreteLeaf) -> bool:
     return all(a.spec.dtype.kind in "biuf" for a in node.inputs)
 
 
-def _each(call: KernelCall, x: ArrayPointer) -> Any:
+def _loop_over(call: KernelCall, x: ArrayPointer) -> Any:
     """Loops over all elements."""
     return nest(call.section, [call.number(n) for n in x.shape])
 
@@ -190,12 +192,12 @@ def searchsorted(call: KernelCall) -> None:
     x, v, *more = call.operands
     (y,) = call.results
     dtype = _common(x, v)
-    them = _Sorted(call, x, dtype, more[0] if more else None)
+    sorted_array = _Sorted(call, x, dtype, more[0] if more else None)
     right = call.params.get("side", "left") == "right"
-    with _each(call, v) as (s, at):
-        key = call.language.cast(read(call.language, s, place(call, s, v, at), v.dtype), dtype)
-        found = them.place(s, key, right)
-        s.write(f"store i64 {found}, ptr {place(call, s, y, at)}")
+    with _loop_over(call, v) as (s, index):
+        key = call.language.cast(read(call.language, s, address(call, s, v, index), v.dtype), dtype)
+        position = sorted_array.insertion_index(s, key, right)
+        s.write(f"store i64 {position}, ptr {address(call, s, y, index)}")
 
 
 @kernel("digitize", strided=True, serves=_is_ordered)
@@ -204,34 +206,34 @@ def digitize(call: KernelCall) -> None:
     x, bins = call.operands
     (y,) = call.results
     dtype = _common(x, bins)
-    them = _Sorted(call, bins, dtype)
-    rises, falls = _direction(call, them)
-    falling = call.section.value(f"xor i1 {rises}, true")
-    neither = call.section.value(f"xor i1 {falls}, true")
-    call.fail_if(call.section.value(f"and i1 {falling}, {neither}"))
+    sorted_array = _Sorted(call, bins, dtype)
+    is_nondecreasing, is_nonincreasing = _direction(call, sorted_array)
+    decreasing = call.section.value(f"xor i1 {is_nondecreasing}, true")
+    is_not_nonincreasing = call.section.value(f"xor i1 {is_nonincreasing}, true")
+    call.fail_if(call.section.value(f"and i1 {decreasing}, {is_not_nonincreasing}"))
     right = not call.params.get("right", False)
-    with _each(call, x) as (s, at):
-        key = call.language.cast(read(call.language, s, place(call, s, x, at), x.dtype), dtype)
-        up = them.place(s, key, right, falling)
-        down = s.minus(them.count, up)
-        found = s.value(f"select i1 {falling}, i64 {down}, i64 {up}")
-        s.write(f"store i64 {found}, ptr {place(call, s, y, at)}")
+    with _loop_over(call, x) as (s, index):
+        key = call.language.cast(read(call.language, s, address(call, s, x, index), x.dtype), dtype)
+        from_start = sorted_array.insertion_index(s, key, right, decreasing)
+        from_end = s.minus(sorted_array.count, from_start)
+        bin_index = s.value(f"select i1 {decreasing}, i64 {from_end}, i64 {from_start}")
+        s.write(f"store i64 {bin_index}, ptr {address(call, s, y, index)}")
 
 
-def _direction(call: KernelCall, them: _Sorted) -> tuple[Name, Name]:
+def _direction(call: KernelCall, sorted_array: _Sorted) -> tuple[Name, Name]:
     """Whether numbers are nondecreasing, and whether they are nonincreasing; neither with NaN."""
     s, language = call.section, call.language
     cells = [call.function.slot("i8") for _ in range(2)]
     for cell in cells:
         write(s, cell, language.constant(True, BOOL))
-    with s.loop("0", them.count) as (t, i):
-        before = t.larger(t.minus(i, "1"), "0")
-        x, y = them.at(t, before), them.at(t, i)
+    with s.loop("0", sorted_array.count) as (t, i):
+        previous = t.larger(t.minus(i, "1"), "0")
+        x, y = sorted_array.at(t, previous), sorted_array.at(t, i)
         for cell, ufunc in zip(cells, ("less_equal", "greater_equal"), strict=True):
-            both = language.binary(ufunc, x, y)
-            write(t, cell, language.binary("logical_and", read(language, t, cell, BOOL), both))
-    rises, falls = (read(language, s, cell, BOOL).name for cell in cells)
-    return rises, falls
+            holds = language.binary(ufunc, x, y)
+            write(t, cell, language.binary("logical_and", read(language, t, cell, BOOL), holds))
+    is_nondecreasing, is_nonincreasing = (read(language, s, cell, BOOL).name for cell in cells)
+    return is_nondecreasing, is_nonincreasing
 
 
 @kernel("histogram_counts", strided=True, serves=_is_ordered)
@@ -240,24 +242,24 @@ def histogram_counts(call: KernelCall) -> None:
     x, edges = call.operands
     (y,) = call.results
     language, dtype = call.language, _common(x, edges)
-    them = _Sorted(call, edges, dtype)
-    rises, _ = _direction(call, them)
-    call.fail_if(call.section.value(f"xor i1 {rises}, true"))
+    sorted_array = _Sorted(call, edges, dtype)
+    is_nondecreasing, _ = _direction(call, sorted_array)
+    call.fail_if(call.section.value(f"xor i1 {is_nondecreasing}, true"))
     clear(call, call.section, y.pointer, size_of(y), y.dtype)
     count = call.number(y.shape[0])
-    with _each(call, x) as (s, at):
-        key = language.cast(read(language, s, place(call, s, x, at), x.dtype), dtype)
-        behind = s.minus(them.place(s, key, True), "1")
-        edge = language.binary("equal", moved(s, key), them.at(s, count)).name
+    with _loop_over(call, x) as (s, indices):
+        key = language.cast(read(language, s, address(call, s, x, indices), x.dtype), dtype)
+        interior = s.minus(sorted_array.insertion_index(s, key, True), "1")
+        is_last_edge = language.binary("equal", in_section(s, key), sorted_array.at(s, count)).name
         last = s.minus(count, "1")
-        index = s.value(f"select i1 {edge}, i64 {last}, i64 {behind}")
+        index = s.value(f"select i1 {is_last_edge}, i64 {last}, i64 {interior}")
         inside = s.value(f"icmp ult i64 {index}, {count}")
         with s.when(inside) as t:
-            _count(t, y, index)
+            _increment(t, y, index)
 
 
-def _count(s: Section, y: ArrayPointer, index: Name) -> None:
-    """One more."""
+def _increment(s: Section, y: ArrayPointer, index: Name) -> None:
+    """Add one to an element."""
     target = offset(s, y.pointer, index, y.dtype)
     old = s.value(f"load i64, ptr {target}")
     s.write(f"store i64 {s.plus(old, '1')}, ptr {target}")
