@@ -191,7 +191,9 @@ def test_zeros_that_are_stronger():
 
     assert len(stages(f, p, t, x)) == 1
     at = np.array(0.25)
-    found = stages(lambda p, t, x, r: p - r * strong(t, x, letters=("ij", "jk", "ik")), p, t, x, at)
+    found = stages(
+        lambda p, t, x, r: p - r * strong(t, x, subscripts=("ij", "jk", "ik")), p, t, x, at
+    )
     assert len(found) == 1
 
 
