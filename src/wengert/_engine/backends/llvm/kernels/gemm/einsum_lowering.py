@@ -92,7 +92,7 @@ def _roles(a: Subscripts, b: Subscripts, c: Subscripts) -> Roles:
     if a.merged(contracted) is None or b.merged(contracted) is None:
         order = "".join(x for x in b.labels if x in contracted)
         if b.merged(order) is not None:
-            return roles._replace(shared=order)
+            return roles._replace(contracted=order)
     return roles
 
 
