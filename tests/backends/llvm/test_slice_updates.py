@@ -123,6 +123,6 @@ def test_a_strong_product_with_a_vector_ignores_what_a_zero_multiplies():
     strong = wg._engine.core.op.lookup("strong_einsum")
     a = np.array([[1.0, np.inf, 2.0], [np.nan, 3.0, 1.0], [2.0, 2.0, 2.0]])
     t = np.array([0.0, 0.0, 1.5])
-    f = lambda t, a: strong(t, a, letters=("j", "kj", "k"))  # noqa: E731
+    f = lambda t, a: strong(t, a, subscripts=("j", "kj", "k"))  # noqa: E731
     np.testing.assert_array_equal(wg.jit(f)(t, a), [3.0, 1.5, 3.0])
     np.testing.assert_array_equal(wg.jit(f)(t, a.T.copy().T), [3.0, 1.5, 3.0])
