@@ -248,6 +248,19 @@ def test_what_is_not_plain_is_not_kept():
     assert contents(lambda x: 2.0 * x) != [None]
 
 
+def test_programs_with_any_operation_of_the_package_are_kept(pytestconfig):
+    made = pytestconfig.operations.values()
+    assert [op.name for op in made if not program_fingerprint._is_ours(op)] == []
+
+
+def test_programs_with_masks_and_integers_are_kept():
+    def f(x):
+        return np.sum(np.logaddexp(0.0, x) * ((x > 0) & (x < 1)))
+
+    assert contents(f) != [None]
+    assert contents(wg.grad(lambda x: np.sum(np.logaddexp(0, x)))) != [None]
+
+
 def test_operations_that_somebody_changes_are_not_kept(monkeypatch):
     for what, value in (("composition", lambda x: x), ("implementations", {"llvm": print})):
         with monkeypatch.context() as patch:

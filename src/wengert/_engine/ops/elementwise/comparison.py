@@ -235,6 +235,8 @@ for _ufunc, _python in (
     (np.bitwise_count, int.bit_count),
 ):
     BITS.append(register(IntegerOperation(_ufunc, _python)))
+# Programs are kept on disk only if each operation is an attribute of a module of the package.
+globals().update({_bits.name: _bits for _bits in BITS})
 for _bits in BITS:
     if _bits.name in ("gcd", "lcm"):
         _bits.cost = call()
