@@ -138,7 +138,7 @@ def buffered(
 
 @functools.lru_cache(maxsize=512)
 def from_buffers(
-    backward: Body, residual_inputs: range, carried: range, buffers: int, max_steps: int
+    backward: Body, residual_inputs: range, carried: range, max_steps: int
 ) -> BackwardBody:
     """The backward body that reads residuals from buffers, which follow the consts.
 

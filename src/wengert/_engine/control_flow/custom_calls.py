@@ -152,7 +152,7 @@ class BoundRule(CustomRule):
         token = _starting.set(_starting.get() | {self.function})
         try:
             with enable_grad():
-                result, saved = self.function.run_forward(self, self.args(arguments))
+                result, saved = self.function.run_forward(self.args(arguments))
         finally:
             _starting.reset(token)
         self._refuse_written([x for x in arguments if isinstance(x, Handle)], original_nodes)
@@ -219,7 +219,7 @@ class BoundRule(CustomRule):
         """The results of `bwd` for the residuals of `fwd`."""
         function = self.function
         if saved is None:
-            result, saved = function.run_forward(self, self.args(operands))
+            result, saved = function.run_forward(self.args(operands))
             self.check_same_specs(result, outs, "fwd")
         cotangents = function.bwd(*self.nondiff, saved[0], self.results(ts))
         arguments = self.differentiable(operands)
@@ -233,7 +233,7 @@ class BoundRule(CustomRule):
         ]
         static_tangents = [0.0 if isinstance(x, float | np.inexact) else None for x in self.static]
         tangents = self.differentiable(operand_tangents, static_tangents)
-        leaves = self.function.tangents(self, self.differentiable(operands), tangents, outs, dots)
+        leaves = self.function.tangents(self, self.differentiable(operands), tangents, outs)
         assert self.out is not None
         return [x for x, is_present in zip(leaves, self.out[1], strict=True) if is_present]
 

@@ -275,7 +275,7 @@ class custom_jvp(_Custom):
                 function(rule, "defjvps")
         self.jvp, self._one_by_one = None, jvps
 
-    def run_forward(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
+    def run_forward(self, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and no residuals."""
         return converted(self.fun)(*args), None
 
@@ -285,7 +285,6 @@ class custom_jvp(_Custom):
         primals: tuple[Array, ...],
         tangents: tuple[Array, ...],
         outs: Sequence[Any],
-        dots: Sequence[Any],
     ) -> list[Any]:
         """The leaves of the tangent of the result."""
         if self._one_by_one is not None:
@@ -422,7 +421,7 @@ class custom_vjp(_Custom):
         function(bwd, "defvjp")
         self.fwd, self.bwd = fwd, bwd
 
-    def run_forward(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
+    def run_forward(self, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and the residuals in a tuple; without a rule, the result alone."""
         if self.fwd is None:
             return converted(self.fun)(*args), None

@@ -154,7 +154,7 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
     params = node.params
     loop = _LoopTangent(node, dots, inputs, ctx)
     body = loop.bodies.body
-    condition = _with_more_inputs(params["condition"], body, loop.bodies.active, loop.bounds)
+    condition = _with_more_inputs(params["condition"], loop.bodies.active, loop.bounds)
     results = lookup("while")(
         *loop.operands,
         **{
@@ -167,9 +167,7 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
     return loop.tangents(results, 1, len(params["body"].outputs) - loop.carried)
 
 
-def _with_more_inputs(
-    condition: Body, body: Body, active: Iterable[int], bounds: Sequence[int]
-) -> Body:
+def _with_more_inputs(condition: Body, active: Iterable[int], bounds: Sequence[int]) -> Body:
     """A condition that also takes tangents, and ignores them."""
     dots = {k: placeholder(condition.inputs[k].spec) for k in active}
     inputs = _interleaved(condition.inputs, dots, bounds)

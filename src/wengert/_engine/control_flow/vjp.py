@@ -347,7 +347,6 @@ class _LoopCotangent:
                 with_consts(bodies.back, self.fixed, bodies.used),
                 residual_inputs,
                 carried,
-                bodies.residual_count,
                 max_steps,
             ),
             carried=len(initial) + 1,
