@@ -516,5 +516,5 @@ def test_a_rule_that_would_lose_a_derivative_is_refused_of_all_operations():
     w = wg.tensor(2.0, requires_grad=True)
     op = wg.extend.opaque(lambda x: x * 2.0, name="tests.custom.losing", replace=True)
     op.define_vjp(lambda t, out, x: (t * w,))
-    with pytest.raises(ConversionError, match="lost silently"):
+    with pytest.raises(ConversionError, match="silently be lost"):
         wg.grad(op)(1.0)

@@ -332,10 +332,10 @@ def test_what_a_loop_leaves_is_as_the_schedule_says(slots):
 
 
 def test_explain_counts_the_steps_that_are_taken_again():
-    told = wg.explain(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
-    (note,) = told.note("checkpoints")
+    explanation = wg.explain(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
+    (note,) = explanation.note("checkpoints")
     assert (
-        f"{recomputed(1000, 10, 10, stored_by_count(1000, 10, 10))} steps again, 2.25 for each"
+        f"{recomputed(1000, 10, 10, stored_by_count(1000, 10, 10))} steps, 2.25 for each"
         in note.message
     )
     (note,) = wg.explain(wg.grad(lambda a: newton(a, 10)))(2.0).note("checkpoints")
