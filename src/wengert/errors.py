@@ -38,6 +38,8 @@ that a NumPy user would expect (ValueError, TypeError, ...), so that existing ha
 from __future__ import annotations
 
 import contextlib
+import itertools
+import linecache
 import sys
 from pathlib import Path
 from types import FrameType
@@ -202,6 +204,43 @@ def user_line() -> str:
     if frame is None:
         return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+
+
+def user_place() -> str:
+    """``file.py:12:9, in f``: as `user_line`, with the column, for errors about source code."""
+    frame, _ = user_frame()
+    if frame is None:
+        return ""
+    column = _columns(frame)[0]
+    shown = "" if column is None else f":{column + 1}"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}{shown}, in {frame.f_code.co_name}"
+
+
+def user_source() -> str:
+    """The user's line with the expression that runs underlined, on new lines; '' if not known."""
+    frame, _ = user_frame()
+    if frame is None:
+        return ""
+    first, last = _columns(frame)
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).rstrip()
+    if first is None or not line:
+        return ""
+    end = len(line) if last is None else last
+    indent = len(line) - len(line.lstrip())
+    return f"\n    {line.lstrip()}\n    {' ' * (first - indent)}{'^' * max(end - first, 1)}"
+
+
+def _columns(frame: FrameType) -> tuple[int | None, int | None]:
+    """The columns of the expression that a frame runs, the last only if it is in the same line."""
+    positions = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+    line, last_line, first, last = next(positions, (None, None, None, None))
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).encode()
+    if line != frame.f_lineno or first is None or first > len(text):
+        return None, None
+    before = len(text[:first].decode(errors="replace"))
+    if last is None or last_line != line:
+        return before, None
+    return before, len(text[:last].decode(errors="replace"))
 
 
 def user_level() -> int:

@@ -351,3 +351,64 @@ def rows_over_a_matrix(x):
 def test_rows_beside_arrays_of_other_shapes(f):
     x = np.arange(24.0).reshape(4, 6)
     np.testing.assert_array_equal(wg.jit(f)(x), f(x))
+
+
+def appended_in_both_branches(x):
+    out = []
+    for i in range(N):
+        if x[i] > 0.7:
+            out.append(x[i] ** 2)
+        elif x[i] > 0.4:
+            y = x[i] * 3
+            out.append(y)
+        else:
+            out.append(0.0)
+    return np.sum(np.array(out) * x)
+
+
+def appended_in_branches_outside_of_loops(x):
+    out = [x[0]]
+    if x[1] > 0.5:
+        out.append((x[2], 1.0))
+        out.append(x[1])
+    else:
+        out.append((x[3], 2))
+        out.append(0)
+    return out[0] * out[1][0] * out[1][1] + out[2]
+
+
+def appended_unless_it_raises(x):
+    out = []
+    for i in range(N):
+        if x[i] > 5:
+            raise ValueError("large")
+        else:
+            out.append(x[i] * 2)
+    return sum(out)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        appended_in_both_branches,
+        appended_in_branches_outside_of_loops,
+        appended_unless_it_raises,
+    ],
+)
+def test_appending_in_both_branches(f):
+    np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-12)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(X), wg.grad(f)(X), rtol=1e-10, atol=1e-12)
+    assert len(wg.trace(f)(X).nodes) < 20
+
+
+def test_appending_in_one_branch_is_refused():
+    def f(x):
+        out = []
+        for i in range(N):
+            if x[i] > 0.5:
+                out.append(x[i])
+        return sum(out)
+
+    message = r"one of the branches only; append a value in both, or store .*test_lists.py:\d+:13"
+    with pytest.raises(TraceError, match=message):
+        wg.jit(f)(X)

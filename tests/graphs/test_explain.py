@@ -280,3 +280,52 @@ def test_updates_are_reported():
 
     assert "1 variables are updated" in str(wg.explain(f)(2.0))
     assert count.item() == 0.0
+
+
+def repeated(x, n):
+    s = 0.0
+    for _ in range(n):  # loop
+        x = np.sin(x) * 1.01
+        s = s + np.sum(x)
+    return s
+
+
+def nested(x):
+    s = 0.0
+    for i in range(50):
+        y = x[i % 3]
+        for _ in range(40):
+            y = np.sin(y)
+        s = s + y
+    return s
+
+
+def until(x):
+    y = x[0]
+    while y < 10.0:
+        y = np.exp(y * 0.1) * y
+    return y
+
+
+def test_the_bytes_that_backward_passes_store():
+    def stored(f, *args, **options):
+        found = wg.explain(f, **options)(*args).note("residuals")
+        return [(n.message.split(" bytes")[0].rsplit(" ", 1)[1], n.line) for n in found]
+
+    x = np.ones(3)
+    told = stored(wg.jit(wg.grad(repeated)), x, 1000, static_argnums=1)
+    assert told == [(str(1000 * 3 * 8), line_of(repeated, "loop"))]
+    assert stored(wg.grad(nested), x)[0][0] == str(50 * 40 * 8 + 50 * 8)  # values, and indices
+    assert "*steps" in stored(wg.grad(until), x)[0][0]
+    assert stored(repeated, x, 1000, static_argnums=1) == []  # no derivative
+    assert stored(wg.grad(lambda x: np.sum(x * x)), x) == []
+
+
+def test_the_time_of_long_loops_without_compilation():
+    x = np.ones(3)
+    (found,) = wg.explain(wg.grad(repeated), static_argnums=1)(x, 10**6).note("eager")
+    assert "seconds without wengert.jit" in found.message
+    assert found.line == line_of(repeated, "loop")
+    for f in (wg.jit(wg.grad(repeated)), wg.grad(wg.jit(repeated))):
+        assert not wg.explain(f, static_argnums=1)(x, 10**6).note("eager")
+    assert not wg.explain(wg.grad(repeated), static_argnums=1)(x, 1000).note("eager")

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import nonfinite_checks
+from wengert._engine.core.assigned_parts import assigned_parts
+from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
 from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
@@ -302,13 +304,15 @@ def map_over_batch(
         For each result its value, and whether its first axis is the batch axis.
     """
     rows: dict[Node, Any] = {}
-    with tracing() as session:
+    with tracing() as session, object_changes(inner=True) as changes:
         session.isolated = True
         for x in columns:
             spec = describe(x)
             rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
         outs = fun(*map(wrap, rows))
         _check_untouched(session.written, what)
+        if changes is not None:
+            assigned_parts(changes, ((), {}), what, session.since)
         effects = list(session.effects)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
     values = iter(BatchedGraph(rows, size, session.since, record).values([*nodes, *effects]))

@@ -19,6 +19,7 @@ concretization.py              when a value may become a Python number
 conversion_hook.py             conversion of user functions; library_code.py what is not searched
 replaced_errors.py             errors of other libraries that replace those of wengert
 handle.py                      Handle: the mutable reference to a node; views
+assigned_parts.py              parts of objects that a compiled function assigns after each run
 array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
 loop_rows.py                   elements of a list that a traced loop has filled, as rows

@@ -6,6 +6,8 @@ Every transformation runs ``converted(fun)`` in place of ``fun``.
 
     converted            the function to run
     written_parameters   the parameters whose elements it assigns
+    object_changes       a block that notes assignments to parts of objects
+    is_noted             whether it has noted one of an object
     is_converting        whether functions are converted
     conversion           a block in which functions are converted, or are not
     CONVERTER            the module that converts, imported at first use
@@ -46,6 +48,24 @@ def written_parameters(fun: Callable[..., object]) -> frozenset[str]:
     if not is_converting():
         return frozenset()
     return import_module(CONVERTER[0]).written_parameters(fun)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def object_changes(inner: bool = False) -> Iterator[Any]:
+    """A block that notes which parts of objects are assigned (assigned_parts.py).
+
+    None inside of another such block, unless it is an inner one, which refuses assignments.
+    """
+    if not is_converting():
+        yield None
+        return
+    with import_module(CONVERTER[0]).object_changes(inner) as found:
+        yield found
+
+
+def is_noted(x: object) -> bool:
+    """Whether a change of an object is noted (`object_changes`)."""
+    return is_converting() and import_module(CONVERTER[0]).is_noted(x)
 
 
 def is_converting() -> bool:

@@ -10,6 +10,7 @@ nonfinite_values.py     where a NaN or an infinity appeared first, forward
 nonfinite_gradients.py  the same backward: the slope that was singular or too large
 gradient_scale.py       a gradient that is very large or very small: where it grew or shrank
 slow_gradients.py       loops of small operations, repetitions, copies
+loop_costs.py           bytes that loops store; seconds that they take without compilation
 unrolled_loops.py       the loops of a graph, step by step
 run_checks.py           all of these checks for one y and some x
 graph_notes.py          notes on the nodes of a graph

@@ -34,6 +34,7 @@ from wengert.errors import BackendError, TraceError, at, user_line
 from .explanation_report import Explanation
 from .findings import Finding, unique
 from .graph_notes import notes_on
+from .loop_costs import loop_costs
 from .slow_gradients import slow
 
 if TYPE_CHECKING:
@@ -108,13 +109,25 @@ def explain(
             with collected() as decisions:
                 graph = build(*args, **kwargs)
             more = [*more, *[Finding(d.kind, d.text, None, d.where) for d in decisions]]
+            more += loop_costs(graph, _is_compiled(fun))
             return _explanation(graph, simplify=simplify, backend=backend, more=more)
         except TraceError as error:
             if any(isinstance(x, Spec) or _is_traced(x) for x in pytree.flatten((args, kwargs))[0]):
                 raise
-            return _explanation(_run(fun, args, kwargs), str(error), more=more)
+            graph = _run(fun, args, kwargs)
+            more += loop_costs(graph, is_compiled=False)
+            return _explanation(graph, str(error), more=more)
 
     return explained
+
+
+def _is_compiled(fun: Any) -> bool:
+    """Whether a function, or one that it wraps, is compiled."""
+    while fun is not None:
+        if hasattr(fun, "cache_info") and hasattr(fun, "lower"):
+            return True
+        fun = getattr(fun, "__wrapped__", None)
+    return False
 
 
 def _unguarded(fun: Any) -> list[Finding]:

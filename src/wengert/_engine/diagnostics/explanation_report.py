@@ -101,7 +101,8 @@ class Explanation:
     lines : tuple of RecordedLine
         In the order in which they were recorded.
     notes : tuple of Finding
-        The cost of loops; nodes that are opaque, broadcast, cast, widened, stopped, guarded,
+        The cost of loops, the bytes that they store for backward passes, the time that long ones
+        take without compilation; nodes that are opaque, broadcast, cast, widened, stopped, guarded,
         unused, held or slow; captured objects whose changes are not noticed.
     kinds : dict from int to Counter
         The number of nodes of each kind of operation, by level.

@@ -8,6 +8,9 @@ namespaces.py   these namespaces
 rewritten.py    functions with their loops, branches and calls rewritten
 source.py       the syntax tree of a function that is running
 function_copies.py  copies of functions with other globals
+state.py        variables and objects that a traced block shares with its function
+places.py       elements and attributes of Python objects that a block assigns
+assigned_variables.py   variables around a function that it assigns
 names.py        the variables that statements bind and read
 liveness.py     the variables that may be read after a statement
 stores.py       the parameters whose elements a function assigns
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING
 from wengert._engine.core.lazy_import import lazy_names
 
 from .convert import convert
+from .state import is_noted, object_changes
 from .stores import written_parameters
 
 if TYPE_CHECKING:
@@ -28,4 +32,4 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(__name__, {"unroll": ".running.iterables"})
 
-__all__ = ["convert", "unroll", "written_parameters"]
+__all__ = ["convert", "is_noted", "object_changes", "unroll", "written_parameters"]

@@ -25,10 +25,12 @@ from wengert._engine.core.library_code import (
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 
+from .assigned_variables import note_assigned
 from .function_copies import twin
 from .namespaces import exchanged, needs_exchange
 from .needs import Needs, needs
 from .overlay import Overlay
+from .state import Speculation
 
 if TYPE_CHECKING:
     from . import rewritten as rewriting
@@ -75,9 +77,12 @@ def _function(fun: FunctionType) -> FunctionType:
         known.branches
         or known.calls
         or known.stores
+        or known.writes_globals
         or not _BUILTINS.isdisjoint(known.names)
         or _calls_objects(fun, known)
     )
+    if tracing and Speculation.notes() and not Speculation.is_open():
+        note_assigned(fun)
     if not whole and not _refers(fun, known):
         return fun
     if whole or known.calls or _calls_objects(fun, known) or _calls_variables(fun, known):
@@ -100,7 +105,7 @@ def _writing_back(made: FunctionType) -> FunctionType:
         finally:
             view = made.__globals__
             assert isinstance(view, Overlay)
-            view.write_back()
+            view.write_back(Speculation.note_change)
 
     return run  # type: ignore[return-value]
 
@@ -152,9 +157,15 @@ def _calls_variables(fun: FunctionType, known: Needs) -> bool:
         cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
         for name in known.free:
             x = _content(cells[name])
-            if callable(x) and not isinstance(x, type):
+            if not isinstance(x, type) and (callable(x) or _is_users(x)):
                 return True
     return False
+
+
+def _is_users(x: object) -> bool:
+    """Whether an object is of a class of the user, whose methods may need conversion."""
+    cls = type(x)
+    return cls.__module__ != "builtins" and not is_library_class(cls)
 
 
 def _content(cell: CellType) -> object:

@@ -17,11 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-_METHODS = frozenset(
-    name
-    for cls in (np.ndarray, str, list, dict, tuple, set, float, complex, slice, range)
-    for name in dir(cls)
-) - frozenset(("dot",))
+_METHODS = frozenset(name for cls in (np.ndarray, float, complex) for name in dir(cls)) - frozenset(
+    ("dot",)
+)
 
 
 _STORES = frozenset(("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR"))

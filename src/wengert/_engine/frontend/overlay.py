@@ -8,6 +8,7 @@ The module itself is not changed, so other threads and library code see NumPy's 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -50,9 +51,16 @@ class Overlay(dict[str, Any]):
             return converted(x)
         return exchanged(x)
 
-    def write_back(self) -> None:
-        """Move the variables that a function has assigned here to the module."""
+    def write_back(self, note: Callable[[dict[str, Any], str], None]) -> None:
+        """Move the variables that a function has assigned here to the module.
+
+        Parameters
+        ----------
+        note : callable
+            Called with the globals of the module and the name before each.
+        """
         for name in self.keys() - self.fixed:
+            note(self.real, name)
             self.real[name] = self.pop(name)
 
 

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.core import leaked_tracers, pytree
-from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.assigned_parts import AssignedPart, assigned_parts
+from wengert._engine.core.conversion_hook import converted, object_changes
 from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
@@ -46,6 +47,8 @@ def built(
     guards: list[Any] | None = None,
     grads: list[Any] | None = None,
     written: list[int] | None = None,
+    assigned: list[AssignedPart] | None = None,
+    original: Callable[[Any], Any] = lambda x: x,
 ) -> AnyGraph:
     """The graph of a function for given arguments.
 
@@ -69,6 +72,11 @@ def built(
     written : list, optional
         Receives the positions of the inputs that it modifies in place. Their new values are
         additional outputs, after all others.
+    assigned : list, optional
+        Receives the parts of objects from outside that it assigns (assigned_parts.py). Their values
+        are additional outputs, after all others; if None, such assignments are refused.
+    original : callable
+        The object that a replacement of a captured one stands for.
     """
     what = name or name_of(fun)
     since = next_serial()
@@ -80,7 +88,9 @@ def built(
     by_name = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
     keywords = {k: by_name[k] for k in kwargs}
     signature = inputs.signature(arg_names, positional, keywords)
-    with inputs.belonging_to(what), tracing() as session, enable_grad():
+    with (
+        inputs.belonging_to(what), tracing() as session, enable_grad(), object_changes() as changes
+    ):  # fmt: skip
         session.general = True
         out = converted(fun)(*positional, **keywords)
         updates = _updates(session)
@@ -88,6 +98,9 @@ def built(
         if written is not None:
             written += inputs.written()
             extra_outputs += [inputs.handles[k] for k in written]
+        if changes is not None:
+            arguments = tuple(positional), keywords
+            extra_outputs += assigned_parts(changes, arguments, what, since, assigned, original)
     if guards is not None:
         guards += session.guards
     leaves, structure = pytree.flatten(out)

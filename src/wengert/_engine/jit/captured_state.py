@@ -141,11 +141,17 @@ class States:
                 )
         return captured
 
-    def substituted(self, state: CapturedState, call: CallSignature) -> Callable[..., Any]:
-        """The function with the captured arrays as an additional last argument, a dict."""
+    def substituted(
+        self, state: CapturedState, call: CallSignature
+    ) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
+        """The function with the captured arrays as an additional last argument, a dict.
+
+        The second result is a function from replacements of captured objects to these.
+        """
         captured = state.captured
         if not captured.feeds:
-            return self._fun
+            return self._fun, lambda x: x
+        substitutions: list[Substitution] = []
         if not captured.objects:
             captured = self.discovered(call, state.level)
             if list(captured.feeds) != list(state.captured.feeds):
@@ -159,6 +165,7 @@ class States:
         def run(*args: Any, **kwargs: Any) -> Any:
             *arguments, arrays = args
             substitution = Substitution(captured, arrays)
+            substitutions.append(substitution)
             fun = substitution.of(self._fun)
             keywords = {k: substitution.of(x) for k, x in kwargs.items()}
             try:
@@ -166,7 +173,7 @@ class States:
             finally:
                 substitution.write_back()
 
-        return run
+        return run, lambda x: substitutions[-1].original(x)
 
     def _new(
         self, call: CallSignature, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]

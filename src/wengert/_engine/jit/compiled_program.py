@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert._engine.backends import Backend, Executable
 from wengert._engine.core import pytree
+from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, owners_of, wrap
@@ -75,10 +76,11 @@ class CompiledProgram:
         guards: Guards = (),
         grads: Grads = (),
         written: Sequence[int] = (),
+        assigned: Sequence[AssignedPart] = (),
     ) -> None:
         self.graph, self.backend = graph, backend
         self._simplify, self._guards, self._grads = simplify, guards, grads
-        self._written = tuple(written)
+        self._written, self.assigned = tuple(written), assigned
         self._seen = -1, False  # the count of changes at the last check, and its result
         self.assumes_inequalities = False
         inputs = set(graph.inputs)
@@ -87,7 +89,7 @@ class CompiledProgram:
             for n in graph.nodes
         )
         self._extras = extras_of(graph)
-        self._has_other_effects = bool(graph.updates or graph.effects or grads)
+        self._has_other_effects = bool(graph.updates or graph.effects or grads or assigned)
         self._has_side_effects = self._has_other_effects or bool(written)
         self.is_plain = not self._extras
         self.executed = graph
@@ -155,13 +157,16 @@ class CompiledProgram:
             self._seen = count, all(read() == expected for read, expected in self._guards)
         return self._seen[1]
 
-    def run(self, fed: Sequence[Any], handles: bool) -> Any:
-        """The result for given inputs; `handles` is whether there are tensors."""
+    def run(self, fed: Sequence[Any], handles: bool, arguments: Arguments = ((), {})) -> Any:
+        """The result for given inputs; `handles` is whether there are tensors.
+
+        `arguments` are those of the call, for the parts of them that are assigned.
+        """
         if handles or self._extras:
             return self._with_history(fed)
         results = self._native(fed)
-        if self._grads or self._written:
-            results = self._store_extra_outputs(results, fed)
+        if self._grads or self._written or self.assigned:
+            results = self._store_extra_outputs(results, fed, arguments)
         if self.is_single:
             return results[0]
         return tuple(results) if self._is_tuple else restored(self.graph.structure[1], results)
@@ -223,12 +228,15 @@ class CompiledProgram:
             results.append(x)
         return results
 
-    def _store_extra_outputs(self, values: list[Any], fed: Sequence[Any]) -> list[Any]:
+    def _store_extra_outputs(
+        self, values: list[Any], fed: Sequence[Any], arguments: Arguments = ((), {})
+    ) -> list[Any]:
         """The results of a run; stores the values that follow them.
 
-        These are gradients that the function sets, then new values of modified arguments.
+        These are gradients that the function sets, then new values of modified arguments, then
+        those of parts of objects.
         """
-        if not self._grads and not self._written:
+        if not self._grads and not self._written and not self.assigned:
             return values
         stored = iter(values[self._count :])
         for tensor, has_gradient, was_set in self._grads:
@@ -240,6 +248,8 @@ class CompiledProgram:
             value = next(stored)
             if type(fed[k]) is np.ndarray:  # numbers of Python and NumPy are immutable
                 fed[k][...] = value
+        for assigned in self.assigned:
+            assigned.assign(stored, arguments)
         return values[: self._count]
 
     def writes_to_unshared(self, fed: Sequence[Any], handles: bool) -> bool:
@@ -254,6 +264,13 @@ class CompiledProgram:
             for i, x in arrays
             if i != k and type(fed[k]) is np.ndarray
         )
+
+    def assigns_without_history(self, handles: bool) -> bool:
+        """Whether parts of objects that it assigns have values only, and no tensors are involved.
+
+        Otherwise the function itself must be called.
+        """
+        return not self.assigned or (self.is_plain and not handles)
 
     @property
     def writes(self) -> bool:

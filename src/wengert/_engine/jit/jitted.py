@@ -28,6 +28,7 @@ from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
+from wengert._engine.core.assigned_parts import AssignedPart
 from wengert._engine.core.conversion_hook import conversion, converted, is_converting
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
@@ -118,7 +119,9 @@ class Jitted(Generic[P, R]):
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_to_unshared(call.fed, call.handles):
             return self._fun(*args, **kwargs)
-        return compiled.run(call.fed, call.handles)  # type: ignore[no-any-return]
+        if not compiled.assigns_without_history(call.handles):
+            return self._fun(*args, **kwargs)
+        return compiled.run(call.fed, call.handles, (args, kwargs))  # type: ignore[no-any-return]
 
     def _traced_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function itself while a graph is built."""
@@ -268,13 +271,15 @@ class Jitted(Generic[P, R]):
         guards: list[Any] = []
         grads: list[Any] = []
         written: list[int] = []
+        assigned: list[AssignedPart] = []
+        fun, original = self._states.substituted(state, call)
         self._traces += 1
         try:
             plain_leaves = [x for x in call.leaves if not isinstance(x, Handle)]
             with forbid_global_rng(self._fun, plain_leaves), self._conversion():
                 graph = built(
                     Graph,
-                    self._states.substituted(state, call),
+                    fun,
                     args,
                     kwargs,
                     positions=positions,
@@ -284,11 +289,14 @@ class Jitted(Generic[P, R]):
                     guards=guards,
                     grads=grads,
                     written=written,
+                    assigned=assigned,
+                    original=original,
                 )
             if options["simplify"]:
                 graph = graph.simplify()
             backend = self._backend()
-            compiled = CompiledProgram(graph, backend, options["simplify"], guards, grads, written)
+            simplify = options["simplify"]
+            compiled = CompiledProgram(graph, backend, simplify, guards, grads, written, assigned)
             check_host_callbacks(backend, compiled.executed, options["host_callbacks"])
             return compiled
         except RecursionError as error:

@@ -278,6 +278,10 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
         return type(error)(f"{text}{where}")
     if type(error) in (ValueError, TypeError):
         return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
+    if type(error) is IndexError and node.where and " (at " not in str(error):
+        located_error = IndexError(f"{error}{where}")
+        located_error.add_note(f"in node %{index} = {node.op.name} of {operands}")
+        return located_error
     error.add_note(f"in node %{index} = {node.op.name} of {operands}{where}")
     return error
 

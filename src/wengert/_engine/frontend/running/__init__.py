@@ -11,8 +11,6 @@ appends.py     what trips append to lists
 builtin_loops.py   sum, any, all, min and max of traced arrays, as loops
 iterables.py   range, zip, enumerate, reversed: items by number
 blocks.py      a part of a function traced separately
-state.py       the variables that such a part shares with its function
-places.py      elements and attributes of Python objects that such a part assigns
 object_changes.py   statements and calls that change Python objects
 values.py      which parts of values become results of nodes
 reach.py       whether a part uses traced values

@@ -21,7 +21,7 @@ from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, whole
 from wengert._engine.core.op import lookup
 
-from .state import NotTraceable
+from ..state import NotTraceable
 from .values import Parts, spec_of
 
 

@@ -25,8 +25,8 @@ from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert.errors import ShapeError, WengertError
 
-from .places import Place, containers
-from .state import Frame, NotTraceable, SharedVariables, Speculation, subject
+from ..places import Place, containers
+from ..state import Frame, NotTraceable, SharedVariables, Speculation, subject
 
 T = TypeVar("T")
 

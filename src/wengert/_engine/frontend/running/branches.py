@@ -22,12 +22,12 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, enable_grad, tracing
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
-from wengert.errors import TraceError, at, user_line
+from wengert.errors import TraceError, at, user_place, user_source
 
-from .appends import Collecting
+from ..state import UNBOUND, NotTraceable, SharedVariables, content
+from .appends import Collecting, append_
 from .blocks import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, applied, results, stores_of
-from .state import UNBOUND, NotTraceable, SharedVariables, content
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, weakened
 
 Thunk = Callable[[], Any]
@@ -54,8 +54,7 @@ def if_(
         if refusal is not None:
             raise NotTraceable(refusal)
         lists = list(SharedVariables([then, other], filled).read().values())
-        with Collecting(lists, "it appends to a list in one of the branches").block():
-            _conditional(is_truth(test), then, other or _nothing, variables, live)
+        _conditional(is_truth(test), then, other or _nothing, variables, live, lists)
     except NotTraceable as error:
         raise _refused(error) from error.__cause__
 
@@ -66,7 +65,7 @@ def _refused(error: NotTraceable) -> Exception:
     return TraceError(
         f"a branch on a value that is not known while a graph is built: {error}. Both branches "
         f"are computed in the graph; use np.where(condition, x, y), or make what decides a static "
-        f"argument{at(user_line())}."
+        f"argument{at(user_place())}.{user_source()}"
     )
 
 
@@ -75,16 +74,27 @@ def _nothing() -> None:
 
 
 def _conditional(
-    test: Any, then: Thunk, other: Thunk, variables: SharedVariables, live: Sequence[str]
+    test: Any,
+    then: Thunk,
+    other: Thunk,
+    variables: SharedVariables,
+    live: Sequence[str],
+    lists: Sequence[Any] = (),
 ) -> Any:
-    """Trace both branches, and give variables and arrays the values of the selected one."""
-    blocks = [traced(run, variables, may_raise=True) for run in (other, then)]
+    """Trace both branches, and give variables and arrays the values of the selected one.
+
+    Values that both append to `lists` are appended after it.
+    """
+    blocks, appended, collecting = [], [], Collecting(lists)
+    for run in (other, then):
+        with collecting.block():
+            blocks.append(traced(run, variables, may_raise=True))
+        appended.append(collecting.values)
     if any(b.error is not None for b in blocks):
         _one_raises(test, blocks, (other, then))
         return
-    live = [*live, *_places(blocks, variables)]
-    before = variables.read()
-    names = [n for n in live if any(b.values[n] is not before[n] for b in blocks)]
+    into = _appended(blocks, collecting.lists, appended)
+    names = [*_changed([*live, *_places(blocks, variables)], blocks, variables), *into]
     for block in blocks:
         refuse_references(block, [(n, block.values[n]) for n in names])
     found: list[list[Any]] = [[], []]
@@ -99,8 +109,8 @@ def _conditional(
             ]
             specs += wanted
             shapes.append(parts[0])
-            for one, into in zip(parts, found, strict=True):
-                into += [cast(x, s) for x, s in zip(one.numbers, wanted, strict=True)]
+            for one, outputs in zip(parts, found, strict=True):
+                outputs += [cast(x, s) for x, s in zip(one.numbers, wanted, strict=True)]
         failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
         for k, check in failures:
             found[k].append(check.failed)
@@ -108,8 +118,8 @@ def _conditional(
         arrays = list({a: None for b in blocks for a in b.arrays})
         stores = [_stores(array, blocks) for array in arrays]
         for array, known in zip(arrays, stores, strict=True):
-            for k, (block, into) in enumerate(zip(blocks, found, strict=True)):
-                into += (
+            for k, (block, outputs) in enumerate(zip(blocks, found, strict=True)):
+                outputs += (
                     [block.arrays.get(array, array.node)] if known is None else results(known, k)
                 )
     outs = _node(test, blocks, found)
@@ -117,12 +127,23 @@ def _conditional(
     spec = iter(specs)
     for name, shape in zip(names, shapes, strict=True):
         numbers = [_like(next(rest), next(spec)) for _ in shape.numbers]
-        variables.write({name: shape.value(numbers)})
+        if name in into:
+            append_(into[name], shape.value(numbers))
+        else:
+            variables.write({name: shape.value(numbers)})
     for _, check in failures:
         RuntimeChecks.add(next(rest), check.error)
     for array, known in zip(arrays, stores, strict=True):
         made = next(rest).node if known is None else applied(array.node, known, rest, test)
         rebind(array, made)
+
+
+def _changed(
+    names: Sequence[str], blocks: Sequence[TracedBlock], variables: SharedVariables
+) -> list[str]:
+    """Those of some variables that one of the branches assigns."""
+    before = variables.read()
+    return [n for n in names if any(b.values[n] is not before[n] for b in blocks)]
 
 
 def _places(blocks: Sequence[TracedBlock], variables: SharedVariables) -> list[str]:
@@ -139,6 +160,25 @@ def _places(blocks: Sequence[TracedBlock], variables: SharedVariables) -> list[s
         for block, value in zip(blocks, values, strict=True):
             block.values[names[-1]] = value
     return names
+
+
+def _appended(
+    blocks: Sequence[TracedBlock], lists: Sequence[Any], values: Sequence[list[list[Any]]]
+) -> dict[str, Any]:
+    """What both branches append to lists: the names of these values, and the lists."""
+    found: dict[str, Any] = {}
+    for to, *columns in zip(lists, *values, strict=True):
+        if len(columns[0]) != len(columns[1]):
+            raise NotTraceable(
+                "it appends to a list in one of the branches only; append a value in both, or "
+                "store the values in an array of the greatest length, and count them"
+            )
+        for pair in zip(*columns, strict=True):
+            name = f"value {len(found)} that is appended to a list"
+            found[name] = to
+            for block, value in zip(blocks, pair, strict=True):
+                block.values[name] = value
+    return found
 
 
 def _stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:

@@ -8,12 +8,10 @@ assert_    an assertion
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 from collections.abc import Callable
 from types import (
     BuiltinMethodType,
-    CodeType,
     FunctionType,
     GeneratorType,
     MethodType,
@@ -31,16 +29,17 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.ops.casts import astype
-from wengert.errors import at, user_line
+from wengert.errors import at, user_place
 
+from ..assigned_variables import note_assigned
 from ..namespaces import exchanged, new_array
 from ..needs import needs
 from ..source import definition_of
+from ..state import Speculation
 from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
-from .object_changes import EXCHANGED, EXCHANGED_TYPES, check_method
-from .state import Speculation
+from .object_changes import EXCHANGED, EXCHANGED_TYPES, check_method, making
 from .values import is_truth, weakened
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
@@ -72,7 +71,7 @@ def callee(f: Any) -> Any:
         if type(owner) is np.ndarray and f.__name__ in _OF_ARRAYS:
             return functools.partial(getattr(exchanged(np), f.__name__), owner)
         check_method(f)
-        return f
+        return making(f) if f.__name__ == "__new__" else f
     if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
         return f
     return converted(f)
@@ -126,57 +125,23 @@ def _with_converted(f: Callable[..., object], *args: object, **kwargs: object) -
 
 
 def _of_user(f: Any) -> Any:
-    if Speculation.is_open():
+    if Speculation.notes():
         inner = f
         while isinstance(inner, MethodType | functools.partial):
             inner = inner.__func__ if isinstance(inner, MethodType) else inner.func
         if isinstance(inner, FunctionType) and not is_library_function(inner):
-            _check_writes(inner)
+            note_assigned(inner)
             is_own = type(inner.__globals__) is dict  # not defined in a rewritten function
             if is_own and needs(inner.__code__).stores and not definition_of(inner.__code__):
                 Speculation.refuse(f"it calls {inner.__qualname__}, whose source is not available")
     return converted(f)
 
 
-def _check_writes(f: FunctionType) -> None:
-    """Note the variables around a function that it assigns, or refuse it."""
-    names, assigns_globals = _assigned_outside(f.__code__)
-    if assigns_globals:
-        Speculation.refuse(f"it calls {f.__qualname__}, which assigns a global variable")
-    if names:
-        cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
-        for name in names:
-            Speculation.note_change(cells[name], name)
-
-
-@functools.lru_cache(maxsize=4096)
-def _assigned_outside(code: CodeType) -> tuple[tuple[str, ...], bool]:
-    """The free variables that code assigns, and whether it assigns globals."""
-    free, shared = set(), False
-    waiting = [code]
-    while waiting:
-        one = waiting.pop()
-        for instruction in dis.get_instructions(one):
-            if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                shared = True
-            elif instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and _is_outside(
-                instruction.argval, code, one
-            ):
-                free.add(instruction.argval)
-        waiting += [c for c in one.co_consts if isinstance(c, CodeType)]
-    return tuple(free), shared
-
-
-def _is_outside(name: str, code: CodeType, inner: CodeType) -> bool:
-    """Whether a variable that `inner`, a part of `code`, assigns belongs to a function around."""
-    return name in code.co_freevars and name in inner.co_freevars
-
-
 def assert_(condition: object, message: Callable[[], Any] | None) -> None:
     """An ``assert`` statement."""
     if isinstance(condition, Handle) and is_traced(condition):
         text = [] if message is None else [message()]
-        error = AssertionError(*text) if text else AssertionError(f"assertion{at(user_line())}")
+        error = AssertionError(*text) if text else AssertionError(f"assertion{at(user_place())}")
         RuntimeChecks.add(lookup("logical_not")(is_truth(condition)), error)
         return
     if not condition:
@@ -198,12 +163,12 @@ def _cast(x: Any, kind: Any) -> Any:
     if x.node.spec.shape:
         sizes = [n for n in x.node.spec.shape if n != 1]
         if sizes:
-            raise TypeError(f"only arrays of one element can be converted{at(user_line())}")
+            raise TypeError(f"only arrays of one element can be converted{at(user_place())}")
         x = x.reshape(())
     if kind is bool:
         return is_truth(x)
     if x.node.spec.dtype.kind == "c":
-        raise TypeError(f"{kind.__name__}() of a complex number{at(user_line())}")
+        raise TypeError(f"{kind.__name__}() of a complex number{at(user_place())}")
     return weakened(astype(x, np.dtype(np.int64 if kind is int else np.float64)))
 
 

@@ -24,7 +24,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops.indexing.traced_slices import linear, note_range
-from wengert.errors import TraceError, at, user_line
+from wengert.errors import TraceError, at, user_place
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class TracedRange:
         return TraceError(
             f"{what}: its length is not known while a graph is built. Loop over it with a for "
             f"statement in a function whose source is available, or use wengert.fori_loop"
-            f"{at(user_line())}."
+            f"{at(user_place())}."
         )
 
 
@@ -139,7 +139,7 @@ def range_(*args: Any) -> Any:
     if is_traced(step) or isinstance(step, Dim):
         raise TraceError(
             f"range(): its step is not known while a graph is built. Give it a number"
-            f"{at(user_line())}."
+            f"{at(user_place())}."
         )
     if step == 0:
         raise ValueError("range() arg 3 must not be zero")
@@ -150,7 +150,7 @@ def _check_integer(x: Any) -> None:
     if isinstance(x, Handle):
         spec = x.node.spec
         if spec.shape or spec.dtype.kind not in "iu":
-            raise TypeError(f"a range takes integers, and was given {spec}{at(user_line())}.")
+            raise TypeError(f"a range takes integers, and was given {spec}{at(user_place())}.")
     elif not isinstance(x, Dim):
         builtins.range(x)
 
@@ -218,7 +218,7 @@ def items_of(iterable: object) -> Items | None:
     if isinstance(iterable, Handle) or type(iterable) is np.ndarray:
         shape = shape_of(iterable)
         if not shape:
-            raise TypeError(f"iteration over a 0-d array{at(user_line())}")
+            raise TypeError(f"iteration over a 0-d array{at(user_place())}")
         if type(iterable) is np.ndarray:
             return None if iterable.dtype.kind not in "biufc" else _rows(iterable, shape[0])
         return _rows(iterable, shape[0])

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.handle import Handle, is_traced
 
+from ..state import UNBOUND, SharedVariables
 from .booleans import or_
-from .state import UNBOUND, SharedVariables
 
 
 class LoopFacts(NamedTuple):

@@ -36,13 +36,13 @@ from wengert._engine.core.tracing import placeholder, record, size_value
 from wengert._engine.ops.casts import astype
 from wengert.errors import TraceError
 
+from ..places import containers
+from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, content, subject
 from .appends import Collecting
 from .blocks import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
 from .booleans import and_, not_
 from .iterables import Items, note_counter
 from .loop_facts import LoopFacts, is_unknown, stopped
-from .places import containers
-from .state import UNBOUND, NotTraceable, SharedVariables, Speculation, content, subject
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, start_of, weakened
 
 _INTEGER = np.dtype(np.int64)

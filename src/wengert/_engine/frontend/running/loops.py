@@ -16,8 +16,9 @@ from typing import Any
 
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
-from wengert.errors import TraceError, at, user_line
+from wengert.errors import TraceError, at, user_place, user_source
 
+from ..state import NotTraceable, SharedVariables
 from .blocks import with_slice_lengths
 from .booleans import not_
 from .branches import if_
@@ -25,7 +26,6 @@ from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_facts import LoopFacts, is_unknown, stopped
 from .loop_tracer import LoopTracer
 from .reach import reaches_traced
-from .state import NotTraceable, SharedVariables
 
 TRIPS_UNROLLED = 8
 _STATEMENTS_UNROLLED = 64  # trips times statements
@@ -124,7 +124,7 @@ def _refused(error: NotTraceable, what: str) -> Exception:
         return cause
     return TraceError(
         f"a {what} loop whose number of trips is not known while a graph is built, or is above "
-        f"{_TRIPS_IN_PYTHON}, cannot be traced: {error}{at(user_line())}."
+        f"{_TRIPS_IN_PYTHON}, cannot be traced: {error}{at(user_place())}.{user_source()}"
     )
 
 

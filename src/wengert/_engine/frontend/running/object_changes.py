@@ -8,6 +8,7 @@ augmented     the value of a variable before ``x += y``
 made          a list or dict that the function has just made
 variables     the variables of a call that functions inside it assign
 check_method  a call of a method written in C
+making        a function that returns a new object
 EXCHANGED     replacements of functions of Python that change objects, or make new ones
 """
 
@@ -25,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.library_code import is_library_class
+from wengert._engine.core.library_code import is_immutable, is_library_class
 
-from .places import containers
-from .state import Speculation
+from ..places import containers, contents
+from ..state import Speculation
 
 _MUTABLE = (list, dict, set, bytearray, np.ndarray, collections.deque, array.array)
 _NOTED = (list, dict)  # of these, the classes whose changes are noted
@@ -51,7 +52,7 @@ def stored(x: Any, attribute: str | None = None, is_augmented: bool = False) -> 
     is_augmented : bool
         Whether by ``x[i] += y`` or the like.
     """
-    if isinstance(x, Handle) or not Speculation.is_open():
+    if isinstance(x, Handle) or not Speculation.notes():
         return x
     Speculation.note_change(x, attribute)
     if is_augmented:
@@ -74,7 +75,7 @@ def augmented(x: Any) -> None:
 
 def made(x: Any) -> Any:
     """A list or dict that the function has just made."""
-    if Speculation.is_open():
+    if Speculation.notes():
         for container in containers(x):
             Speculation.note_new(container)
     return x
@@ -94,6 +95,8 @@ def check_method(f: Any) -> None:
 
 
 def _note(x: Any, refusal: str) -> None:
+    if not Speculation.is_open():
+        return
     if type(x) in _NOTED:
         Speculation.note_change(x)
     elif not Speculation.is_new(x):
@@ -118,23 +121,37 @@ def _next(*args: Any) -> Any:
     return next(*args)
 
 
-def _making(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns a new object."""
+def making(f: Callable[..., Any], deep: bool = False) -> Callable[..., Any]:
+    """A function that returns a new object; `deep`, if so is all that it refers to."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         found = f(*args, **kwargs)
         if not any(found is a for a in args):
-            made(found)
-            Speculation.note_new(found)
+            for x in _reached(found) if deep else [found]:
+                Speculation.note_new(x)
         return found
 
     return functools.wraps(f, updated=())(call)
+
+
+def _reached(x: Any) -> list[Any]:
+    """An object, and the lists, dicts and objects in it."""
+    found: dict[int, Any] = {}
+    waiting = [x]
+    while waiting and Speculation.notes():
+        x = waiting.pop()
+        if id(x) in found or isinstance(x, Handle | np.ndarray | type) or is_immutable(x):
+            continue
+        found[id(x)] = x
+        waiting += x if isinstance(x, tuple) else contents(x).values()
+    return list(found.values())
 
 
 EXCHANGED: dict[Any, Any] = {
     setattr: _setattr,
     delattr: _delattr,
     next: _next,
-    **{f: _making(f) for f in (copy.copy, dataclasses.replace)},
+    **{f: making(f) for f in (copy.copy, dataclasses.replace)},
+    copy.deepcopy: making(copy.deepcopy, deep=True),
 }
-EXCHANGED_TYPES: dict[type, Any] = {list: _making(list), dict: _making(dict)}
+EXCHANGED_TYPES: dict[type, Any] = {list: making(list), dict: making(dict)}

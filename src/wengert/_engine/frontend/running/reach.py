@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced
 
-from .state import UNBOUND, content
+from ..state import UNBOUND, content
 
 _OBJECTS_SEARCHED = 10_000  # examined objects; with more the result is True
 _PLAIN: tuple[type, ...] = (

@@ -25,10 +25,10 @@ from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import record
 from wengert._engine.ops.casts import astype
-from wengert.errors import at, user_line
+from wengert.errors import at, user_place
 
-from .places import containers
-from .state import UNBOUND, NotTraceable, Speculation, subject
+from ..places import containers
+from ..state import UNBOUND, NotTraceable, Speculation, subject
 
 _START = {"b": False, "i": 0, "u": 0, "f": 0.0, "c": 0j}
 
@@ -85,7 +85,7 @@ class Parts(NamedTuple):
         if self.structure is None:
             return leaves[0]
         made = pytree.unflatten(self.structure, leaves)
-        if Speculation.is_open():
+        if Speculation.notes():
             for container in containers(made):
                 note(container)
         return made
@@ -183,7 +183,7 @@ def is_truth(x: Any) -> Any:
         if sizes:
             raise ValueError(
                 "The truth of an array with more than one element is ambiguous. Use a.any() or "
-                f"a.all(){at(user_line())}."
+                f"a.all(){at(user_place())}."
             )
         x = x.reshape(())
     return x if spec.dtype.kind == "b" else x != 0
@@ -230,7 +230,7 @@ def bound(x: object, name: str) -> Any:
     if x.defined is not True:
         error = UnboundLocalError(
             f"cannot access local variable '{name}' where it is not associated with a value"
-            f"{at(user_line())}"
+            f"{at(user_place())}"
         )
         if not isinstance(x.defined, Handle):
             raise error

@@ -15,6 +15,11 @@ from collections.abc import Callable, Mapping
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import is_noted
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.node import is_variable
+
 from .captured import Captured
 from .code import reads_of
 from .sources import ABSENT
@@ -39,7 +44,7 @@ class Substitution:
             key: arrays[name] for key, name in captured.identities.items()
         }
         self._needed = self._ancestors(set(captured.identities))
-        self._scopes: dict[int, dict[str, Any]] = {}
+        self._scopes: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         self._cells: dict[int, CellType] = {}
         self._changes: list[Change] = []
 
@@ -65,6 +70,13 @@ class Substitution:
         if key not in self._replacements:
             self._replace(key, x)
         return self._replacements[key]
+
+    def original(self, x: Any) -> Any:
+        """The object that a replacement stands for; an object that is not one itself."""
+        for key, replacement in self._replacements.items():
+            if replacement is x and key in self._found:
+                return self._found[key].value
+        return next((own for own, scope in self._scopes.values() if scope is x), x)
 
     def write_back(self) -> None:
         """Apply the changes of copies to the originals."""
@@ -109,16 +121,15 @@ class Substitution:
         }
         function.__qualname__, function.__module__ = fun.__qualname__, fun.__module__
         function.__doc__, function.__annotations__ = fun.__doc__, fun.__annotations__
-        self._entries(vars(fun), vars(function))
+        self._entries(vars(fun), vars(function), function)
         self._fill(fun)
 
     def _scope(self, fun: FunctionType) -> dict[str, Any]:
         """The copied globals of a function; functions of one module share them."""
         namespace = fun.__globals__
-        scope = self._scopes.get(id(namespace))
-        if scope is None:
-            scope = self._scopes[id(namespace)] = dict(namespace)
-        return scope
+        if id(namespace) not in self._scopes:
+            self._scopes[id(namespace)] = namespace, dict(namespace)
+        return self._scopes[id(namespace)][1]
 
     def _fill(self, fun: FunctionType) -> None:
         """Replace the globals and cell contents that a function reads."""
@@ -155,21 +166,21 @@ class Substitution:
         new_module = ModuleType(module.__name__)
         self._replacements[key] = new_module
         vars(new_module).update(vars(module))
-        self._entries(vars(module), vars(new_module))
+        self._entries(vars(module), vars(new_module), new_module)
 
-    def _entries(self, original: dict[str, Any], new: dict[str, Any]) -> None:
+    def _entries(self, original: dict[str, Any], new: dict[str, Any], holder: object) -> None:
         """Fill a namespace, whose changes are written back."""
         new.update(original)
         for name, value in list(original.items()):
             new[name] = self.of(value)
-        self._changes.append(functools.partial(_update, original, new, dict(new)))
+        self._changes.append(functools.partial(_update, original, new, dict(new), holder))
 
     def _dict(self, key: int, x: dict[Any, Any]) -> None:
         new = x.copy()
         self._replacements[key] = new
         for k, value in x.items():
             new[k] = self.of(value)
-        self._changes.append(functools.partial(_update, x, new, dict(new)))
+        self._changes.append(functools.partial(_update, x, new, dict(new), new))
 
     def _list(self, key: int, x: list[Any]) -> None:
         new: list[Any] = []
@@ -185,7 +196,7 @@ class Substitution:
             value = self._found[child].value
             if isinstance(value, FunctionType) and child in self._needed:
                 self._method(x, new, value)
-        self._entries(vars(x), vars(new))
+        self._entries(vars(x), vars(new), new)
 
     def _method(self, x: Any, new: Any, fun: FunctionType) -> None:
         """Override a method by an attribute of the copy, because its class is not copied."""
@@ -197,15 +208,26 @@ class Substitution:
 
 def _update_global(namespace: dict[str, Any], scope: dict[str, Any], name: str) -> None:
     if name in scope:
-        namespace[name] = scope[name]
+        if not _is_assigned_later(scope, scope[name]):
+            namespace[name] = scope[name]
     else:
         namespace.pop(name, None)
 
 
-def _update(original: dict[Any, Any], new: dict[Any, Any], before: dict[Any, Any]) -> None:
-    """Apply the changes of a copy of a dict to the dict."""
+def _is_assigned_later(holder: object, value: Any) -> bool:
+    """Whether a value depends on arguments, and is assigned after each run (assigned_parts.py)."""
+    return is_noted(holder) and any(
+        isinstance(x, Handle) and is_traced(x) and not is_variable(x.node)
+        for x in pytree.flatten(value)[0]
+    )
+
+
+def _update(
+    original: dict[Any, Any], new: dict[Any, Any], before: dict[Any, Any], holder: object
+) -> None:
+    """Apply the changes of a copy of a dict, or of the namespace of `holder`, to the original."""
     for key, value in new.items():
-        if before.get(key, ABSENT) is not value:
+        if before.get(key, ABSENT) is not value and not _is_assigned_later(holder, value):
             original[key] = value
     for key in before.keys() - new.keys():
         original.pop(key, None)
@@ -213,6 +235,8 @@ def _update(original: dict[Any, Any], new: dict[Any, Any], before: dict[Any, Any
 
 def _update_list(original: list[Any], changed: list[Any], before: list[Any]) -> None:
     if len(changed) == len(before) and all(a is b for a, b in zip(changed, before, strict=True)):
+        return
+    if any(_is_assigned_later(changed, x) for x in changed):
         return
     originals = {id(copy): element for copy, element in zip(before, original, strict=True)}
     original[:] = [originals.get(id(x), x) for x in changed]

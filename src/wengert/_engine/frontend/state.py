@@ -4,6 +4,7 @@ UNBOUND         the value of an unbound variable
 SharedVariables       the variables of blocks, and the places that they assign, by name
 Speculation     whether a traced block may have to run in Python after all
 Frame           what one such block makes and changes
+object_changes  a block that notes the changes of objects, to be undone at its end
 NotTraceable    the reason
 subject         the words for a variable or place in a message
 """
@@ -14,9 +15,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CellType
-from typing import Any
+from typing import Any, NamedTuple
 
-from .places import Contents, Place, changed, contents, restore, why_not
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, is_traced
+from wengert.errors import user_line
+
+from .places import ABSENT, Contents, Place, changed, contents, restore, why_not
 
 
 class _Unbound:
@@ -123,6 +128,14 @@ def fill(cell: CellType | Place, value: object) -> None:
         del cell.cell_contents
 
 
+class NotedChange(NamedTuple):
+    """An object that is changed, what it contained, and the line of the first change."""
+
+    owner: Any
+    before: Contents
+    where: str
+
+
 class Frame:
     """What a traced block makes and changes.
 
@@ -136,11 +149,13 @@ class Frame:
         Containers that were built for variables of a loop, and the name of the variable.
     modified : set of str
         Of these, the variables whose containers it changes.
+    is_traced : bool
+        Whether it is the body of a loop or a branch, and not a whole function.
     """
 
-    def __init__(self, cells: Iterable[object]) -> None:
-        self.cells = frozenset(map(id, cells))
-        self.changes: dict[int, tuple[Any, Contents]] = {}
+    def __init__(self, cells: Iterable[object], is_traced: bool = True) -> None:
+        self.cells, self.is_traced = frozenset(map(id, cells)), is_traced
+        self.changes: dict[Any, NotedChange] = {}
         self.rebuilt: dict[int, tuple[Any, str]] = {}
         self.modified: set[str] = set()
         self._new: dict[int, Any] = {}
@@ -157,20 +172,28 @@ class Frame:
         """Note that an object is about to be changed."""
         if id(x) in self.rebuilt:
             self.modified.add(self.rebuilt[id(x)][1])
-        elif id(x) not in self.changes:
-            self.changes[id(x)] = x, contents(x, name)
+            return
+        key = (id(x), name) if type(x) is dict and name is not None else id(x)
+        if key not in self.changes:
+            where = "" if self.is_traced else user_line()
+            self.changes[key] = NotedChange(x, contents(x, name), where)
 
     def places(self) -> dict[Place, Any]:
         """The changed places, and their values; UNBOUND for one that was deleted."""
         return {
             place: value if has_value else UNBOUND
-            for x, before in self.changes.values()
+            for x, before, _ in self.changes.values()
             for place, value, has_value in changed(x, before)
         }
 
+    def forget(self) -> None:
+        """Forget the objects."""
+        for known in (self.changes, self.rebuilt, self._new):
+            known.clear()
+
     def restore(self) -> None:
         """Give the objects what they contained."""
-        for x, before in self.changes.values():
+        for x, before, _ in self.changes.values():
             restore(x, before)
 
 
@@ -189,13 +212,18 @@ class Speculation:
 
     @classmethod
     def is_open(cls) -> bool:
-        """Whether a block is being traced."""
+        """Whether a block is being traced, in which other changes are refused."""
+        return bool(cls._open.frames) and cls._open.frames[-1].is_traced
+
+    @classmethod
+    def notes(cls) -> bool:
+        """Whether changes of objects are noted."""
         return bool(cls._open.frames)
 
     @classmethod
     def refuse(cls, what: str) -> None:
         """Raise NotTraceable for a change that could not be taken back."""
-        if cls._open.frames:
+        if cls.is_open():
             raise NotTraceable(what)
 
     @classmethod
@@ -234,9 +262,21 @@ class Speculation:
         frame = cls._open.frames[-1]
         if not frame.is_new(x) and id(x) not in frame.cells:
             reason = why_not(x, name)
-            if reason is not None:
-                raise NotTraceable(reason)
-            frame.note_change(x, name)
+            if reason is None:
+                frame.note_change(x, name)
+            else:
+                cls.refuse(reason)
+
+    @classmethod
+    @contextmanager
+    def noting(cls) -> Iterator[Frame]:
+        """A block that notes changes, and refuses none."""
+        before, frame = cls._open.frames, Frame((), is_traced=False)
+        cls._open.frames = (*before, frame)
+        try:
+            yield frame
+        finally:
+            cls._open.frames = before
 
     @classmethod
     @contextmanager
@@ -252,3 +292,46 @@ class Speculation:
                     frame.restore()
         finally:
             cls._open.frames = before
+
+
+class ObjectChanges:
+    """Changes of objects by a function that is traced."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def taken(self, is_result: Callable[[Any], bool]) -> list[tuple[Place, Any, str]]:
+        """The places with results of the function, their values and lines; they are restored."""
+        found = []
+        for x, before, where in self._frame.changes.values():
+            for place, value, has_value in list(changed(x, before))[::-1]:
+                if has_value and any(map(is_result, pytree.flatten(value)[0])):
+                    old = before.get(place.key, ABSENT)
+                    fill(place, UNBOUND if old is ABSENT else old)
+                    found.append((place, value, where))
+        return found[::-1]
+
+    def forget(self) -> None:
+        """Forget the objects."""
+        self._frame.forget()
+
+
+def is_noted(x: object) -> bool:
+    """Whether a change of an object is noted for the function that is traced."""
+    frames = Speculation._open.frames
+    return bool(frames) and any(c.owner is x for c in frames[0].changes.values())
+
+
+@contextmanager
+def object_changes(inner: bool) -> Iterator[ObjectChanges | None]:
+    """A block that notes the changes of objects; None inside of another one, unless `inner`."""
+    if Speculation.notes() and not inner:
+        yield None
+        return
+    with Speculation.noting() as frame:
+        changes = ObjectChanges(frame)
+        try:
+            yield changes
+        except BaseException:
+            changes.taken(lambda x: isinstance(x, Handle) and is_traced(x))
+            raise

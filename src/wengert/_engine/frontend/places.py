@@ -3,7 +3,7 @@
     states[k] = x          element k of a list
     table["a"] = x         entry 'a' of a dict
     self.position += x     attribute position of an object
-    nonlocal count         a variable that a function which the block calls assigns
+    nonlocal x, global x   a variable that a function which the block calls assigns
 
 What an object contains is noted before a block changes it, and restored after the block.  What is
 different then are its changed places, which a loop carries, and a branch returns, like variables.
@@ -14,6 +14,7 @@ contents     what an object contains
 restore      give an object what it contained
 changed      the places of an object in which it contains something else
 containers   the mutable containers in a value
+ABSENT       the value of a variable or attribute that has none
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 Key = tuple[str, Any]  # "element", "entry", "attribute" or "variable"; and the index, key or name
 Contents = dict[Key, Any]
-_ABSENT = object()
+ABSENT = object()
 
 
 class Place:
@@ -33,7 +34,7 @@ class Place:
 
     Parameters
     ----------
-    owner : list, dict, object or cell
+    owner : list, dict, object, cell, or the globals of a module
     key : (str, object)
     """
 
@@ -64,15 +65,15 @@ class Place:
     @property
     def cell_contents(self) -> Any:
         """The value; ValueError if there is none, as for a cell."""
-        found = contents(self.owner, self.name).get(self.key, _ABSENT)
-        if found is _ABSENT:
+        found = contents(self.owner, self.name).get(self.key, ABSENT)
+        if found is ABSENT:
             raise ValueError(f"{self} has no value")
         return found
 
     @cell_contents.setter
     def cell_contents(self, value: object) -> None:
         kind, key = self.key
-        if kind == "variable":
+        if kind == "variable" and type(self.owner) is CellType:
             self.owner.cell_contents = value
         elif kind == "attribute":
             object.__setattr__(self.owner, key, value)
@@ -84,7 +85,7 @@ class Place:
     @cell_contents.deleter
     def cell_contents(self) -> None:
         kind, key = self.key
-        if kind == "variable":
+        if kind == "variable" and type(self.owner) is CellType:
             del self.owner.cell_contents
         elif kind == "attribute":
             object.__delattr__(self.owner, key)
@@ -109,21 +110,26 @@ def why_not(x: Any, attribute: str | None) -> str | None:
 
 
 def contents(x: Any, name: str | None = None) -> Contents:
-    """What an object contains, by kind and key; of a variable, the value, by its name."""
+    """What an object contains, by kind and key.
+
+    Of a cell, and of the globals of a module, it is the variable of that name.
+    """
     cls = type(x)
     if cls is CellType:
         try:
             return {("variable", name): x.cell_contents}
         except ValueError:
-            return {("variable", name): _ABSENT}
+            return {("variable", name): ABSENT}
+    if cls is dict and name is not None:
+        return {("variable", name): x.get(name, ABSENT)}
     if cls is list:
         return {("element", k): v for k, v in enumerate(x)}
     if cls is dict:
         return {("entry", k): v for k, v in x.items()}
     found = {("attribute", n): v for n, v in getattr(x, "__dict__", {}).items()}
     for name in _slots(cls):
-        value = getattr(x, name, _ABSENT)
-        if value is not _ABSENT:
+        value = getattr(x, name, ABSENT)
+        if value is not ABSENT:
             found["attribute", name] = value
     return found
 
@@ -135,12 +141,12 @@ def restore(x: Any, before: Contents) -> None:
     if type(x) is list:
         x[:] = before.values()
         return
-    if type(x) is CellType:
-        ((_, value),) = before.items()
-        if value is _ABSENT:
-            del x.cell_contents
+    if (name := _variable(before)) is not None:
+        place, value = Place(x, ("variable", name)), before["variable", name]
+        if value is ABSENT:
+            del place.cell_contents
         else:
-            x.cell_contents = value
+            place.cell_contents = value
         return
     slots = _slots(type(x))
     own = x if type(x) is dict else getattr(x, "__dict__", {})
@@ -162,11 +168,17 @@ def changed(x: Any, before: Contents) -> Iterator[tuple[Place, Any, bool]]:
     before : dict
         Its earlier contents.
     """
-    now = contents(x, next(iter(before))[1] if type(x) is CellType else None)
+    now = contents(x, _variable(before))
     for key in before | now:
-        value = now.get(key, _ABSENT)
-        if value is not before.get(key, _ABSENT):
-            yield Place(x, key), value, value is not _ABSENT
+        value = now.get(key, ABSENT)
+        if value is not before.get(key, ABSENT):
+            yield Place(x, key), value, value is not ABSENT
+
+
+def _variable(before: Contents) -> str | None:
+    """The name of the variable whose value was noted."""
+    kind, name = next(iter(before), (None, None))
+    return name if kind == "variable" else None
 
 
 def containers(x: Any) -> Iterator[Any]:

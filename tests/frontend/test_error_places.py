@@ -1,0 +1,93 @@
+"""Errors name the file, the line and the column of the user's expression, and show it."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import TraceError
+
+X = np.arange(5.0)
+
+
+def line_of(f, text):
+    """The number of the line of a function that contains a text."""
+    lines, first = inspect.getsourcelines(f)
+    return first + next(k for k, line in enumerate(lines) if text in line)
+
+
+def loop(x):
+    y = x[:2]
+    while y.sum() < 10.0:
+        y = np.append(y, 1.0)
+    return y
+
+
+def expression(x):
+    é = x * 2.0
+    return é + (x[:2] if é[0] > 1.0 else x[:3])
+
+
+def a_list_in_a_branch(x):
+    out = []
+    if x[0] > 1.0:
+        out.append(x[1])
+    return out
+
+
+@pytest.mark.parametrize(
+    "f, text, column, shown",
+    [
+        (loop, "while", 5, "while y.sum() < 10.0:"),
+        (expression, "return", 17, "x[:2] if é[0] > 1.0 else x[:3]"),
+        (a_list_in_a_branch, "if x[0]", 5, "if x[0] > 1.0:"),
+    ],
+    ids=["loop", "expression", "a_list_in_a_branch"],
+)
+def test_the_column_and_the_source(f, text, column, shown):
+    with pytest.raises(TraceError) as caught:
+        wg.jit(f)(X)
+    message, source, marks = str(caught.value).rsplit("\n", 2)
+    assert re.search(
+        rf"test_error_places.py:{line_of(f, text)}:{column}, in {f.__name__}\)", message
+    )
+    start = marks.index("^")
+    assert source[start : len(marks)] == shown and set(marks[start:]) == {"^"}
+
+
+def reads(x, k):
+    y = x * 2.0
+    return y[k]
+
+
+def writes(x, k):
+    y = x * 2.0
+    y[k] = 1.0
+    return y
+
+
+def reads_in_a_loop(x, k):
+    s = 0.0
+    for i in range(k):
+        s += x[i] ** 2
+    return s
+
+
+def selects(x, k):
+    rows = np.array([0, 1]) + k
+    return np.sum(x[rows])
+
+
+@pytest.mark.parametrize(
+    "f, text",
+    [(reads, "return"), (writes, "] ="), (reads_in_a_loop, "s +="), (selects, "return")],
+    ids=lambda x: x.__name__ if callable(x) else "",
+)
+def test_an_index_out_of_bounds_names_its_line(f, text):
+    compiled = wg.jit(f)
+    assert np.all(np.isfinite(compiled(X.copy(), 3)))
+    message = r"^index \d is out of bounds for axis 0 with size 5 \(at .*test_error_places.py:{},"
+    with pytest.raises(IndexError, match=message.format(line_of(f, text))):
+        compiled(X.copy(), 7)
