@@ -10,13 +10,12 @@ state; for each variable that one of them assigns, the node of a conditional giv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.control_flow.closure_conversion import Closed, cut, operand, output, together
-from wengert._engine.control_flow.operations import cond_op
 from wengert._engine.core.handle import Handle, is_traced, rebind
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, enable_grad, tracing
@@ -29,6 +28,14 @@ from .appends import Collecting, append_
 from .blocks import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, applied, results, stores_of
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, weakened
+
+if TYPE_CHECKING:
+    from wengert._engine.control_flow import closure_conversion, operations
+else:  # for branches that become nodes
+    closure_conversion, operations = (
+        LazyModule("wengert._engine.control_flow.closure_conversion"),
+        LazyModule("wengert._engine.control_flow.operations"),
+    )
 
 Thunk = Callable[[], Any]
 
@@ -243,13 +250,17 @@ def _node(test: Any, blocks: Sequence[TracedBlock], values: Sequence[Sequence[An
     """The outputs of a conditional of two branches with these values."""
     made = []
     for block, leaves, name in zip(blocks, values, ("else", "if"), strict=True):
-        nodes = [x if isinstance(x, Node) else output(x, name) for x in leaves]
-        body, outside = cut(nodes, [], block.since, name, hoist=False)
-        made.append(Closed(body, [operand(n) for n in outside], None, ()))
+        nodes = [x if isinstance(x, Node) else closure_conversion.output(x, name) for x in leaves]
+        body, outside = closure_conversion.cut(nodes, [], block.since, name, hoist=False)
+        made.append(
+            closure_conversion.Closed(
+                body, [closure_conversion.operand(n) for n in outside], None, ()
+            )
+        )
     if not made[0].body.outputs:
         return []
-    bodies, captured = together(made)
-    return list(cond_op(test, *captured, branches=tuple(bodies)))
+    bodies, captured = closure_conversion.together(made)
+    return list(operations.cond_op(test, *captured, branches=tuple(bodies)))
 
 
 def if_expression(test: object, then: Thunk, other: Thunk) -> Any:

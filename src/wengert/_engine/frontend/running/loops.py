@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 from wengert.errors import TraceError, at, user_place, user_source
@@ -24,8 +25,12 @@ from .booleans import not_
 from .branches import if_
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_facts import LoopFacts, is_unknown, stopped
-from .loop_tracer import LoopTracer
 from .reach import reaches_traced
+
+if TYPE_CHECKING:
+    from . import loop_tracer
+else:  # for loops that become nodes
+    loop_tracer = LazyModule("wengert._engine.frontend.running.loop_tracer")
 
 TRIPS_UNROLLED = 8
 _STATEMENTS_UNROLLED = 64  # trips times statements
@@ -77,7 +82,9 @@ def _run_traced(
     variables: SharedVariables,
 ) -> None:
     """Make the node of a loop, and set the variables to the values after it."""
-    with_slice_lengths(lambda slices: LoopTracer(body, items, test, facts, variables, slices).run())
+    with_slice_lengths(
+        lambda slices: loop_tracer.LoopTracer(body, items, test, facts, variables, slices).run()
+    )
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> None:
