@@ -10,5 +10,6 @@ unroll                    inlines loops of at most one iteration, and branches w
 hoist_transposes          hoists transposes of loop-invariant matrices that products need
 hoist_factorizations      hoists factorizations of loop-invariant matrices
 sink_accumulations        replaces accumulated products by one product after the loop
+start_sums                starts sums of loops at what is added to them
 merge_checkpointed_loops  merges a loop with the loop that stores its checkpoints
 """

@@ -6,6 +6,7 @@
     factored    loop-invariant matrices are factorized before the loop (hoist_factorizations.py)
     hoisted     loop-invariant nodes are computed before the loop
     sunk        a sum of products becomes one product after the loop (sink_accumulations.py)
+    started     a sum starts at what is added to it (start_sums.py)
     fused       loops that compute the same values become one (loop_fusion.py)
     transposed  matrices are transposed before the loop if products need it (hoist_transposes.py)
 
@@ -33,6 +34,7 @@ from .loop_fusion import with_fused_loops
 from .loop_view import LoopView, Rewiring, inlined, like, parts_of
 from .merge_checkpointed_loops import without_repeated_loops
 from .sink_accumulations import with_sunk_sums
+from .start_sums import with_started_sums
 from .unroll import unrolled
 
 if TYPE_CHECKING:
@@ -44,9 +46,10 @@ def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
     graph, merged = without_repeated_loops(graph)
     graph, separate = _rewrite_each(graph)
     graph, sunk = with_sunk_sums(graph)
+    graph, started = with_started_sums(graph)
     graph, fused = with_fused_loops(graph)
     graph, transposed = with_hoisted_transposes(graph)
-    return graph, (*merged, *separate, *sunk, *fused, *transposed)
+    return graph, (*merged, *separate, *sunk, *started, *fused, *transposed)
 
 
 def _rewrite_each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
