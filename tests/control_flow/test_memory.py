@@ -339,4 +339,4 @@ def test_explain_counts_the_steps_that_are_taken_again():
         in note.message
     )
     (note,) = wg.explain(wg.grad(lambda a: newton(a, 10)))(2.0).note("checkpoints")
-    assert "each of up to 100 steps once more" in note.message
+    assert "each of up to 100 steps once" in note.message
