@@ -69,7 +69,7 @@ def _wrong_node(graph: BaseGraph, trusted: set[Node]) -> str | None:
         inferred, _ = infer(node.op, operands, node.params)
         if inferred is not spec and bare(inferred) != bare(spec):
             return (
-                f"node %{i} ({node.op.name}) has spec {spec}, but its operands give "
+                f"node %{i} ({node.op.name}) has the spec {spec}, but its operands give "
                 f"{inferred}{at(node.where)}"
             )
     return None

@@ -257,7 +257,7 @@ class _GraphReader:
         spec, needs = inferred
         if bare(spec) != bare(info.spec):
             raise Damage(
-                f"{op.name} of its operands has spec {shown(spec)}, but the file has "
+                f"{op.name} of its operands has the spec {shown(spec)}, but the file has "
                 f"{shown(info.spec)}"
             )
         if not needs.needs and not needs.probed:

@@ -165,7 +165,8 @@ class _GraphTables:
         for spec in node.spec if isinstance(node.spec, tuple) else (node.spec,):
             if spec is None or not fits(spec.shape):
                 raise GraphError(
-                    f"node %{i} ({op.name}) has spec {spec}, which cannot be saved{at(node.where)}."
+                    f"node %{i} ({op.name}) has the spec {spec}, which cannot be "
+                    f"saved{at(node.where)}."
                 )
         try:
             inferred = self.budget.spec_of_node(op, [a.spec for a in node.inputs], node.params)
@@ -173,8 +174,8 @@ class _GraphTables:
             raise GraphError(f"node %{i} ({op.name}): {error}{at(node.where)}.") from error
         if inferred is not None and bare(inferred[0]) != bare(node.spec):
             raise GraphError(
-                f"node %{i} ({op.name}) has spec {shown(node.spec)}, but the spec inferred in a "
-                f"graph is {shown(inferred[0])}: its shape or dtype depends on the values of its "
+                f"node %{i} ({op.name}) has the spec {shown(node.spec)}, but the spec inferred in "
+                f"a graph is {shown(inferred[0])}: its shape or dtype depends on the values of its "
                 f"operands. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
 
