@@ -236,7 +236,7 @@ def no_graph(graph):
     [
         (wrong_output, r"float64\[4,3\] for output 0, which was float64\[\]"),
         (wrong_input, "with other inputs"),
-        (wrong_line, r"node %1 \(sum\) has the spec float64\[\], but its operands give float64\[3\]"),
+        (wrong_line, r"node %1 \(sum\) has the spec float64\[\], but its operands give"),
         (one_too_many, "2 outputs instead of 1"),
         (no_graph, "a str"),
     ],

@@ -218,5 +218,5 @@ def test_verify_looks_into_bodies():
     body = loops(graph)[0].params["body"]
     line = next(n for n in body if n.op.name == "tanh")
     line.info.spec = wg.spec(7)
-    with pytest.raises(wg.errors.GraphError, match=r"\(scan\), scan: node %\d+ \(tanh\) has the spec"):
+    with pytest.raises(wg.errors.GraphError, match=r"scan: node %\d+ \(tanh\) has the spec"):
         graph.verify()
