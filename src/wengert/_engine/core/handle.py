@@ -69,7 +69,7 @@ def value_of(x: Any) -> Any:
     elif not isinstance(x, Node):
         return x
     value = x.value
-    return held(x) if value is None or is_general(x) else value
+    return stopped(x) if value is None or is_general(x) else value
 
 
 def is_general(node: Node) -> bool:
@@ -78,7 +78,7 @@ def is_general(node: Node) -> bool:
     return session is not None and session.general and is_variable(node)
 
 
-def held(node: Node) -> Any:
+def stopped(node: Node) -> Any:
     """A traced node as a handle with the gradient stopped."""
     refuse_ambiguous(node)
     if type(node) is not Node and node.value is None:

@@ -45,7 +45,7 @@ class RuleContext:
     wanted : the nodes that take part, or None if all nodes do.
     recorded : whether values are handles, and the derivative is being recorded.
     guarded : whether zeros are strong: a zero cotangent stays zero, also times infinity
-        (docs/conventions.md, "a branch not taken"); so in the second run of a pass after a NaN.
+        (docs/conventions.md, "a branch not taken"). A pass whose result is NaN is repeated so.
     linear : for nodes of derivatives with values, which operands are tangents or cotangents; see
         `linear_operands`.
     overflowed : whether a node has overflowed, so that a slope of 0 may be 1 / inf

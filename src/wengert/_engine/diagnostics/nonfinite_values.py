@@ -115,11 +115,8 @@ def at_index(value: Operand, index: Index) -> Index | None:
         return None
     tail = index[len(index) - array.ndim :]
     operand_index = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
-    return (
-        operand_index
-        if all(i < n for i, n in zip(operand_index, array.shape, strict=True))
-        else None
-    )
+    is_valid = all(i < n for i, n in zip(operand_index, array.shape, strict=True))
+    return operand_index if is_valid else None
 
 
 def _element(x: NonfiniteElement) -> Any:

@@ -93,22 +93,22 @@ def examine(
     """
     live = [n for n in outputs if type(n) is Node]
     nodes = [t.node for t in targets]
-    results: list[Finding] = []
+    all_findings: list[Finding] = []
     back: Backward | None = None
     released = any(n.op is RELEASED for n in ancestors(live))
     if live and not released and not any(n.is_traced for n in live):
         try:
             back = run_backward(live, nodes)
         except DerivativeError as error:
-            results.append(_failed(error))
+            all_findings.append(_failed(error))
     gradients = [None if back is None else back.cotangents.get(n) for n in nodes]
     # If y itself is not finite, checks of its gradient are meaningless.
     nonfinite = [] if back is None else _nonfinite_outputs(live)
-    results += nonfinite
+    all_findings += nonfinite
     verdicts = []
     causes: list[tuple[DifferentiatedInput, Finding]] = []
     for target, gradient in zip(targets, gradients, strict=True):
-        if back is None and results:
+        if back is None and all_findings:
             verdicts.append("cannot be computed")
             continue
         target_causes, verdict = _check_target(
@@ -117,11 +117,11 @@ def examine(
         if gradient is None or not nonfinite:
             causes += [(target, f) for f in target_causes]
         verdicts.append(verdict)
-    results += _with_targets(causes, len(targets))
-    results += slow(outputs)
+    all_findings += _with_targets(causes, len(targets))
+    all_findings += slow(outputs)
     if options.time:
-        results += timed(outputs, {} if back is None else back.cotangents)
-    findings = unique(results)
+        all_findings += timed(outputs, {} if back is None else back.cotangents)
+    findings = unique(all_findings)
     lines_unknown = reads is None and any(f.where is None for f in findings)
     notes = [NO_LINES] if lines_unknown else []
     return Examined(_summary(outputs, targets, verdicts), findings, gradients, notes)

@@ -21,7 +21,7 @@ from wengert._engine.autodiff.reverse import pullback, vjp_from_jvp
 from wengert._engine.autodiff.tape import tape_between, tape_to_owners
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.handle import Handle, held, leaf, shape_of, value_of, wrap
+from wengert._engine.core.handle import Handle, leaf, shape_of, stopped, value_of, wrap
 from wengert._engine.core.node import NO_PARAMS, RELEASED, DiscreteLeaf, Node, constant, owner_of
 from wengert._engine.core.op import RuleContext, lookup
 from wengert.errors import (
@@ -216,12 +216,12 @@ class GradAttributes:
         """The same value as a constant, without derivative."""
         node = self.node
         if node.value is None:
-            return held(node)
+            return stopped(node)
         # While lines are noted, record the operation so that diagnostics can show it.
         if recording.recording_session() is not None and type(node) is Node:
-            stopped = DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
-            stopped.note(where=user_line())
-            return wrap(stopped)
+            detached = DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
+            detached.note(where=user_line())
+            return wrap(detached)
         return wrap(constant(node.value))
 
     def zero_grad(self) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.core.handle import held, wrap
+from wengert._engine.core.handle import stopped, wrap
 from wengert._engine.core.node import Node, is_variable
 from wengert._engine.core.recording import Session, current_trace
 from wengert.errors import TraceError, at, user_line
@@ -55,7 +55,7 @@ def accumulate(owner: Any, bar: Any, differentiable: bool) -> None:
     assert session is not None
     session.grads.setdefault(owner, (getattr(owner, "_grad", None), False))
     total = owner._grad if session.grads[owner][1] else _sum_so_far(session, owner)
-    new = bar if differentiable else wrap(held(bar.node).node)
+    new = bar if differentiable else wrap(stopped(bar.node).node)
     owner._grad = new if total is None else total + new
     session.added.add(owner)
 
