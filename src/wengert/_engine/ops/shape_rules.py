@@ -107,10 +107,10 @@ def _(x: Spec, *, axis: tuple[int, ...] | None = None) -> Any:
             if isinstance(n, Dim):
                 require_at_least(n, 2, f"squeeze of {spelled(x.shape)} without an axis")
         return Spec(tuple(n for n in x.shape if n != 1), x.dtype)
-    gone = _axes(axis, x.ndim)
-    for k in gone:
+    removed = _axes(axis, x.ndim)
+    for k in removed:
         require_equal(x.shape[k], 1, f"squeeze of axis {k} of {spelled(x.shape)}")
-    return Spec(tuple(n for k, n in enumerate(x.shape) if k not in gone), x.dtype)
+    return Spec(tuple(n for k, n in enumerate(x.shape) if k not in removed), x.dtype)
 
 
 @shapes.diagonal.spec

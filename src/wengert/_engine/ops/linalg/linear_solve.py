@@ -263,10 +263,10 @@ def _(a: Array, *, rtol: float | None = None, hermitian: bool = False) -> Any:
         return NotImplemented
     w, v = np.linalg.eigh(a)
     size = np.abs(w)
-    kept = size > np.max(size, axis=-1, keepdims=True, initial=0.0) * (
+    is_large = size > np.max(size, axis=-1, keepdims=True, initial=0.0) * (
         1e-15 if rtol is None else rtol
     )
-    inverted = np.where(kept, 1.0 / np.where(kept, w, 1.0), 0.0)
+    inverted = np.where(is_large, 1.0 / np.where(is_large, w, 1.0), 0.0)
     return (v * inverted[..., None, :]) @ adjoint(v)
 
 

@@ -203,8 +203,8 @@ def _indices_oracle(x: Array, *, window: Any, stride: Any, padding: Any, dilatio
     values = values.reshape(*values.shape[: x.ndim], -1)
     out = np.zeros(values.shape[:-1], np.int64)
     for index in np.ndindex(*out.shape):
-        own = numbers[index[x.ndim - k :]]
-        out[index] = own[own >= 0][np.argmax(values[index][own >= 0])]
+        positions = numbers[index[x.ndim - k :]]
+        out[index] = positions[positions >= 0][np.argmax(values[index][positions >= 0])]
     return out
 
 

@@ -201,12 +201,10 @@ class _ArgMax:
             is_better = t.value(f"and {work.mask_kind} {larger}, {is_number}")
             if self.mask is not None:
                 flag = work.tap(t, self.mask.padded_copy, source, number, tap, count)
-                found = work.load(t, self.best_flag)
-                first = t.value(f"fcmp ogt {kind} {flag}, {found}")
+                seen = work.load(t, self.best_flag)
+                first = t.value(f"fcmp ogt {kind} {flag}, {seen}")
                 is_better = t.value(f"or {work.mask_kind} {is_better}, {first}")
-                new_flag = t.value(
-                    f"select {work.mask_kind} {first}, {kind} {flag}, {kind} {found}"
-                )
+                new_flag = t.value(f"select {work.mask_kind} {first}, {kind} {flag}, {kind} {seen}")
                 t.write(f"store {kind} {new_flag}, ptr {self.best_flag}")
             value = t.value(f"select {work.mask_kind} {is_better}, {kind} {new}, {kind} {best}")
             t.write(f"store {kind} {value}, ptr {self.best}")

@@ -71,10 +71,10 @@ def _divided(
 ) -> Name:
     """Coefficients in the dtype of the result, divided, and padded with zeros."""
     language, dtype = call.language, first.dtype
-    own = call.number(c.shape[0])
-    with s.loop("0", own) as (t, k):
+    length = call.number(c.shape[0])
+    with s.loop("0", length) as (t, k):
         value = language.cast(read(language, t, address(call, t, c, [k]), c.dtype), dtype)
         write(t, offset(t, into, k, dtype), value / in_section(t, first))
-    with s.loop(own, count) as (t, k):
+    with s.loop(length, count) as (t, k):
         write(t, offset(t, into, k, dtype), language.constant(0, dtype))
     return into

@@ -245,8 +245,10 @@ class _Singular:
         """Decompose a matrix; the singular values are written to an address."""
         copy(self.call, s, self.matrix, a)
         fail_unless_finite(self.call, s, self.matrix)
-        more = [*self._vectors, *self._work, *self._last_arguments]
-        fortran_calls.run(self.call, s, "gesdd", self.dtype, *self._first_arguments, values, *more)
+        arguments = [*self._vectors, *self._work, *self._last_arguments]
+        fortran_calls.run(
+            self.call, s, "gesdd", self.dtype, *self._first_arguments, values, *arguments
+        )
         fail_on_error(self.call, s, self.info)
 
 

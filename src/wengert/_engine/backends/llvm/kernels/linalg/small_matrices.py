@@ -274,8 +274,8 @@ def cholesky(call: KernelCall) -> None:
             for u, k in each(t, 0, j, unrolled):
                 factor = -low.get(u, j, k)
                 for v, i in each(u, j, n, unrolled):
-                    own = low.get(v, i, j)
-                    low.put(v, language.fma(in_section(v, factor), low.get(v, i, k), own), i, j)
+                    element = low.get(v, i, j)
+                    low.put(v, language.fma(in_section(v, factor), low.get(v, i, k), element), i, j)
             square = low.get(t, j, j)
             block.fail_if(language.compare("less_equal", square, zero), t)
             root = language.unary("sqrt", square)

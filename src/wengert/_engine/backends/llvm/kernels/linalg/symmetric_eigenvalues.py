@@ -113,8 +113,8 @@ class _Spectrum:
         """Whether a lane is idle and has further blocks."""
         language = self.language
         idle = language.compare("greater", self.first.get(s), self.last.get(s))
-        more = language.compare("less", self.next.get(s), language.constant(self.n, I64))
-        return language.binary("logical_and", idle, more)
+        has_further = language.compare("less", self.next.get(s), language.constant(self.n, I64))
+        return language.binary("logical_and", idle, has_further)
 
     def _is_false(self, s: Section, flag: Any) -> Any:
         return s.value(f"xor i1 {self.block.any_of(s, flag)}, true")

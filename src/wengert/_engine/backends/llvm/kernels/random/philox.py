@@ -214,10 +214,10 @@ def _add_next64(module: ModuleBuilder) -> None:
     function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
     s = function.body
     used = _load(s, "%bits", _USED)
-    more = s.value(f"icmp ult i64 {used}, {4 * lanes_of_group()}")
-    with s.unless(more) as t:
+    has_next = s.value(f"icmp ult i64 {used}, {4 * lanes_of_group()}")
+    with s.unless(has_next) as t:
         t.write("call void @philox.fill(ptr %bits)")
-    index = s.value(f"select i1 {more}, i64 {used}, i64 0")
+    index = s.value(f"select i1 {has_next}, i64 {used}, i64 0")
     s.write(f"store i64 {s.value(f'add i64 {index}, 1')}, ptr {_word_address(s, '%bits', _USED)}")
     word_index = s.value(f"add i64 {index}, {_WORDS}")
     word = s.value(f"load i64, ptr {_word_address(s, '%bits', word_index)}")

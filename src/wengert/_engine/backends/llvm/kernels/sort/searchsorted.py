@@ -152,8 +152,8 @@ class _Sorted:
             self._narrow(s, key, right)
         s.block(f"search{n}")
         low, high = (s.value(f"load i64, ptr {cell}") for cell in (self.low, self.high))
-        more = s.value(f"icmp slt i64 {low}, {high}")
-        s.write(f"br i1 {more}, label %halve{n}, label %found{n}")
+        continues = s.value(f"icmp slt i64 {low}, {high}")
+        s.write(f"br i1 {continues}, label %halve{n}, label %found{n}")
         s.label(f"halve{n}")
         middle = s.value(f"lshr i64 {s.plus(low, high)}, 1")
         index = middle
