@@ -190,7 +190,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     guards: list[Any] = []
     names = parameter_names(given.fun, len(args))
     captured = captured_by(given.fun, _objects(args, kwargs), lambda array: False)
-    captured.found = {}
+    captured.objects = {}
     with forbid_global_rng(given.fun, pytree.flatten((args, kwargs))[0]):
         graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
     captured.rebase()
