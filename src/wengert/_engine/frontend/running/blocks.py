@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views
+from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, enable_grad, tracing
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
@@ -27,6 +27,7 @@ from wengert.errors import ShapeError, WengertError
 
 from ..places import Place, containers
 from ..state import Frame, NotTraceable, SharedVariables, Speculation, subject
+from .values import Parts
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ class TracedBlock(NamedTuple):
     lengths : the lengths of its slices that are known inside only, by name.
     places : elements and attributes of objects that it assigns, with their values at its end.
     frame : the objects that it makes and changes.
+    final : the nodes at its end of arrays from outside that it modifies, and of their views.
     """
 
     result: Any
@@ -54,6 +56,19 @@ class TracedBlock(NamedTuple):
     lengths: Mapping[str, Node] = MappingProxyType({})
     places: Mapping[Place, Any] = MappingProxyType({})
     frame: Frame | None = None
+    final: Mapping[Handle, Node] = MappingProxyType({})
+
+    def at_end(self, value: Any) -> Any:
+        """A value with arrays from outside as they are at its end: afterwards they are restored."""
+        if not self.final:
+            return value
+        parts = Parts.of(value)
+        numbers = [
+            wrap(self.final[x]) if isinstance(x, Handle) and x in self.final else x
+            for x in parts.numbers
+        ]
+        same = all(a is b for a, b in zip(numbers, parts.numbers, strict=True))
+        return value if same else parts.value(numbers)
 
 
 def traced(
@@ -112,8 +127,11 @@ def traced(
                 owner = owner_of_memory(handle)
                 modified[owner] = owner.node
             places = frame.places()
+            final = {h: h.node for h in (*opened.written, *opened.views, *known)}
     lengths = opened.lengths or {}
-    return TracedBlock(result, values, modified, opened.since, checks, None, lengths, places, frame)
+    return TracedBlock(
+        result, values, modified, opened.since, checks, None, lengths, places, frame, final
+    )
 
 
 def refuse_references(block: TracedBlock, values: Iterable[tuple[str, Any]]) -> None:

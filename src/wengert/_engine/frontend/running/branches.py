@@ -110,7 +110,7 @@ def _conditional(
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         for name in names:
-            parts = _both([b.values[name] for b in blocks], name)
+            parts = _both([b.at_end(b.values[name]) for b in blocks], name)
             wanted = [
                 joined(a, b, name) for a, b in zip(parts[0].specs, parts[1].specs, strict=True)
             ]

@@ -226,6 +226,8 @@ class LoopTracer:
         appended = [("a list", v) for v in self._filled.values]
         names = [n for n in (*self._parts, *self._new) if n not in self._kept]
         refuse_references(block, [*appended, *[(n, block.values[n]) for n in names]])
+        for n in names:
+            block.values[n] = block.at_end(block.values[n])
         for name, parts in self._parts.items():
             after = self._after(block, name)
             parts.check_like(after, name)
