@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cache import disk_cache
 from ..ir import execution_engine
 from ..runtime.runtime_library import loaded
 from . import cpython_layout
@@ -47,8 +48,12 @@ _MEMBER, _OFFSET = 40, 16
 @functools.cache
 def _addresses() -> dict[str, int]:
     names = ("wengert_guarded_enter", "wengert_guarded_check")
-    # Without optimization: a call takes 2 % longer, and the first one of a process 15 ms less.
-    return loaded("", {}, names, cold=f"{execution_engine.heading()}\n{text()}")
+    whole = f"{execution_engine.heading()}\n{text()}"
+    if disk_cache.enabled():
+        return loaded(whole, {}, names)
+    # Without optimization a call takes up to a tenth more instructions, and the first one of a
+    # process, which keeps nothing for the next, 15 ms less.
+    return loaded("", {}, names, cold=whole)
 
 
 @functools.cache
