@@ -230,9 +230,9 @@ def part(node: Node, index: int) -> Node:
     """The node of one output of `node`."""
     if node.value is None:
         spec = node.spec[index]
-        info = node.info_with(spec=spec, requires=None, name=None, linear=())
         cls = type(node) if spec.dtype.kind in "fc" else DiscreteLeaf
-        return cls(PART, (node,), {"index": index}, None, info)
+        unknown = node.info_with(spec=spec, requires=None, name=None, linear=())
+        return cls(PART, (node,), {"index": index}, None, unknown)
     value = node.value[index]
     if type(node) is ConstantLeaf:
         return constant(value)
