@@ -23,6 +23,7 @@ TESTS = Path(__file__).parent
 QUICK = 2  # cases of a function
 QUICK_LAWS = 12  # operations for a law
 LONG = 0.08  # seconds of a case that --quick leaves out
+PLAIN = (str, int, float, complex, type(None))
 RECORDED = 0.04  # seconds of a function below which it is not in tests/durations.json
 
 
@@ -48,9 +49,16 @@ def sampled(items: Sequence[Any], quick: bool) -> None:
 
 
 def parameters(item: Any) -> tuple[Hashable, ...]:
-    """The position of a case in each parameter of its test."""
+    """The values of a case: as they are where they are plain, else by their position.
+
+    Values and not positions, as in a list of (shape, dtype) every case has a position of its own.
+    """
     call = getattr(item, "callspec", None)
-    return () if call is None else tuple(sorted(call.indices.items()))
+    given = {} if call is None else call.params
+    return tuple(
+        (name, repr(value) if isinstance(value, PLAIN) else call.indices[name])
+        for name, value in sorted(given.items())
+    )
 
 
 def spread(cases: Sequence[tuple[Hashable, ...]], count: int) -> list[int]:

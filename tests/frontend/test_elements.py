@@ -90,6 +90,18 @@ def read_before_an_exit(x, a):
     return s
 
 
+def stored_twice_in_a_branch(x, a):
+    x = x * 1.0
+    for i in range(1, N):
+        if a[0, i] > 0.0:
+            x[i] = x[i] * 5.0
+            x[i] = a[0, i] * x[i - 1]
+        else:
+            x[0] = 2.0 * a[0, i]
+            x[0] += x[i] ** 2
+    return np.sum(x * WEIGHTS)
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -101,6 +113,7 @@ def read_before_an_exit(x, a):
         replaced_after_a_shift,
         read_around_a_branch_and_in_it,
         read_before_an_exit,
+        stored_twice_in_a_branch,
     ],
     ids=lambda f: f.__name__,
 )

@@ -200,6 +200,16 @@ def test_a_mask_for_each_row_is_a_choice():
     same(wg.vmap(wg.grad(f))(X), 2.0 * np.maximum(X, 0.0))
 
 
+def test_rows_of_a_stored_value_lose_leading_axes_of_length_one():
+    def stored(x, v):
+        x = x * 1.0
+        x[:2] = v
+        return x
+
+    v = np.arange(10.0).reshape(5, 1, 2)
+    same(wg.vmap(stored)(X, v), np.stack([stored(*row) for row in zip(X, v, strict=True)]))
+
+
 # ---- derivatives, inside and outside -----------------------------------------------------------
 
 

@@ -8,8 +8,8 @@ The functions of scipy.special have the same form: an entry of each names the uf
 partials.  The laws that cost most are run for one in SAMPLE of them (selected by the checksum of
 the name, so the selection does not change when functions are added), and for all of them by
 `make test-all`; their values against the oracle, which tests/scipy/test_special_*.py check again,
-for one in SAMPLE_OF_VALUES.  Their derivatives against mpmath's, in both modes to second order, are
-in every run there.
+for one in SAMPLE_OF_VALUES.  The first derivatives of all of them against differences are in every
+run (tests/scipy/test_special_partials.py).
 
 SHARES are the laws that are run for one operation in some.  A derivative in native code consists of
 operations whose values in native code are checked for each operation; a derivative of a traced

@@ -152,7 +152,6 @@ POINTS = {
 }
 
 
-@pytest.mark.sample(73)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name, point):

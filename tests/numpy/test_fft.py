@@ -80,7 +80,6 @@ def energy(f):
     return total
 
 
-@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CASES)
 def test_value_and_derivatives(name, rng):
     (f, shape), kind = CASES[name]

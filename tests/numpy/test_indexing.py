@@ -60,7 +60,6 @@ INDICES = {
 }
 
 
-@pytest.mark.sample(17)
 @pytest.mark.parametrize("name", INDICES)
 def test_reading(name):
     index = INDICES[name]
@@ -74,7 +73,6 @@ def test_reading(name):
     np.testing.assert_array_equal(wg.grad(lambda x: np.sum(x[index]))(X), counts)
 
 
-@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", INDICES)
 def test_assignment(name, rng):
     index = INDICES[name]

@@ -60,7 +60,6 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(19)
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_numpy(name, agree):
     agree(CASES[name], A, B)

@@ -28,7 +28,6 @@ CASES = {
 }
 
 
-@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_numpy(name, agree):
     order = 2 if name.startswith("poly") else 1

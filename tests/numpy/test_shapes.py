@@ -93,7 +93,6 @@ def _doubled(line, width, axis, options):
     line[-width[1] :] = -1.0
 
 
-@pytest.mark.sample(31)
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_numpy(name, agree, rng):
     agree(CASES[name], rng.normal(size=(2, 3, 4)))

@@ -65,7 +65,6 @@ DISCRETE = {
 }
 
 
-@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_distributions(name):
     draw, law = CONTINUOUS[name]
@@ -163,7 +162,6 @@ def bessel_ratio(c):
     return ive(1, c) / ive(0, c)
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MEANS)
 def test_gradients_of_means_agree_with_exact_means(name):
     """Within five standard errors of the estimate, at orders one and two."""

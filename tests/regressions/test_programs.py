@@ -393,7 +393,6 @@ def leaves_of(tree):
     return [np.asarray(x) for x in wg._engine.core.pytree.flatten(tree)[0]]
 
 
-@pytest.mark.sample(17)
 @pytest.mark.parametrize("f, args", PROGRAMS)
 def test_program(f, args):
     argnums = tuple(range(len(args)))

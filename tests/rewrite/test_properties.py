@@ -62,6 +62,12 @@ def test_what_is_known_is_true(name):
     assert facts <= facts_of_value(value), facts - facts_of_value(value)
 
 
+def test_sums_of_integers_wrap_around():
+    x = np.array([100, 3], np.int8)
+    f = lambda x: abs(assume(x, nonnegative=True) + assume(x, nonnegative=True))  # noqa: E731
+    np.testing.assert_array_equal(wg.trace(f)(x).simplify()(x), f(x))
+
+
 @pytest.mark.parametrize(
     ("f", "facts"),
     [

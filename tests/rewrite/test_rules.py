@@ -60,7 +60,6 @@ def test_names_are_unique():
     assert len({r.name for r in RULES}) == len(RULES)
 
 
-@pytest.mark.sample(38)
 @pytest.mark.parametrize("rule", PATTERNS, ids=name)
 def test_a_pattern_becomes_its_replacement(rule):
     arrays, params = arguments(rule)

@@ -44,7 +44,6 @@ def assert_same(got, want, rtol=1e-13):
     np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol * np.max(np.abs(want)))
 
 
-@pytest.mark.sample(8)
 @pytest.mark.parametrize(("name", "n"), CASES)
 def test_value_and_derivatives(name, n, rng):
     y, x = samples(rng, n)

@@ -64,7 +64,6 @@ def assert_same(got, want, rtol=1e-9):
     np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol)
 
 
-@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", CURVES)
 def test_values(name, rng):
     make = CURVES[name]
@@ -92,7 +91,6 @@ def inside(x):
     return x[[0, 2, 4]] + np.array([0.3, 0.45, 0.2])
 
 
-@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CURVES)
 def test_derivatives(name, rng):
     make = CURVES[name]

@@ -29,14 +29,12 @@ def operands(name):
     return (x, *map(np.float64, shapes), np.float64(0.3), np.float64(1.7))
 
 
-@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_log_densities(name):
     """With respect to all operands, in both modes, to second order, against differences."""
     wg.check_grads(getattr(ours, name).logpdf, operands(name), order=2, entries=False)
 
 
-@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", [n for n in CONTINUOUS if "cdf" in HAVE[n]])
 def test_distribution_functions(name):
     law = getattr(ours, name)
@@ -51,7 +49,6 @@ def test_distribution_functions(name):
     np.testing.assert_allclose(slope, law.pdf(x, *rest) / law.cdf(x, *rest), rtol=1e-9)
 
 
-@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", [n for n in CONTINUOUS if "ppf" in HAVE[n]])
 def test_quantiles(name):
     law = getattr(ours, name)

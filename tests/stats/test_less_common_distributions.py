@@ -28,7 +28,6 @@ def value_or_none(law, method, *args):
         return None
 
 
-@pytest.mark.sample(27)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_values(name):
     compared = 0

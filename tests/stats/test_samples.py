@@ -71,7 +71,6 @@ def assert_same(name, args, given, select):
     wg.check_grads(program, inputs, order=1, entries=False)
 
 
-@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", CASES)
 def test_functions(name):
     if name in ("trim_mean", "tmean", "tvar", "tsem", "tmin", "tmax", "power_divergence", "pmean"):
@@ -88,7 +87,6 @@ def test_functions(name):
     assert_same(name, *CASES[name], lambda made: made)
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", FIELDS)
 def test_fields_of_results(name):
     args, given, fields = FIELDS[name]

@@ -32,7 +32,6 @@ def _call(law, method, *args):
         return None
 
 
-@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_values(name):
     for shapes in CONTINUOUS[name]:
@@ -63,7 +62,6 @@ def test_continuous_values(name):
                 )
 
 
-@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_quantiles_and_moments(name):
     q = np.array([0.0, 1e-9, 0.02, 0.5, 0.7, 0.999, 1.0, -0.1, 1.1, np.nan])

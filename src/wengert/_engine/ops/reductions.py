@@ -201,6 +201,7 @@ for _op in (argmax, argmin):
     def _(rng: np.random.Generator) -> Any:
         yield (rng.normal(size=(2, 3)),), {}
         yield (rng.normal(size=(2, 3)),), {"axis": 1, "keepdims": True}
+        yield (rng.normal(size=(2, 3)),), {"keepdims": True}
 
 
 # ---- booleans and counts -------------------------------------------------------------------
