@@ -112,7 +112,7 @@ COMPLEX = {
     **{k: CASES[k] for k in "solve inv det slogdet cholesky cond lstsq svdvals".split()},
     **{k: CASES[k] for k in ("pinv tall", "cholesky upper", "qr", "qr wide", "qr complete")},
     "eigh": (spectral, (3, 3)),
-    "eigvalsh": (lambda a: la.eigvalsh(apart(a)), (3, 3)),
+    "eigvalsh": (lambda a: la.eigvalsh(hermitian(a)), (3, 3)),
     "svd": (singular, (3, 3)),
     "svd tall": (singular, (3, 2)),
     "svd completion": (completed, (2, 3)),
