@@ -12,6 +12,8 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert import nn
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.node import constant
 from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import (
     ArgumentError,
@@ -203,6 +205,7 @@ def test_tensors_come_back_as_what_they_were():
     assert again["count"].node.name == "count" and int(again["count"]) == 7
     np.sum(again["w"] ** 2).backward()
     np.testing.assert_array_equal(again["w"].grad.numpy(), [2.0, 4.0])
+    assert round_trip(wrap(constant(np.arange(3.0), "gravity"))).node.name == "gravity"
 
 
 def test_tensors_with_a_history_are_refused():

@@ -72,6 +72,30 @@ def test_steps_are_taken_in_place_and_are_those_of_eager_ones(make, dtype, weigh
     assert len(set(places[1:])) == 1  # the first time a graph knows the array
 
 
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda x: x[::-1],
+        lambda x: x.T,
+        lambda x: np.roll(x, 1, axis=0),
+        lambda x: np.concatenate([x[:1], x[:-1]]),
+    ],
+    ids=["reversed", "transposed", "rolled", "shifted"],
+)
+def test_elements_that_are_read_elsewhere_are_not_written_before(moved):
+    expected = np.random.default_rng(2).normal(size=(N, N))
+    held = wg.variable(expected.copy())
+
+    @wg.jit
+    def step():
+        held[...] = moved(held) * 0.5 + held
+
+    for _ in range(4):
+        step()
+        expected = moved(expected) * 0.5 + expected
+    np.testing.assert_allclose(held.numpy(), expected, rtol=1e-14)
+
+
 def test_whoever_holds_a_value_keeps_it(weight, batch):
     step = stepping(optim.Adam([weight], lr=0.01), weight)
     step(*batch)
