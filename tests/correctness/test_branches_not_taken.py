@@ -194,6 +194,16 @@ def test_a_branch_of_a_loop():
     everywhere(f, [-1.0, 2.0], gradient=[0, 0.5], dtypes=(np.float64,))
 
 
+def test_a_constant_beside_an_operand_has_no_tangent():
+    """Not even where its slope is infinite; in a graph, which does not know that."""
+
+    def f(x):
+        return np.concatenate([x, np.array([2.0])]) * np.array([1.0, np.inf])
+
+    graph = wg.trace(lambda x: wg.jvp(f, (x,), (np.ones(1),))[1])(np.array([3.0]))
+    np.testing.assert_array_equal(graph(np.array([3.0])), [1.0, 0.0])
+
+
 def test_the_other_operand_of_a_choice_is_still_differentiated():
     """Strong zeros must not swallow a slope that is really there: d sqrt(x) at 0 is inf."""
     f = lambda x: np.sum(np.where(x >= 0, np.sqrt(x), 0.0))  # noqa: E731
