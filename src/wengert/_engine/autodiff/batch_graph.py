@@ -11,8 +11,7 @@ can be differentiated to any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.assigned_parts import assigned_parts
 from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
+from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
@@ -37,6 +37,7 @@ from .tape import VARIABLE
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.nonfinite_checks import Checks
+    from wengert._engine.core.tracing import Derivation
     from wengert._engine.core.types import Array, Operand, Size
 
 Pair = tuple[Any, bool]  # a value, and whether its first axis is the batch axis
@@ -83,14 +84,22 @@ class BatchedGraph:
         checks = nonfinite_checks.current_checks() if switches.count else None
         if checks is not None:
             return self._checked_values(nodes, outputs, checks)
-        with self._node_context(nodes) as context:
-            for node in nodes:
-                if context is not None:
-                    context.enter(node)
-                    context.level = node.level
-                    context.stays_linear(node, [self._pair(a)[0] for a in node.args])
-                self.known[node] = self._value(node)
+        if any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
+            with derivation(0) as context:  # records scopes and the user's lines
+                self._evaluate(nodes, context)
+        elif any(n.level for n in nodes):
+            errors_ignored(self._evaluate)(nodes)
+        else:
+            self._evaluate(nodes)
         return [self._pair(n) for n in outputs]
+
+    def _evaluate(self, nodes: Sequence[Node], context: Derivation | None = None) -> None:
+        for node in nodes:
+            if context is not None:
+                context.enter(node)
+                context.level = node.level
+                context.stays_linear(node, [self._pair(a)[0] for a in node.args])
+            self.known[node] = self._value(node)
 
     def _checked_values(
         self, nodes: Sequence[Node], outputs: Sequence[Node], checks: Checks
@@ -132,17 +141,6 @@ class BatchedGraph:
                     stack.append(a)
         nodes.sort(key=_serial)
         return nodes
-
-    @contextmanager
-    def _node_context(self, nodes: Sequence[Node]) -> Iterator[Any]:
-        """Record scope and user line if a graph is being built; silence errors of derivatives."""
-        quiet = any(n.level for n in nodes)
-        if not any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
-            with np.errstate(all="ignore") if quiet else nullcontext():
-                yield None
-            return
-        with derivation(0) as context:
-            yield context
 
     def _captured(self, node: Node) -> Any:
         """The value of a node that depends on no placeholder: plain unless it is recorded."""

@@ -144,6 +144,7 @@ def _nonzero_like(value: Array) -> Any:
     return np.cos(1.0 + np.arange(value.size)).reshape(value.shape).astype(value.dtype)
 
 
+@errors_ignored
 def _traced_pass(
     tape: Tape,
     tangents: Mapping[Node, Any],
@@ -156,7 +157,7 @@ def _traced_pass(
     guards = TracedGuards(tape, RuleContext(tape.wanted, True), tangents)
     if masked:
         guards.masked.update(tangents)
-    with derivation(level_above(outputs)) as recorder, np.errstate(all="ignore"):
+    with derivation(level_above(outputs)) as recorder:
         dots = _run_pass(tape, tangents, guards.open, outputs, guards, recorder, closed)
     if masked_outputs is not None:
         masked_outputs.update(guards.masked.intersection(outputs))

@@ -146,6 +146,7 @@ def _with_limits(tape: Tape, seeds: Seeds, targets: set[Node]) -> Bars:
         return _run_pass(tape, seeds, targets, RuleContext(tape.wanted, True, True))
 
 
+@errors_ignored
 def _traced_pass(
     tape: Tape,
     seeds: Seeds,
@@ -155,7 +156,7 @@ def _traced_pass(
     masked_targets: set[Node] | None,
 ) -> list[Any]:
     """The backward pass as nodes of a graph."""
-    with derivation(level_above(seeds)) as recorder, np.errstate(all="ignore"):
+    with derivation(level_above(seeds)) as recorder:
         seeds = {n: _seed_node(t, n) for n, t in seeds.items()}
         state = _PassState(tape, seeds, set(targets), RuleContext(tape.wanted, True))
         state.guards, state.recorder = TracedGuards(tape, state.ctx, seeds), recorder

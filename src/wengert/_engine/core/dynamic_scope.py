@@ -47,6 +47,10 @@ class ScopedValue(Generic[T]):
         # Stored here, not in the owner: if both were freed in one cycle, no callback would run.
         self._owner = weakref.ref(owner, self.end)
 
+    def end_together_with(self, other: ScopedValue[Any]) -> None:
+        """Make ``other.end(True)`` end this block too, in one call: none can come between."""
+        self.ends, self.end = other.ends, other.end
+
 
 class Blocks(Generic[T]):
     """Nested blocks of one kind.

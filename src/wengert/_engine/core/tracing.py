@@ -194,6 +194,8 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     outer = _scope.get()
     path = ScopedValue(f"{outer}/{name}" if outer else name)
     noted = ScopedValue({**_metadata.get(), **metadata}) if metadata else None
+    if noted is not None:
+        noted.end_together_with(path)
     try:
         _scope.open(path)
         if noted is not None:
@@ -202,7 +204,6 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     finally:
         path.end(True)
         if noted is not None:
-            noted.end(True)
             _metadata.forget()
         _scope.forget()
 
