@@ -20,13 +20,18 @@ N = 12  # above the length of loops that are unrolled
 
 
 def run(seed, folder):
-    """The verdict on a program: "agrees", "raises" (in Python), or the reason of a refusal."""
+    """The verdict on a program.
+
+    "agrees"; "raises" (in Python); "ill-conditioned", if it differs, but no more than a change of
+    its operands in the last digits changes it; or the reason of a refusal.
+    """
     rng = np.random.default_rng(seed)
     given = rng.uniform(-1, 1, (N, N)), rng.uniform(-1, 1, N), rng.integers(0, N, N)
     f = load(program(seed), folder, f"program_{seed}")
+    gradient = wg.grad(f, (0, 1))
 
-    def copies():
-        return [a.copy() for a in given]
+    def copies(factor=1.0):
+        return [a * a.dtype.type(factor) for a in given[:2]] + [given[2].copy()]
 
     with np.errstate(all="ignore"):
         try:
@@ -39,19 +44,34 @@ def run(seed, folder):
             found = wg.jit(f)(*copies())
         except wg.errors.TraceError as error:
             return str(error)
-        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9, err_msg=f"seed {seed}")
-        compiled = wg.jit(wg.grad(f, (0, 1)))(*copies())
-        eager = wg.grad(f, (0, 1))(*copies())
-    for a, b in zip(compiled, eager, strict=True):
-        size = max(1.0, np.abs(b).max())
-        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-8 * size, err_msg=f"seed {seed}")
+        compiled = wg.jit(gradient)(*copies())
+        for name, mine, eager, tolerance in (
+            ("value", [found], lambda *args: [f(*args)], 1e-9),
+            ("gradient", compiled, gradient, 1e-7),
+        ):
+            try:
+                wanted = eager(*copies())
+            except wg.errors.ConversionError as error:  # float(x) of what is differentiated
+                return str(error)
+            if differs(mine, wanted, tolerance):
+                if differs(eager(*copies(1.0 + 1e-14)), wanted, 0.1 * tolerance):
+                    return "ill-conditioned"
+                raise AssertionError(f"seed {seed}: {name} {mine}, not {wanted}")
     return "agrees"
+
+
+def differs(found, wanted, tolerance):
+    """Whether arrays differ by more than a tolerance, relative to their largest element."""
+    return any(
+        not np.allclose(a, b, rtol=tolerance, atol=0.1 * tolerance * max(1.0, np.abs(b).max()))
+        for a, b in zip(found, wanted, strict=True)
+    )
 
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(1000, 1024))
 def test_program(seed, tmp_path):
-    assert run(seed, tmp_path) in ("agrees", "raises")
+    assert run(seed, tmp_path) in ("agrees", "raises", "ill-conditioned")
 
 
 @pytest.mark.slow

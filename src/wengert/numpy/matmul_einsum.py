@@ -37,7 +37,7 @@ def _einsum(*operands: Any, subscripts: tuple[str, ...]) -> Any:
     return products.einsum(*[as_array(x) for x in operands], subscripts=subscripts)
 
 
-def _given(result: Any, out: Any) -> Any:
+def _delivered(result: Any, out: Any) -> Any:
     return result if out is None else deliver(result, out)
 
 
@@ -70,7 +70,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     >>> wg.grad(lambda x: np.dot(x, x))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    return _given(apply(products.dot, (_numeric(a), _numeric(b)), NO_PARAMS), out)
+    return _delivered(apply(products.dot, (_numeric(a), _numeric(b)), NO_PARAMS), out)
 
 
 def _numeric(x: Any) -> Any:
@@ -125,7 +125,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     out : array, optional
     """
     a, b = (shapes.reshape(as_array(x), shape=(-1,)) for x in (a, b))
-    return _given(_einsum(a, b, subscripts=("a", "b", "ab")), out)
+    return _delivered(_einsum(a, b, subscripts=("a", "b", "ab")), out)
 
 
 def _ufunc_like(ufunc: np.ufunc, axes_of_core: tuple[int, int]) -> Any:
@@ -173,9 +173,9 @@ def _to_last(x: Any, axis: int) -> Any:
 
 def _broadcasting(x1: Any, x2: Any, core1: str, core2: str, core: str) -> Any:
     batch = ascii_uppercase[: max(x1.ndim - len(core1), x2.ndim - len(core2))]
-    word1 = batch[len(batch) - (x1.ndim - len(core1)) :] + core1
-    word2 = batch[len(batch) - (x2.ndim - len(core2)) :] + core2
-    return _einsum(x1, x2, subscripts=(word1, word2, batch + core))
+    subscripts1 = batch[len(batch) - (x1.ndim - len(core1)) :] + core1
+    subscripts2 = batch[len(batch) - (x2.ndim - len(core2)) :] + core2
+    return _einsum(x1, x2, subscripts=(subscripts1, subscripts2, batch + core))
 
 
 @counterpart(np.linalg.vecdot)
@@ -343,13 +343,14 @@ def einsum(
     array([[1., 0.],
            [0., 1.]])
     """
-    arrays, words, result = parse(operands)
-    if len(arrays) == 1 and out is None and set(words[0]) == set(result):
-        return view_of(as_array(arrays[0]), words[0], result)  # whatever the dtype, as in NumPy
+    arrays, subscripts, result = parse(operands)
+    if len(arrays) == 1 and out is None and set(subscripts[0]) == set(result):
+        # A view whatever the dtype, as in NumPy.
+        return view_of(as_array(arrays[0]), subscripts[0], result)
     arrays = [as_array(x) if dtype is None else astype(x, dtype) for x in arrays]
-    for k, word in enumerate(words):
-        arrays[k], words[k] = diagonals(arrays[k], word, shapes.diagonal)
-    return _given(_einsum(*arrays, subscripts=(*words, result)), out)
+    for k, axes in enumerate(subscripts):
+        arrays[k], subscripts[k] = diagonals(arrays[k], axes, shapes.diagonal)
+    return _delivered(_einsum(*arrays, subscripts=(*subscripts, result)), out)
 
 
 # ---- Kronecker and cross -----------------------------------------------------------------------

@@ -87,8 +87,8 @@ def logsumexp(
     with np.errstate(invalid="ignore", divide="ignore"):
         out = choose(empty, -np.inf, np.log(choose(empty, 1.0, s))) + top
         if isinstance(b, Handle) and (is_traced(empty) or empty.any()):
-            far = np.minimum((value_of(a) - top).real, np.log(np.finfo(s.dtype).max))
-            size = np.exp(far)  # the derivative with respect to the weights
+            exponent = np.minimum((value_of(a) - top).real, np.log(np.finfo(s.dtype).max))
+            size = np.exp(exponent)  # the derivative with respect to the weights
             more = reductions.sum(choose(size > 0, b * size, 0.0), axis=axis, keepdims=True)
             out = out + choose(empty, np.log(choose(empty, more, 1.0)), 0.0)
     out = unkept(out, axis, keepdims)
@@ -101,8 +101,8 @@ def _weighted(x: Any, b: Any, used: Any) -> Any:
     The derivative with respect to a zero weight is exp(x), which may overflow although the product
     does not: it is multiplied as two finite factors.
     """
-    most = 2.0 * np.floor(np.log(np.finfo(x.dtype).max))
-    half = 0.5 * choose(value_of(x).real > most, most, x)
+    largest = 2.0 * np.floor(np.log(np.finfo(x.dtype).max))
+    half = 0.5 * choose(value_of(x).real > largest, largest, x)
     return b * np.exp(choose(used, x, half)) * choose(used, 1.0, np.exp(choose(used, 0.0, half)))
 
 

@@ -47,13 +47,13 @@ def _convolution(w: GraphWriter, node: Node, *names: str) -> Any:
 def _transposed(w: GraphWriter, node: Node, *names: str) -> Any:
     y, kernel = cast_all(w, node, names, node.spec.dtype)
     p, taps = node.params, node.inputs[1].spec.shape[2:]
-    places = node.inputs[0].spec.shape[2:]
-    more = []
+    lengths = node.inputs[0].spec.shape[2:]
+    output_padding = []
     for n, size, s, (low, high), k, d in zip(
-        places, p["size"], p["stride"], p["padding"], taps, p["dilation"], strict=True
+        lengths, p["size"], p["stride"], p["padding"], taps, p["dilation"], strict=True
     ):
-        more.append(size - ((n - 1) * s + d * (k - 1) + 1 - low - high))
-    if any(not isinstance(m, int) or m < 0 for m in more) or min(_pads(p["padding"])) < 0:
+        output_padding.append(size - ((n - 1) * s + d * (k - 1) + 1 - low - high))
+    if any(not isinstance(m, int) or m < 0 for m in output_padding) or min(_pads(p["padding"])) < 0:
         raise unsupported(node, f"to the size {p['size']} has no counterpart in ONNX")
     return w.op(
         "ConvTranspose",
@@ -64,7 +64,7 @@ def _transposed(w: GraphWriter, node: Node, *names: str) -> Any:
         dilations=list(p["dilation"]),
         group=p["groups"],
         kernel_shape=list(taps),
-        output_padding=more,
+        output_padding=output_padding,
     )
 
 

@@ -114,8 +114,8 @@ class LoopTracer:
     def run(self) -> None:
         """Trace the body, make the node, and set the variables to the values after the loop."""
         for _ in range(_ROUNDS):
-            if (made := self._attempt()) is not None:
-                self._finish(*made)
+            if (attempt := self._attempt()) is not None:
+                self._finish(*attempt)
                 return
         raise NotTraceable("its variables change their dtypes in each trip")
 
@@ -133,10 +133,10 @@ class LoopTracer:
         for n in self._before:
             if n in values and n not in self._parts and self._before[n] is not UNBOUND:
                 values[n] = self._before[n] if n in self._facts.updated else UNBOUND
-        places: dict[str, list[Node]] = {}
+        placeholders: dict[str, list[Node]] = {}
         for name, specs in self._specs.items():
-            places[name] = [placeholder(s) for s in specs]
-            self._inputs += places[name]
+            placeholders[name] = [placeholder(s) for s in specs]
+            self._inputs += placeholders[name]
         arrays = [
             (a, placeholder(Spec(a.node.spec.shape, a.node.spec.dtype))) for a in self._arrays
         ]
@@ -146,7 +146,7 @@ class LoopTracer:
 
         def trip() -> None:
             nonlocal condition
-            for name, nodes in places.items():
+            for name, nodes in placeholders.items():
                 handles[name] = [
                     _handle(n, x) for n, x in zip(nodes, self._parts[name].numbers, strict=True)
                 ]
@@ -168,7 +168,7 @@ class LoopTracer:
         self._arrays += new
         if not self._knows_objects(block) or new or not self._agree(block):
             return None
-        return block, condition, places, handles
+        return block, condition, placeholders, handles
 
     def _condition(self) -> Any:
         """Whether there is another trip; None if that is known from their number."""
@@ -283,7 +283,7 @@ class LoopTracer:
         self,
         block: TracedBlock,
         condition: Any,
-        places: dict[str, list[Node]],
+        placeholders: dict[str, list[Node]],
         handles: dict[str, list[Any]],
     ) -> None:
         outputs: list[Node] = []
@@ -291,21 +291,21 @@ class LoopTracer:
         if self._items is not None:
             outputs.append(output(wrap(self._counter) + self._items.step, "loop"))
             start.append(astype(_strong(self._items.start), _INTEGER))
-        doubtful = []
+        ambiguous = []
         for name, parts in self._parts.items():
             after = self._after(block, name)
             for x, y, spec, node, handle in zip(
                 parts.numbers,
                 after.numbers,
                 self._specs[name],
-                places[name],
+                placeholders[name],
                 handles[name],
                 strict=True,
             ):
                 outputs.append(output(_strong(cast(y, spec)), "loop"))
                 start.append(_strong(cast(x, spec)))
                 if spec.shape and handle.node is not node and isinstance(x, Handle):
-                    doubtful.append(x)
+                    ambiguous.append(x)
                 elif spec.shape and handle.node is not node:
                     raise NotTraceable(
                         f"it modifies {subject(name)}, a plain array, and assigns it"
@@ -325,13 +325,13 @@ class LoopTracer:
                 start.append(_strong(start_of(spec)))
                 inputs.append(placeholder(Spec(spec.shape, spec.dtype)))
         if self._filled.appends_any(self._arrays, block.since) or (
-            doubtful and self._filled.has_arrays
+            ambiguous and self._filled.has_arrays
         ):
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
         rows = self._filled.rows()
         outputs += [output(_strong(x), "loop") for r in rows for x in r.numbers]
         outs = self._node(outputs, inputs, start, condition, block)
-        self._assign(outs, doubtful, block)
+        self._assign(outs, ambiguous, block)
         stacked = iter(outs[len(start) :])
         for r in rows:
             r.finish([next(stacked) for _ in r.numbers], self._items.length)  # type: ignore[union-attr]
@@ -347,7 +347,7 @@ class LoopTracer:
         outputs = self._grouped(outputs, inputs, block)
         since = block.since
         body, outside = cut(outputs, inputs, since, "loop", hoist=True)
-        made = Closed(body, [operand(n) for n in outside], None, ())
+        closed = Closed(body, [operand(n) for n in outside], None, ())
         if condition is None:
             assert self._items is not None
             length = self._items.length
@@ -357,10 +357,10 @@ class LoopTracer:
             if isinstance(length, Handle):
                 count = lookup("maximum")(astype(length, _INTEGER), np.int64(0))
                 length = None
-            return scan_node(made, start, [], length, False, count)
+            return scan_node(closed, start, [], length, False, count)
         tests = self._grouped([output(condition, "loop")], inputs, block)
         test, more = cut(tests, inputs, since, "loop", hoist=True)
-        both, captured = together([made, Closed(test, [operand(n) for n in more], None, ())])
+        both, captured = together([closed, Closed(test, [operand(n) for n in more], None, ())])
         params = {
             "body": both[0],
             "condition": both[1],
@@ -377,7 +377,7 @@ class LoopTracer:
         except TraceError as error:
             raise NotTraceable(str(error).rstrip(".")) from error
 
-    def _assign(self, outs: list[Any], doubtful: list[Handle], block: TracedBlock) -> None:
+    def _assign(self, outs: list[Any], ambiguous: list[Handle], block: TracedBlock) -> None:
         rest = iter(outs[1:] if self._items is not None else outs)
         values: dict[str, Any] = {}
         for name, parts in self._parts.items():
@@ -389,7 +389,7 @@ class LoopTracer:
             RuntimeChecks.add(next(rest), check.error)
         for name, parts in self._fresh.items():
             values[name] = parts.value([_like(next(rest), s) for s in parts.specs])
-        for handle in doubtful:
+        for handle in ambiguous:
             make_ambiguous(handle)
         names = {*self._facts.assigned, *self._variables.places.values()}
         self._variables.write({n: v for n, v in values.items() if n in names})

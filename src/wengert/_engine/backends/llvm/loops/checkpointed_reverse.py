@@ -21,7 +21,7 @@ from ..schedule.scheduling import owner_of
 from ..schedule.workspace import ends_with
 from ..tuning import thresholds
 from .checkpoint_storage import CheckpointLayout, schedule_call, scheduled
-from .control_flow import Arrays, CarriedBuffers, Exprs, LoopCodegen, moved, row
+from .control_flow import Arrays, CarriedBuffers, Exprs, LoopCodegen, row, row_address
 from .interrupts import InterruptChecks
 from .loop_body import LoopBody
 
@@ -298,7 +298,9 @@ class _ReverseLoop:
         """Take one step from a state to the next, and store residuals if `kept` is given."""
         body = self.of.step if kept is None else self.of.keep
         routine, at = self.routine, self._at(section, k)
-        rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs]
+        rows = [
+            row_address(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs
+        ]
         inputs = [*self.consts, *source, *rows]
         body.call(routine, section, inputs, [*target, *(kept or ())], self.of.work(body))
         routine.leave_if_not_zero(section, self.interrupts.ask(section, k))
@@ -308,10 +310,12 @@ class _ReverseLoop:
         routine, params = self.routine, self.of.params
         at = self._at(section, k)
         xs = [self.xs[i] for i in params["read"]]
-        rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in xs]
+        rows = _rows(routine, section, at, xs)
         rows += self.kept.row(section, number)
-        rows += [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.rows]
-        gives = [moved(section, p, at, row(routine, x.shape, x.dtype)) for p, x in self.gives]
+        rows += [
+            row_address(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.rows
+        ]
+        gives = [row_address(section, p, at, row(routine, x.shape, x.dtype)) for p, x in self.gives]
         read, written = self.carried.read(section), self.carried.written(section)
         self.of.back.body.call(
             routine,
@@ -320,5 +324,10 @@ class _ReverseLoop:
             [*written, *gives],
             self.of.back.work(),
         )
-        self.carried.turn(section, written)
+        self.carried.swap(section, written)
         routine.leave_if_not_zero(section, self.interrupts.ask(section, k))
+
+
+def _rows(routine: FunctionCodegen, section: Section, index: str, arrays: Arrays) -> list[str]:
+    """The addresses of one row of each array."""
+    return [row_address(section, x.pointer, index, row(routine, x.shape, x.dtype)) for x in arrays]

@@ -4,10 +4,10 @@ A loop calls the function of its body (loops/loop_body.py) with the addresses th
 and writes.  Carried values alternate between two buffers, without copies; if a step may overwrite
 its inputs, there is one buffer; a few numbers stay in registers.
 
-    ScanCodegen, WhileCodegen    the code of each
-    checkpointed_forward                        a loop that stores checkpoints for the backward pass
-                                                (loops/checkpoint_storage.py)
-    CarriedBuffers                              the buffers of carried values
+    ScanCodegen, WhileCodegen  the code of each
+    checkpointed_forward       a loop that stores checkpoints for the backward pass
+                               (loops/checkpoint_storage.py)
+    CarriedBuffers             the buffers of carried values
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class CarriedBuffers:
     ) -> None:
         self.loop, self.routine, self.out = loop, routine, out
         self.sizes = [routine.number(n) for n in loop.sizes]
-        self.now: list[str] = []
+        self.current: list[str] = []
         self.next: list[str] = []
         for k, (source, target) in enumerate(zip(init, out, strict=True)):
             if loop.in_place[k]:
@@ -114,10 +114,10 @@ class CarriedBuffers:
                     buffer = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
                     section.copy_bytes(buffer, source, self.sizes[k])
                 else:
-                    apart = section.value(f"icmp ne ptr {source}, {target}")
-                    with section.when(apart) as inner:
+                    distinct = section.value(f"icmp ne ptr {source}, {target}")
+                    with section.when(distinct) as inner:
                         inner.copy_bytes(target, source, self.sizes[k])
-                self.now.append(buffer)
+                self.current.append(buffer)
                 self.next.append("")
                 continue
             now, following = routine.function.slot("ptr"), routine.function.slot("ptr")
@@ -125,26 +125,26 @@ class CarriedBuffers:
             other = loop.memory.get(k, target)
             first = section.value(f"select i1 {first_to_out}, ptr {target}, ptr {other}")
             section.write(f"store ptr {first}, ptr {following}")
-            self.now.append(now)
+            self.current.append(now)
             self.next.append(following)
 
     def read(self, section: Section) -> list[str]:
         """The addresses that a step reads from."""
         return [
             now if not following else section.value(f"load ptr, ptr {now}")
-            for now, following in zip(self.now, self.next, strict=True)
+            for now, following in zip(self.current, self.next, strict=True)
         ]
 
     def written(self, section: Section) -> list[str]:
         """The addresses that a step writes to."""
         return [
             now if not following else section.value(f"load ptr, ptr {following}")
-            for now, following in zip(self.now, self.next, strict=True)
+            for now, following in zip(self.current, self.next, strict=True)
         ]
 
-    def turn(self, section: Section, written: Sequence[str]) -> None:
+    def swap(self, section: Section, written: Sequence[str]) -> None:
         """Swap the buffers for the next step."""
-        for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
+        for k, (now, following) in enumerate(zip(self.current, self.next, strict=True)):
             if following:
                 other, out = self.loop.memory.get(k, self.out[k]), self.out[k]
                 section.write(f"store ptr {written[k]}, ptr {now}")
@@ -154,14 +154,14 @@ class CarriedBuffers:
 
     def finish(self, section: Section) -> None:
         """Copy the carried values to the results."""
-        for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
+        for k, (now, following) in enumerate(zip(self.current, self.next, strict=True)):
             if not following:
                 if now != self.out[k]:
                     section.copy_bytes(self.out[k], now, self.sizes[k])
                 continue
             last = section.value(f"load ptr, ptr {now}")
-            elsewhere = section.value(f"icmp ne ptr {last}, {self.out[k]}")
-            with section.when(elsewhere) as inner:
+            is_distinct = section.value(f"icmp ne ptr {last}, {self.out[k]}")
+            with section.when(is_distinct) as inner:
                 inner.copy_bytes(self.out[k], last, self.sizes[k])
 
 
@@ -193,7 +193,7 @@ class ScanCodegen(LoopCodegen):
             *(results[: self.carried], odd),
         )
         rows = [(x.pointer, row(routine, x.shape, x.dtype)) for x in xs]
-        gives = [
+        outputs_by_row = [
             (p, row(routine, part.shape, part.dtype))
             for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
         ]
@@ -201,15 +201,15 @@ class ScanCodegen(LoopCodegen):
         interrupts = InterruptChecks(routine.module, section, self.body.is_straight)
         with section.loop("0", count) as (inner, i):
             k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
-            x_here = [moved(inner, p, k, n) for p, n in rows]
-            y_here = [moved(inner, p, k, n) for p, n in gives]
+            x_rows = [row_address(inner, p, k, n) for p, n in rows]
+            y_rows = [row_address(inner, p, k, n) for p, n in outputs_by_row]
             read, written = carry.read(inner), carry.written(inner)
             if checkpoints is not None:
                 checkpoints.visit(inner, i, read)
             self.body.call(
-                routine, inner, [*consts, *read, *x_here], [*written, *y_here], self.work()
+                routine, inner, [*consts, *read, *x_rows], [*written, *y_rows], self.work()
             )
-            carry.turn(inner, written)
+            carry.swap(inner, written)
             routine.leave_if_not_zero(inner, interrupts.ask(inner, i))
         carry.finish(section)
         if isinstance(params["length"], int):
@@ -275,12 +275,12 @@ class WhileCodegen(LoopCodegen):
         if self.params["limit"] is not None:
             over = inner.value(f"icmp sge i64 {count}, {self.params['limit']}")
             routine.leave_if_not_zero(inner, inner.value(f"zext i1 {over} to i64"))
-        y_here = stacks.rows(inner, count)
+        y_rows = stacks.rows(inner, count)
         read, written = carry.read(inner), carry.written(inner)
         if checkpoints is not None:
             checkpoints.visit(inner, count, read)
-        self.body.call(routine, inner, [*consts, *read], [*written, *y_here], self.work())
-        carry.turn(inner, written)
+        self.body.call(routine, inner, [*consts, *read], [*written, *y_rows], self.work())
+        carry.swap(inner, written)
         routine.leave_if_not_zero(inner, interrupts.ask(inner, count))
         following = inner.value(f"add i64 {count}, 1")
         inner.write(f"store i64 {following}, ptr {steps}")
@@ -334,7 +334,7 @@ class _GrowingStacks:
             more.write(f"store i64 {new_capacity}, ptr {self.capacity}")
         found = []
         for slot, size in zip(self.slots, self.sizes, strict=True):
-            found.append(moved(section, section.value(f"load ptr, ptr {slot}"), count, size))
+            found.append(row_address(section, section.value(f"load ptr, ptr {slot}"), count, size))
         return found
 
     def settle(self, section: Section) -> None:
@@ -358,7 +358,7 @@ def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: np.dtype[Any])
     return routine.number(size_of(shape[1:]) * dtype.itemsize)
 
 
-def moved(section: Section, pointer: str, k: str, size: str) -> str:
+def row_address(section: Section, pointer: str, k: str, size: str) -> str:
     """The address of row k."""
     skipped = section.value(f"mul i64 {k}, {size}")
     return section.value(f"getelementptr i8, ptr {pointer}, i64 {skipped}")
