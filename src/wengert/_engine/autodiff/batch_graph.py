@@ -21,7 +21,7 @@ from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.assigned_parts import assigned_parts
 from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
-from wengert._engine.core.errors_ignored import errors_ignored
+from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
@@ -88,7 +88,7 @@ class BatchedGraph:
             with derivation(0) as context:  # records scopes and the user's lines
                 self._evaluate(nodes, context)
         elif any(n.level for n in nodes):
-            errors_ignored(self._evaluate)(nodes)
+            call_ignoring_errors(self._evaluate, nodes)
         else:
             self._evaluate(nodes)
         return [self._pair(n) for n in outputs]

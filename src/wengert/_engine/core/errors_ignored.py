@@ -4,7 +4,8 @@ A keyboard interrupt inside ``np.errstate.__enter__`` or ``__exit__``, which are
 leaves the errors ignored for the rest of the program.  A function that runs in a copy of the
 context (`contextvars.Context.run`, implemented in C) cannot change the state of its caller.
 
-    errors_ignored  the decorator
+    errors_ignored         the decorator
+    call_ignoring_errors   one such call
 """
 
 from __future__ import annotations
@@ -20,8 +21,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def call_ignoring_errors(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function in a copy of the context in which ``np.errstate(all="ignore")`` holds."""
+    context = copy_context()
+    context.run(np.errstate(all="ignore").__enter__)  # ends with the context
+    return context.run(function, *args, **kwargs)
+
+
 def errors_ignored(function: Callable[P, T]) -> Callable[P, T]:
-    """`function`, called in a copy of the context in which ``np.errstate(all="ignore")`` holds.
+    """`function`, each call of which is one of `call_ignoring_errors`.
 
     Examples
     --------
@@ -36,8 +44,6 @@ def errors_ignored(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        context = copy_context()
-        context.run(np.errstate(all="ignore").__enter__)  # ends with the context
-        return context.run(function, *args, **kwargs)
+        return call_ignoring_errors(function, *args, **kwargs)
 
     return run
