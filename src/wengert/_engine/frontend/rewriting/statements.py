@@ -195,18 +195,7 @@ class Statements:
         return at(node, ast.Expr(call("assert", node.test, message)))
 
     def _facts(self, node: ast.For | ast.While, assigned: set[str]) -> list[ast.expr]:
-        """The facts about a loop that `running` needs.
-
-        assigned : the variables that the body assigns.
-        carried : of these, those that a trip may read before it assigns them.
-        live : those that may be read after the loop.
-        updated : those that are only assigned by ``x += y`` and the like.
-        stored : variables with elements that it assigns.
-        stops : flags that end the loop.
-        size : the number of statements.
-        refusal : why it stays a loop of Python, or None.
-        filled : lists made before it to which it appends.
-        """
+        """The facts about a loop that `running` needs: the fields of `LoopFacts`, in order."""
         body = ast.Module(list(node.body), [])
         stops = getattr(node, "stops", ())
         head = self._live.head.get(node, frozenset())
