@@ -111,7 +111,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx]'
+	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx,editors]'
 	@touch $@
 
 .venv-oldest/ready: pyproject.toml tests/oldest.py

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import inspect
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,11 @@ from wengert._engine.tensor import methods, operators
 
 PROGRAM = Path(__file__).with_name("user_program.py")
 ROOT = Path(__file__).parents[2]
+# Installed beside the interpreter (whose environment need not be activated), or on the path.
+PATHS = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
 PYRIGHT = next(
-    (found for name in ("pyright", "basedpyright") if (found := shutil.which(name))), None
+    (found for name in ("pyright", "basedpyright") if (found := shutil.which(name, path=PATHS))),
+    None,
 )
 
 
