@@ -3,7 +3,7 @@
 import numpy as np
 
 import wengert as wg
-from wengert._engine.frontend import rewritten
+from wengert._engine.frontend import rewritten_functions as rewritten
 
 X = np.array([0.5, 1.5])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.frontend.rewritten import rewritten, why_not
+from wengert._engine.frontend.rewritten_functions import rewritten, why_not
 
 
 def absolute(x):

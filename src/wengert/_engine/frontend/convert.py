@@ -25,17 +25,17 @@ from wengert._engine.core.library_code import (
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 
-from .assigned_variables import note_assigned
-from .function_copies import twin
-from .namespaces import exchanged, needs_exchange
-from .needs import Needs, needs
+from .code_facts import CodeFacts, code_facts
+from .function_copies import with_overlay
+from .namespaces import has_replacement, replacement
+from .outer_assignments import note_outer_assignments
 from .overlay import Overlay
 from .state import Speculation
 
 if TYPE_CHECKING:
-    from . import rewritten as rewriting
+    from . import rewritten_functions as rewriting
 else:  # for functions with loops, branches and calls
-    rewriting = LazyModule("wengert._engine.frontend.rewritten")
+    rewriting = LazyModule("wengert._engine.frontend.rewritten_functions")
 
 _SEARCHED = 64  # elements of a container that are examined
 # Functions of Python that take traced values in rewritten code.
@@ -61,7 +61,7 @@ def convert(fun: object) -> Any:
     if type(called) is FunctionType and not is_library_class(type(fun)):
         inner = convert(called)
         return fun if inner is called else MethodType(inner, fun)
-    return exchanged(fun)
+    return replacement(fun)
 
 
 def _function(fun: FunctionType) -> FunctionType:
@@ -71,8 +71,8 @@ def _function(fun: FunctionType) -> FunctionType:
             return fun
         return rewriting.rewritten(fun, True) or fun
     if is_library_function(fun):
-        return exchanged(fun)  # type: ignore[no-any-return]
-    known = needs(fun.__code__)
+        return replacement(fun)  # type: ignore[no-any-return]
+    known = code_facts(fun.__code__)
     whole = tracing and (
         known.branches
         or known.calls
@@ -82,7 +82,7 @@ def _function(fun: FunctionType) -> FunctionType:
         or _calls_objects(fun, known)
     )
     if tracing and Speculation.notes() and not Speculation.is_open():
-        note_assigned(fun)
+        note_outer_assignments(fun)
     if not whole and not _refers(fun, known):
         return fun
     if whole or known.calls or _calls_objects(fun, known) or _calls_variables(fun, known):
@@ -91,7 +91,7 @@ def _function(fun: FunctionType) -> FunctionType:
             return _writing_back(found) if known.writes_globals else found
         if known.branches:
             note("source", f"{fun.__qualname__} is traced as it is: {rewriting.why_not(fun)}")
-    made = twin(fun)
+    made = with_overlay(fun)
     return _writing_back(made) if known.writes_globals else made
 
 
@@ -110,19 +110,19 @@ def _writing_back(made: FunctionType) -> FunctionType:
     return run  # type: ignore[return-value]
 
 
-def _refers(fun: FunctionType, known: Needs) -> bool:
+def _refers(fun: FunctionType, known: CodeFacts) -> bool:
     """Whether a function refers to something that is exchanged or converted."""
     if known.calls:
         return True
     table = fun.__globals__
     for name in known.names:
         x = table.get(name)
-        if needs_exchange(x) or (type(x) is FunctionType and not is_library_function(x)):
+        if has_replacement(x) or (type(x) is FunctionType and not is_library_function(x)):
             return True
     return _calls_objects(fun, known) or _calls_variables(fun, known)
 
 
-def _calls_objects(fun: FunctionType, known: Needs) -> bool:
+def _calls_objects(fun: FunctionType, known: CodeFacts) -> bool:
     """Whether it uses global objects that are functions or contain functions."""
     table = fun.__globals__
     if any(_holds_functions(table.get(name)) for name in known.names):
@@ -151,7 +151,7 @@ def _is_fixed(x: object) -> bool:
     return isinstance(x, type) and is_library_class(x)
 
 
-def _calls_variables(fun: FunctionType, known: Needs) -> bool:
+def _calls_variables(fun: FunctionType, known: CodeFacts) -> bool:
     """Whether it refers to functions that its globals do not reach."""
     if known.free:
         cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))

@@ -1,7 +1,7 @@
 """Copies of functions.
 
-named_like   a function with the attributes of another one
-twin         the same code with exchanged globals
+copy_metadata   a function with the attributes of another one
+with_overlay         the same code with exchanged globals
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import FunctionType
 from .overlay import overlay
 
 
-def named_like(made: FunctionType, fun: FunctionType) -> FunctionType:
+def copy_metadata(made: FunctionType, fun: FunctionType) -> FunctionType:
     """A function with the attributes of another one."""
     made.__kwdefaults__ = fun.__kwdefaults__
     made.__qualname__, made.__module__, made.__doc__ = fun.__qualname__, fun.__module__, fun.__doc__
@@ -21,9 +21,9 @@ def named_like(made: FunctionType, fun: FunctionType) -> FunctionType:
     return made
 
 
-def twin(fun: FunctionType) -> FunctionType:
+def with_overlay(fun: FunctionType) -> FunctionType:
     """The same code with exchanged globals."""
     made = FunctionType(
         fun.__code__, overlay(fun.__globals__), fun.__name__, fun.__defaults__, fun.__closure__
     )
-    return named_like(made, fun)
+    return copy_metadata(made, fun)

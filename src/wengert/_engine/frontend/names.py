@@ -55,10 +55,10 @@ def bound_in(nodes: Iterable[ast.AST]) -> set[str]:
             found |= {node.name} if node.name else set()
         elif isinstance(node, ast.MatchMapping) and node.rest:
             found.add(node.rest)
-    return found - _of_comprehensions(nodes)
+    return found - _comprehension_variables(nodes)
 
 
-def _of_comprehensions(nodes: Iterable[ast.AST]) -> set[str]:
+def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
     """SharedVariables of comprehensions, which are bound in these only."""
     inner: set[str] = set()
     outer: set[str] = set()

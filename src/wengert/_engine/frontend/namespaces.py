@@ -78,7 +78,7 @@ def _defined(real: ModuleType, ours: ModuleType | None, name: str) -> Any:
         return _of_math(name)
     full = f"{real.__name__}.{name}"
     if full in NAMESPACES and isinstance(getattr(real, name, None), ModuleType):
-        return exchanged(getattr(real, name))
+        return replacement(getattr(real, name))
     if ours is not None and name in (getattr(ours, "__all__", None) or ()):
         return getattr(ours, name)
     return getattr(real, name)
@@ -96,7 +96,7 @@ _KINDS = (BuiltinFunctionType, FunctionType, type)
 _ROOTS = ("numpy", "scipy", "math", "wengert.numpy")
 
 
-def exchanged(x: Any) -> Any:
+def replacement(x: Any) -> Any:
     """The object to use instead of one that a user function refers to; `x` itself for most."""
     cls = type(x)
     if cls is ModuleType or isinstance(x, ModuleType):
@@ -131,9 +131,9 @@ def _function(x: object) -> Any:
     return made
 
 
-def needs_exchange(x: object) -> bool:
+def has_replacement(x: object) -> bool:
     """Whether a function that refers to an object needs a replacement of it."""
-    return exchanged(x) is not x
+    return replacement(x) is not x
 
 
 # ---- arrays that are filled ----------------------------------------------------------------------

@@ -15,8 +15,8 @@ from typing import Any
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.fork_safe_locks import lock
 
-from .builtin_names import builtins_of
-from .namespaces import exchanged
+from .builtin_overrides import builtins_of
+from .namespaces import replacement
 
 _VIEWS_KEPT = 256  # views in memory
 
@@ -49,7 +49,7 @@ class Overlay(dict[str, Any]):
         x = self.real[name]
         if self.converts and type(x) is FunctionType:
             return converted(x)
-        return exchanged(x)
+        return replacement(x)
 
     def write_back(self, note: Callable[[dict[str, Any], str], None]) -> None:
         """Move the variables that a function has assigned here to the module.

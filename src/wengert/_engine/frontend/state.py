@@ -3,7 +3,7 @@
 UNBOUND         the value of an unbound variable
 SharedVariables       the variables of blocks, and the places that they assign, by name
 Speculation     whether a traced block may have to run in Python after all
-Frame           what one such block makes and changes
+ChangeLog           what one such block makes and changes
 object_changes  a block that notes the changes of objects, to be undone at its end
 NotTraceable    the reason
 subject         the words for a variable or place in a message
@@ -21,7 +21,15 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, is_traced
 from wengert.errors import user_line
 
-from .places import ABSENT, Contents, Place, changed, contents, restore, why_not
+from .assignment_targets import (
+    ABSENT,
+    AssignmentTarget,
+    Contents,
+    changed,
+    contents,
+    refusal_of,
+    restore,
+)
 
 
 class _Unbound:
@@ -57,8 +65,8 @@ class SharedVariables:
     def __init__(
         self, blocks: Iterable[Callable[..., Any] | None], names: Iterable[str] | None = None
     ) -> None:
-        self.cells: dict[str, CellType | Place] = {}
-        self.places: dict[Place, str] = {}
+        self.cells: dict[str, CellType | AssignmentTarget] = {}
+        self.places: dict[AssignmentTarget, str] = {}
         for block in blocks:
             if block is None:
                 continue
@@ -74,7 +82,7 @@ class SharedVariables:
         made.cells = {n: self.cells[n] for n in names if n in self.cells}
         return made
 
-    def add(self, place: Place) -> str:
+    def add(self, place: AssignmentTarget) -> str:
         """The name of a place, which is treated as a variable from now on."""
         if place not in self.places:
             name = shown = str(place)
@@ -87,15 +95,15 @@ class SharedVariables:
 
     def read(self) -> dict[str, Any]:
         """The values of the variables."""
-        return {name: content(cell) for name, cell in self.cells.items()}
+        return {name: cell_value(cell) for name, cell in self.cells.items()}
 
     def write(self, values: dict[str, Any]) -> None:
         """Give variables values."""
         for name, value in values.items():
             cell = self.cells[name]
-            if isinstance(cell, Place):
+            if isinstance(cell, AssignmentTarget):
                 Speculation.note_change(cell.owner, cell.name)
-            fill(cell, value)
+            set_cell_value(cell, value)
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -112,7 +120,7 @@ def subject(name: str) -> str:
     return name if " " in name else f"the variable {name}"
 
 
-def content(cell: CellType | Place) -> Any:
+def cell_value(cell: CellType | AssignmentTarget) -> Any:
     """The value of a variable, or UNBOUND."""
     try:
         return cell.cell_contents
@@ -120,11 +128,11 @@ def content(cell: CellType | Place) -> Any:
         return UNBOUND
 
 
-def fill(cell: CellType | Place, value: object) -> None:
+def set_cell_value(cell: CellType | AssignmentTarget, value: object) -> None:
     """Give a variable a value, or unbind it."""
     if value is not UNBOUND:
         cell.cell_contents = value
-    elif content(cell) is not UNBOUND:
+    elif cell_value(cell) is not UNBOUND:
         del cell.cell_contents
 
 
@@ -136,7 +144,7 @@ class NotedChange(NamedTuple):
     where: str
 
 
-class Frame:
+class ChangeLog:
     """What a traced block makes and changes.
 
     Attributes
@@ -178,7 +186,7 @@ class Frame:
             where = "" if self.is_traced else user_line()
             self.changes[key] = NotedChange(x, contents(x, name), where)
 
-    def places(self) -> dict[Place, Any]:
+    def places(self) -> dict[AssignmentTarget, Any]:
         """The changed places, and their values; UNBOUND for one that was deleted."""
         return {
             place: value if has_value else UNBOUND
@@ -198,7 +206,7 @@ class Frame:
 
 
 class _Open(threading.local):
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[ChangeLog, ...] = ()
 
 
 class Speculation:
@@ -261,7 +269,7 @@ class Speculation:
             return
         frame = cls._open.frames[-1]
         if not frame.is_new(x) and id(x) not in frame.cells:
-            reason = why_not(x, name)
+            reason = refusal_of(x, name)
             if reason is None:
                 frame.note_change(x, name)
             else:
@@ -269,9 +277,9 @@ class Speculation:
 
     @classmethod
     @contextmanager
-    def noting(cls) -> Iterator[Frame]:
+    def noting(cls) -> Iterator[ChangeLog]:
         """A block that notes changes, and refuses none."""
-        before, frame = cls._open.frames, Frame((), is_traced=False)
+        before, frame = cls._open.frames, ChangeLog((), is_traced=False)
         cls._open.frames = (*before, frame)
         try:
             yield frame
@@ -280,9 +288,9 @@ class Speculation:
 
     @classmethod
     @contextmanager
-    def block(cls, variables: SharedVariables) -> Iterator[Frame]:
+    def block(cls, variables: SharedVariables) -> Iterator[ChangeLog]:
         """A block that restores these variables, and the objects that it changes."""
-        before, frame = cls._open.frames, Frame(variables.cells.values())
+        before, frame = cls._open.frames, ChangeLog(variables.cells.values())
         cls._open.frames = (*before, frame)
         try:
             with variables.restored():
@@ -297,17 +305,17 @@ class Speculation:
 class ObjectChanges:
     """Changes of objects by a function that is traced."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: ChangeLog) -> None:
         self._frame = frame
 
-    def taken(self, is_result: Callable[[Any], bool]) -> list[tuple[Place, Any, str]]:
+    def taken(self, is_result: Callable[[Any], bool]) -> list[tuple[AssignmentTarget, Any, str]]:
         """The places with results of the function, their values and lines; they are restored."""
         found = []
         for x, before, where in self._frame.changes.values():
             for place, value, has_value in list(changed(x, before))[::-1]:
                 if has_value and any(map(is_result, pytree.flatten(value)[0])):
                     old = before.get(place.key, ABSENT)
-                    fill(place, UNBOUND if old is ABSENT else old)
+                    set_cell_value(place, UNBOUND if old is ABSENT else old)
                     found.append((place, value, where))
         return found[::-1]
 

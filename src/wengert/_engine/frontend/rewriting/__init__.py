@@ -1,7 +1,7 @@
 """Transformations of the syntax tree of a function, in this order.
 
 exits.py         break, continue and early return, as flags
-appends.py       lists that loops fill
+list_appends.py       lists that loops fill
 comprehensions.py    comprehensions, as functions with loops
 expressions.py   conditions, calls and stores, as calls
 statements.py    loops, branches and assertions, as calls with functions for their blocks

@@ -6,7 +6,7 @@
     a < b < c                chain(a, ("<", lambda: b), ("<", lambda: c))
     A[i] = x, A.b = x        stored(A)[i] = x, stored(A, "b").b = x
     [f(i) for i in xs]       a function with a loop (comprehensions.py)
-    y                        bound(y, "y")       if y may have no value there (definite.py)
+    y                        bound(y, "y")       if y may be unbound (definite_assignment.py)
 
 The functions are in the package `running`.
 

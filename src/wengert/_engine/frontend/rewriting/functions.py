@@ -10,13 +10,13 @@ import ast
 import copy
 from types import CodeType
 
-from ..definite import possibly_unbound
+from ..definite_assignment import possibly_unbound
 from ..liveness import live_names
 from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
-from .appends import appends_in, with_calls
 from .calls import Calls
 from .exits import Unsupported, without_exits
+from .list_appends import appends_in, with_calls
 from .statements import Statements
 from .syntax import at, call, name, no_arguments, runtime, thunk
 

@@ -33,9 +33,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..liveness import Liveness
 from ..names import bound_in, function_scope
-from .appends import Appends, appended
 from .comprehensions import Comprehensions
 from .expressions import Expressions
+from .list_appends import Appends, appended
 from .syntax import at, call, mangled, name, no_arguments, runtime, text, texts, thunk
 
 _ITEM = runtime("item")

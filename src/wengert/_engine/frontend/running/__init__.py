@@ -7,20 +7,20 @@ branches.py    if, and conditional expressions
 branch_stores.py   elements that a branch assigns, stored after it
 booleans.py    and, or, not, chained comparisons
 calls.py       calls, assertions
-appends.py     what trips append to lists
+list_appends.py     what trips append to lists
 builtin_loops.py   sum, any, all, min and max of traced arrays, as loops
 iterables.py   range, zip, enumerate, reversed: items by number
-blocks.py      a part of a function traced separately
+block_tracing.py      a part of a function traced separately
 object_changes.py   statements and calls that change Python objects
 values.py      which parts of values become results of nodes
-reach.py       whether a part uses traced values
+reachability.py       whether a part uses traced values
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import appends, booleans, branches, calls, loops, object_changes, values
+from . import booleans, branches, calls, list_appends, loops, object_changes, values
 
 RUNTIME: dict[str, Any] = {
     "__wg_for__": loops.for_,
@@ -31,7 +31,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_or__": booleans.or_,
     "__wg_not__": booleans.not_,
     "__wg_chain__": booleans.chain,
-    "__wg_append__": appends.append_,
+    "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
     "__wg_stored__": object_changes.stored,

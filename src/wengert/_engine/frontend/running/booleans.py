@@ -16,7 +16,7 @@ from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.op import lookup
 
 from .branches import if_expression
-from .values import is_truth
+from .values import as_bool
 
 Thunk = Callable[[], Any]
 
@@ -41,7 +41,7 @@ def or_(first: object, second: Thunk) -> Any:
 
 def not_(x: object) -> Any:
     """``not x``."""
-    return lookup("logical_not")(is_truth(x)) if _is_unknown(x) else not x
+    return lookup("logical_not")(as_bool(x)) if _is_unknown(x) else not x
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {

@@ -23,7 +23,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops.casts import astype
 
-from .values import start_of
+from .values import placeholder_value
 
 _MOST_STORES = 4
 
@@ -69,7 +69,7 @@ def results(stores: Sequence[BranchStore], branch: int) -> list[Any]:
         if store.branch == branch:
             found += [store.value, *store.operands]
             continue
-        found.append(start_of(Spec(spec.shape, spec.dtype)))
+        found.append(placeholder_value(Spec(spec.shape, spec.dtype)))
         found += [np.zeros((), x.spec.dtype)[()] for x in store.operands]
     return found
 

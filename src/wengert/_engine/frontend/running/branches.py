@@ -23,11 +23,19 @@ from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_place, user_source
 
-from ..state import UNBOUND, NotTraceable, SharedVariables, content
-from .appends import Collecting, append_
-from .blocks import TracedBlock, refuse_references, traced
+from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
+from .block_tracing import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, applied, results, stores_of
-from .values import Maybe, Parts, cast, is_truth, joined, maybe, weakened
+from .list_appends import Collecting, append_
+from .values import (
+    MaybeUnbound,
+    PartitionedValue,
+    as_bool,
+    cast,
+    joined_spec,
+    like_spec,
+    maybe_unbound,
+)
 
 if TYPE_CHECKING:
     from wengert._engine.control_flow import closure_conversion, operations
@@ -61,7 +69,7 @@ def if_(
         if refusal is not None:
             raise NotTraceable(refusal)
         lists = list(SharedVariables([then, other], filled).read().values())
-        _conditional(is_truth(test), then, other or _nothing, variables, live, lists)
+        _conditional(as_bool(test), then, other or _nothing, variables, live, lists)
     except NotTraceable as error:
         raise _refused(error) from error.__cause__
 
@@ -105,19 +113,19 @@ def _conditional(
     for block in blocks:
         refuse_references(block, [(n, block.values[n]) for n in names])
     found: list[list[Any]] = [[], []]
-    shapes: list[Parts] = []
+    shapes: list[PartitionedValue] = []
     specs: list[Spec] = []
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         for name in names:
             parts = _both([b.at_end(b.values[name]) for b in blocks], name)
             wanted = [
-                joined(a, b, name) for a, b in zip(parts[0].specs, parts[1].specs, strict=True)
+                joined_spec(a, b, name) for a, b in zip(parts[0].specs, parts[1].specs, strict=True)
             ]
             specs += wanted
             shapes.append(parts[0])
             for one, outputs in zip(parts, found, strict=True):
-                outputs += [cast(x, s) for x, s in zip(one.numbers, wanted, strict=True)]
+                outputs += [cast(x, s) for x, s in zip(one.numeric_leaves, wanted, strict=True)]
         failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
         for k, check in failures:
             found[k].append(check.failed)
@@ -133,11 +141,11 @@ def _conditional(
     rest = iter(outs)
     spec = iter(specs)
     for name, shape in zip(names, shapes, strict=True):
-        numbers = [_like(next(rest), next(spec)) for _ in shape.numbers]
+        numbers = [like_spec(next(rest), next(spec)) for _ in shape.numeric_leaves]
         if name in into:
-            append_(into[name], shape.value(numbers))
+            append_(into[name], shape.rebuild(numbers))
         else:
-            variables.write({name: shape.value(numbers)})
+            variables.write({name: shape.rebuild(numbers)})
     for _, check in failures:
         RuntimeChecks.add(next(rest), check.error)
     for array, known in zip(arrays, stores, strict=True):
@@ -157,7 +165,7 @@ def _places(blocks: Sequence[TracedBlock], variables: SharedVariables) -> list[s
     """The names of elements and attributes that one of the branches assigns."""
     names: list[str] = []
     for place in {p: None for b in blocks for p in b.places}:
-        before = content(place)
+        before = cell_value(place)
         values = [b.places.get(place, before) for b in blocks]
         if any(v is UNBOUND for v in values) and not all(v is UNBOUND for v in values):
             raise NotTraceable(
@@ -213,22 +221,22 @@ def _one_raises(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk])
         runs[1]()
 
 
-def _both(values: list[Any], name: str) -> list[Parts]:
+def _both(values: list[Any], name: str) -> list[PartitionedValue]:
     """The values of a variable in both branches, with the same parts."""
-    if any(x is UNBOUND or type(x) is Maybe for x in values):
+    if any(x is UNBOUND or type(x) is MaybeUnbound for x in values):
         given = [x for x in values if x is not UNBOUND]
         if not given:
-            return [Parts.of(x) for x in values]
-        made: list[Any] = [maybe(x, given[0]) for x in values]
+            return [PartitionedValue.of(x) for x in values]
+        made: list[Any] = [maybe_unbound(x, given[0]) for x in values]
         values = [x.value for x in made] if name.startswith("__wg_") else made
         if name.startswith("__wg_"):
             return _alike(values, name)
-        parts = [Parts.of(x.value) for x in made]
+        parts = [PartitionedValue.of(x.value) for x in made]
         if not all(all(p.numeric) for p in parts):
             raise NotTraceable(f"the variable {name} has a value in one of the branches only")
         return _alike(
             [
-                Maybe(x.value, np.bool_(x.defined) if type(x.defined) is bool else x.defined)
+                MaybeUnbound(x.value, np.bool_(x.defined) if type(x.defined) is bool else x.defined)
                 for x in made
             ],
             name,
@@ -236,14 +244,10 @@ def _both(values: list[Any], name: str) -> list[Parts]:
     return _alike(values, name)
 
 
-def _alike(values: list[Any], name: str) -> list[Parts]:
-    parts = [Parts.of(x) for x in values]
+def _alike(values: list[Any], name: str) -> list[PartitionedValue]:
+    parts = [PartitionedValue.of(x) for x in values]
     parts[0].check_like(parts[1], name)
     return parts
-
-
-def _like(x: object, spec: Spec) -> Any:
-    return weakened(x) if spec.weak else x
 
 
 def _node(test: Any, blocks: Sequence[TracedBlock], values: Sequence[Sequence[Any]]) -> list[Any]:
@@ -268,7 +272,7 @@ def if_expression(test: object, then: Thunk, other: Thunk) -> Any:
     if not (isinstance(test, Handle) and is_traced(test)) or current_trace() is None:
         return then() if test else other()
     try:
-        return conditional_value(is_truth(test), then, other)
+        return conditional_value(as_bool(test), then, other)
     except NotTraceable as error:
         raise _refused(error) from error.__cause__
 

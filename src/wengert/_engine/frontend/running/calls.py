@@ -31,16 +31,16 @@ from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.ops.casts import astype
 from wengert.errors import at, user_place
 
-from ..assigned_variables import note_assigned
-from ..namespaces import exchanged, new_array
-from ..needs import needs
+from ..code_facts import code_facts
+from ..namespaces import new_array, replacement
+from ..outer_assignments import note_outer_assignments
 from ..source import definition_of
 from ..state import Speculation
 from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
-from .object_changes import EXCHANGED, EXCHANGED_TYPES, check_method, making
-from .values import is_truth, weakened
+from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, making
+from .values import as_bool, weakly_typed
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
 # Modules whose functions call the classes that are passed to them.
@@ -61,15 +61,15 @@ def callee(f: Any) -> Any:
     """The function to call instead of `f`."""
     cls = type(f)
     if cls is FunctionType or cls is MethodType or cls is functools.partial:
-        return _EXCHANGED[f] if cls is FunctionType and f in _EXCHANGED else _of_user(f)
+        return _REPLACEMENTS[f] if cls is FunctionType and f in _REPLACEMENTS else _of_user(f)
     if isinstance(f, type):
-        return _EXCHANGED_TYPES.get(f) or _of_class(f)
+        return _TYPE_REPLACEMENTS.get(f) or _of_class(f)
     if cls is BuiltinMethodType:
         owner = f.__self__
         if isinstance(owner, ModuleType):
-            return _EXCHANGED.get(f) or _of_module(f)
+            return _REPLACEMENTS.get(f) or _of_module(f)
         if type(owner) is np.ndarray and f.__name__ in _OF_ARRAYS:
-            return functools.partial(getattr(exchanged(np), f.__name__), owner)
+            return functools.partial(getattr(replacement(np), f.__name__), owner)
         check_method(f)
         return making(f) if f.__name__ == "__new__" else f
     if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
@@ -79,12 +79,12 @@ def callee(f: Any) -> Any:
 
 def _of_module(f: Any) -> Any:
     """A function written in C: of numpy and math exchanged, others with converted arguments."""
-    found = exchanged(f)
+    found = replacement(f)
     return found if found is not f or f in _PLAIN else functools.partial(_with_converted, f)
 
 
 def _of_class(cls: type) -> Any:
-    found = exchanged(cls)
+    found = replacement(cls)
     if found is not cls or cls in _PLAIN:
         return found
     if is_library_class(cls):
@@ -130,9 +130,9 @@ def _of_user(f: Any) -> Any:
         while isinstance(inner, MethodType | functools.partial):
             inner = inner.__func__ if isinstance(inner, MethodType) else inner.func
         if isinstance(inner, FunctionType) and not is_library_function(inner):
-            note_assigned(inner)
+            note_outer_assignments(inner)
             is_own = type(inner.__globals__) is dict  # not defined in a rewritten function
-            if is_own and needs(inner.__code__).stores and not definition_of(inner.__code__):
+            if is_own and code_facts(inner.__code__).stores and not definition_of(inner.__code__):
                 Speculation.refuse(f"it calls {inner.__qualname__}, whose source is not available")
     return converted(f)
 
@@ -142,7 +142,7 @@ def assert_(condition: object, message: Callable[[], Any] | None) -> None:
     if isinstance(condition, Handle) and is_traced(condition):
         text = [] if message is None else [message()]
         error = AssertionError(*text) if text else AssertionError(f"assertion{at(user_place())}")
-        RuntimeChecks.add(lookup("logical_not")(is_truth(condition)), error)
+        RuntimeChecks.add(lookup("logical_not")(as_bool(condition)), error)
         return
     if not condition:
         raise AssertionError(*([message()] if message is not None else []))
@@ -166,10 +166,10 @@ def _cast(x: Any, kind: Any) -> Any:
             raise TypeError(f"only arrays of one element can be converted{at(user_place())}")
         x = x.reshape(())
     if kind is bool:
-        return is_truth(x)
+        return as_bool(x)
     if x.node.spec.dtype.kind == "c":
         raise TypeError(f"{kind.__name__}() of a complex number{at(user_place())}")
-    return weakened(astype(x, np.dtype(np.int64 if kind is int else np.float64)))
+    return weakly_typed(astype(x, np.dtype(np.int64 if kind is int else np.float64)))
 
 
 def _same(x: object) -> object:
@@ -231,16 +231,16 @@ def consumed(f: Any, name: str, quick: Callable[[], Any], slow: Callable[[], Any
     return quick() if is_known and current_trace() is not None else slow()
 
 
-_EXCHANGED: dict[Any, Any] = {
-    **EXCHANGED,
+_REPLACEMENTS: dict[Any, Any] = {
+    **REPLACEMENTS,
     builtins.min: _least("min"),
     builtins.max: _least("max"),
     builtins.sum: _looped(builtins.sum, builtin_loops.sum_, 0),
     builtins.any: _looped(builtins.any, builtin_loops.any_),
     builtins.all: _looped(builtins.all, builtin_loops.all_),
 }
-_EXCHANGED_TYPES: dict[type, Any] = {
-    **EXCHANGED_TYPES,
+_TYPE_REPLACEMENTS: dict[type, Any] = {
+    **TYPE_REPLACEMENTS,
     builtins.range: range_,
     builtins.zip: zip_,
     builtins.enumerate: enumerate_,

@@ -4,7 +4,7 @@ Items           items by number, also by a number that is not known
 has_traced_items   whether items are traced
 items_of        the items of an iterable; None for one that only Python can loop over
 unroll          `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange its class
-note_counter    the range of the counter of a loop
+note_counter_range    the range of the counter of a loop
 TracedRange     a range with bounds that are not known
 """
 
@@ -193,10 +193,11 @@ def _shorter(a: object, b: Any) -> Any:
         return min(a, b)
     if isinstance(a, Dim) and isinstance(b, Dim) and a == b:
         return a
-    return lookup("minimum")(_value(a), _value(b))
+    return lookup("minimum")(size_or_value(a), size_or_value(b))
 
 
-def _value(x: object) -> Any:
+def size_or_value(x: object) -> Any:
+    """The integer tensor of a symbolic size; any other value as it is."""
     return size_value(x) if isinstance(x, Dim) else x
 
 
@@ -204,7 +205,7 @@ def _at(items: Items, k: Any) -> Any:
     """The item of a number, counted from 0."""
     if items.step == 1 and type(items.start) is int and items.start == 0:
         return items.item(k)
-    return items.item(k * items.step + _value(items.start))
+    return items.item(k * items.step + size_or_value(items.start))
 
 
 def items_of(iterable: object) -> Items | None:
@@ -249,9 +250,9 @@ def _same(k: object) -> Any:
     return k
 
 
-def note_counter(counter: Node, items: Items) -> None:
+def note_counter_range(counter: Node, items: Items) -> None:
     """Record between which numbers the counter of a loop is in each trip."""
-    start, span = interval(items.start), interval(_value(items.length))
+    start, span = interval(items.start), interval(size_or_value(items.length))
     distance = None if span[1] is None else max(span[1] - 1, 0) * items.step
     low, high = start
     if items.step > 0:

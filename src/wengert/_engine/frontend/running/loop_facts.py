@@ -27,7 +27,7 @@ class LoopFacts(NamedTuple):
     stops : flags that end the loop.
     size : the number of statements.
     refusal : why it stays a loop of Python, or None.
-    filled : lists made before it to which it appends (appends.py).
+    filled : lists made before it to which it appends (list_appends.py).
     """
 
     assigned: tuple[str, ...]

@@ -2,7 +2,8 @@
 
 The body is traced once, on placeholders of the counter, of variables that an iteration reads before
 it assigns them, of the arrays that it modifies, and of the elements and attributes of objects that
-it assigns (places.py), which are treated as variables.  It is traced again if it modifies others,
+it assigns (assignment_targets.py), which are treated as variables.  It is traced again if it
+modifies others,
 or if a variable changes its dtype.
 
     LoopTracer    traces a loop, makes its node, and sets the variables to the values after it
@@ -36,14 +37,23 @@ from wengert._engine.core.tracing import placeholder, record, size_value
 from wengert._engine.ops.casts import astype
 from wengert.errors import TraceError
 
-from ..places import containers
-from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, content, subject
-from .appends import Collecting
-from .blocks import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
+from ..assignment_targets import containers
+from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, cell_value, subject
+from .block_tracing import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
 from .booleans import and_, not_
-from .iterables import Items, note_counter
+from .iterables import Items, note_counter_range, size_or_value
+from .list_appends import Collecting
 from .loop_facts import LoopFacts, is_unknown, stopped
-from .values import Maybe, Parts, cast, is_truth, joined, maybe, start_of, weakened
+from .values import (
+    MaybeUnbound,
+    PartitionedValue,
+    as_bool,
+    cast,
+    joined_spec,
+    like_spec,
+    maybe_unbound,
+    placeholder_value,
+)
 
 _INTEGER = np.dtype(np.int64)
 _COUNTER = Spec((), _INTEGER, weak=True)
@@ -100,13 +110,13 @@ class LoopTracer:
         }
         names = [n for n in facts.assigned if n in (*facts.carried, *facts.live)]
         self._parts = {
-            n: Parts.of(self._before[n])
+            n: PartitionedValue.of(self._before[n])
             for n in names
             if n not in in_place and self._before[n] is not UNBOUND
         }
         self._specs = {n: p.specs for n, p in self._parts.items()}
         self._new = [n for n in facts.live if n in self._before and self._before[n] is UNBOUND]
-        self._fresh: dict[str, Parts] = {}
+        self._fresh: dict[str, PartitionedValue] = {}
         counted = items is not None and type(items.length) is int and not facts.stops
         why = None if counted else "it appends to a list, whose length would depend on values"
         self._filled = Collecting([self._before.get(n) for n in facts.filled], why)
@@ -126,7 +136,7 @@ class LoopTracer:
         since = next_serial()
         self._counter = placeholder(_COUNTER)
         if self._items is not None:
-            note_counter(self._counter, self._items)
+            note_counter_range(self._counter, self._items)
         self._inputs = [self._counter] if self._items is not None else []
         values: dict[str, Any] = dict.fromkeys(self._facts.assigned, UNBOUND)
         values = {n: v for n, v in values.items() if n in self._before}
@@ -148,10 +158,11 @@ class LoopTracer:
             nonlocal condition
             for name, nodes in placeholders.items():
                 handles[name] = [
-                    _handle(n, x) for n, x in zip(nodes, self._parts[name].numbers, strict=True)
+                    _handle(n, x)
+                    for n, x in zip(nodes, self._parts[name].numeric_leaves, strict=True)
                 ]
                 note = functools.partial(Speculation.note_built, name=name)
-                values[name] = self._parts[name].value(list(handles[name]), note)
+                values[name] = self._parts[name].rebuild(list(handles[name]), note)
             self._variables.write(values)
             condition = self._condition()
             if self._items is None:
@@ -180,13 +191,13 @@ class LoopTracer:
         else:
             items = self._items
             assert items is not None
-            end = _value(items.start) + _value(items.length) * items.step
+            end = size_or_value(items.start) + size_or_value(items.length) * items.step
             counter = wrap(self._counter)
             found = counter < end if items.step > 0 else counter > end
             found = and_(not_(stop), lambda: found) if stop is not False else found
         if not is_unknown(found):
             raise NotTraceable("its condition does not change")
-        return is_truth(found)
+        return as_bool(found)
 
     def _knows_objects(self, block: TracedBlock) -> bool:
         """Whether the elements and attributes that it assigns were known; they are afterwards.
@@ -201,19 +212,19 @@ class LoopTracer:
         }
         kept -= self._kept
         for name in kept:
-            self._parts[name], self._specs[name] = Parts.opaque(self._before[name]), []
+            self._parts[name], self._specs[name] = PartitionedValue.opaque(self._before[name]), []
         self._kept |= kept
         for place, value in block.places.items():
             if value is UNBOUND:
                 raise NotTraceable(f"it deletes {place}")
-            before = content(place)
+            before = cell_value(place)
             if before is UNBOUND:
                 is_list = type(place.owner) is list
                 what = "which changes its length" if is_list else "which had no value before"
                 raise NotTraceable(f"it assigns {place}, {what}", not is_list)
             if place in new:
                 name = self._variables.add(place)
-                self._before[name], self._parts[name] = before, Parts.of(before)
+                self._before[name], self._parts[name] = before, PartitionedValue.of(before)
                 self._specs[name] = self._parts[name].specs
         self._searches += bool(new)
         if self._searches > _SEARCHES:
@@ -232,7 +243,7 @@ class LoopTracer:
             after = self._after(block, name)
             parts.check_like(after, name)
             wanted = [
-                joined(a, b, name) for a, b in zip(self._specs[name], after.specs, strict=True)
+                joined_spec(a, b, name) for a, b in zip(self._specs[name], after.specs, strict=True)
             ]
             if wanted != self._specs[name]:
                 self._specs[name], right = wanted, False
@@ -240,14 +251,14 @@ class LoopTracer:
             value = block.values[name]
             if value is UNBOUND:
                 continue
-            if type(value) is Maybe or not (name.startswith("__wg_") or self._has_a_trip()):
-                start = maybe(UNBOUND, value)
-                self._parts[name] = Parts.of(start._replace(defined=np.False_))
+            if type(value) is MaybeUnbound or not (name.startswith("__wg_") or self._has_a_trip()):
+                start = maybe_unbound(UNBOUND, value)
+                self._parts[name] = PartitionedValue.of(start._replace(defined=np.False_))
                 self._specs[name] = self._parts[name].specs
                 self._new.remove(name)
                 right = False
                 continue
-            after = Parts.of(value)
+            after = PartitionedValue.of(value)
             if not all(after.numeric):
                 raise NotTraceable(f"the variable {name} becomes a {type(value).__name__}")
             self._fresh[name] = after
@@ -257,17 +268,19 @@ class LoopTracer:
                 raise NotTraceable(f"an array {spec} becomes {now}")
         return right
 
-    def _after(self, block: TracedBlock, name: str) -> Parts:
+    def _after(self, block: TracedBlock, name: str) -> PartitionedValue:
         """The value of a variable at the end of an iteration."""
         value = block.values[name]
         start = self._parts[name]
         if name in self._kept:
-            return Parts.opaque(value)
-        is_maybe = start.structure is not None and type(start.value(start.numbers)) is Maybe
-        if is_maybe and type(value) is not Maybe:
-            value = maybe(value, start.value(start.numbers))
+            return PartitionedValue.opaque(value)
+        is_maybe = start.structure is not None and isinstance(
+            start.rebuild(start.numeric_leaves), MaybeUnbound
+        )
+        if is_maybe and type(value) is not MaybeUnbound:
+            value = maybe_unbound(value, start.rebuild(start.numeric_leaves))
             value = value._replace(defined=np.bool_(value.defined))
-        return Parts.of(value)
+        return PartitionedValue.of(value)
 
     def _has_a_trip(self) -> bool:
         if self._items is None:
@@ -295,8 +308,8 @@ class LoopTracer:
         for name, parts in self._parts.items():
             after = self._after(block, name)
             for x, y, spec, node, handle in zip(
-                parts.numbers,
-                after.numbers,
+                parts.numeric_leaves,
+                after.numeric_leaves,
                 self._specs[name],
                 placeholders[name],
                 handles[name],
@@ -320,21 +333,21 @@ class LoopTracer:
             start.append(np.False_)
             inputs.append(before)
         for parts in self._fresh.values():
-            for x, spec in zip(parts.numbers, parts.specs, strict=True):
+            for x, spec in zip(parts.numeric_leaves, parts.specs, strict=True):
                 outputs.append(output(_strong(x), "loop"))
-                start.append(_strong(start_of(spec)))
+                start.append(_strong(placeholder_value(spec)))
                 inputs.append(placeholder(Spec(spec.shape, spec.dtype)))
         if self._filled.appends_any(self._arrays, block.since) or (
             ambiguous and self._filled.has_arrays
         ):
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
         rows = self._filled.rows()
-        outputs += [output(_strong(x), "loop") for r in rows for x in r.numbers]
+        outputs += [output(_strong(x), "loop") for r in rows for x in r.numeric_leaves]
         outs = self._node(outputs, inputs, start, condition, block)
         self._assign(outs, ambiguous, block)
         stacked = iter(outs[len(start) :])
         for r in rows:
-            r.finish([next(stacked) for _ in r.numbers], self._items.length)  # type: ignore[union-attr]
+            r.finish([next(stacked) for _ in r.numeric_leaves], self._items.length)  # type: ignore[union-attr]
 
     def _node(
         self,
@@ -381,14 +394,14 @@ class LoopTracer:
         rest = iter(outs[1:] if self._items is not None else outs)
         values: dict[str, Any] = {}
         for name, parts in self._parts.items():
-            numbers = [_like(next(rest), spec) for spec in self._specs[name]]
-            values[name] = parts.value(numbers)
+            numbers = [like_spec(next(rest), spec) for spec in self._specs[name]]
+            values[name] = parts.rebuild(numbers)
         for array in self._arrays:
             rebind(array, next(rest).node)
         for check in block.checks:
             RuntimeChecks.add(next(rest), check.error)
         for name, parts in self._fresh.items():
-            values[name] = parts.value([_like(next(rest), s) for s in parts.specs])
+            values[name] = parts.rebuild([like_spec(next(rest), s) for s in parts.specs])
         for handle in ambiguous:
             make_ambiguous(handle)
         names = {*self._facts.assigned, *self._variables.places.values()}
@@ -418,14 +431,6 @@ def _handle(node: Node, given: Any) -> Any:
 
 def _number(node: Node) -> Any:
     return record(lookup("cast"), [node], {"dtype": node.spec.dtype}, weak=True)
-
-
-def _like(x: object, spec: Spec) -> Any:
-    return weakened(x) if spec.weak else x
-
-
-def _value(x: object) -> Any:
-    return size_value(x) if isinstance(x, Dim) else x
 
 
 def _strong(x: object) -> Any:

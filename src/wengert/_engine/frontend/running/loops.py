@@ -20,12 +20,12 @@ from wengert._engine.core.trace_notes import note
 from wengert.errors import TraceError, at, user_place, user_source
 
 from ..state import NotTraceable, SharedVariables
-from .blocks import with_slice_lengths
+from .block_tracing import with_slice_lengths
 from .booleans import not_
 from .branches import if_
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_facts import LoopFacts, is_unknown, stopped
-from .reach import reaches_traced
+from .reachability import can_reach_traced
 
 if TYPE_CHECKING:
     from . import loop_tracer
@@ -50,7 +50,7 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
     is_known = type(length) is int
     if is_known and (
         (length <= TRIPS_UNROLLED and length * known.size <= _STATEMENTS_UNROLLED)
-        or not (has_traced_items(iterable) or reaches_traced(body))
+        or not (has_traced_items(iterable) or can_reach_traced(body))
     ):
         _by_python(_python_items(items), body, known, variables)
         return

@@ -9,7 +9,7 @@ made          a list or dict that the function has just made
 variables     the variables of a call that functions inside it assign
 check_method  a call of a method written in C
 making        a function that returns a new object
-EXCHANGED     replacements of functions of Python that change objects, or make new ones
+REPLACEMENTS     replacements of functions of Python that change objects, or make new ones
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.library_code import is_immutable, is_library_class
 
-from ..places import containers, contents
+from ..assignment_targets import containers, contents
 from ..state import Speculation
 
 _MUTABLE = (list, dict, set, bytearray, np.ndarray, collections.deque, array.array)
@@ -147,11 +147,11 @@ def _reached(x: Any) -> list[Any]:
     return list(found.values())
 
 
-EXCHANGED: dict[Any, Any] = {
+REPLACEMENTS: dict[Any, Any] = {
     setattr: _setattr,
     delattr: _delattr,
     next: _next,
     **{f: making(f) for f in (copy.copy, dataclasses.replace)},
     copy.deepcopy: making(copy.deepcopy, deep=True),
 }
-EXCHANGED_TYPES: dict[type, Any] = {list: making(list), dict: making(dict)}
+TYPE_REPLACEMENTS: dict[type, Any] = {list: making(list), dict: making(dict)}

@@ -1,11 +1,11 @@
 """Values of variables: the parts that become carries and results of nodes, and how they are joined.
 
-Parts         a value as the leaves that are arrays and numbers, and the rest
+PartitionedValue         a value as the leaves that are arrays and numbers, and the rest
 joined        the spec that two values of a variable have in common
 cast          a value with a given spec
-weakened      a number that combines with arrays as a number of Python
-is_truth      the truth of a value, as a boolean
-Maybe         the value of a variable that may be unbound
+weakly_typed      a number that combines with arrays as a number of Python
+as_bool      the truth of a value, as a boolean
+MaybeUnbound         the value of a variable that may be unbound
 bound         the value of such a variable, when it is read
 """
 
@@ -27,13 +27,13 @@ from wengert._engine.core.tracing import record
 from wengert._engine.ops.casts import astype
 from wengert.errors import at, user_place
 
-from ..places import containers
+from ..assignment_targets import containers
 from ..state import UNBOUND, NotTraceable, Speculation, subject
 
 _START = {"b": False, "i": 0, "u": 0, "f": 0.0, "c": 0j}
 
 
-class Parts(NamedTuple):
+class PartitionedValue(NamedTuple):
     """A value of a variable.
 
     leaves : the parts of nested containers.
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
     numeric: tuple[bool, ...]
 
     @classmethod
-    def of(cls, value: Any) -> Parts:
+    def of(cls, value: Any) -> PartitionedValue:
         """The parts of a value."""
         if isinstance(value, Handle) or value is UNBOUND:
             return cls([value], None, (value is not UNBOUND,))
@@ -56,7 +56,7 @@ class Parts(NamedTuple):
         return cls(leaves, structure, tuple([spec_of(x) is not None for x in leaves]))
 
     @classmethod
-    def opaque(cls, value: Any) -> Parts:
+    def opaque(cls, value: Any) -> PartitionedValue:
         """A value as one part that is not a number: an object that is not built again."""
         return cls([value], None, (False,))
 
@@ -66,16 +66,18 @@ class Parts(NamedTuple):
         return len(self.leaves) == 1 and self.leaves[0] is UNBOUND
 
     @property
-    def numbers(self) -> list[Any]:
+    def numeric_leaves(self) -> list[Any]:
         """The leaves that are arrays and numbers."""
         return [x for x, is_number in zip(self.leaves, self.numeric, strict=True) if is_number]
 
     @property
     def specs(self) -> list[Spec]:
         """The specs of these."""
-        return [spec for x in self.numbers if (spec := spec_of(x)) is not None]
+        return [spec for x in self.numeric_leaves if (spec := spec_of(x)) is not None]
 
-    def value(self, numbers: list[Any], note: Callable[[Any], None] = Speculation.note_new) -> Any:
+    def rebuild(
+        self, numbers: list[Any], note: Callable[[Any], None] = Speculation.note_new
+    ) -> Any:
         """The value with other arrays and numbers; `note` is called with its new containers."""
         rest = iter(numbers)
         leaves = [
@@ -90,7 +92,7 @@ class Parts(NamedTuple):
                 note(container)
         return made
 
-    def check_like(self, other: Parts, name: str) -> None:
+    def check_like(self, other: PartitionedValue, name: str) -> None:
         """Reject a value with other containers, or other parts that are not numbers.
 
         Raises
@@ -111,12 +113,12 @@ def _same(a: object, b: Any) -> bool:
     return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
 
 
-def _shown(x: Parts) -> str:
+def _shown(x: PartitionedValue) -> str:
     if x.is_unbound:
         return "undefined"
     if len(x.leaves) == 1 and x.numeric == (True,):
         return str(spec_of(x.leaves[0]))
-    return f"a {type(x.value(x.numbers)).__name__}"
+    return f"a {type(x.rebuild(x.numeric_leaves)).__name__}"
 
 
 def spec_of(x: object) -> Spec | None:
@@ -129,7 +131,7 @@ def spec_of(x: object) -> Spec | None:
     return spec
 
 
-def joined(a: Spec, b: Spec, name: str) -> Spec:
+def joined_spec(a: Spec, b: Spec, name: str) -> Spec:
     """The spec of a variable whose value has one of two specs.
 
     Raises
@@ -155,21 +157,26 @@ def cast(x: object, spec: Spec) -> Any:
     """A value with the dtype of a spec."""
     given = spec_of(x)
     if given is not None and given.dtype == spec.dtype:
-        return weakened(x) if spec.weak and not given.weak else x
+        return weakly_typed(x) if spec.weak and not given.weak else x
     if not isinstance(x, Handle):
         return np.asarray(x).astype(spec.dtype)[()]
     made = astype(x, spec.dtype)
-    return weakened(made) if spec.weak else made
+    return weakly_typed(made) if spec.weak else made
 
 
-def weakened(x: object) -> Any:
+def weakly_typed(x: object) -> Any:
     """A number that combines with arrays as a number of Python does."""
     if not isinstance(x, Handle):
         return np.asarray(x).item()
     return record(lookup("cast"), [x.node], {"dtype": x.node.spec.dtype}, weak=True)
 
 
-def is_truth(x: Any) -> Any:
+def like_spec(x: object, spec: Spec) -> Any:
+    """A result of a node, weakly typed if the spec is."""
+    return weakly_typed(x) if spec.weak else x
+
+
+def as_bool(x: Any) -> Any:
     """The truth of a traced value, as a boolean.
 
     Raises
@@ -189,7 +196,7 @@ def is_truth(x: Any) -> Any:
     return x if spec.dtype.kind == "b" else x != 0
 
 
-def start_of(spec: Spec) -> Any:
+def placeholder_value(spec: Spec) -> Any:
     """A value with a spec, for an unbound variable."""
     zero = np.zeros((), spec.dtype)[()]
     if not spec.shape:
@@ -199,22 +206,22 @@ def start_of(spec: Spec) -> Any:
     return lookup("broadcast_to")(wrap(constant(zero)), shape=spec.shape)
 
 
-class Maybe(NamedTuple):
+class MaybeUnbound(NamedTuple):
     """The value of a variable that is bound only if `defined`."""
 
     value: Any
     defined: Any
 
 
-def maybe(x: object, like: Any) -> Maybe:
-    """A value, or UNBOUND, as a Maybe; without a value it is one `like` another."""
-    if type(x) is Maybe:
+def maybe_unbound(x: object, like: Any) -> MaybeUnbound:
+    """A value, or UNBOUND, as a MaybeUnbound; without a value it is one `like` another."""
+    if type(x) is MaybeUnbound:
         return x
     if x is not UNBOUND:
-        return Maybe(x, True)
-    value = like.value if type(like) is Maybe else like
-    parts = Parts.of(value)
-    return Maybe(parts.value([start_of(s) for s in parts.specs]), False)
+        return MaybeUnbound(x, True)
+    value = like.value if type(like) is MaybeUnbound else like
+    parts = PartitionedValue.of(value)
+    return MaybeUnbound(parts.rebuild([placeholder_value(s) for s in parts.specs]), False)
 
 
 def bound(x: object, name: str) -> Any:
@@ -225,7 +232,7 @@ def bound(x: object, name: str) -> Any:
     UnboundLocalError
         It has none; for one that depends on values, when the graph runs.
     """
-    if type(x) is not Maybe:
+    if type(x) is not MaybeUnbound:
         return x
     if x.defined is not True:
         error = UnboundLocalError(

@@ -25,9 +25,9 @@ from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert.errors import ShapeError, WengertError
 
-from ..places import Place, containers
-from ..state import Frame, NotTraceable, SharedVariables, Speculation, subject
-from .values import Parts
+from ..assignment_targets import AssignmentTarget, containers
+from ..state import ChangeLog, NotTraceable, SharedVariables, Speculation, subject
+from .values import PartitionedValue
 
 T = TypeVar("T")
 
@@ -54,21 +54,21 @@ class TracedBlock(NamedTuple):
     checks: list[Check]
     error: Exception | None = None
     lengths: Mapping[str, Node] = MappingProxyType({})
-    places: Mapping[Place, Any] = MappingProxyType({})
-    frame: Frame | None = None
+    places: Mapping[AssignmentTarget, Any] = MappingProxyType({})
+    frame: ChangeLog | None = None
     final: Mapping[Handle, Node] = MappingProxyType({})
 
     def at_end(self, value: Any) -> Any:
         """A value with arrays from outside as they are at its end: afterwards they are restored."""
         if not self.final:
             return value
-        parts = Parts.of(value)
+        parts = PartitionedValue.of(value)
         numbers = [
             wrap(self.final[x]) if isinstance(x, Handle) and x in self.final else x
-            for x in parts.numbers
+            for x in parts.numeric_leaves
         ]
-        same = all(a is b for a, b in zip(numbers, parts.numbers, strict=True))
-        return value if same else parts.value(numbers)
+        same = all(a is b for a, b in zip(numbers, parts.numeric_leaves, strict=True))
+        return value if same else parts.rebuild(numbers)
 
 
 def traced(

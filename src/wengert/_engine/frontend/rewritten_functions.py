@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 
 from wengert._engine.core.fork_safe_locks import lock
 
-from .function_copies import named_like
+from .function_copies import copy_metadata
 from .overlay import Overlay, overlay
 from .rewriting.functions import Unsupported, rewritten_code
 from .running import RUNTIME
@@ -40,7 +40,7 @@ def rewritten(fun: FunctionType, whole: bool = True) -> FunctionType | None:
     view = overlay(fun.__globals__, RUNTIME)
     closure = tuple([cells[n] for n in code.co_freevars])
     made = FunctionType(code, view, fun.__name__, fun.__defaults__, closure)
-    return named_like(made, fun)
+    return copy_metadata(made, fun)
 
 
 register_rewriter(rewritten)

@@ -22,7 +22,7 @@ from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, whole
 from wengert._engine.core.op import lookup
 
 from ..state import NotTraceable
-from .values import Parts, spec_of
+from .values import PartitionedValue, spec_of
 
 
 class _Frames(threading.local):
@@ -105,7 +105,7 @@ class Rows:
     def __init__(self, to: list[Any], values: list[Any]) -> None:
         self._to = to
         self._items = [_Item(v) for v in _compressed(values)]
-        self.numbers = [x for item in self._items for x in item.numbers]
+        self.numeric_leaves = [x for item in self._items for x in item.numeric_leaves]
 
     def finish(self, stacked: list[Any], length: int) -> None:
         """Append to the list what all trips did.
@@ -118,7 +118,9 @@ class Rows:
             The number of trips.
         """
         rest = iter(stacked)
-        columns = [item.column([next(rest) for _ in item.numbers], length) for item in self._items]
+        columns = [
+            item.column([next(rest) for _ in item.numeric_leaves], length) for item in self._items
+        ]
         for trip in zip(*columns, strict=True):
             for value in trip:
                 append_(self._to, value)
@@ -135,17 +137,22 @@ class _Item:
     def __init__(self, value: object) -> None:
         self._is_run, self._is_list = isinstance(value, _Run), False
         if isinstance(value, _Run):
-            self.numbers, self._parts, self._weak = [value.array], None, [False]
+            self.numeric_leaves, self._parts, self._weak = [value.array], None, [False]
             return
         together = whole(value) if isinstance(value, list) else None
         if together is not None:
-            self.numbers, self._parts, self._weak, self._is_list = [together], None, [False], True
+            self.numeric_leaves, self._parts, self._weak, self._is_list = (
+                [together],
+                None,
+                [False],
+                True,
+            )
             return
-        self._parts = Parts.of(value)
+        self._parts = PartitionedValue.of(value)
         others = zip(self._parts.leaves, self._parts.numeric, strict=True)
         if not all(is_number or is_immutable(x) for x, is_number in others):
             raise NotTraceable(f"it appends a {type(value).__name__}")
-        self.numbers = self._parts.numbers
+        self.numeric_leaves = self._parts.numeric_leaves
         self._weak = [spec.weak for spec in self._parts.specs]
 
     def column(self, stacked: list[Any], length: int) -> list[Any]:
@@ -163,7 +170,7 @@ class _Item:
             return [list(rows_of(RowBlock(inner, (blocks[0], k)))) for k in range(length)]
         columns = [list(rows_of(b)) for b in blocks]
         assert self._parts is not None
-        return [self._parts.value([c[k] for c in columns]) for k in range(length)]
+        return [self._parts.rebuild([c[k] for c in columns]) for k in range(length)]
 
 
 class _Run:

@@ -8,8 +8,8 @@
 What an object contains is noted before a block changes it, and restored after the block.  What is
 different then are its changed places, which a loop carries, and a branch returns, like variables.
 
-Place        a place, with the interface of the cell of a variable
-why_not      why an object cannot be changed in a traced block
+AssignmentTarget        a place, with the interface of the cell of a variable
+refusal_of   why an object cannot be changed in a traced block
 contents     what an object contains
 restore      give an object what it contained
 changed      the places of an object in which it contains something else
@@ -29,7 +29,7 @@ Contents = dict[Key, Any]
 ABSENT = object()
 
 
-class Place:
+class AssignmentTarget:
     """An element of a list, an entry of a dict, an attribute of an object, or a variable.
 
     Parameters
@@ -44,7 +44,11 @@ class Place:
         self.owner, self.key = owner, key
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and other.owner is self.owner and other.key == self.key
+        return (
+            isinstance(other, AssignmentTarget)
+            and other.owner is self.owner
+            and other.key == self.key
+        )
 
     def __hash__(self) -> int:
         return hash((id(self.owner), self.key))
@@ -93,7 +97,7 @@ class Place:
             del self.owner[key]
 
 
-def why_not(x: Any, attribute: str | None) -> str | None:
+def refusal_of(x: Any, attribute: str | None) -> str | None:
     """Why an element of `x`, or an attribute, cannot be assigned in a traced block."""
     cls: Any = type(x)
     if cls in (list, dict, CellType):
@@ -142,7 +146,7 @@ def restore(x: Any, before: Contents) -> None:
         x[:] = before.values()
         return
     if (name := _variable(before)) is not None:
-        place, value = Place(x, ("variable", name)), before["variable", name]
+        place, value = AssignmentTarget(x, ("variable", name)), before["variable", name]
         if value is ABSENT:
             del place.cell_contents
         else:
@@ -159,7 +163,7 @@ def restore(x: Any, before: Contents) -> None:
             object.__delattr__(x, name)
 
 
-def changed(x: Any, before: Contents) -> Iterator[tuple[Place, Any, bool]]:
+def changed(x: Any, before: Contents) -> Iterator[tuple[AssignmentTarget, Any, bool]]:
     """The places in which an object contains something else: place, value, and whether it has one.
 
     Parameters
@@ -172,7 +176,7 @@ def changed(x: Any, before: Contents) -> Iterator[tuple[Place, Any, bool]]:
     for key in before | now:
         value = now.get(key, ABSENT)
         if value is not before.get(key, ABSENT):
-            yield Place(x, key), value, value is not ABSENT
+            yield AssignmentTarget(x, key), value, value is not ABSENT
 
 
 def _variable(before: Contents) -> str | None:

@@ -3,7 +3,7 @@
 A traced block carries them like its own variables, and a compiled function assigns them after its
 run; so they are noted before the function is called.
 
-note_assigned    note the variables of a function
+note_outer_assignments    note the variables of a function
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import CodeType, FunctionType
 from .state import Speculation
 
 
-def note_assigned(f: FunctionType) -> None:
+def note_outer_assignments(f: FunctionType) -> None:
     """Note the variables around a function that it assigns, or refuse it."""
     names, shared = _assigned_outside(f.__code__)
     if shared and type(f.__globals__) is not dict:

@@ -1,6 +1,6 @@
 """Reach: whether the values that a block may use include traced ones.
 
-reaches_traced    whether some are
+can_reach_traced    whether some are
 
 Objects are searched through their containers, attributes and closures.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced
 
-from ..state import UNBOUND, content
+from ..state import UNBOUND, cell_value
 
 _OBJECTS_SEARCHED = 10_000  # examined objects; with more the result is True
 _PLAIN: tuple[type, ...] = (
@@ -25,7 +25,7 @@ _PLAIN: tuple[type, ...] = (
 )  # fmt: skip
 
 
-def reaches_traced(block: Callable[..., Any]) -> bool:
+def can_reach_traced(block: Callable[..., Any]) -> bool:
     """Whether the variables of a block contain traced values, or objects that may."""
     waiting: list[Any] = [block]
     seen: set[int] = set()
@@ -40,7 +40,7 @@ def reaches_traced(block: Callable[..., Any]) -> bool:
             if is_traced(x):
                 return True
         elif isinstance(x, FunctionType):
-            waiting += [content(c) for c in x.__closure__ or ()]
+            waiting += [cell_value(c) for c in x.__closure__ or ()]
             waiting += x.__defaults__ or ()
         elif isinstance(x, MethodType):
             waiting += [x.__func__, x.__self__]

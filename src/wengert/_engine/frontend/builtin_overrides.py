@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from .namespaces import exchanged, isinstance_
+from .namespaces import isinstance_, replacement
 
 
 class _Builtins(dict[str, Any]):
@@ -50,7 +50,7 @@ def _imported(
     python: Callable[..., Any], module: dict[str, Any], name: str, *args: object, **kwargs: object
 ) -> object:
     """The objects that ``import`` binds: relative imports are relative to the module."""
-    return exchanged(python(name, *((module, *args[1:]) if args else ()), **kwargs))
+    return replacement(python(name, *((module, *args[1:]) if args else ()), **kwargs))
 
 
 def _same(module: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Needs: which functions must be converted, determined from their compiled code.
+"""CodeFacts: which functions must be converted, determined from their compiled code.
 
 Most functions that use numpy only need no conversion: arrays and functions of tensors find each
 other by NumPy's protocols.  A function is converted if it makes arrays that it may fill, uses
 `math` or `scipy`, or calls functions that may do so; and it is rewritten if it branches.
 
-    Needs     the needs of one code object
+    CodeFacts     the needs of one code object
     needs     the needs of a code object; cached
 """
 
@@ -25,7 +25,7 @@ _METHODS = frozenset(name for cls in (np.ndarray, float, complex) for name in di
 _STORES = frozenset(("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR"))
 
 
-class Needs(NamedTuple):
+class CodeFacts(NamedTuple):
     """The uses of a function that may need conversion.
 
     names, free : the globals and free variables that it reads.
@@ -46,7 +46,7 @@ class Needs(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8192)
-def needs(code: CodeType) -> Needs:
+def code_facts(code: CodeType) -> CodeFacts:
     """The needs of a code object, and of the functions defined inside it."""
     found = _CodeSearch()
     waiting = [code]
@@ -54,7 +54,7 @@ def needs(code: CodeType) -> Needs:
         one = waiting.pop()
         found.search(one)
         waiting += [c for c in one.co_consts if isinstance(c, CodeType)]
-    return Needs(
+    return CodeFacts(
         tuple(sorted(found.names)),
         tuple(sorted(found.free & set(code.co_freevars))),
         tuple(sorted(found.members)),
