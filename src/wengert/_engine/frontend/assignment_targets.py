@@ -1,20 +1,21 @@
-"""Places: elements and attributes of Python objects that a traced block assigns.
+"""Assignment targets: elements, attributes and variables that a traced block assigns.
 
     states[k] = x          element k of a list
     table["a"] = x         entry 'a' of a dict
     self.position += x     attribute position of an object
-    nonlocal x, global x   a variable that a function which the block calls assigns
+    nonlocal x, global x   a variable that is assigned by a function which the block calls
 
-What an object contains is noted before a block changes it, and restored after the block.  What is
-different then are its changed places, which a loop carries, and a branch returns, like variables.
+The contents of an object are recorded before a block changes it for the first time, and restored
+after the block.  The targets whose values differ then are carried by a loop, and returned by a
+branch, like variables.
 
-AssignmentTarget        a place, with the interface of the cell of a variable
-refusal_of   why an object cannot be changed in a traced block
-contents     what an object contains
-restore      give an object what it contained
-changed      the places of an object in which it contains something else
-containers   the mutable containers in a value
-ABSENT       the value of a variable or attribute that has none
+AssignmentTarget    one target, with the interface of the cell of a variable
+refusal_of      why an object cannot be changed in a traced block
+contents        the elements, entries or attributes of an object
+restore         give an object earlier contents
+changed_targets the targets whose values differ from earlier contents
+containers      the mutable containers in a value
+ABSENT          the value of a variable or attribute that has none
 """
 
 from __future__ import annotations
@@ -57,22 +58,22 @@ class AssignmentTarget:
         kind, key = self.key
         if kind == "variable":
             return f"the variable {key}"
-        shown = key if kind == "attribute" else repr(key)
-        return f"{kind} {shown} of a {type(self.owner).__name__}"
+        text = key if kind == "attribute" else repr(key)
+        return f"{kind} {text} of a {type(self.owner).__name__}"
 
     @property
     def name(self) -> str | None:
-        """The name, if it is an attribute or variable."""
+        """The name of an attribute or variable; None for others."""
         kind, key = self.key
         return key if kind in ("attribute", "variable") else None
 
     @property
     def cell_contents(self) -> Any:
-        """The value; ValueError if there is none, as for a cell."""
-        found = contents(self.owner, self.name).get(self.key, ABSENT)
-        if found is ABSENT:
+        """The value; raises ValueError if there is none, as a cell does."""
+        value = contents(self.owner, self.name).get(self.key, ABSENT)
+        if value is ABSENT:
             raise ValueError(f"{self} has no value")
-        return found
+        return value
 
     @cell_contents.setter
     def cell_contents(self, value: object) -> None:
@@ -98,7 +99,14 @@ class AssignmentTarget:
 
 
 def refusal_of(x: Any, attribute: str | None) -> str | None:
-    """Why an element of `x`, or an attribute, cannot be assigned in a traced block."""
+    """Why an element or attribute of `x` cannot be assigned in a traced block; None if it can.
+
+    Parameters
+    ----------
+    x : object
+    attribute : str, optional
+        None for an element.
+    """
     cls: Any = type(x)
     if cls in (list, dict, CellType):
         return None
@@ -107,16 +115,20 @@ def refusal_of(x: Any, attribute: str | None) -> str | None:
     if cls.__setattr__ is not object.__setattr__ or cls.__delattr__ is not object.__delattr__:
         return f"it assigns to an attribute of a {cls.__name__}, which defines __setattr__"
     for base in cls.__mro__:
-        found = vars(base).get(attribute)
-        if hasattr(type(found), "__set__") and not isinstance(found, MemberDescriptorType):
+        member = vars(base).get(attribute)
+        if hasattr(type(member), "__set__") and not isinstance(member, MemberDescriptorType):
             return f"it assigns to {attribute} of a {cls.__name__}, which is a property"
     return None if hasattr(x, "__dict__") or _slots(cls) else f"it assigns to a {cls.__name__}"
 
 
 def contents(x: Any, name: str | None = None) -> Contents:
-    """What an object contains, by kind and key.
+    """The contents of an object, by kind and key.
 
-    Of a cell, and of the globals of a module, it is the variable of that name.
+    Parameters
+    ----------
+    x : object
+    name : str, optional
+        The name of the variable, if `x` is a cell or the globals of a module.
     """
     cls = type(x)
     if cls is CellType:
@@ -130,32 +142,34 @@ def contents(x: Any, name: str | None = None) -> Contents:
         return {("element", k): v for k, v in enumerate(x)}
     if cls is dict:
         return {("entry", k): v for k, v in x.items()}
-    found = {("attribute", n): v for n, v in getattr(x, "__dict__", {}).items()}
+    members = {("attribute", n): v for n, v in getattr(x, "__dict__", {}).items()}
     for name in _slots(cls):
         value = getattr(x, name, ABSENT)
         if value is not ABSENT:
-            found["attribute", name] = value
-    return found
+            members["attribute", name] = value
+    return members
 
 
 def restore(x: Any, before: Contents) -> None:
-    """Give an object the contents that it had."""
-    if not any(changed(x, before)):
+    """Give an object its earlier contents."""
+    if not any(changed_targets(x, before)):
         return
     if type(x) is list:
         x[:] = before.values()
         return
-    if (name := _variable(before)) is not None:
-        place, value = AssignmentTarget(x, ("variable", name)), before["variable", name]
+    if (name := _variable_name(before)) is not None:
+        target, value = AssignmentTarget(x, ("variable", name)), before["variable", name]
         if value is ABSENT:
-            del place.cell_contents
+            del target.cell_contents
         else:
-            place.cell_contents = value
+            target.cell_contents = value
         return
     slots = _slots(type(x))
-    own = x if type(x) is dict else getattr(x, "__dict__", {})
-    own.clear()
-    own.update((key, v) for (kind, key), v in before.items() if key not in slots or kind == "entry")
+    storage = x if type(x) is dict else getattr(x, "__dict__", {})
+    storage.clear()
+    storage.update(
+        (key, v) for (kind, key), v in before.items() if key not in slots or kind == "entry"
+    )
     for name in slots:
         if ("attribute", name) in before:
             object.__setattr__(x, name, before["attribute", name])
@@ -163,30 +177,35 @@ def restore(x: Any, before: Contents) -> None:
             object.__delattr__(x, name)
 
 
-def changed(x: Any, before: Contents) -> Iterator[tuple[AssignmentTarget, Any, bool]]:
-    """The places in which an object contains something else: place, value, and whether it has one.
+def changed_targets(x: Any, before: Contents) -> Iterator[tuple[AssignmentTarget, Any, bool]]:
+    """The targets of an object whose values have changed.
 
     Parameters
     ----------
     x : object
     before : dict
         Its earlier contents.
+
+    Yields
+    ------
+    (target, value, bool)
+        False, and an arbitrary value, for a target that has been deleted.
     """
-    now = contents(x, _variable(before))
+    now = contents(x, _variable_name(before))
     for key in before | now:
         value = now.get(key, ABSENT)
         if value is not before.get(key, ABSENT):
             yield AssignmentTarget(x, key), value, value is not ABSENT
 
 
-def _variable(before: Contents) -> str | None:
-    """The name of the variable whose value was noted."""
+def _variable_name(before: Contents) -> str | None:
+    """The name of the variable, if these are the contents of one."""
     kind, name = next(iter(before), (None, None))
     return name if kind == "variable" else None
 
 
 def containers(x: Any) -> Iterator[Any]:
-    """The lists, dicts and dataclass objects in a value, the value itself among them."""
+    """The lists, dicts and dataclass instances in a value, including the value itself."""
     cls = type(x)
     if cls is list or cls is tuple:
         inner = x
@@ -205,10 +224,10 @@ def containers(x: Any) -> Iterator[Any]:
 
 
 def _slots(cls: type) -> tuple[str, ...]:
-    """The attributes of a class that are slots."""
+    """The names of the slots of a class and of its bases."""
     return tuple(
         name
         for base in cls.__mro__
-        for name, found in vars(base).items()
-        if isinstance(found, MemberDescriptorType) and name not in ("__dict__", "__weakref__")
+        for name, member in vars(base).items()
+        if isinstance(member, MemberDescriptorType) and name not in ("__dict__", "__weakref__")
     )

@@ -1,12 +1,17 @@
-"""State: the variables of a function that a block shares with it.
+"""State that a block shares with the rest of the function: variables and Python objects.
+
+A block (the body of a loop, one branch of an ``if``) is traced speculatively: if tracing fails, it
+has to run in Python.  So its changes of variables and objects are recorded, and undone afterwards.
 
 UNBOUND         the value of an unbound variable
-SharedVariables       the variables of blocks, and the places that they assign, by name
-Speculation     whether a traced block may have to run in Python after all
-ChangeLog           what one such block makes and changes
-object_changes  a block that notes the changes of objects, to be undone at its end
-NotTraceable    the reason
-subject         the words for a variable or place in a message
+SharedVariables the variables and assignment targets of a block, by name
+Speculation     the blocks that are being traced speculatively
+ChangeLog       the objects that one such block creates and changes
+object_changes  a context in which changes of objects are recorded, to be undone at its end
+ObjectChanges   these changes
+NotTraceable    the exception that says why a block cannot be traced
+subject         how an error message refers to a variable or an assignment target
+cell_value, set_cell_value  the value of a variable or an assignment target
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from .assignment_targets import (
     ABSENT,
     AssignmentTarget,
     Contents,
-    changed,
+    changed_targets,
     contents,
     refusal_of,
     restore,
@@ -41,10 +46,13 @@ UNBOUND = _Unbound()
 
 
 class NotTraceable(Exception):
-    """Why a block cannot be traced separately from the enclosing function.
+    """A block cannot be traced separately from the enclosing function.
 
+    Parameters
+    ----------
+    reason : str
     peeling : bool
-        Whether it may be traceable after its first trip.
+        Whether the loop may be traceable if its first iteration is peeled off.
     """
 
     def __init__(self, reason: str, peeling: bool = False) -> None:
@@ -53,20 +61,27 @@ class NotTraceable(Exception):
 
 
 class SharedVariables:
-    """The variables that blocks share with their function.
+    """The variables that blocks share with the enclosing function.
 
     Parameters
     ----------
-    blocks : callables
-    names : iterable of str
-        The variables to examine; those of the blocks if None.
+    blocks : iterable of callable or None
+    names : iterable of str, optional
+        The variables to include; by default, all free variables of the blocks.
+
+    Attributes
+    ----------
+    cells : dict
+        The cell of each variable, and each assignment target that was added, by name.
+    targets : dict
+        The names of the assignment targets.
     """
 
     def __init__(
         self, blocks: Iterable[Callable[..., Any] | None], names: Iterable[str] | None = None
     ) -> None:
         self.cells: dict[str, CellType | AssignmentTarget] = {}
-        self.places: dict[AssignmentTarget, str] = {}
+        self.targets: dict[AssignmentTarget, str] = {}
         for block in blocks:
             if block is None:
                 continue
@@ -77,28 +92,28 @@ class SharedVariables:
             self.cells = {n: self.cells[n] for n in names if n in self.cells}
 
     def of(self, names: Iterable[str]) -> SharedVariables:
-        """Some of the variables."""
-        made = SharedVariables(())
-        made.cells = {n: self.cells[n] for n in names if n in self.cells}
-        return made
+        """These of the variables."""
+        subset = SharedVariables(())
+        subset.cells = {n: self.cells[n] for n in names if n in self.cells}
+        return subset
 
-    def add(self, place: AssignmentTarget) -> str:
-        """The name of a place, which is treated as a variable from now on."""
-        if place not in self.places:
-            name = shown = str(place)
+    def add(self, target: AssignmentTarget) -> str:
+        """Treat an assignment target as a variable, and return its name."""
+        if target not in self.targets:
+            name = text = str(target)
             count = 1
             while name in self.cells:
                 count += 1
-                name = f"{shown} ({count})"
-            self.places[place], self.cells[name] = name, place
-        return self.places[place]
+                name = f"{text} ({count})"
+            self.targets[target], self.cells[name] = name, target
+        return self.targets[target]
 
     def read(self) -> dict[str, Any]:
         """The values of the variables."""
         return {name: cell_value(cell) for name, cell in self.cells.items()}
 
     def write(self, values: dict[str, Any]) -> None:
-        """Give variables values."""
+        """Set variables."""
         for name, value in values.items():
             cell = self.cells[name]
             if isinstance(cell, AssignmentTarget):
@@ -107,7 +122,7 @@ class SharedVariables:
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        """A block after which the variables have the values that they had."""
+        """A context that restores the variables when it exits."""
         before = self.read()
         try:
             yield
@@ -116,7 +131,7 @@ class SharedVariables:
 
 
 def subject(name: str) -> str:
-    """The words for a variable or place in a message."""
+    """How an error message refers to a variable or an assignment target."""
     return name if " " in name else f"the variable {name}"
 
 
@@ -137,7 +152,7 @@ def set_cell_value(cell: CellType | AssignmentTarget, value: object) -> None:
 
 
 class NotedChange(NamedTuple):
-    """An object that is changed, what it contained, and the line of the first change."""
+    """A changed object, its contents before the first change, and the source line of that."""
 
     owner: Any
     before: Contents
@@ -145,20 +160,20 @@ class NotedChange(NamedTuple):
 
 
 class ChangeLog:
-    """What a traced block makes and changes.
+    """The objects that a block creates and changes.
 
     Attributes
     ----------
     cells : frozenset of int
-        The variables that it restores, by identity.
+        The ids of the cells whose variables are restored after the block.
     changes : dict
-        Objects made before it that it changes, and what they contained, by identity.
+        The changed objects that existed before the block, by id (and name, for a global variable).
     rebuilt : dict
-        Containers that were built for variables of a loop, and the name of the variable.
+        Containers that were rebuilt for a variable of a loop, and its name, by id.
     modified : set of str
-        Of these, the variables whose containers it changes.
+        The variables whose rebuilt containers the block changes.
     is_traced : bool
-        Whether it is the body of a loop or a branch, and not a whole function.
+        True for a loop body or branch, False for a whole function.
     """
 
     def __init__(self, cells: Iterable[object], is_traced: bool = True) -> None:
@@ -169,15 +184,15 @@ class ChangeLog:
         self._new: dict[int, Any] = {}
 
     def note_new(self, x: object) -> None:
-        """Note an object that the block has made."""
+        """Record that the block has created an object."""
         self._new[id(x)] = x
 
     def is_new(self, x: object) -> bool:
-        """Whether the block has made an object."""
+        """Whether the block has created an object."""
         return id(x) in self._new
 
     def note_change(self, x: Any, name: str | None) -> None:
-        """Note that an object is about to be changed."""
+        """Record the contents of an object that is about to be changed."""
         if id(x) in self.rebuilt:
             self.modified.add(self.rebuilt[id(x)][1])
             return
@@ -186,158 +201,168 @@ class ChangeLog:
             where = "" if self.is_traced else user_line()
             self.changes[key] = NotedChange(x, contents(x, name), where)
 
-    def places(self) -> dict[AssignmentTarget, Any]:
-        """The changed places, and their values; UNBOUND for one that was deleted."""
+    def assigned_targets(self) -> dict[AssignmentTarget, Any]:
+        """The targets that were assigned, with their values; UNBOUND if deleted."""
         return {
-            place: value if has_value else UNBOUND
+            target: value if has_value else UNBOUND
             for x, before, _ in self.changes.values()
-            for place, value, has_value in changed(x, before)
+            for target, value, has_value in changed_targets(x, before)
         }
 
     def forget(self) -> None:
-        """Forget the objects."""
+        """Drop all references to objects."""
         for known in (self.changes, self.rebuilt, self._new):
             known.clear()
 
     def restore(self) -> None:
-        """Give the objects what they contained."""
+        """Restore the contents of all changed objects."""
         for x, before, _ in self.changes.values():
             restore(x, before)
 
 
-class _Open(threading.local):
-    frames: tuple[ChangeLog, ...] = ()
+class _OpenLogs(threading.local):
+    logs: tuple[ChangeLog, ...] = ()
 
 
 class Speculation:
-    """Blocks that are traced although they may have to run in Python after all.
+    """Blocks that are being traced speculatively: they may have to run in Python after all.
 
-    While one is traced, nothing that Python code could see later may be changed, except what is
-    restored: the variables that it shares, and objects whose change is noted.
+    Such a block may only change what can be restored: the variables that it shares with the
+    function, and objects whose contents are recorded before the change.
     """
 
-    _open = _Open()
+    _open = _OpenLogs()
 
     @classmethod
     def is_open(cls) -> bool:
-        """Whether a block is being traced, in which other changes are refused."""
-        return bool(cls._open.frames) and cls._open.frames[-1].is_traced
+        """Whether a block is being traced in which changes that cannot be undone are refused."""
+        return bool(cls._open.logs) and cls._open.logs[-1].is_traced
 
     @classmethod
     def notes(cls) -> bool:
-        """Whether changes of objects are noted."""
-        return bool(cls._open.frames)
+        """Whether changes of objects are recorded."""
+        return bool(cls._open.logs)
 
     @classmethod
     def refuse(cls, what: str) -> None:
-        """Raise NotTraceable for a change that could not be taken back."""
+        """Raise NotTraceable, inside of a traced block, for a change that cannot be undone."""
         if cls.is_open():
             raise NotTraceable(what)
 
     @classmethod
     def note_new(cls, x: object) -> None:
-        """Note an object that the innermost block has made, which may be changed in it."""
-        if cls._open.frames:
-            cls._open.frames[-1].note_new(x)
+        """Record that the innermost block has created an object, which it may change."""
+        if cls._open.logs:
+            cls._open.logs[-1].note_new(x)
 
     @classmethod
     def is_new(cls, x: object) -> bool:
-        """Whether the innermost block has made an object."""
-        return bool(cls._open.frames) and cls._open.frames[-1].is_new(x)
+        """Whether the innermost block has created an object."""
+        return bool(cls._open.logs) and cls._open.logs[-1].is_new(x)
 
     @classmethod
     def note_built(cls, x: object, name: str) -> None:
-        """Note a container that was built for a variable of the innermost block."""
-        cls._open.frames[-1].rebuilt[id(x)] = x, name
+        """Record that a container was rebuilt for a variable of the innermost block."""
+        cls._open.logs[-1].rebuilt[id(x)] = x, name
 
     @classmethod
     def note_change(cls, x: Any, name: str | None = None) -> None:
-        """Note that the innermost block is about to change an object, or a variable.
+        """Record that the innermost block is about to change an object or a variable.
 
         Parameters
         ----------
         x : object or cell
         name : str, optional
-            The attribute that it assigns, or the name of the variable.
+            The attribute to be assigned, or the name of the variable.
 
         Raises
         ------
         NotTraceable
-            The change could not be taken back.
+            The change cannot be undone.
         """
-        if not cls._open.frames:
+        if not cls._open.logs:
             return
-        frame = cls._open.frames[-1]
-        if not frame.is_new(x) and id(x) not in frame.cells:
+        log = cls._open.logs[-1]
+        if not log.is_new(x) and id(x) not in log.cells:
             reason = refusal_of(x, name)
             if reason is None:
-                frame.note_change(x, name)
+                log.note_change(x, name)
             else:
                 cls.refuse(reason)
 
     @classmethod
     @contextmanager
     def noting(cls) -> Iterator[ChangeLog]:
-        """A block that notes changes, and refuses none."""
-        before, frame = cls._open.frames, ChangeLog((), is_traced=False)
-        cls._open.frames = (*before, frame)
+        """A context in which changes are recorded, and none is refused."""
+        before, log = cls._open.logs, ChangeLog((), is_traced=False)
+        cls._open.logs = (*before, log)
         try:
-            yield frame
+            yield log
         finally:
-            cls._open.frames = before
+            cls._open.logs = before
 
     @classmethod
     @contextmanager
     def block(cls, variables: SharedVariables) -> Iterator[ChangeLog]:
-        """A block that restores these variables, and the objects that it changes."""
-        before, frame = cls._open.frames, ChangeLog(variables.cells.values())
-        cls._open.frames = (*before, frame)
+        """A context that restores these variables, and all changed objects, when it exits."""
+        before, log = cls._open.logs, ChangeLog(variables.cells.values())
+        cls._open.logs = (*before, log)
         try:
             with variables.restored():
                 try:
-                    yield frame
+                    yield log
                 finally:
-                    frame.restore()
+                    log.restore()
         finally:
-            cls._open.frames = before
+            cls._open.logs = before
 
 
 class ObjectChanges:
-    """Changes of objects by a function that is traced."""
+    """Changes of objects by a function that is being traced."""
 
-    def __init__(self, frame: ChangeLog) -> None:
-        self._frame = frame
+    def __init__(self, log: ChangeLog) -> None:
+        self._log = log
 
     def taken(self, is_result: Callable[[Any], bool]) -> list[tuple[AssignmentTarget, Any, str]]:
-        """The places with results of the function, their values and lines; they are restored."""
-        found = []
-        for x, before, where in self._frame.changes.values():
-            for place, value, has_value in list(changed(x, before))[::-1]:
+        """Restore the targets that contain results of the function, and return them.
+
+        Parameters
+        ----------
+        is_result : callable
+            Whether a leaf of an assigned value is computed by the function.
+
+        Returns
+        -------
+        list of (target, value, source line)
+        """
+        assigned = []
+        for x, before, where in self._log.changes.values():
+            for target, value, has_value in list(changed_targets(x, before))[::-1]:
                 if has_value and any(map(is_result, pytree.flatten(value)[0])):
-                    old = before.get(place.key, ABSENT)
-                    set_cell_value(place, UNBOUND if old is ABSENT else old)
-                    found.append((place, value, where))
-        return found[::-1]
+                    old = before.get(target.key, ABSENT)
+                    set_cell_value(target, UNBOUND if old is ABSENT else old)
+                    assigned.append((target, value, where))
+        return assigned[::-1]
 
     def forget(self) -> None:
-        """Forget the objects."""
-        self._frame.forget()
+        """Drop all references to objects."""
+        self._log.forget()
 
 
 def is_noted(x: object) -> bool:
-    """Whether a change of an object is noted for the function that is traced."""
-    frames = Speculation._open.frames
-    return bool(frames) and any(c.owner is x for c in frames[0].changes.values())
+    """Whether the function that is being traced has changed an object."""
+    logs = Speculation._open.logs
+    return bool(logs) and any(c.owner is x for c in logs[0].changes.values())
 
 
 @contextmanager
 def object_changes(inner: bool) -> Iterator[ObjectChanges | None]:
-    """A block that notes the changes of objects; None inside of another one, unless `inner`."""
+    """A context in which changes of objects are recorded; yields None if nested, unless `inner`."""
     if Speculation.notes() and not inner:
         yield None
         return
-    with Speculation.noting() as frame:
-        changes = ObjectChanges(frame)
+    with Speculation.noting() as log:
+        changes = ObjectChanges(log)
         try:
             yield changes
         except BaseException:

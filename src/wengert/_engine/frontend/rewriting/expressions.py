@@ -181,7 +181,7 @@ class Expressions(Calls):
             facts: list[ast.expr] = []
             if isinstance(node, ast.Attribute):
                 facts = [text(mangled(node.attr, self._private))]
-            node.value = at(node.value, call("stored", node.value, *facts))
+            node.value = at(node.value, call("before_store", node.value, *facts))
         return node
 
 

@@ -130,7 +130,7 @@ def _noted(names: set[str], where: ast.stmt) -> list[ast.stmt]:
     if not names:
         return []
     found = ast.Tuple([name(n) for n in sorted(names)], ast.Load())
-    return [at(where, ast.Expr(call("variables", thunk(found))))]
+    return [at(where, ast.Expr(call("new_variables", thunk(found))))]
 
 
 def _bindings(names: list[str], where: ast.stmt) -> list[ast.stmt]:

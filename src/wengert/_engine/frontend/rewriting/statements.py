@@ -113,7 +113,7 @@ class Statements:
             return [*self._before_augmented(node), node]
         if isinstance(node, ast.Assign | ast.AnnAssign) and is_new:
             assert node.value is not None
-            node.value = at(node.value, call("made", node.value))
+            node.value = at(node.value, call("new_container", node.value))
         return [node]
 
     def _before_augmented(self, node: ast.AugAssign) -> list[ast.stmt]:
@@ -130,7 +130,7 @@ class Statements:
             read = call("bound", name(word), text(word))
             made.append(ast.Assign([ast.Name(word, ast.Store())], read))
         if isinstance(node.op, _IN_PLACE):
-            made.append(ast.Expr(call("augmented", name(word))))
+            made.append(ast.Expr(call("before_augmented", name(word))))
         return [at(node, s) for s in made]
 
     def _append(self, node: ast.stmt) -> ast.stmt:

@@ -2,6 +2,7 @@
 
 loops.py       for, while
 loop_tracer.py a loop as a node of the graph
+loop_node.py   the node of a traced loop
 loop_facts.py  what is known about a loop before it is traced
 branches.py    if, and conditional expressions
 branch_stores.py   elements that a branch assigns, stored after it
@@ -34,10 +35,10 @@ RUNTIME: dict[str, Any] = {
     "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
-    "__wg_stored__": object_changes.stored,
-    "__wg_augmented__": object_changes.augmented,
-    "__wg_made__": object_changes.made,
-    "__wg_variables__": object_changes.variables,
+    "__wg_before_store__": object_changes.before_store,
+    "__wg_before_augmented__": object_changes.before_augmented,
+    "__wg_new_container__": object_changes.new_container,
+    "__wg_new_variables__": object_changes.new_variables,
     "__wg_assert__": calls.assert_,
     "__wg_bound__": values.bound,
 }

@@ -42,8 +42,8 @@ class TracedBlock(NamedTuple):
     checks : conditions that raise.
     error : the exception that it raised.
     lengths : the lengths of its slices that are known inside only, by name.
-    places : elements and attributes of objects that it assigns, with their values at its end.
-    frame : the objects that it makes and changes.
+    targets : elements and attributes of objects that it assigns, with their values at its end.
+    log : the objects that it creates and changes.
     final : the nodes at its end of arrays from outside that it modifies, and of their views.
     """
 
@@ -54,8 +54,8 @@ class TracedBlock(NamedTuple):
     checks: list[Check]
     error: Exception | None = None
     lengths: Mapping[str, Node] = MappingProxyType({})
-    places: Mapping[AssignmentTarget, Any] = MappingProxyType({})
-    frame: ChangeLog | None = None
+    targets: Mapping[AssignmentTarget, Any] = MappingProxyType({})
+    log: ChangeLog | None = None
     final: Mapping[Handle, Node] = MappingProxyType({})
 
     def at_end(self, value: Any) -> Any:
@@ -107,7 +107,7 @@ def traced(
         if slices is not None:
             opened.lengths, opened.around = slices.names, slices.around
         with (
-            Speculation.block(variables) as frame,
+            Speculation.block(variables) as log,
             _replaced(arrays),
             RuntimeChecks.collected() as checks,
         ):
@@ -126,11 +126,11 @@ def traced(
             for handle in opened.written:
                 owner = owner_of_memory(handle)
                 modified[owner] = owner.node
-            places = frame.places()
+            targets = log.assigned_targets()
             final = {h: h.node for h in (*opened.written, *opened.views, *known)}
     lengths = opened.lengths or {}
     return TracedBlock(
-        result, values, modified, opened.since, checks, None, lengths, places, frame, final
+        result, values, modified, opened.since, checks, None, lengths, targets, log, final
     )
 
 
@@ -143,7 +143,7 @@ def refuse_references(block: TracedBlock, values: Iterable[tuple[str, Any]]) -> 
     ------
     NotTraceable
     """
-    changes = block.frame.changes if block.frame is not None else {}
+    changes = block.log.changes if block.log is not None else {}
     for name, value in values if changes else ():
         if any(id(x) in changes for x in containers(value)):
             raise NotTraceable(f"{subject(name)} refers to an object that it changes")

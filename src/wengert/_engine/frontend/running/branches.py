@@ -109,7 +109,7 @@ def _conditional(
         _one_raises(test, blocks, (other, then))
         return
     into = _appended(blocks, collecting.lists, appended)
-    names = [*_changed([*live, *_places(blocks, variables)], blocks, variables), *into]
+    names = [*_changed([*live, *_assigned_targets(blocks, variables)], blocks, variables), *into]
     for block in blocks:
         refuse_references(block, [(n, block.values[n]) for n in names])
     found: list[list[Any]] = [[], []]
@@ -161,17 +161,17 @@ def _changed(
     return [n for n in names if any(b.values[n] is not before[n] for b in blocks)]
 
 
-def _places(blocks: Sequence[TracedBlock], variables: SharedVariables) -> list[str]:
+def _assigned_targets(blocks: Sequence[TracedBlock], variables: SharedVariables) -> list[str]:
     """The names of elements and attributes that one of the branches assigns."""
     names: list[str] = []
-    for place in {p: None for b in blocks for p in b.places}:
-        before = cell_value(place)
-        values = [b.places.get(place, before) for b in blocks]
+    for target in {t: None for b in blocks for t in b.targets}:
+        value_before = cell_value(target)
+        values = [b.targets.get(target, value_before) for b in blocks]
         if any(v is UNBOUND for v in values) and not all(v is UNBOUND for v in values):
             raise NotTraceable(
-                f"{place} has a value after one of the branches only; assign it before, or in both"
+                f"{target} has a value after one of the branches only; assign it before, or in both"
             )
-        names.append(variables.add(place))
+        names.append(variables.add(target))
         for block, value in zip(blocks, values, strict=True):
             block.values[names[-1]] = value
     return names

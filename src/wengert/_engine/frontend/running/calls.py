@@ -39,7 +39,7 @@ from ..state import Speculation
 from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
-from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, making
+from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, returning_new
 from .values import as_bool, weakly_typed
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
@@ -71,7 +71,7 @@ def callee(f: Any) -> Any:
         if type(owner) is np.ndarray and f.__name__ in _OF_ARRAYS:
             return functools.partial(getattr(replacement(np), f.__name__), owner)
         check_method(f)
-        return making(f) if f.__name__ == "__new__" else f
+        return returning_new(f) if f.__name__ == "__new__" else f
     if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
         return f
     return converted(f)

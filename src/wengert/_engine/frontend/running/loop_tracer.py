@@ -1,12 +1,11 @@
-"""Loop tracer: a loop of a user function as a node of the graph.
+"""Trace a loop of a user function, and add it to the graph as a ``scan`` or ``while`` node.
 
-The body is traced once, on placeholders of the counter, of variables that an iteration reads before
-it assigns them, of the arrays that it modifies, and of the elements and attributes of objects that
-it assigns (assignment_targets.py), which are treated as variables.  It is traced again if it
-modifies others,
-or if a variable changes its dtype.
+The body is traced on placeholders for the loop counter and the carry: variables that an iteration
+reads before it assigns them, arrays that it modifies, and elements and attributes of objects that
+it assigns (assignment_targets.py).  If it turns out to modify or assign others, or if a variable
+changes its dtype, the carry is extended and the body is traced again.
 
-    LoopTracer    traces a loop, makes its node, and sets the variables to the values after it
+    LoopTracer    traces a loop, adds its node, and sets the variables to their values after it
 """
 
 from __future__ import annotations
@@ -17,25 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.control_flow.closure_conversion import (
-    Closed,
-    cut,
-    operand,
-    output,
-    together,
-    with_lengths_grouped,
-)
-from wengert._engine.control_flow.loops import recorded, scan_node
-from wengert._engine.control_flow.operations import while_op
-from wengert._engine.core.handle import Handle, describe, make_ambiguous, rebind, wrap
+from wengert._engine.control_flow.closure_conversion import output
+from wengert._engine.core.handle import Handle, make_ambiguous, rebind, wrap
 from wengert._engine.core.node import INPUT, Node, next_serial
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, bounds
-from wengert._engine.core.tracing import placeholder, record, size_value
+from wengert._engine.core.tracing import placeholder, record
 from wengert._engine.ops.casts import astype
-from wengert.errors import TraceError
 
 from ..assignment_targets import containers
 from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, cell_value, subject
@@ -44,6 +33,7 @@ from .booleans import and_, not_
 from .iterables import Items, note_counter_range, size_or_value
 from .list_appends import Collecting
 from .loop_facts import LoopFacts, is_unknown, stopped
+from .loop_node import loop_node, strongly_typed
 from .values import (
     MaybeUnbound,
     PartitionedValue,
@@ -57,9 +47,9 @@ from .values import (
 
 _INTEGER = np.dtype(np.int64)
 _COUNTER = Spec((), _INTEGER, weak=True)
-_TRUTH = Spec((), np.dtype(np.bool_))
-_ROUNDS = 12  # the body is traced at most that often
-_SEARCHES = 3  # of these because it assigned elements or attributes that were not known
+_BOOL = Spec((), np.dtype(np.bool_))
+_MAX_ATTEMPTS = 12  # times that the body is traced
+_MAX_TARGET_SEARCHES = 3  # times that it is traced again because it assigns further targets
 
 
 class LoopTracer:
@@ -69,13 +59,13 @@ class LoopTracer:
     ----------
     body : callable
     items : Items or None
-        Of a ``for`` loop.
+        The items of a ``for`` loop.
     test : callable or None
-        Of a ``while`` loop.
+        The condition of a ``while`` loop.
     facts : LoopFacts
     variables : SharedVariables
     slices : SliceLengths, optional
-        As for `traced`.
+        See `block_tracing.traced`.
     """
 
     def __init__(
@@ -93,7 +83,7 @@ class LoopTracer:
         self._body, self._items, self._test = body, items, test
         self._facts, self._variables = facts, variables.of(facts.assigned)
         self._before = variables.read()
-        self._kept: set[str] = set()  # variables whose objects it changes, and which refer to them
+        self._by_reference: set[str] = set()  # variables that refer to objects which it changes
         self._searches = 0
         updated = [self._before[n] for n in facts.updated if n in self._before]
         stored = [
@@ -103,31 +93,37 @@ class LoopTracer:
         ]
         modified = [x for x in (*updated, *stored) if isinstance(x, Handle) and _is_array(x)]
         self._arrays = arrays_of(modified)
-        in_place = {
+        updated_in_place = {
             n
             for n in facts.updated
             if n in self._before and self._before[n] in _Identities(modified)
         }
-        names = [n for n in facts.assigned if n in (*facts.carried, *facts.live)]
+        carried = [n for n in facts.assigned if n in (*facts.carried, *facts.live)]
         self._parts = {
             n: PartitionedValue.of(self._before[n])
-            for n in names
-            if n not in in_place and self._before[n] is not UNBOUND
+            for n in carried
+            if n not in updated_in_place and self._before[n] is not UNBOUND
         }
         self._specs = {n: p.specs for n, p in self._parts.items()}
-        self._new = [n for n in facts.live if n in self._before and self._before[n] is UNBOUND]
-        self._fresh: dict[str, PartitionedValue] = {}
-        counted = items is not None and type(items.length) is int and not facts.stops
-        why = None if counted else "it appends to a list, whose length would depend on values"
-        self._filled = Collecting([self._before.get(n) for n in facts.filled], why)
+        self._unbound_before = [
+            n for n in facts.live if n in self._before and self._before[n] is UNBOUND
+        ]
+        self._first_assigned: dict[str, PartitionedValue] = {}
+        has_known_length = items is not None and type(items.length) is int and not facts.stops
+        refusal = (
+            None
+            if has_known_length
+            else "it appends to a list, whose length would depend on values"
+        )
+        self._appends = Collecting([self._before.get(n) for n in facts.filled], refusal)
 
     def run(self) -> None:
         """Trace the body, make the node, and set the variables to the values after the loop."""
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ATTEMPTS):
             if (attempt := self._attempt()) is not None:
-                self._finish(*attempt)
+                self._add_node(*attempt)
                 return
-        raise NotTraceable("its variables change their dtypes in each trip")
+        raise NotTraceable("its variables change their dtypes in each iteration")
 
     # ---- one attempt ---------------------------------------------------------------------------
 
@@ -154,7 +150,7 @@ class LoopTracer:
         condition: Any = None
         handles: dict[str, list[Any]] = {}
 
-        def trip() -> None:
+        def iteration() -> None:
             nonlocal condition
             for name, nodes in placeholders.items():
                 handles[name] = [
@@ -172,20 +168,20 @@ class LoopTracer:
 
         if self._slices is not None:
             self._slices.names.clear()
-        with self._filled.block():
-            block = traced(trip, self._variables, arrays, since, slices=self._slices)
+        with self._appends.block():
+            block = traced(iteration, self._variables, arrays, since, slices=self._slices)
         known = _Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
         self._arrays += new
-        if not self._knows_objects(block) or new or not self._agree(block):
+        if not self._targets_are_known(block) or new or not self._specs_agree(block):
             return None
         return block, condition, placeholders, handles
 
     def _condition(self) -> Any:
-        """Whether there is another trip; None if that is known from their number."""
+        """Whether there is another iteration; None if their number is known before the loop."""
         stop = stopped(self._facts, self._variables)
         if self._test is not None:
-            found = self._test() if stop is False else and_(not_(stop), self._test)
+            condition = self._test() if stop is False else and_(not_(stop), self._test)
         elif not self._facts.stops:
             return None
         else:
@@ -193,86 +189,92 @@ class LoopTracer:
             assert items is not None
             end = size_or_value(items.start) + size_or_value(items.length) * items.step
             counter = wrap(self._counter)
-            found = counter < end if items.step > 0 else counter > end
-            found = and_(not_(stop), lambda: found) if stop is not False else found
-        if not is_unknown(found):
+            condition = counter < end if items.step > 0 else counter > end
+            condition = and_(not_(stop), lambda: condition) if stop is not False else condition
+        if not is_unknown(condition):
             raise NotTraceable("its condition does not change")
-        return as_bool(found)
+        return as_bool(condition)
 
-    def _knows_objects(self, block: TracedBlock) -> bool:
-        """Whether the elements and attributes that it assigns were known; they are afterwards.
+    def _targets_are_known(self, block: TracedBlock) -> bool:
+        """Whether all targets that the body assigns are carried; those that are not are added.
 
-        A variable that refers to an object whose parts are assigned keeps referring to it.
+        A variable that refers to an object which the body changes is not carried: it continues to
+        refer to that object, whose elements or attributes are carried instead.
         """
-        assert block.frame is not None
-        changes, known = block.frame.changes, self._variables.places
-        new = [p for p in block.places if p not in known]
-        kept = block.frame.modified | {
+        assert block.log is not None
+        changes, known = block.log.changes, self._variables.targets
+        new = [p for p in block.targets if p not in known]
+        referring = block.log.modified | {
             n for n in self._parts if any(id(x) in changes for x in containers(self._before[n]))
         }
-        kept -= self._kept
-        for name in kept:
+        referring -= self._by_reference
+        for name in referring:
             self._parts[name], self._specs[name] = PartitionedValue.opaque(self._before[name]), []
-        self._kept |= kept
-        for place, value in block.places.items():
+        self._by_reference |= referring
+        for target, value in block.targets.items():
             if value is UNBOUND:
-                raise NotTraceable(f"it deletes {place}")
-            before = cell_value(place)
-            if before is UNBOUND:
-                is_list = type(place.owner) is list
+                raise NotTraceable(f"it deletes {target}")
+            value_before = cell_value(target)
+            if value_before is UNBOUND:
+                is_list = type(target.owner) is list
                 what = "which changes its length" if is_list else "which had no value before"
-                raise NotTraceable(f"it assigns {place}, {what}", not is_list)
-            if place in new:
-                name = self._variables.add(place)
-                self._before[name], self._parts[name] = before, PartitionedValue.of(before)
+                raise NotTraceable(f"it assigns {target}, {what}", not is_list)
+            if target in new:
+                name = self._variables.add(target)
+                self._before[name], self._parts[name] = (
+                    value_before,
+                    PartitionedValue.of(value_before),
+                )
                 self._specs[name] = self._parts[name].specs
         self._searches += bool(new)
-        if self._searches > _SEARCHES:
-            raise NotTraceable(f"it assigns {new[0]}, of another object in each trip")
-        return not new and not kept
+        if self._searches > _MAX_TARGET_SEARCHES:
+            raise NotTraceable(f"it assigns {new[0]}, of another object in each iteration")
+        return not new and not referring
 
-    def _agree(self, block: TracedBlock) -> bool:
-        """Whether the variables have the specs that they had; else these are widened."""
-        right = True
-        appended = [("a list", v) for v in self._filled.values]
-        names = [n for n in (*self._parts, *self._new) if n not in self._kept]
+    def _specs_agree(self, block: TracedBlock) -> bool:
+        """Whether the carry has the same specs after the body; if not, the specs are widened."""
+        agree = True
+        appended = [("a list", v) for v in self._appends.values]
+        names = [n for n in (*self._parts, *self._unbound_before) if n not in self._by_reference]
         refuse_references(block, [*appended, *[(n, block.values[n]) for n in names]])
         for n in names:
             block.values[n] = block.at_end(block.values[n])
         for name, parts in self._parts.items():
             after = self._after(block, name)
             parts.check_like(after, name)
-            wanted = [
+            joined = [
                 joined_spec(a, b, name) for a, b in zip(self._specs[name], after.specs, strict=True)
             ]
-            if wanted != self._specs[name]:
-                self._specs[name], right = wanted, False
-        for name in list(self._new):
+            if joined != self._specs[name]:
+                self._specs[name], agree = joined, False
+        for name in list(self._unbound_before):
             value = block.values[name]
             if value is UNBOUND:
                 continue
-            if type(value) is MaybeUnbound or not (name.startswith("__wg_") or self._has_a_trip()):
+            if type(value) is MaybeUnbound or not (
+                name.startswith("__wg_") or self._runs_at_least_once()
+            ):
                 start = maybe_unbound(UNBOUND, value)
                 self._parts[name] = PartitionedValue.of(start._replace(defined=np.False_))
                 self._specs[name] = self._parts[name].specs
-                self._new.remove(name)
-                right = False
+                self._unbound_before.remove(name)
+                agree = False
                 continue
             after = PartitionedValue.of(value)
             if not all(after.numeric):
                 raise NotTraceable(f"the variable {name} becomes a {type(value).__name__}")
-            self._fresh[name] = after
+            self._first_assigned[name] = after
         for array in self._arrays:
             spec, now = array.node.spec, block.arrays[array].spec
             if (spec.shape, spec.dtype) != (now.shape, now.dtype):
                 raise NotTraceable(f"an array {spec} becomes {now}")
-        return right
+        return agree
 
     def _after(self, block: TracedBlock, name: str) -> PartitionedValue:
         """The value of a variable at the end of an iteration."""
         value = block.values[name]
         start = self._parts[name]
-        if name in self._kept:
+        if name in self._by_reference:
             return PartitionedValue.opaque(value)
         is_maybe = start.structure is not None and isinstance(
             start.rebuild(start.numeric_leaves), MaybeUnbound
@@ -282,7 +284,7 @@ class LoopTracer:
             value = value._replace(defined=np.bool_(value.defined))
         return PartitionedValue.of(value)
 
-    def _has_a_trip(self) -> bool:
+    def _runs_at_least_once(self) -> bool:
         if self._items is None:
             return False
         length = self._items.length
@@ -292,7 +294,7 @@ class LoopTracer:
 
     # ---- the node ------------------------------------------------------------------------------
 
-    def _finish(
+    def _add_node(
         self,
         block: TracedBlock,
         condition: Any,
@@ -303,7 +305,7 @@ class LoopTracer:
         start: list[Any] = []
         if self._items is not None:
             outputs.append(output(wrap(self._counter) + self._items.step, "loop"))
-            start.append(astype(_strong(self._items.start), _INTEGER))
+            start.append(astype(strongly_typed(self._items.start), _INTEGER))
         ambiguous = []
         for name, parts in self._parts.items():
             after = self._after(block, name)
@@ -315,8 +317,8 @@ class LoopTracer:
                 handles[name],
                 strict=True,
             ):
-                outputs.append(output(_strong(cast(y, spec)), "loop"))
-                start.append(_strong(cast(x, spec)))
+                outputs.append(output(strongly_typed(cast(y, spec)), "loop"))
+                start.append(strongly_typed(cast(x, spec)))
                 if spec.shape and handle.node is not node and isinstance(x, Handle):
                     ambiguous.append(x)
                 elif spec.shape and handle.node is not node:
@@ -328,69 +330,28 @@ class LoopTracer:
             start.append(wrap(array.node))
         inputs = list(self._inputs)
         for check in block.checks:
-            before = placeholder(_TRUTH)
+            before = placeholder(_BOOL)
             outputs.append(output(lookup("logical_or")(wrap(before), check.failed), "loop"))
             start.append(np.False_)
             inputs.append(before)
-        for parts in self._fresh.values():
+        for parts in self._first_assigned.values():
             for x, spec in zip(parts.numeric_leaves, parts.specs, strict=True):
-                outputs.append(output(_strong(x), "loop"))
-                start.append(_strong(placeholder_value(spec)))
+                outputs.append(output(strongly_typed(x), "loop"))
+                start.append(strongly_typed(placeholder_value(spec)))
                 inputs.append(placeholder(Spec(spec.shape, spec.dtype)))
-        if self._filled.appends_any(self._arrays, block.since) or (
-            ambiguous and self._filled.has_arrays
+        if self._appends.appends_any(self._arrays, block.since) or (
+            ambiguous and self._appends.has_arrays
         ):
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
-        rows = self._filled.rows()
-        outputs += [output(_strong(x), "loop") for r in rows for x in r.numeric_leaves]
-        outs = self._node(outputs, inputs, start, condition, block)
-        self._assign(outs, ambiguous, block)
+        rows = self._appends.rows()
+        outputs += [output(strongly_typed(x), "loop") for r in rows for x in r.numeric_leaves]
+        outs = loop_node(outputs, inputs, start, condition, self._items, block)
+        self._assign_results(outs, ambiguous, block)
         stacked = iter(outs[len(start) :])
         for r in rows:
             r.finish([next(stacked) for _ in r.numeric_leaves], self._items.length)  # type: ignore[union-attr]
 
-    def _node(
-        self,
-        outputs: list[Node],
-        inputs: list[Node],
-        start: list[Any],
-        condition: Any,
-        block: TracedBlock,
-    ) -> list[Any]:
-        outputs = self._grouped(outputs, inputs, block)
-        since = block.since
-        body, outside = cut(outputs, inputs, since, "loop", hoist=True)
-        closed = Closed(body, [operand(n) for n in outside], None, ())
-        if condition is None:
-            assert self._items is not None
-            length = self._items.length
-            count = None
-            if isinstance(length, Dim) and (bounds(length)[0] or -1) < 0:
-                length = size_value(length)
-            if isinstance(length, Handle):
-                count = lookup("maximum")(astype(length, _INTEGER), np.int64(0))
-                length = None
-            return scan_node(closed, start, [], length, False, count)
-        tests = self._grouped([output(condition, "loop")], inputs, block)
-        test, more = cut(tests, inputs, since, "loop", hoist=True)
-        both, captured = together([closed, Closed(test, [operand(n) for n in more], None, ())])
-        params = {
-            "body": both[0],
-            "condition": both[1],
-            "carried": len(start),
-            "limit": None,
-            "length": None,
-        }
-        return list(recorded(while_op, [*captured, *start], params))[: len(start)]
-
-    def _grouped(self, outputs: list[Node], inputs: list[Node], block: TracedBlock) -> list[Node]:
-        """The outputs, with what uses slices of computed lengths in nodes of their own."""
-        try:
-            return with_lengths_grouped(outputs, inputs, block.since, block.lengths, "loop")
-        except TraceError as error:
-            raise NotTraceable(str(error).rstrip(".")) from error
-
-    def _assign(self, outs: list[Any], ambiguous: list[Handle], block: TracedBlock) -> None:
+    def _assign_results(self, outs: list[Any], ambiguous: list[Handle], block: TracedBlock) -> None:
         rest = iter(outs[1:] if self._items is not None else outs)
         values: dict[str, Any] = {}
         for name, parts in self._parts.items():
@@ -400,11 +361,11 @@ class LoopTracer:
             rebind(array, next(rest).node)
         for check in block.checks:
             RuntimeChecks.add(next(rest), check.error)
-        for name, parts in self._fresh.items():
+        for name, parts in self._first_assigned.items():
             values[name] = parts.rebuild([like_spec(next(rest), s) for s in parts.specs])
         for handle in ambiguous:
             make_ambiguous(handle)
-        names = {*self._facts.assigned, *self._variables.places.values()}
+        names = {*self._facts.assigned, *self._variables.targets.values()}
         self._variables.write({n: v for n, v in values.items() if n in names})
 
 
@@ -422,22 +383,12 @@ def _is_array(x: Handle) -> bool:
     return bool(x.node.spec.shape) or x.node.op is INPUT or hasattr(x, "_link")
 
 
-def _handle(node: Node, given: Any) -> Any:
-    """A placeholder as a value; a number must not be modified in place."""
-    if node.spec.shape or (isinstance(given, Handle) and _is_array(given)):
+def _handle(node: Node, initial: Any) -> Any:
+    """The value for a placeholder; a number is a new node, since it cannot be modified in place."""
+    if node.spec.shape or (isinstance(initial, Handle) and _is_array(initial)):
         return wrap(node)
     return _number(node)
 
 
 def _number(node: Node) -> Any:
     return record(lookup("cast"), [node], {"dtype": node.spec.dtype}, weak=True)
-
-
-def _strong(x: object) -> Any:
-    """An operand of the loop: an array or a number with a dtype."""
-    if isinstance(x, Dim):
-        return astype(size_value(x), _INTEGER)
-    if isinstance(x, Handle):
-        spec = describe(x)
-        return astype(x, spec.dtype) if spec.weak else x
-    return np.asarray(x)[()]

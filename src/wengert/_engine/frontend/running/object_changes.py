@@ -1,15 +1,19 @@
-"""Object changes: statements and calls that change Python objects.
+"""Statements and calls that change Python objects.
 
-While a block is traced, an object is noted before its first change (`Speculation.note_change`), or
-the change is refused.
+While a block is traced, the contents of an object are recorded before its first change
+(`Speculation.note_change`), or the change is refused.
 
-stored        the object whose element or attribute is about to be assigned or deleted
-augmented     the value of a variable before ``x += y``
-made          a list or dict that the function has just made
-variables     the variables of a call that functions inside it assign
-check_method  a call of a method written in C
-making        a function that returns a new object
-REPLACEMENTS     replacements of functions of Python that change objects, or make new ones
+    x[i] = y, x.a = y    before_store(x)[i] = y, before_store(x, "a").a = y
+    x += y               before_augmented(x); x += y
+    x = [a, b]           x = new_container([a, b])
+
+before_store      called with the object whose element or attribute is assigned or deleted
+before_augmented  called with the value of a variable before ``x += y``
+new_container     called with a list or dict display
+new_variables     called with the local variables that inner functions assign
+check_method      records or refuses what a method written in C changes
+returning_new     a function whose results are recorded as new objects
+REPLACEMENTS      replacements of built-in functions that change or create objects
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from ..assignment_targets import containers, contents
 from ..state import Speculation
 
 _MUTABLE = (list, dict, set, bytearray, np.ndarray, collections.deque, array.array)
-_NOTED = (list, dict)  # of these, the classes whose changes are noted
+_RECORDED = (list, dict)  # those whose contents can be recorded and restored
 _PURE = frozenset(
     "copy count index get items keys values union intersection difference issubset issuperset "
     "sum mean min max any all dot reshape ravel flatten transpose astype tolist item argmin argmax "
@@ -41,8 +45,8 @@ _PURE = frozenset(
 )
 
 
-def stored(x: Any, attribute: str | None = None, is_augmented: bool = False) -> Any:
-    """The object whose element or attribute is about to be assigned or deleted.
+def before_store(x: Any, attribute: str | None = None, is_augmented: bool = False) -> Any:
+    """Record that an element or attribute of `x` is about to be assigned or deleted; return `x`.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ def stored(x: Any, attribute: str | None = None, is_augmented: bool = False) -> 
     attribute : str, optional
         The attribute; None for an element.
     is_augmented : bool
-        Whether by ``x[i] += y`` or the like.
+        Whether the statement is an augmented assignment, as ``x[i] += y``.
     """
     if isinstance(x, Handle) or not Speculation.notes():
         return x
@@ -58,37 +62,37 @@ def stored(x: Any, attribute: str | None = None, is_augmented: bool = False) -> 
     if is_augmented:
         inside = x if attribute is None else [getattr(x, attribute, None)]
         for value in inside.values() if type(inside) is dict else inside:
-            augmented(value)
+            before_augmented(value)
     return x
 
 
-def augmented(x: Any) -> None:
-    """The value of a variable before ``x += y``, which may change it in place."""
+def before_augmented(x: Any) -> None:
+    """Record or refuse a change of `x` in place, by the following ``x += y``."""
     if isinstance(x, Handle) or not Speculation.is_open():
         return
-    what = f"it changes a {type(x).__name__} in place"
+    refusal = f"it changes a {type(x).__name__} in place"
     if isinstance(x, _MUTABLE) and not isinstance(x, np.ndarray):
-        _note(x, what)
+        _note(x, refusal)
     elif hasattr(x, "__iadd__") and not is_library_class(type(x)):
-        Speculation.refuse(what)
+        Speculation.refuse(refusal)
 
 
-def made(x: Any) -> Any:
-    """A list or dict that the function has just made."""
+def new_container(x: Any) -> Any:
+    """Record a list or dict display, with the containers in it, as new objects; return it."""
     if Speculation.notes():
         for container in containers(x):
             Speculation.note_new(container)
     return x
 
 
-def variables(names: FunctionType) -> None:
-    """The variables of a call that functions inside it assign: those that `names` refers to."""
+def new_variables(names: FunctionType) -> None:
+    """Record local variables as new objects; `names` is a lambda that reads them."""
     for cell in names.__closure__ or ():
         Speculation.note_new(cell)
 
 
 def check_method(f: Any) -> None:
-    """Note or refuse the change of an object by a method written in C."""
+    """Record or refuse the change that a method written in C makes to its object."""
     owner = getattr(f, "__self__", None)
     if isinstance(owner, _MUTABLE) and f.__name__ not in _PURE:
         _note(owner, f"it calls {type(owner).__name__}.{f.__name__}")
@@ -97,22 +101,22 @@ def check_method(f: Any) -> None:
 def _note(x: Any, refusal: str) -> None:
     if not Speculation.is_open():
         return
-    if type(x) in _NOTED:
+    if type(x) in _RECORDED:
         Speculation.note_change(x)
     elif not Speculation.is_new(x):
         Speculation.refuse(refusal)
 
 
 def _setattr(x: Any, name: str, value: object) -> None:
-    setattr(stored(x, name), name, value)
+    setattr(before_store(x, name), name, value)
 
 
 def _delattr(x: Any, name: str) -> None:
-    delattr(stored(x, name), name)
+    delattr(before_store(x, name), name)
 
 
 def _setitem(x: Any, key: object, value: object) -> None:
-    stored(x)[key] = value
+    before_store(x)[key] = value
 
 
 def _next(*args: Any) -> Any:
@@ -121,37 +125,44 @@ def _next(*args: Any) -> Any:
     return next(*args)
 
 
-def making(f: Callable[..., Any], deep: bool = False) -> Callable[..., Any]:
-    """A function that returns a new object; `deep`, if so is all that it refers to."""
+def returning_new(f: Callable[..., Any], deep: bool = False) -> Callable[..., Any]:
+    """A function whose results are recorded as new objects.
+
+    Parameters
+    ----------
+    f : callable
+    deep : bool
+        Whether all objects that a result refers to are new too.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = f(*args, **kwargs)
-        if not any(found is a for a in args):
-            for x in _reached(found) if deep else [found]:
+        result = f(*args, **kwargs)
+        if not any(result is a for a in args):
+            for x in _reachable(result) if deep else [result]:
                 Speculation.note_new(x)
-        return found
+        return result
 
     return functools.wraps(f, updated=())(call)
 
 
-def _reached(x: Any) -> list[Any]:
-    """An object, and the lists, dicts and objects in it."""
-    found: dict[int, Any] = {}
-    waiting = [x]
-    while waiting and Speculation.notes():
-        x = waiting.pop()
-        if id(x) in found or isinstance(x, Handle | np.ndarray | type) or is_immutable(x):
+def _reachable(x: Any) -> list[Any]:
+    """An object, and the mutable objects that it refers to, directly or not."""
+    objects: dict[int, Any] = {}
+    stack = [x]
+    while stack and Speculation.notes():
+        x = stack.pop()
+        if id(x) in objects or isinstance(x, Handle | np.ndarray | type) or is_immutable(x):
             continue
-        found[id(x)] = x
-        waiting += x if isinstance(x, tuple) else contents(x).values()
-    return list(found.values())
+        objects[id(x)] = x
+        stack += x if isinstance(x, tuple) else contents(x).values()
+    return list(objects.values())
 
 
 REPLACEMENTS: dict[Any, Any] = {
     setattr: _setattr,
     delattr: _delattr,
     next: _next,
-    **{f: making(f) for f in (copy.copy, dataclasses.replace)},
-    copy.deepcopy: making(copy.deepcopy, deep=True),
+    **{f: returning_new(f) for f in (copy.copy, dataclasses.replace)},
+    copy.deepcopy: returning_new(copy.deepcopy, deep=True),
 }
-TYPE_REPLACEMENTS: dict[type, Any] = {list: making(list), dict: making(dict)}
+TYPE_REPLACEMENTS: dict[type, Any] = {list: returning_new(list), dict: returning_new(dict)}

@@ -1,0 +1,109 @@
+"""The node of a traced loop: ``scan`` if the number of iterations is known before it, or ``while``.
+
+loop_node         add the node, and return its outputs
+strongly_typed    an operand of the node
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.control_flow.closure_conversion import (
+    Closed,
+    cut,
+    operand,
+    output,
+    together,
+    with_lengths_grouped,
+)
+from wengert._engine.control_flow.loops import recorded, scan_node
+from wengert._engine.control_flow.operations import while_op
+from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Dim, bounds
+from wengert._engine.core.tracing import size_value
+from wengert._engine.ops.casts import astype
+from wengert.errors import TraceError
+
+from ..state import NotTraceable
+from .block_tracing import TracedBlock
+from .iterables import Items
+
+_INTEGER = np.dtype(np.int64)
+
+
+def loop_node(
+    outputs: list[Node],
+    inputs: list[Node],
+    start: list[Any],
+    condition: Any,
+    items: Items | None,
+    block: TracedBlock,
+) -> list[Any]:
+    """Add the node of a loop to the graph.
+
+    Parameters
+    ----------
+    outputs : list of Node
+        The carry after an iteration, and the rows to be stacked.
+    inputs : list of Node
+        The placeholders for the counter and the carry.
+    start : list
+        The carry before the first iteration.
+    condition : Tensor or None
+        Whether there is another iteration; None if their number is known before the loop.
+    items : Items or None
+        The items of a ``for`` loop.
+    block : TracedBlock
+        The body.
+
+    Returns
+    -------
+    list
+        The final carry, and the stacked rows.
+    """
+    body, outside = cut(_grouped(outputs, inputs, block), inputs, block.since, "loop", hoist=True)
+    closed = Closed(body, [operand(n) for n in outside], None, ())
+    if condition is None:
+        assert items is not None
+        length = items.length
+        count = None
+        if isinstance(length, Dim) and (bounds(length)[0] or -1) < 0:
+            length = size_value(length)
+        if isinstance(length, Handle):
+            count = lookup("maximum")(astype(length, _INTEGER), np.int64(0))
+            length = None
+        return scan_node(closed, start, [], length, False, count)
+    tests = _grouped([output(condition, "loop")], inputs, block)
+    test, captured_by_test = cut(tests, inputs, block.since, "loop", hoist=True)
+    test_closed = Closed(test, [operand(n) for n in captured_by_test], None, ())
+    (body, test), captured = together([closed, test_closed])
+    params = {
+        "body": body,
+        "condition": test,
+        "carried": len(start),
+        "limit": None,
+        "length": None,
+    }
+    return list(recorded(while_op, [*captured, *start], params))[: len(start)]
+
+
+def _grouped(outputs: list[Node], inputs: list[Node], block: TracedBlock) -> list[Node]:
+    """The outputs, with nodes that use slices of computed lengths grouped in nodes of their own."""
+    try:
+        return with_lengths_grouped(outputs, inputs, block.since, block.lengths, "loop")
+    except TraceError as error:
+        raise NotTraceable(str(error).rstrip(".")) from error
+
+
+def strongly_typed(x: object) -> Any:
+    """An operand of the loop node: an array or number that is not weakly typed."""
+    if isinstance(x, Dim):
+        return astype(size_value(x), _INTEGER)
+    if isinstance(x, Handle):
+        spec = describe(x)
+        return astype(x, spec.dtype) if spec.weak else x
+    return np.asarray(x)[()]
