@@ -198,13 +198,115 @@ def of_short_lists(x):
     return s + max(v * v for v in values)
 
 
+def last_element(x):
+    out = [x[0]]
+    for i in range(1, N):
+        out.append(out[-1] * 0.5 + x[i])
+    return np.sum(np.array(out) ** 2)
+
+
+def last_of_several_lists(x):
+    a, b = x[0], x[1]
+    ys = [a, b]
+    zs = []
+    zs.append(ys[-1] * 2.0)
+    for i in range(N):
+        y = 1.5 * ys[-1] - 0.6 * ys[-2] + 0.1 * zs[-1]
+        ys.append(y)
+        zs += [zs[-1] * 0.5 + ys[-1] * x[i]]
+    return np.sum(np.array(ys) ** 2) + zs[-1] * zs[3] + ys[-2]
+
+
+def last_tuple(x):
+    path = [(x, 0.0)]
+    for _ in range(N):
+        position, time = path[-1]
+        path.append((position * 0.99 + 0.01 * time, time + 0.1))
+    s = sum(np.sum(p * t) for p, t in path)
+    for p, t in path:
+        s = s + np.sum(p) * t
+    return s
+
+
+def last_dict_in_nested_loops(x):
+    states = [{"a": x, "b": 2.0 * x}]
+    for _ in range(12):
+        for i in range(12):
+            state = states[-1]
+            states.append({"a": np.sin(state["b"]), "b": state["a"] * 0.9 + x[i]})
+    return np.sum(states[-1]["a"] * states[7]["b"]) + len(states)
+
+
+def last_array_changed_as_a_copy(x):
+    out = [x]
+    for _ in range(N):
+        y = out[-1].copy()
+        y[1:-1] += 0.1 * (out[-1][2:] - out[-1][:-2])
+        out.append(y)
+    return np.sum(out[-1] ** 2) + np.sum(np.stack(out) * np.arange(N)) + out[5][3]
+
+
+def backward_over_a_list(x):
+    hidden = [x]
+    for _ in range(N):
+        hidden.append(np.tanh(hidden[-1]))
+    d = np.ones_like(x)
+    for h in reversed(hidden):
+        d = d * (1.0 - h**2) + h
+    for a, b in zip(hidden[1:], np.arange(float(N)), strict=True):
+        d = d + a * b
+    return np.sum(d)
+
+
 NODES = [
     appended, rows, columns, after_a_first_element, two_lists, nested_loops, lists_of_rows, pairs,
     plus_equals, elements, sums_so_far, in_a_branch_of_values, looped_over, copies,
     made_by_a_function, comprehension, nested_comprehension, sum_of_a_generator,
     sum_of_a_nested_generator, sum_of_pairs, extremes_of_generators, any_and_all, from_iterators,
-    of_arrays,
+    of_arrays, last_element, last_of_several_lists, last_tuple, last_dict_in_nested_loops,
+    last_array_changed_as_a_copy, backward_over_a_list,
 ]  # fmt: skip
+
+
+def last_array_modified(x):
+    y = x * 1.0
+    out = [y]
+    for _ in range(N):
+        y = out[-1]
+        y *= 0.99
+        out.append(y + 1.0)
+    return np.sum(np.array(out) ** 2)
+
+
+def last_element_assigned(x):
+    out = [x[0]]
+    for i in range(N):
+        out[-1] = out[-1] * 2.0
+        out.append(out[-1] * x[i])
+    return np.sum(np.array(out))
+
+
+def last_of_a_list_made_empty(x):
+    out = []
+    for i in range(N):
+        out.append(x[i] * 2.0)
+        x = x + out[-1] * 0.01
+    return np.sum(np.array(out))
+
+
+def last_read_in_a_function(x):
+    out = [x[0]]
+    for _ in range(N):
+        out.append((lambda: out[-1])() * 0.9)
+    return np.sum(np.array(out))
+
+
+def last_in_one_branch(x):
+    out = [x[0]]
+    for i in range(N):
+        if i % 2:
+            out.append(out[-1] * x[i])
+    return np.sum(np.array(out)) + out[-1]
 
 
 def the_same_array(x):
@@ -224,13 +326,6 @@ def modified_later(x):
         y[0] = y[0] * 0.5
         y = y + 1.0
     return np.sum(np.array(out) * A)
-
-
-def read_meanwhile(x):
-    out = [x[0]]
-    for i in range(1, N):
-        out.append(out[-1] * 0.5 + x[i])
-    return np.sum(np.array(out) ** 2)
 
 
 def counted_meanwhile(x):
@@ -285,8 +380,9 @@ def objects(x):
 
 
 PYTHON = [
-    of_short_lists, the_same_array, modified_later, read_meanwhile, counted_meanwhile, another_name,
-    of_even_numbers, late_binding, a_shadowed_name, other_containers, objects,
+    of_short_lists, the_same_array, modified_later, counted_meanwhile, another_name,
+    of_even_numbers, late_binding, a_shadowed_name, other_containers, objects, last_array_modified,
+    last_element_assigned, last_of_a_list_made_empty, last_read_in_a_function, last_in_one_branch,
 ]  # fmt: skip
 
 
@@ -312,6 +408,30 @@ def test_a_list_returned_from_a_compiled_function():
     found = wg.jit(f)(X)
     assert len(found) == N
     np.testing.assert_allclose(found, X * 2)
+
+
+def test_the_last_of_too_few_elements():
+    def f(x):
+        out = [x]
+        for _ in range(20):
+            out.append(out[-1] + out[-2])
+        return out[-1]
+
+    with pytest.raises(IndexError, match="list index out of range"):
+        wg.jit(f)(1.0)
+
+
+def test_zip_of_other_lengths_is_strict():
+    def f(x):
+        out = [x]
+        for _ in range(20):
+            out.append(out[-1] * 2.0)
+        for a, b in zip(out, np.arange(20.0), strict=True):
+            x = x + a * b
+        return x
+
+    with pytest.raises(ValueError, match="shorter"):
+        wg.jit(f)(1.0)
 
 
 def test_a_sum_over_a_traced_range():

@@ -7,12 +7,13 @@ RowBlock    the array, or a part of it
 LoopRow     the base of tensors that are rows; `register_row` sets the class
 rows_of     the rows of a block, as elements of a list
 whole       the array of a list of rows
+columns     the arrays of a list of tuples of rows
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .handle import Handle, shape_of, wrap
 from .node import Node
@@ -108,12 +109,15 @@ def whole(values: Sequence[Any]) -> Any:
     """
     if not isinstance(values, list | tuple) or not _begins_like_rows(values):
         return None
-    if (columns := _columns(values)) is not None:
-        return columns
+    if (parts := columns(values)) is not None:
+        same = len({shape_of(part)[1:] for part in parts}) == 1
+        return lookup("stack")(*parts, axis=1) if same else None
     runs = _runs(values)
-    if not any(isinstance(r, tuple) for r in runs):
+    if not any(isinstance(r, _RowRange) for r in runs):
         return None
     pieces = [_piece(r) for r in runs]
+    if any(p is None for p in pieces):
+        return None
     if len(pieces) == 1:
         return pieces[0]
     if len({shape_of(p)[1:] for p in pieces}) > 1:
@@ -132,37 +136,51 @@ def _begins_like_rows(values: Sequence[Any]) -> bool:
     )
 
 
-def _columns(values: Sequence[Any]) -> Any:
-    """The array of a list of tuples, each with one row of several blocks; None for others."""
-    if len(values) < 2 or any(type(v) not in (tuple, list) for v in (values[0], values[-1])):
+def columns(values: Sequence[Any]) -> list[Any] | None:
+    """The arrays of a list of tuples, or lists, of rows: one for each position; None for others.
+
+    The first and last tuples may have other elements than rows, as in `whole`.
+    """
+    if len(values) < 2 or not _begins_like_rows(values):
         return None
-    count = len(values[0])
-    if any(type(v) is not type(values[0]) or len(v) != count for v in values):
+    first, last = values[0], values[-1]
+    if any(type(v) not in (tuple, list) for v in (first, last)):
         return None
-    if count > 1 and _row_index(values[0][0])[0] is _row_index(values[0][-1])[0]:
+    count = len(first)
+    if any(type(v) is not type(first) or len(v) != count for v in values):
+        return None
+    if count > 1 and any(_of_one_block(v) for v in (first, last)):
         return None  # rows of one block, which follow one another
-    columns = [whole(list(column)) for column in zip(*values, strict=True)]
-    if not columns or any(column is None for column in columns):
-        return None
-    return lookup("stack")(*columns, axis=1)
+    found = [whole(list(column)) for column in zip(*values, strict=True)]
+    return None if not found or any(column is None for column in found) else found
+
+
+def _of_one_block(values: Sequence[Any]) -> bool:
+    """Whether the first and the last element are rows of one block."""
+    block = _row_index(values[0])[0]
+    return block is not None and block is _row_index(values[-1])[0]
+
+
+class _RowRange(NamedTuple):
+    """Rows of a block that follow one another."""
+
+    block: RowBlock
+    first: int
+    end: int
 
 
 def _runs(values: Sequence[Any]) -> list[Any]:
-    """Runs of rows, as (block, first, last + 1), and other elements."""
+    """Runs of rows, and other elements."""
     runs: list[Any] = []
     for value in values:
         block, index = _row_index(value)
         if block is None:
             runs.append(value)
-        elif runs and type(runs[-1]) is tuple and _follows(runs[-1], block, index):
-            runs[-1] = runs[-1][0], runs[-1][1], index + 1
+        elif runs and type(runs[-1]) is _RowRange and runs[-1][::2] == (block, index):
+            runs[-1] = runs[-1]._replace(end=index + 1)
         else:
-            runs.append((block, index, index + 1))
+            runs.append(_RowRange(block, index, index + 1))
     return runs
-
-
-def _follows(run: tuple[RowBlock, int, int], block: RowBlock, index: int) -> bool:
-    return run[0] is block and run[2] == index
 
 
 def _row_index(value: object) -> tuple[RowBlock | None, int]:
@@ -181,11 +199,13 @@ def _row_index(value: object) -> tuple[RowBlock | None, int]:
 
 def _piece(run: Any) -> Any:
     """A run, or another element, as an array with the rows along its first axis."""
-    if type(run) is not tuple:
-        run = run if isinstance(run, Handle) else whole(run) if isinstance(run, list) else run
-        if not isinstance(run, Handle):
-            run = lookup("stack")(*run, axis=0) if isinstance(run, list) else run
-        return lookup("stack")(run, axis=0)
-    block, first, end = run
-    array = block.array
-    return wrap(array.node) if (first, end) == (0, block.length) else array[first:end]
+    if type(run) is _RowRange:
+        array = run.block.array
+        is_all = (run.first, run.end) == (0, run.block.length)
+        return wrap(array.node) if is_all else array[run.first : run.end]
+    if isinstance(run, list | tuple):
+        together = whole(run)
+        if together is None and len({shape_of(x) for x in run}) != 1:
+            return None
+        run = lookup("stack")(*run, axis=0) if together is None else together
+    return lookup("stack")(run, axis=0)

@@ -100,8 +100,19 @@ def captured_in(nodes: Iterable[ast.AST]) -> set[str]:
                 if isinstance(inner, ast.Nonlocal):
                     found |= set(inner.names)
         elif isinstance(node, ast.GeneratorExp):
-            found |= loaded_in(node)
+            found |= _read_late(node)
     return found
+
+
+def _read_late(node: ast.GeneratorExp) -> set[str]:
+    """The outer names that a generator reads when its items are asked for.
+
+    Its first iterable is evaluated where the generator is made.
+    """
+    first, *others = node.generators
+    late = [node.elt, *first.ifs, *others]
+    own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    return {n for part in late for n in loaded_in(part)} - own
 
 
 def declared(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:

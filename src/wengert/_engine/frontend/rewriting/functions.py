@@ -16,6 +16,7 @@ from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
 from .calls import Calls
 from .exits import Unsupported, without_exits
+from .last_elements import with_last_elements
 from .list_appends import appends_in, with_calls
 from .statements import Statements
 from .syntax import at, call, name, no_arguments, runtime, thunk
@@ -99,6 +100,7 @@ def _body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
     first = parameters(node)
     docstring = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
     body = with_calls(without_exits(node.body[len(docstring) :]), set(first))
+    body = with_last_elements(body, set(first))
     shared, outer = declared(body)
     local = (bound_in(body) | set(first)) - shared
     live = live_names(body, frozenset())

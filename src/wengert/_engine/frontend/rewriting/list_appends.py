@@ -6,12 +6,13 @@
     return np.array(out)
 
 Such a loop can be traced once: its trips append rows of one array.  A list qualifies if it is made
-in the function, and between that and the end of the loop is used for appending only, so that no
-other name can refer to it.
+in the function, and between that and the end of the loop is used for appending and for reading its
+last elements only (``out[-1]``, `last_elements`), so that no other name can refer to it.
 
 Appends       the statements that append to such lists, and for each loop and branch the lists
 appends_in    those of a function
 appended      the list and the value of a statement that appends
+last_read     the list and the position of ``out[-1]``
 with_calls    statements with ``out.append(value)`` for ``out += [value]``
 """
 
@@ -25,6 +26,17 @@ from ..names import captured_in, declared
 from .syntax import at
 
 _BLOCKS = (ast.For, ast.While, ast.If)
+_SCOPES = (
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+)
+_LAST_ELEMENTS = 8  # elements from the end of a list that a loop may read
 _Path = tuple[ast.stmt, ...]
 
 
@@ -33,42 +45,84 @@ class Appends(NamedTuple):
 
     statements : of lists that qualify.
     filled : for each loop and branch the lists made before it to which it appends.
+    lengths : for each outermost loop the lists that it fills, and how many elements they have at
+        least when it starts.
     """
 
     statements: frozenset[ast.stmt]
     filled: dict[ast.stmt, frozenset[str]]
+    lengths: dict[ast.stmt, dict[str, int]]
 
 
 class _Event(NamedTuple):
-    """A use of a list: "made", "appended" or "used", by a statement in blocks."""
+    """A use of a list by a statement in blocks.
+
+    kind : "made", "appended", "bound", "used", or "last" for the read of a last element.
+    path : the blocks around the statement.
+    statement : ast.stmt
+    elements : how many a list has that is made.
+    """
 
     kind: str
     path: _Path
     statement: ast.stmt
+    elements: int = 0
 
 
-def appends_in(body: Sequence[ast.stmt], parameters: set[str]) -> Appends:
-    """The statements of a function that append to lists that qualify."""
+def appends_in(body: Sequence[ast.stmt], parameters: set[str], last_reads: bool = False) -> Appends:
+    """The statements of a function that append to lists that qualify.
+
+    Parameters
+    ----------
+    body : sequence of ast.stmt
+    parameters : set of str
+        Of the function.
+    last_reads : bool
+        Whether the loops may read the last elements (before `last_elements` has replaced that).
+    """
     events: dict[str, list[_Event]] = {}
     _collect(body, (), events)
     shared, outer = declared(body)
     excluded = parameters | shared | outer | captured_in(body)
     statements: set[ast.stmt] = set()
     filled: dict[ast.stmt, set[str]] = {}
+    lengths: dict[ast.stmt, dict[str, int]] = {}
     for name, found in events.items():
         kinds = {e.kind for e in found}
         if name in excluded or not {"made", "appended"} <= kinds or "bound" in kinds:
             continue
-        blocks = [_blocks(k, found) for k, e in enumerate(found) if e.kind == "appended"]
+        blocks = [
+            _blocks(k, found, last_reads) for k, e in enumerate(found) if e.kind == "appended"
+        ]
         if any(b is None for b in blocks):
             continue
         statements |= {e.statement for e in found if e.kind == "appended"}
         for block in {b for those in blocks for b in those or ()}:
             filled.setdefault(block, set()).add(name)
-    return Appends(frozenset(statements), {b: frozenset(names) for b, names in filled.items()})
+        for around in blocks:
+            loop = next((b for b in around or () if not isinstance(b, ast.If)), None)
+            if loop is not None:
+                lengths.setdefault(loop, {})[name] = _length_before(loop, found)
+    return Appends(
+        frozenset(statements), {b: frozenset(names) for b, names in filled.items()}, lengths
+    )
 
 
-def _blocks(k: int, events: Sequence[_Event]) -> _Path | None:
+def _length_before(loop: ast.stmt, events: Sequence[_Event]) -> int:
+    """The number of elements that a list has at least where a loop that fills it starts."""
+    length = 0
+    made: _Event | None = None
+    for event in events:
+        if loop in event.path or event.statement is loop:
+            break
+        if event.kind == "made":
+            made, length = event, event.elements
+        elif event.kind == "appended" and made is not None and event.path == made.path:
+            length += 1
+    return length
+
+
+def _blocks(k: int, events: Sequence[_Event], last_reads: bool) -> _Path | None:
     """The loops and branches that fill a list at an event; None if it is used otherwise there."""
     event = events[k]
     made = None
@@ -90,6 +144,8 @@ def _blocks(k: int, events: Sequence[_Event]) -> _Path | None:
             before = first < number < k and other.path[:depth] == made.path
             if other.kind in ("used", "made") and other is not made and (inside or before):
                 return None
+            if other.kind == "last" and inside and not last_reads:
+                return None
     return around
 
 
@@ -104,9 +160,8 @@ def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
 
     found = appended(node)
     if found is not None:
-        for inner in ast.walk(found[1]):
-            if isinstance(inner, ast.Name):
-                note(inner.id, "used")
+        for name, kind in _names(found[1]):
+            note(name.id, kind)
         note(found[0], "appended")
         return
     if isinstance(node, _BLOCKS):
@@ -116,22 +171,20 @@ def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
             else ast.Tuple([node.target, node.iter])
         )
         inside = (*path, node)
-        for name in _names(head):
+        for name, kind in _names(head):
             events.setdefault(name.id, []).append(
-                _Event(
-                    "used" if isinstance(name.ctx, ast.Load) else "bound",
-                    inside if isinstance(node, ast.While) else path,
-                    node,
-                )
+                _Event(kind, inside if isinstance(node, ast.While) else path, node)
             )
         _collect(node.body, inside, events)
         _collect(node.orelse, inside if isinstance(node, ast.If) else path, events)
         return
     target = _single_target(node)
-    if target is not None and isinstance(getattr(node, "value", None), ast.List):
-        for name in _names(node.value):  # type: ignore[attr-defined]
-            note(name.id, "used")
-        note(target, "made")
+    value = getattr(node, "value", None)
+    if target is not None and isinstance(value, ast.List):
+        for name, kind in _names(value):
+            note(name.id, kind)
+        count = sum(not isinstance(x, ast.Starred) for x in value.elts)
+        events.setdefault(target, []).append(_Event("made", path, node, count))
         return
     nested: list[ast.stmt] = []
     for field, value in ast.iter_fields(node):
@@ -142,22 +195,42 @@ def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
                 nested.append(part)
             elif isinstance(part, ast.ExceptHandler | ast.match_case):
                 nested += part.body
-                for name in _names(part, statements=False):
-                    note(name.id, "used" if isinstance(name.ctx, ast.Load) else "bound")
+                for name, kind in _names(part, statements=False):
+                    note(name.id, kind)
             elif isinstance(part, ast.AST):
-                for name in _names(part):
-                    note(name.id, "used" if isinstance(name.ctx, ast.Load) else "bound")
+                for name, kind in _names(part):
+                    note(name.id, kind)
     _collect(nested, path, events)
 
 
-def _names(node: ast.AST, statements: bool = True) -> list[ast.Name]:
-    if statements:
-        return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    found: list[ast.Name] = []
+def _names(node: ast.AST, statements: bool = True) -> list[tuple[ast.Name, str]]:
+    """The names in an expression or statement, and how each is used."""
+    last = last_read(node)
+    if last is not None:
+        return [(last[0], "last")]
+    if isinstance(node, ast.Name):
+        return [(node, "used" if isinstance(node.ctx, ast.Load) else "bound")]
+    if isinstance(node, _SCOPES):
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        return [(n, "used" if isinstance(n.ctx, ast.Load) else "bound") for n in names]
+    found: list[tuple[ast.Name, str]] = []
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.stmt):
-            found += _names(child)
+        if statements or not isinstance(child, ast.stmt):
+            found += _names(child, statements)
     return found
+
+
+def last_read(node: ast.AST) -> tuple[ast.Name, int] | None:
+    """The list and 1 for ``out[-1]``, 2 for ``out[-2]`` and so on; None for other expressions."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+        return None
+    index = node.slice
+    if not isinstance(index, ast.UnaryOp) or not isinstance(index.op, ast.USub):
+        return None
+    number = getattr(index.operand, "value", None)
+    if type(number) is not int or not 0 < number <= _LAST_ELEMENTS:
+        return None
+    return (node.value, number) if isinstance(node.value, ast.Name) else None
 
 
 def _single_target(node: ast.stmt) -> str | None:
@@ -196,7 +269,7 @@ def with_calls(body: list[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
     """Statements with ``out.append(value)`` for ``out += [value]``, of lists that qualify."""
     if not any(isinstance(n, ast.AugAssign) for s in body for n in ast.walk(s)):
         return body
-    statements = appends_in(body, parameters).statements
+    statements = appends_in(body, parameters, last_reads=True).statements
 
     class Rewriting(ast.NodeTransformer):
         def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:

@@ -167,10 +167,10 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
 def zip_(*iterables: Any, strict: bool = False) -> Any:
     """``zip``."""
     found = [items_of(x) for x in iterables]
-    if strict or not found or any(f is None for f in found):
-        return builtins.zip(*iterables, strict=strict)
     items = [f for f in found if f is not None]
     lengths = [f.length for f in items]
+    if not found or len(items) < len(found) or (strict and len(set(lengths)) > 1):
+        return builtins.zip(*iterables, strict=strict)
     length = lengths[0]
     for other in lengths[1:]:
         length = _shorter(length, other)
@@ -181,7 +181,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
 def reversed_(iterable: Any) -> Any:
     """``reversed``."""
     items = items_of(iterable)
-    if items is None or not isinstance(iterable, builtins.range | TracedRange | Handle):
+    if items is None or not isinstance(iterable, builtins.range | TracedRange | Handle | list):
         return builtins.reversed(iterable)
     whole = Items(items.length, 0, 1, lambda k: _at(items, items.length - 1 - k))
     sequence: Any = iterable
@@ -223,9 +223,13 @@ def items_of(iterable: object) -> Items | None:
         if type(iterable) is np.ndarray:
             return None if iterable.dtype.kind not in "biufc" else _rows(iterable, shape[0])
         return _rows(iterable, shape[0])
-    if type(iterable) is list and (found := loop_rows.whole(iterable)) is not None:
-        return _rows(found, len(iterable))
-    return None
+    if type(iterable) is not list:
+        return None
+    if (columns := loop_rows.columns(iterable)) is not None:
+        kind = type(iterable[0])
+        return Items(len(iterable), 0, 1, lambda k: kind([column[k] for column in columns]))
+    found = loop_rows.whole(iterable)
+    return None if found is None else _rows(found, len(iterable))
 
 
 def has_traced_items(iterable: object) -> bool:
@@ -234,7 +238,7 @@ def has_traced_items(iterable: object) -> bool:
         return iterable.is_traced
     if isinstance(iterable, Handle):
         return is_traced(iterable)
-    return type(iterable) is list and loop_rows.whole(iterable) is not None
+    return type(iterable) is list and items_of(iterable) is not None
 
 
 def _rows(array: Any, length: Any) -> Items:
