@@ -1,22 +1,32 @@
-"""The front end: user functions converted so that plain NumPy and Python run in transformations.
+"""The front end: conversion of user functions, so that plain Python and NumPy can be transformed.
 
-convert.py      the function that a transformation runs instead of the user's
-code_facts.py      which functions must be converted, determined from their compiled code
-builtin_overrides.py  import, isinstance and globals() of converted code
-overlay.py      globals in which numpy, scipy and math are the namespaces of tensors
-namespaces.py   these namespaces
-rewritten_functions.py  functions with their loops, branches and calls rewritten
-source.py       the syntax tree of a function that is running
-function_copies.py  copies of functions with other globals
-state.py        variables and objects that a traced block shares with its function
-assignment_targets.py       elements and attributes of Python objects that a block assigns
-outer_assignments.py   variables around a function that it assigns
-names.py        the variables that statements bind and read
-liveness.py     the variables that may be read after a statement
-written_parameters.py     the parameters whose elements a function assigns
-definite_assignment.py     the variables that may have no value where they are read
-rewriting/      the transformations of the syntax tree
-running/        the functions called by rewritten code
+A transformation calls `convert(f)` and runs the result instead of `f`.  In it, numpy, scipy and
+math are replaced by namespaces that accept tensors; in a trace, its loops, branches and calls are
+rewritten too, from the source.
+
+Conversion
+    convert.py               decides how a function is converted
+    code_facts.py            what a function uses, from its bytecode
+    overlay.py               a view of a module's globals, with replaced modules
+    namespaces.py            the replacements of numpy, scipy and math
+    builtin_overrides.py     import, isinstance, globals, eval and exec of converted functions
+    function_copies.py       the same code with other globals
+    rewritten_functions.py   functions compiled from a rewritten syntax tree; cached
+
+Static analysis
+    source.py                the syntax tree of a function
+    names.py                 variables that statements bind and read
+    liveness.py              variables that may be read after a statement
+    definite_assignment.py   variables that may be unbound where they are read
+    written_parameters.py    parameters whose elements a function assigns
+    outer_assignments.py     global and nonlocal variables that a function assigns
+
+State while a block is traced
+    state.py                 variables and objects that a block shares with the function
+    assignment_targets.py    elements, attributes and variables that a block assigns
+
+rewriting/   transformations of the syntax tree
+running/     functions that the rewritten code calls
 """
 
 from typing import TYPE_CHECKING

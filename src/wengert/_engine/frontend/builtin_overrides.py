@@ -1,10 +1,10 @@
-"""Builtins: the built-in functions that converted code finds.
+"""The built-in functions of converted code.
 
-Some of them differ from Python's: ``import`` gives the namespaces of tensors, ``isinstance`` takes
-a tensor for the array that it stands for, ``globals()`` is the dictionary of the module, and
-``eval`` and ``exec`` run in it.
+They are Python's, except that ``import`` gives the replacements of numpy, scipy and math,
+``isinstance`` treats a tensor as an array or number, ``globals()`` is the dictionary of the user's
+module, and ``eval`` and ``exec`` run in it.
 
-    builtins_of    the built-in names for the globals of a module
+    builtins_of    the ``__builtins__`` for a view of a module's globals
 """
 
 from __future__ import annotations
@@ -19,48 +19,58 @@ from typing import Any
 from .namespaces import isinstance_, replacement
 
 
-class _Builtins(dict[str, Any]):
-    """Names that are looked up here first, then in the module."""
+class _BuiltinsOverlay(dict[str, Any]):
+    """The built-in names of a module, some of them overridden."""
 
-    __slots__ = ("real",)
+    __slots__ = ("builtin_names",)
 
-    def __init__(self, real: dict[str, Any], own: dict[str, Any]) -> None:
-        super().__init__(own)
-        self.real = real
+    def __init__(self, builtin_names: dict[str, Any], overrides: dict[str, Any]) -> None:
+        super().__init__(overrides)
+        self.builtin_names = builtin_names
 
     def __missing__(self, name: str) -> Any:
-        return self.real[name]
+        return self.builtin_names[name]
 
 
 def builtins_of(module: dict[str, Any]) -> dict[str, Any]:
-    """The built-in names for the globals of a module."""
-    found = module.get("__builtins__", builtins)
-    real = vars(found) if isinstance(found, ModuleType) else found
-    own = {
-        "__import__": functools.partial(_imported, real["__import__"], module),
+    """The ``__builtins__`` for a view of a module's globals."""
+    python_builtins = module.get("__builtins__", builtins)
+    builtin_names = (
+        vars(python_builtins) if isinstance(python_builtins, ModuleType) else python_builtins
+    )
+    overrides = {
+        "__import__": functools.partial(_import, builtin_names["__import__"], module),
         "isinstance": isinstance_,
-        "globals": functools.partial(_same, module),
-        "eval": functools.partial(_evaluated, real["eval"], module),
-        "exec": functools.partial(_evaluated, real["exec"], module),
+        "globals": functools.partial(_globals, module),
+        "eval": functools.partial(_evaluate, builtin_names["eval"], module),
+        "exec": functools.partial(_evaluate, builtin_names["exec"], module),
     }
-    return _Builtins(real, own)
+    return _BuiltinsOverlay(builtin_names, overrides)
 
 
-def _imported(
-    python: Callable[..., Any], module: dict[str, Any], name: str, *args: object, **kwargs: object
+def _import(
+    import_function: Callable[..., Any],
+    module: dict[str, Any],
+    name: str,
+    *args: object,
+    **kwargs: object,
 ) -> object:
-    """The objects that ``import`` binds: relative imports are relative to the module."""
-    return replacement(python(name, *((module, *args[1:]) if args else ()), **kwargs))
+    """``__import__``; relative imports are relative to the user's module."""
+    return replacement(import_function(name, *((module, *args[1:]) if args else ()), **kwargs))
 
 
-def _same(module: dict[str, Any]) -> dict[str, Any]:
+def _globals(module: dict[str, Any]) -> dict[str, Any]:
     return module
 
 
-def _evaluated(
-    python: Callable[..., Any], module: dict[str, Any], source: Any, *names: Any, **more: Any
+def _evaluate(
+    function: Callable[..., Any],
+    module: dict[str, Any],
+    source: Any,
+    *namespaces: Any,
+    **keywords: Any,
 ) -> Any:
-    """What ``eval`` and ``exec`` do without namespaces: they use those of the caller."""
-    if not names and not more:
-        names = module, sys._getframe(1).f_locals
-    return python(source, *names, **more)
+    """``eval`` and ``exec``; without namespaces, they use those of the caller."""
+    if not namespaces and not keywords:
+        namespaces = module, sys._getframe(1).f_locals
+    return function(source, *namespaces, **keywords)

@@ -1,39 +1,51 @@
-"""CodeFacts: which functions must be converted, determined from their compiled code.
+"""What a function uses, from its bytecode; this decides whether it must be converted.
 
-Most functions that use numpy only need no conversion: arrays and functions of tensors find each
-other by NumPy's protocols.  A function is converted if it makes arrays that it may fill, uses
-`math` or `scipy`, or calls functions that may do so; and it is rewritten if it branches.
+Most functions that only use numpy need no conversion: NumPy's protocols dispatch to tensors.  A
+function is converted if it creates arrays that it may fill, uses `math` or `scipy`, or calls
+functions that may do so; and it is rewritten if it has loops or branches.
 
-    CodeFacts     the needs of one code object
-    needs     the needs of a code object; cached
+    CodeFacts     what one code object uses
+    code_facts    the facts about a code object; cached
+    nested_code   a code object, and those of the functions defined inside it
 """
 
 from __future__ import annotations
 
 import dis
 import functools
+from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
 
 import numpy as np
 
-_METHODS = frozenset(name for cls in (np.ndarray, float, complex) for name in dir(cls)) - frozenset(
-    ("dot",)
+_NUMERIC_METHODS = frozenset(
+    name for cls in (np.ndarray, float, complex) for name in dir(cls)
+) - frozenset(("dot",))
+
+
+_STORE_OPCODES = frozenset(
+    ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")
 )
 
 
-_STORES = frozenset(("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR"))
-
-
 class CodeFacts(NamedTuple):
-    """The uses of a function that may need conversion.
+    """What a function uses that may need conversion.
 
-    names, free : the globals and free variables that it reads.
-    members : the globals whose attributes it reads.
-    branches : whether it has loops, branches or conditional expressions.
-    calls : whether it may call a function that is an argument, a variable or an attribute.
-    writes_globals : whether it assigns global variables.
-    stores : whether it assigns or deletes elements or attributes.
+    Attributes
+    ----------
+    names, free : tuple of str
+        The global and free variables that it reads.
+    members : tuple of str
+        The global variables whose attributes it reads.
+    branches : bool
+        Whether it has loops, branches or conditional expressions.
+    calls : bool
+        Whether it may call a function that is an argument, a variable or an attribute.
+    writes_globals : bool
+        Whether it assigns global variables.
+    stores : bool
+        Whether it assigns or deletes elements or attributes.
     """
 
     names: tuple[str, ...]
@@ -47,13 +59,10 @@ class CodeFacts(NamedTuple):
 
 @functools.lru_cache(maxsize=8192)
 def code_facts(code: CodeType) -> CodeFacts:
-    """The needs of a code object, and of the functions defined inside it."""
+    """The facts about a code object, including the functions defined inside it."""
     found = _CodeSearch()
-    waiting = [code]
-    while waiting:
-        one = waiting.pop()
-        found.search(one)
-        waiting += [c for c in one.co_consts if isinstance(c, CodeType)]
+    for inner in nested_code(code):
+        found.search(inner)
     return CodeFacts(
         tuple(sorted(found.names)),
         tuple(sorted(found.free & set(code.co_freevars))),
@@ -65,6 +74,15 @@ def code_facts(code: CodeType) -> CodeFacts:
     )
 
 
+def nested_code(code: CodeType) -> Iterator[CodeType]:
+    """A code object, and those of the functions, classes and comprehensions inside it."""
+    stack = [code]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack += [c for c in current.co_consts if isinstance(c, CodeType)]
+
+
 class _CodeSearch:
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -73,33 +91,33 @@ class _CodeSearch:
         self.branches = self.calls = self.writes = self.stores = False
 
     def search(self, code: CodeType) -> None:
-        before, module = "", None  # the global whose attribute is read
+        previous, loaded_global = "", None  # the global variable that was loaded just before
         for instruction in dis.get_instructions(code):
-            word = instruction.opname
-            if word in ("LOAD_ATTR", "LOAD_METHOD"):
-                if module is not None:
-                    self.members.add(module)
+            opcode = instruction.opname
+            if opcode in ("LOAD_ATTR", "LOAD_METHOD"):
+                if loaded_global is not None:
+                    self.members.add(loaded_global)
                     self.calls = self.calls or instruction.argval == "ndarray"
-                elif instruction.argval not in _METHODS:
+                elif instruction.argval not in _NUMERIC_METHODS:
                     self.calls = True
-                before = word
+                previous = opcode
                 continue
-            module = None
-            if word in ("LOAD_GLOBAL", "LOAD_NAME"):
-                module = instruction.argval
-                self.names.add(module)
-            elif word.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF")):
-                if word.startswith("LOAD_DEREF"):
+            loaded_global = None
+            if opcode in ("LOAD_GLOBAL", "LOAD_NAME"):
+                loaded_global = instruction.argval
+                self.names.add(loaded_global)
+            elif opcode.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF")):
+                if opcode.startswith("LOAD_DEREF"):
                     self.free.add(instruction.argval)
-                self.calls = self.calls or before == "PUSH_NULL"
-            elif word == "PUSH_NULL":  # before the callee; since Python 3.13 after it
-                self.calls = self.calls or not before.startswith(("LOAD_GLOBAL", "LOAD_ATTR"))
-            elif word == "IMPORT_NAME":
+                self.calls = self.calls or previous == "PUSH_NULL"
+            elif opcode == "PUSH_NULL":  # before the callee; since Python 3.13 after it
+                self.calls = self.calls or not previous.startswith(("LOAD_GLOBAL", "LOAD_ATTR"))
+            elif opcode == "IMPORT_NAME":
                 self.calls = True
-            elif word in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            elif opcode in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.writes = True
-            elif word in _STORES:
+            elif opcode in _STORE_OPCODES:
                 self.stores = True
-            elif "JUMP" in word or word == "FOR_ITER":
+            elif "JUMP" in opcode or opcode == "FOR_ITER":
                 self.branches = True
-            before = word
+            previous = opcode

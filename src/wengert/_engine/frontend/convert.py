@@ -1,11 +1,11 @@
-"""Conversion of a function, a method or another callable.
+"""How a function, a method or another callable is converted.
 
     convert    the callable to run instead of the user's
 
-In a trace, a function with loops, branches or calls is rewritten.  Otherwise its own code runs,
-with globals in which numpy, scipy and math are exchanged; if it calls functions that these do not
-reach (arguments, attributes, variables of the enclosing function), its calls are rewritten.
-Functions of libraries, and functions that need none of this, are returned as they are.
+In a trace, a function with loops, branches or calls is rewritten from its source.  Otherwise its
+own code runs, with globals in which numpy, scipy and math are replaced; only if it calls functions
+that are not looked up in its globals (arguments, attributes, free variables), are its calls
+rewritten.  Library functions, and functions that need none of this, are returned unchanged.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 else:  # for functions with loops, branches and calls
     rewriting = LazyModule("wengert._engine.frontend.rewritten_functions")
 
-_SEARCHED = 64  # elements of a container that are examined
-# Functions of Python that take traced values in rewritten code.
-_BUILTINS = frozenset(
+_ELEMENTS_EXAMINED = 64  # elements of a container that are examined
+# Built-in functions that have replacements in rewritten code.
+_REPLACED_BUILTINS = frozenset(
     ("bool", "enumerate", "float", "int", "max", "min", "range", "reversed", "zip")
 )
 
@@ -47,20 +47,22 @@ _BUILTINS = frozenset(
 def convert(fun: object) -> Any:
     """The callable to run instead of `fun` inside a transformation.
 
-    Functions of libraries, and callables of unknown classes, are returned as they are.
+    Library functions, and callables of unknown classes, are returned unchanged.
     """
     if type(fun) is FunctionType:
         return _function(fun)
     if type(fun) is MethodType:
-        inner = convert(fun.__func__)
-        return fun if inner is fun.__func__ else MethodType(inner, fun.__self__)
+        function = convert(fun.__func__)
+        return fun if function is fun.__func__ else MethodType(function, fun.__self__)
     if type(fun) is functools.partial:
-        inner = convert(fun.func)
-        return fun if inner is fun.func else functools.partial(inner, *fun.args, **fun.keywords)
-    called = None if isinstance(fun, type) else inspect.getattr_static(fun, "__call__", None)
-    if type(called) is FunctionType and not is_library_class(type(fun)):
-        inner = convert(called)
-        return fun if inner is called else MethodType(inner, fun)
+        function = convert(fun.func)
+        return (
+            fun if function is fun.func else functools.partial(function, *fun.args, **fun.keywords)
+        )
+    call_method = None if isinstance(fun, type) else inspect.getattr_static(fun, "__call__", None)
+    if type(call_method) is FunctionType and not is_library_class(type(fun)):
+        function = convert(call_method)
+        return fun if function is call_method else MethodType(function, fun)
     return replacement(fun)
 
 
@@ -72,70 +74,77 @@ def _function(fun: FunctionType) -> FunctionType:
         return rewriting.rewritten(fun, True) or fun
     if is_library_function(fun):
         return replacement(fun)  # type: ignore[no-any-return]
-    known = code_facts(fun.__code__)
-    whole = tracing and (
-        known.branches
-        or known.calls
-        or known.stores
-        or known.writes_globals
-        or not _BUILTINS.isdisjoint(known.names)
-        or _calls_objects(fun, known)
+    facts = code_facts(fun.__code__)
+    rewrite_all = tracing and (
+        facts.branches
+        or facts.calls
+        or facts.stores
+        or facts.writes_globals
+        or not _REPLACED_BUILTINS.isdisjoint(facts.names)
+        or _uses_callable_globals(fun, facts)
     )
     if tracing and Speculation.notes() and not Speculation.is_open():
         note_outer_assignments(fun)
-    if not whole and not _refers(fun, known):
+    if not rewrite_all and not _needs_conversion(fun, facts):
         return fun
-    if whole or known.calls or _calls_objects(fun, known) or _calls_variables(fun, known):
-        found = rewriting.rewritten(fun, whole or tracing)
-        if found is not None:
-            return _writing_back(found) if known.writes_globals else found
-        if known.branches:
+    if (
+        rewrite_all
+        or facts.calls
+        or _uses_callable_globals(fun, facts)
+        or _uses_callable_variables(fun, facts)
+    ):
+        rewritten = rewriting.rewritten(fun, rewrite_all or tracing)
+        if rewritten is not None:
+            return _writing_globals_back(rewritten) if facts.writes_globals else rewritten
+        if facts.branches:
             note("source", f"{fun.__qualname__} is traced as it is: {rewriting.why_not(fun)}")
-    made = with_overlay(fun)
-    return _writing_back(made) if known.writes_globals else made
+    copied = with_overlay(fun)
+    return _writing_globals_back(copied) if facts.writes_globals else copied
 
 
-def _writing_back(made: FunctionType) -> FunctionType:
-    """A converted function whose assignments of globals reach the module when it returns."""
+def _writing_globals_back(converted_function: FunctionType) -> FunctionType:
+    """A converted function that assigns global variables, which reach the module on return."""
 
-    @functools.wraps(made)
+    @functools.wraps(converted_function)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            return made(*args, **kwargs)
+            return converted_function(*args, **kwargs)
         finally:
-            view = made.__globals__
-            assert isinstance(view, Overlay)
-            view.write_back(Speculation.note_change)
+            overlay = converted_function.__globals__
+            assert isinstance(overlay, Overlay)
+            overlay.write_back(Speculation.note_change)
 
     return run  # type: ignore[return-value]
 
 
-def _refers(fun: FunctionType, known: CodeFacts) -> bool:
-    """Whether a function refers to something that is exchanged or converted."""
-    if known.calls:
+def _needs_conversion(fun: FunctionType, facts: CodeFacts) -> bool:
+    """Whether a function refers to something that is replaced or converted."""
+    if facts.calls:
         return True
-    table = fun.__globals__
-    for name in known.names:
-        x = table.get(name)
+    module = fun.__globals__
+    for name in facts.names:
+        x = module.get(name)
         if has_replacement(x) or (type(x) is FunctionType and not is_library_function(x)):
             return True
-    return _calls_objects(fun, known) or _calls_variables(fun, known)
+    return _uses_callable_globals(fun, facts) or _uses_callable_variables(fun, facts)
 
 
-def _calls_objects(fun: FunctionType, known: CodeFacts) -> bool:
-    """Whether it uses global objects that are functions or contain functions."""
-    table = fun.__globals__
-    if any(_holds_functions(table.get(name)) for name in known.names):
+def _uses_callable_globals(fun: FunctionType, facts: CodeFacts) -> bool:
+    """Whether a function uses global objects that are callable or may contain functions."""
+    module = fun.__globals__
+    if any(_may_contain_functions(module.get(name)) for name in facts.names):
         return True
-    found = [table.get(name) for name in known.members]
-    return any(x is not None and not _is_fixed(x) for x in found)
+    owners = [module.get(name) for name in facts.members]
+    return any(x is not None and not _is_library_object(x) for x in owners)
 
 
-def _holds_functions(x: object, depth: int = 3) -> bool:
-    """Whether an object other than a function may be called, or contains something callable."""
+def _may_contain_functions(x: object, depth: int = 3) -> bool:
+    """Whether an object other than a plain function is callable, or contains a callable."""
     if isinstance(x, dict | list | tuple | set | frozenset):
-        inside = islice(x.values() if isinstance(x, dict) else x, _SEARCHED)
-        return depth > 0 and any(callable(v) or _holds_functions(v, depth - 1) for v in inside)
+        contents = islice(x.values() if isinstance(x, dict) else x, _ELEMENTS_EXAMINED)
+        return depth > 0 and any(
+            callable(v) or _may_contain_functions(v, depth - 1) for v in contents
+        )
     if isinstance(x, type):
         return not is_library_class(x)
     if type(x) is MethodType or type(x) is functools.partial:
@@ -144,32 +153,32 @@ def _holds_functions(x: object, depth: int = 3) -> bool:
     return callable(x) and cls is not FunctionType and not is_library_class(cls)
 
 
-def _is_fixed(x: object) -> bool:
-    """Whether attributes of an object are not functions of the user."""
+def _is_library_object(x: object) -> bool:
+    """Whether an object is a library module or class, whose attributes are not user functions."""
     if isinstance(x, ModuleType):
         return is_library_module(x)
     return isinstance(x, type) and is_library_class(x)
 
 
-def _calls_variables(fun: FunctionType, known: CodeFacts) -> bool:
-    """Whether it refers to functions that its globals do not reach."""
-    if known.free:
+def _uses_callable_variables(fun: FunctionType, facts: CodeFacts) -> bool:
+    """Whether a function refers to callables by its free variables."""
+    if facts.free:
         cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
-        for name in known.free:
-            x = _content(cells[name])
-            if not isinstance(x, type) and (callable(x) or _is_users(x)):
+        for name in facts.free:
+            x = _cell_value(cells[name])
+            if not isinstance(x, type) and (callable(x) or _is_user_object(x)):
                 return True
     return False
 
 
-def _is_users(x: object) -> bool:
-    """Whether an object is of a class of the user, whose methods may need conversion."""
+def _is_user_object(x: object) -> bool:
+    """Whether an object has a user-defined class, whose methods may need conversion."""
     cls = type(x)
     return cls.__module__ != "builtins" and not is_library_class(cls)
 
 
-def _content(cell: CellType) -> object:
-    """The value of a variable; None if it is not bound."""
+def _cell_value(cell: CellType) -> object:
+    """The value of a variable; None if it is unbound."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -1,8 +1,8 @@
-"""Liveness: the variables that may be read after a statement.
+"""Liveness analysis: the variables that may be read after a statement.
 
-A variable that a loop assigns and nothing reads afterwards need not be a result of the loop.
+A variable that a loop assigns, and that nothing reads afterwards, need not be a result of the loop.
 
-    Liveness      the names that may be read after statements, and at the start of a trip
+    Liveness      the names that may be read after statements, and from the start of an iteration
     live_names    the liveness of a function
 """
 
@@ -19,10 +19,14 @@ _EXITS = (ast.Return, ast.Raise)
 
 
 class Liveness(NamedTuple):
-    """Names that may be read.
+    """Names that may be read before they are assigned again.
 
-    after : the names read after each statement.
-    head : the names read from the start of an iteration of each loop.
+    Attributes
+    ----------
+    after : dict
+        The names that may be read after each statement.
+    head : dict
+        The names that may be read from the start of an iteration of each loop.
     """
 
     after: dict[ast.stmt, Live]
@@ -30,13 +34,13 @@ class Liveness(NamedTuple):
 
 
 def live_names(body: Sequence[ast.stmt], results: Live = frozenset()) -> Liveness:
-    """The names that may be read after each statement of a function, nested ones too.
+    """The names that may be read after each statement of a function, including nested statements.
 
     Names that inner functions read, or that are declared global or nonlocal, are always live.
 
     Parameters
     ----------
-    body : sequence of statements
+    body : sequence of ast.stmt
     results : frozenset of str
         Names that are read after the last statement.
     """
@@ -44,62 +48,62 @@ def live_names(body: Sequence[ast.stmt], results: Live = frozenset()) -> Livenes
     for node in ast.walk(ast.Module(list(body), [])):
         if isinstance(node, ast.Global | ast.Nonlocal):
             always |= set(node.names)
-    found = Liveness({}, {})
-    _block(body, results | frozenset(always), frozenset(always), found)
-    return found
+    liveness = Liveness({}, {})
+    _block(body, results | frozenset(always), frozenset(always), liveness)
+    return liveness
 
 
-def _block(body: Sequence[ast.stmt], after: Live, always: Live, found: Liveness) -> Live:
-    """The names live before a list of statements."""
+def _block(body: Sequence[ast.stmt], after: Live, always: Live, liveness: Liveness) -> Live:
+    """The names that are live before a list of statements."""
     live = after
     for statement in reversed(body):
-        live = _statement(statement, live, always, found) | always
+        live = _statement(statement, live, always, liveness) | always
     return live
 
 
-def _statement(node: ast.stmt, after: Live, always: Live, found: Liveness) -> Live:
-    found.after[node] = found.after.get(node, frozenset()) | after
+def _statement(node: ast.stmt, after: Live, always: Live, liveness: Liveness) -> Live:
+    liveness.after[node] = liveness.after.get(node, frozenset()) | after
     if isinstance(node, _EXITS):
         return always | loaded_in(node)
     if isinstance(node, ast.If):
-        then = _block(node.body, after, always, found)
-        other = _block(node.orelse, after, always, found)
+        then = _block(node.body, after, always, liveness)
+        other = _block(node.orelse, after, always, liveness)
         return then | other | loaded_in(node.test)
     if isinstance(node, ast.While):
-        end = _block(node.orelse, after | _stops(node), always, found)
-        around = end | loaded_in(node.test)
-        for _ in range(2):  # the second time with the names that the body reads at its start
-            around |= _block(node.body, around, always, found)
-        found.head[node] = around
-        return around
+        after_loop = _block(node.orelse, after | _loop_flags(node), always, liveness)
+        head = after_loop | loaded_in(node.test)
+        for _ in range(2):  # the second time with the names that are live at the start of the body
+            head |= _block(node.body, head, always, liveness)
+        liveness.head[node] = head
+        return head
     if isinstance(node, ast.For | ast.AsyncFor):
-        end = _block(node.orelse, after | _stops(node), always, found)
+        after_loop = _block(node.orelse, after | _loop_flags(node), always, liveness)
         targets = bound_in([node.target])
-        around = end
+        head = after_loop
         for _ in range(2):
-            around |= _block(node.body, around, always, found) - targets
-        found.head[node] = around
-        return around | loaded_in(node.iter) | loaded_in(node.target)
+            head |= _block(node.body, head, always, liveness) - targets
+        liveness.head[node] = head
+        return head | loaded_in(node.iter) | loaded_in(node.target)
     if isinstance(node, ast.Try | ast.With | ast.AsyncWith | ast.Match | ast.ClassDef):
-        return _compound(node, after, always, found)
+        return _compound(node, after, always, liveness)
     return _simple(node, after)
 
 
-def _stops(node: ast.stmt) -> Live:
+def _loop_flags(node: ast.stmt) -> Live:
     """The flags that end a loop (rewriting/exits.py)."""
     return frozenset(getattr(node, "stops", ()))
 
 
-def _compound(node: ast.stmt, after: Live, always: Live, found: Liveness) -> Live:
-    """A statement that may run in part: nothing is known to be assigned."""
+def _compound(node: ast.stmt, after: Live, always: Live, liveness: Liveness) -> Live:
+    """A statement that may run in part: no assignment in it is certain."""
     live = after | loaded_in(node)
     for _, value in ast.iter_fields(node):
         for inner in value if isinstance(value, list) else ():
             if isinstance(inner, ast.stmt):
-                _statement(inner, live, always, found)
+                _statement(inner, live, always, liveness)
             elif isinstance(inner, ast.ExceptHandler | ast.match_case):
                 for statement in inner.body:
-                    _statement(statement, live, always, found)
+                    _statement(statement, live, always, liveness)
     return live
 
 

@@ -1,10 +1,11 @@
-"""Names: which variables statements bind and read.
+"""Which variables statements bind and read.
 
-bound_in        names that statements bind, in the scope of the function
-loaded_in       names that a node reads, also in the functions defined inside it
-captured_in     names that the functions defined inside a node read
+bound_in        names that statements bind in the scope of their function
+loaded_in       names that a node reads, including the functions defined inside it
+captured_in     names that functions and classes defined inside nodes read
 declared        names declared global, and names declared nonlocal
-function_scope  the statements and expressions of a function without those of inner functions
+parameters      names of the parameters of a function
+function_scope  nodes that belong to the scope of a function, without inner functions
 """
 
 from __future__ import annotations
@@ -18,56 +19,58 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def function_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes in these, without the bodies of functions and classes defined inside."""
-    waiting = list(nodes)[::-1]
-    while waiting:
-        node = waiting.pop()
+    """The nodes and their descendants, without the bodies of functions and classes."""
+    stack = list(nodes)[::-1]
+    while stack:
+        node = stack.pop()
         yield node
         if isinstance(node, _SCOPES):
-            waiting += _outside(node)
+            stack += _evaluated_outside(node)
         else:
-            waiting += list(ast.iter_child_nodes(node))[::-1]
+            stack += list(ast.iter_child_nodes(node))[::-1]
 
 
-def _outside(node: ast.AST) -> list[ast.AST]:
-    """The parts of a definition that are evaluated outside of it: decorators, defaults, bases."""
-    found: list[ast.AST] = list(getattr(node, "decorator_list", []))
-    found += getattr(node, "bases", [])
-    found += getattr(node, "keywords", [])
-    arguments = getattr(node, "args", None)
-    if isinstance(arguments, ast.arguments):
-        found += arguments.defaults
-        found += [d for d in arguments.kw_defaults if d is not None]
-    return found
+def _evaluated_outside(node: ast.AST) -> list[ast.AST]:
+    """The parts of a definition that the enclosing scope evaluates: decorators, defaults, bases."""
+    parts: list[ast.AST] = list(getattr(node, "decorator_list", []))
+    parts += getattr(node, "bases", [])
+    parts += getattr(node, "keywords", [])
+    parameters = getattr(node, "args", None)
+    if isinstance(parameters, ast.arguments):
+        parts += parameters.defaults
+        parts += [d for d in parameters.kw_defaults if d is not None]
+    return parts
 
 
 def bound_in(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that statements bind: assigned, deleted, imported, defined, caught."""
-    found: set[str] = set()
+    """Names that statements bind by assignment, ``del``, ``import``, ``def``, ``except`` ..."""
+    names: set[str] = set()
     for node in function_scope(nodes):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+            names |= {(a.asname or a.name).partition(".")[0] for a in node.names}
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
-            found |= {node.name} if node.name else set()
+            names |= {node.name} if node.name else set()
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            found.add(node.rest)
-    return found - _comprehension_variables(nodes)
+            names.add(node.rest)
+    return names - _comprehension_variables(nodes)
 
 
 def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
-    """SharedVariables of comprehensions, which are bound in these only."""
-    inner: set[str] = set()
-    outer: set[str] = set()
+    """The variables of comprehensions, unless they are also bound outside of these."""
+    comprehension_names: set[str] = set()
+    other_names: set[str] = set()
     for node in function_scope(nodes):
         if isinstance(node, _COMPREHENSIONS):
             for generator in node.generators:
-                inner |= {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-    if not inner:
-        return inner
+                comprehension_names |= {
+                    n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)
+                }
+    if not comprehension_names:
+        return comprehension_names
     targets = {
         id(name)
         for node in function_scope(nodes)
@@ -81,55 +84,55 @@ def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
             and not isinstance(node.ctx, ast.Load)
             and id(node) not in targets
         ):
-            outer.add(node.id)
-    return inner - outer
+            other_names.add(node.id)
+    return comprehension_names - other_names
 
 
 def loaded_in(node: ast.AST) -> set[str]:
-    """Names that a node reads, also in functions and comprehensions inside it."""
+    """Names that a node reads, including functions and comprehensions inside it."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def captured_in(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that functions and classes defined inside these nodes may read at any time."""
-    found: set[str] = set()
+    """Names that functions, classes and generators defined inside these nodes may read later."""
+    names: set[str] = set()
     for node in function_scope(nodes):
         if isinstance(node, _SCOPES):
-            found |= loaded_in(node)
+            names |= loaded_in(node)
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Nonlocal):
-                    found |= set(inner.names)
+                    names |= set(inner.names)
         elif isinstance(node, ast.GeneratorExp):
-            found |= _read_late(node)
-    return found
+            names |= _read_lazily(node)
+    return names
 
 
-def _read_late(node: ast.GeneratorExp) -> set[str]:
-    """The outer names that a generator reads when its items are asked for.
+def _read_lazily(node: ast.GeneratorExp) -> set[str]:
+    """The outer names that a generator expression reads when it is iterated.
 
-    Its first iterable is evaluated where the generator is made.
+    Its first iterable is evaluated where the generator is created.
     """
     first, *others = node.generators
-    late = [node.elt, *first.ifs, *others]
+    lazy = [node.elt, *first.ifs, *others]
     own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-    return {n for part in late for n in loaded_in(part)} - own
+    return {n for part in lazy for n in loaded_in(part)} - own
 
 
 def declared(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
     """Names declared global, and names declared nonlocal."""
-    shared: set[str] = set()
-    outer: set[str] = set()
+    global_names: set[str] = set()
+    nonlocal_names: set[str] = set()
     for node in function_scope(nodes):
         if isinstance(node, ast.Global):
-            shared |= set(node.names)
+            global_names |= set(node.names)
         elif isinstance(node, ast.Nonlocal):
-            outer |= set(node.names)
-    return shared, outer
+            nonlocal_names |= set(node.names)
+    return global_names, nonlocal_names
 
 
 def parameters(node: Scope) -> list[str]:
     """The names of all parameters of a function."""
-    a = node.args
-    found = [*a.posonlyargs, *a.args, *a.kwonlyargs]
-    found += [x for x in (a.vararg, a.kwarg) if x is not None]
-    return [x.arg for x in found]
+    arguments = node.args
+    all_parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    all_parameters += [x for x in (arguments.vararg, arguments.kwarg) if x is not None]
+    return [x.arg for x in all_parameters]

@@ -1,11 +1,12 @@
-"""Namespaces: the replacements of numpy, scipy and math in user functions.
+"""The replacements of numpy, scipy and math in converted functions.
 
-A module is exchanged for one with the same names, whose functions take tensors too.  Names that are
-not defined here are those of the module itself.
+A module is replaced by one with the same names, whose functions also accept tensors.  Names without
+a replacement are those of the module itself.
 
-    exchanged     the replacement of a module, or of a function or class of one
-    isinstance_   the replacement of `isinstance`
-    new_array     the replacement of ``numpy.ndarray(...)``
+    replacement       the replacement of a module, or of a function or class of one
+    has_replacement   whether an object has one
+    isinstance_       the replacement of `isinstance`
+    new_array         the replacement of ``numpy.ndarray(...)``
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert.errors import at, user_line
 
-# Functions that make arrays, to be filled with values that may be traced.
+# Functions that create arrays, in which traced values may be stored later.
 _CREATION = (
     "zeros ones empty full eye identity tri zeros_like ones_like empty_like full_like array "
     "asarray asanyarray ascontiguousarray asfortranarray fromiter frombuffer fromfunction arange "
@@ -41,21 +42,21 @@ class Namespace(ModuleType):
     Parameters
     ----------
     real : module
-        The user's module, which has the names that are not defined here.
-    ours : module or None
-        The module whose names have priority.
+        The module that is replaced.
+    tensor_module : module or None
+        The module whose names take precedence.
     """
 
-    def __init__(self, real: ModuleType, ours: ModuleType | None) -> None:
+    def __init__(self, real: ModuleType, tensor_module: ModuleType | None) -> None:
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__["_modules"] = real, ours
+        self.__dict__["_modules"] = real, tensor_module
 
     def __getattr__(self, name: str) -> Any:
-        real, ours = self.__dict__["_modules"]
-        found = _defined(real, ours, name)
+        real, tensor_module = self.__dict__["_modules"]
+        value = _attribute(real, tensor_module, name)
         if not name.startswith("_"):
-            self.__dict__[name] = found
-        return found
+            self.__dict__[name] = value
+        return value
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self.__dict__["_modules"][0], name, value)
@@ -67,20 +68,20 @@ class Namespace(ModuleType):
         return repr(self.__dict__["_modules"][0])
 
 
-def _defined(real: ModuleType, ours: ModuleType | None, name: str) -> Any:
-    """The value of a name of a replaced module."""
+def _attribute(real: ModuleType, tensor_module: ModuleType | None, name: str) -> Any:
+    """The attribute of a replaced module."""
     if real.__name__ in ("numpy", "wengert.numpy"):
         if name in _CREATION:
-            return _creation(name)
-        if name == "random":  # ours are functions of other generators
+            return _creation_function(name)
+        if name == "random":  # wengert.random has other generators
             return real.random
     if real is math:
-        return _of_math(name)
+        return _math_attribute(name)
     full = f"{real.__name__}.{name}"
     if full in NAMESPACES and isinstance(getattr(real, name, None), ModuleType):
         return replacement(getattr(real, name))
-    if ours is not None and name in (getattr(ours, "__all__", None) or ()):
-        return getattr(ours, name)
+    if tensor_module is not None and name in (getattr(tensor_module, "__all__", None) or ()):
+        return getattr(tensor_module, name)
     return getattr(real, name)
 
 
@@ -91,163 +92,171 @@ def _namespace(name: str) -> Namespace:
     return Namespace(real, None if target == "math" else import_module(target))
 
 
-_functions: dict[int, tuple[Any, Any]] = {}
-_KINDS = (BuiltinFunctionType, FunctionType, type)
-_ROOTS = ("numpy", "scipy", "math", "wengert.numpy")
+_function_replacements: dict[int, tuple[Any, Any]] = {}
+_REPLACED_TYPES = (BuiltinFunctionType, FunctionType, type)
+_REPLACED_PACKAGES = ("numpy", "scipy", "math", "wengert.numpy")
 
 
 def replacement(x: Any) -> Any:
-    """The object to use instead of one that a user function refers to; `x` itself for most."""
+    """The object to use instead of `x` in a converted function; `x` itself for most objects."""
     cls = type(x)
     if cls is ModuleType or isinstance(x, ModuleType):
         name = x.__name__
         return _namespace(name) if name in NAMESPACES and sys.modules.get(name) is x else x
-    if isinstance(x, _KINDS) or type(x).__name__ == "_ArrayFunctionDispatcher":
-        known = _functions.get(id(x))
+    if isinstance(x, _REPLACED_TYPES) or type(x).__name__ == "_ArrayFunctionDispatcher":
+        known = _function_replacements.get(id(x))
         if known is not None and known[0] is x:
             return known[1]
-        return _function(x)
+        return _function_replacement(x)
     return x
 
 
-def _function(x: object) -> Any:
+def _function_replacement(x: object) -> Any:
     """The replacement of a function or class imported from a replaced module."""
     module = getattr(x, "__module__", None)
     name = getattr(x, "__name__", None)
     if type(module) is not str or type(name) is not str:
         return x
-    if not module.startswith(_ROOTS):
+    if not module.startswith(_REPLACED_PACKAGES):
         return x
-    made = x
+    substitute = x
     package = "wengert.numpy" if module.startswith("wengert.numpy") else module
     for candidate in (package, package.rpartition(".")[0], package.partition(".")[0]):
         real = sys.modules.get(candidate)
         if candidate in NAMESPACES and real is not None and vars(real).get(name) is x:
-            made = getattr(_namespace(candidate), name)
+            substitute = getattr(_namespace(candidate), name)
             break
-    if len(_functions) > 4096:
-        _functions.clear()
-    _functions[id(x)] = x, made
-    return made
+    if len(_function_replacements) > 4096:
+        _function_replacements.clear()
+    _function_replacements[id(x)] = x, substitute
+    return substitute
 
 
 def has_replacement(x: object) -> bool:
-    """Whether a function that refers to an object needs a replacement of it."""
+    """Whether an object is replaced in converted functions."""
     return replacement(x) is not x
 
 
-# ---- arrays that are filled ----------------------------------------------------------------------
+# ---- creation functions --------------------------------------------------------------------------
 
 
 @functools.cache
-def _creation(name: str) -> Any:
-    ours = getattr(import_module(NAMESPACES["numpy"]), name)
-    if not callable(ours):
-        return _Indexed(ours)
-    return functools.wraps(ours)(functools.partial(_made, ours))
+def _creation_function(name: str) -> Any:
+    create = getattr(import_module(NAMESPACES["numpy"]), name)
+    if not callable(create):
+        return _IndexedCreation(create)
+    return functools.wraps(create)(functools.partial(_created, create))
 
 
-class _Indexed:
+class _IndexedCreation:
     """`numpy.mgrid` and `numpy.ogrid`."""
 
-    def __init__(self, ours: Any) -> None:
-        self._ours = ours
+    def __init__(self, grid: Any) -> None:
+        self._grid = grid
 
     def __getitem__(self, key: Any) -> Any:
-        return _buffer(self._ours[key])
+        return _as_tensor(self._grid[key])
 
 
-def _made(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """An array made by a function of NumPy, as a tensor with a known value."""
-    return _buffer(function(*args, **kwargs))
+def _created(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a creation function, as a tensor with a known value."""
+    return _as_tensor(function(*args, **kwargs))
 
 
-def _buffer(made: object) -> Any:
-    if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
-        return made
-    # Without a trace, integers and booleans that are stored are plain numbers.
-    if made.dtype.kind not in "fc" and current_trace() is None:
-        return made
-    return wrap(constant(made))
+def _as_tensor(array: object) -> Any:
+    if type(array) is not np.ndarray or array.dtype.kind not in "biufc":
+        return array
+    # Outside of a trace, arrays of integers and booleans only ever store plain numbers.
+    if array.dtype.kind not in "fc" and current_trace() is None:
+        return array
+    return wrap(constant(array))
 
 
 def new_array(*args: Any, **kwargs: Any) -> Any:
     """``np.ndarray(shape)``."""
-    return _buffer(np.ndarray(*args, **kwargs))
+    return _as_tensor(np.ndarray(*args, **kwargs))
 
 
 def isinstance_(x: object, classes: Any) -> bool:
-    """``isinstance``, where a tensor counts as the type of its value in NumPy."""
+    """``isinstance``, where a tensor counts as an array, a NumPy scalar or a Python number."""
     if isinstance(x, classes):
         return True
     if not isinstance(x, Handle):
         return False
     spec = describe(x)
     if spec.shape:
-        kind: type = np.ndarray
+        numpy_type: type = np.ndarray
     elif spec.weak:
-        kind = type(np.zeros((), spec.dtype).item())
+        numpy_type = type(np.zeros((), spec.dtype).item())
     else:
-        kind = spec.dtype.type
-    given = classes if isinstance(classes, tuple) else getattr(classes, "__args__", (classes,))
-    return any(issubclass(kind, c) if isinstance(c, type) else isinstance_(x, c) for c in given)
+        numpy_type = spec.dtype.type
+    candidates = classes if isinstance(classes, tuple) else getattr(classes, "__args__", (classes,))
+    return any(
+        issubclass(numpy_type, c) if isinstance(c, type) else isinstance_(x, c) for c in candidates
+    )
 
 
 # ---- math ----------------------------------------------------------------------------------------
 
-_MATH = {
+_NUMPY_NAME = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
     "atan2": "arctan2", "atanh": "arctanh", "fabs": "absolute", "gamma": "scipy.special.gamma",
     "lgamma": "scipy.special.gammaln", "erf": "scipy.special.erf", "erfc": "scipy.special.erfc",
     "pow": "float_power", "dist": "", "fsum": "",
 }  # fmt: skip
-_SAME = (
+_SAME_NAME = (
     "cbrt copysign cos cosh degrees exp exp2 expm1 fmod hypot isfinite isinf isnan log10 log1p "
     "log2 nextafter radians sin sinh sqrt tan tanh ldexp isclose gcd lcm"
 ).split()
 
 
 @functools.cache
-def _of_math(name: str) -> Any:
-    python = getattr(math, name)
-    if not callable(python):
-        return python
+def _math_attribute(name: str) -> Any:
+    math_function = getattr(math, name)
+    if not callable(math_function):
+        return math_function
     special = {"log": _log, "floor": _rounded("floor"), "ceil": _rounded("ceil"),
                "trunc": _rounded("trunc"), "fsum": _fsum, "prod": _prod, "dist": _dist}  # fmt: skip
     if name in special:
-        return functools.wraps(python)(
-            functools.partial(_number_function, python, cast(Callable[..., Any], special[name]))
+        return functools.wraps(math_function)(
+            functools.partial(_call_math, math_function, cast(Callable[..., Any], special[name]))
         )
-    ours = _MATH.get(name) or (name if name in _SAME else None)
-    if ours is None:
-        return python
-    of_tensors = functools.partial(_of_namespace, *ours.rpartition(".")[::2])
-    return functools.wraps(python)(functools.partial(_number_function, python, of_tensors))
+    numpy_name = _NUMPY_NAME.get(name) or (name if name in _SAME_NAME else None)
+    if numpy_name is None:
+        return math_function
+    of_tensors = functools.partial(_call_namespace, *numpy_name.rpartition(".")[::2])
+    return functools.wraps(math_function)(functools.partial(_call_math, math_function, of_tensors))
 
 
-def _of_namespace(module: str, name: str, *args: Any, **kwargs: Any) -> Any:
+def _call_namespace(module: str, name: str, *args: Any, **kwargs: Any) -> Any:
     return getattr(import_module(NAMESPACES[module or "numpy"]), name)(*args, **kwargs)
 
 
-def _number_function(
-    python: Callable[..., Any], ours: Callable[..., Any], *args: Any, **kwargs: Any
+def _call_math(
+    math_function: Callable[..., Any],
+    tensor_function: Callable[..., Any],
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
-    """A function of `math`, of tensors too."""
-    given = [a for a in args if isinstance(a, Handle)]
-    listed = args and isinstance(args[0], list | tuple)
-    if listed:
-        given += [
+    """Call a function of `math`, or, if an argument is a tensor, the corresponding one of NumPy."""
+    tensors = [a for a in args if isinstance(a, Handle)]
+    takes_sequences = args and isinstance(args[0], list | tuple)
+    if takes_sequences:
+        tensors += [
             a for x in args if isinstance(x, list | tuple) for a in x if isinstance(a, Handle)
         ]
-    if not given:
-        return python(*args, **kwargs)
-    if not listed and python not in (math.fsum, math.prod, math.dist):
+    if not tensors:
+        return math_function(*args, **kwargs)
+    if not takes_sequences and math_function not in (math.fsum, math.prod, math.dist):
         args = tuple([_scalar(a) if isinstance(a, Handle) else a for a in args])
-    return ours(*args, **kwargs)
+    return tensor_function(*args, **kwargs)
 
 
 def _scalar(x: Any) -> Any:
-    """A number for a function of `math`, which takes the arrays that NumPy converts to numbers."""
+    """An argument of a function of `math`: a tensor of one element, as a number.
+
+    Raises the TypeError of ``float(x)`` for other shapes.
+    """
     shape = shape_of(x)
     if not shape:
         return x

@@ -1,7 +1,8 @@
-"""Rewritten functions: a function whose loops and branches become nodes of a graph.
+"""Functions compiled from a rewritten syntax tree, with a cache.
 
-rewritten    the function; None if its source is not available, or it cannot be rewritten
-why_not      the reason
+rewritten      the function with its loops, branches and calls rewritten
+why_not        why a function cannot be rewritten
+is_rewritten   whether a function has been rewritten
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from .running import RUNTIME
 from .running.builtin_loops import register_rewriter
 from .source import definition_of
 
-_FUNCTIONS_KEPT = 1024  # rewritten functions in memory
-# By file name too, which equal code objects may differ in.
+_MAX_CACHED = 1024
+# The rewritten code, or why there is none.  The key includes the file name, since code objects of
+# different files may be equal.
 _codes: dict[tuple[CodeType, str, bool], CodeType | str] = {}
 _lock = lock()
 
@@ -30,17 +32,22 @@ def rewritten(fun: FunctionType, whole: bool = True) -> FunctionType | None:
     ----------
     fun : function
     whole : bool
-        Whether loops and branches are rewritten too, rather than calls alone.
+        Whether loops and branches are rewritten, or only calls.
+
+    Returns
+    -------
+    function or None
+        None if its source is unavailable, or cannot be rewritten (see `why_not`).
     """
     fun = getattr(fun, "__wrapped__", fun) if type(fun.__globals__) is Overlay else fun
     code = _code(fun.__code__, whole)
     if isinstance(code, str):
         return None
     cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
-    view = overlay(fun.__globals__, RUNTIME)
+    globals_view = overlay(fun.__globals__, RUNTIME)
     closure = tuple([cells[n] for n in code.co_freevars])
-    made = FunctionType(code, view, fun.__name__, fun.__defaults__, closure)
-    return copy_metadata(made, fun)
+    function = FunctionType(code, globals_view, fun.__name__, fun.__defaults__, closure)
+    return copy_metadata(function, fun)
 
 
 register_rewriter(rewritten)
@@ -54,17 +61,17 @@ def why_not(fun: FunctionType) -> str | None:
 
 def _code(code: CodeType, whole: bool) -> CodeType | str:
     key = code, code.co_filename, whole
-    found = _codes.get(key)
-    if found is None:
-        found = _made(code, whole)
+    rewritten_or_reason = _codes.get(key)
+    if rewritten_or_reason is None:
+        rewritten_or_reason = _rewrite(code, whole)
         with _lock:
-            while len(_codes) >= _FUNCTIONS_KEPT:
+            while len(_codes) >= _MAX_CACHED:
                 _codes.pop(next(iter(_codes)))
-            _codes[key] = found
-    return found
+            _codes[key] = rewritten_or_reason
+    return rewritten_or_reason
 
 
-def _made(code: CodeType, whole: bool) -> CodeType | str:
+def _rewrite(code: CodeType, whole: bool) -> CodeType | str:
     definition = definition_of(code)
     if definition is None:
         return "its source is not available, or has changed since it was imported"

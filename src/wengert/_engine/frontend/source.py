@@ -1,9 +1,9 @@
-"""Source: the syntax tree of a function that is running.
+"""The syntax tree of a function.
 
-The file is compiled again, and a function is found only if its code is the one that runs: a file
-that was edited after it was imported is not used.
+The source file is compiled again, and used only if this gives the code object of the function: a
+file that was edited after it was imported is ignored.
 
-    FunctionSource       the syntax tree of a function, and the data needed to compile it again
+    FunctionSource   the syntax tree of a function, and the data needed to compile it again
     definition_of    the definition of a code object; cached
 """
 
@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
+from .code_facts import nested_code
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _FILES = 64  # parsed files in memory
@@ -27,9 +29,14 @@ for _name in __future__.all_feature_names:
 class FunctionSource(NamedTuple):
     """The syntax tree of a function.
 
-    node : the definition, not to be modified.
-    classes : names of the classes around it, for private names (``__name``).
-    flags : the flags of ``from __future__`` imports.
+    Attributes
+    ----------
+    node : ast.FunctionDef, ast.AsyncFunctionDef or ast.Lambda
+        The definition; must not be modified.
+    classes : tuple of str
+        The enclosing classes, for the mangling of private names (``__name``).
+    flags : int
+        The compiler flags of ``from __future__`` imports.
     """
 
     node: Function
@@ -48,7 +55,7 @@ _files: dict[str, _File] = {}
 
 
 def definition_of(code: CodeType) -> FunctionSource | None:
-    """The definition of a code object; None if its source is not available, or has changed."""
+    """The definition of a code object; None if its source is unavailable, or has changed."""
     file = _parsed(code.co_filename)
     if file is None:
         return None
@@ -58,7 +65,7 @@ def definition_of(code: CodeType) -> FunctionSource | None:
     flags = code.co_flags & _FUTURES
     if not (code in _codes(file, code.co_filename, flags) or _is_rewritten_by_pytest(code)):
         return None
-    if len(candidates) > 1:  # lambdas that begin in one line: the innermost around all of the code
+    if len(candidates) > 1:  # lambdas in one line: the smallest that contains all positions
         candidates = sorted([c for c in candidates if _contains(c[0], code)], key=_extent)
         if not candidates:
             return None
@@ -69,14 +76,14 @@ def definition_of(code: CodeType) -> FunctionSource | None:
 def _parsed(name: str) -> _File | None:
     linecache.checkcache(name)
     lines = tuple(linecache.getlines(name))
-    found = _files.get(name)
-    if found is not None and found.lines == lines:
-        return found
+    cached = _files.get(name)
+    if cached is not None and cached.lines == lines:
+        return cached
     if not lines:
         return None
     try:
         tree = ast.parse("".join(lines), name)
-    except (SyntaxError, ValueError):  # not Python: a notebook's magic command, a template
+    except (SyntaxError, ValueError):  # not Python, e.g. a magic command of a notebook
         return None
     definitions: dict[tuple[str, int], list[Any]] = {}
     for node, classes in _functions(tree, ()):
@@ -110,16 +117,12 @@ def _first_line(node: Function) -> int:
 
 def _codes(file: _File, name: str, flags: int) -> dict[CodeType, CodeType]:
     """The code objects of functions in the current source."""
-    found = file.codes.get(flags)
-    if found is None:
-        found = file.codes[flags] = {}
-        whole = compile(file.tree, name, "exec", flags=flags, dont_inherit=True)
-        waiting = [whole]
-        while waiting:
-            inner = [c for c in waiting.pop().co_consts if isinstance(c, CodeType)]
-            waiting += inner
-            found.update(zip(inner, inner, strict=True))
-    return found
+    codes = file.codes.get(flags)
+    if codes is None:
+        codes = file.codes[flags] = {}
+        module = compile(file.tree, name, "exec", flags=flags, dont_inherit=True)
+        codes.update((c, c) for c in nested_code(module) if c is not module)
+    return codes
 
 
 def _is_rewritten_by_pytest(code: CodeType) -> bool:
@@ -128,7 +131,7 @@ def _is_rewritten_by_pytest(code: CodeType) -> bool:
 
 
 def _contains(node: Function, code: CodeType) -> bool:
-    """Whether all positions of code are inside a lambda."""
+    """Whether all positions of a code object are inside a definition."""
     first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
     for line, end_line, column, end_column in code.co_positions():
         if None in (line, end_line, column, end_column) or (column, end_column) == (0, 0):

@@ -1,8 +1,8 @@
-"""Stores: the parameters whose elements a function assigns.
+"""The parameters whose elements a function assigns, from its source.
 
-They are found in the source.  A plain array passed for one of them must become a tensor.
+A plain array that is passed for one of them is replaced by a tensor.
 
-written_parameters    their names, for a function of the user
+written_parameters    their names
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _NONE: frozenset[str] = frozenset()
 
 
 def written_parameters(fun: object) -> frozenset[str]:
-    """The parameters whose elements a function assigns; none if its source is not available.
+    """The parameters whose elements a function assigns; none if its source is unavailable.
 
-    Only assignments to a parameter itself are found, ``p[i] = x`` and ``p += x``.
+    Only assignments to a parameter itself are found: ``p[i] = x`` and ``p += x``.
     """
     if type(fun) is MethodType:
         fun = fun.__func__
@@ -38,7 +38,7 @@ def _written(code: CodeType) -> frozenset[str]:
     definition = definition_of(code)
     if definition is None or isinstance(definition.node, ast.Lambda):
         return _NONE
-    found: set[str] = set()
+    stored: set[str] = set()
     rebound: set[str] = set()
     for node in function_scope(definition.node.body):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
@@ -48,5 +48,5 @@ def _written(code: CodeType) -> frozenset[str]:
                     base = base.value
                 if isinstance(base, ast.Name):
                     stores = base is not target or isinstance(node, ast.AugAssign)
-                    (found if stores else rebound).add(base.id)
-    return frozenset(found - rebound) & frozenset(parameters(definition.node))
+                    (stored if stores else rebound).add(base.id)
+    return frozenset(stored - rebound) & frozenset(parameters(definition.node))
