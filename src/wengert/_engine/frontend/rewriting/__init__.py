@@ -1,11 +1,15 @@
-"""Transformations of the syntax tree of a function, in this order.
+"""Transformations of the syntax tree of a function, in the order in which they are applied.
 
-exits.py         break, continue and early return, as flags
-list_appends.py  lists that loops fill
-last_elements.py reads of their last elements, as variables
-comprehensions.py    comprehensions, as functions with loops
-expressions.py   conditions, calls and stores, as calls
-statements.py    loops, branches and assertions, as calls with functions for their blocks
-functions.py     a definition, rewritten and compiled
-syntax.py        constructors of tree nodes
+exits.py            break, continue and early return become flags
+list_appends.py     finds lists that loops fill; ``out += [v]`` becomes ``out.append(v)``
+last_elements.py    ``out[-1]`` in a loop that fills `out` becomes a variable
+statements.py       loops, branches and assertions become calls, with functions for their blocks
+expressions.py      conditions, calls and stores inside of statements become calls
+comprehensions.py   comprehensions become functions with loops
+
+calls.py            only calls, for functions whose loops and branches are not rewritten
+functions.py        rewrites and compiles a function
+syntax.py           constructors of syntax tree nodes
+
+The functions that are called are in the package `running`; their names begin with ``__wg_``.
 """

@@ -1,15 +1,16 @@
-"""Calls in a function whose loops and branches are not rewritten.
+"""Rewrite the calls of a function.
 
-f(x)          callee(f)(x)
+    f(x)          callee(f)(x)
+    super()       super(__class__, self)
 
-Calls    the transformation, also of nested functions
+Calls    the transformation, including nested functions
 """
 
 from __future__ import annotations
 
 import ast
 
-from .syntax import at, call, name
+from .syntax import call, load, located
 
 
 class Calls(ast.NodeTransformer):
@@ -25,7 +26,7 @@ class Calls(ast.NodeTransformer):
         self._first = first
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """A function inside."""
+        """A nested function."""
         arguments = [*node.args.posonlyargs, *node.args.args]
         inner = Calls(arguments[0].arg if arguments else None)
         node.body = [inner.visit(s) for s in node.body]
@@ -38,7 +39,7 @@ class Calls(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             if not node.args and not node.keywords and self._first is not None:
-                node.args = [at(node, name("__class__")), at(node, name(self._first))]
+                node.args = [located(node, load("__class__")), located(node, load(self._first))]
             return node
-        node.func = at(node.func, call("callee", node.func))
+        node.func = located(node.func, call("callee", node.func))
         return node

@@ -1,6 +1,6 @@
-"""Break, continue and early return, as flags.
+"""Replace ``break``, ``continue`` and early ``return`` by flags.
 
-A loop or branch that becomes a function (loops.py, branches.py) cannot be left by these statements.
+A loop body or branch that becomes a function (statements.py) cannot contain these statements.
 
     while c:                        stop = False
         a                           while c:                    # ends when `stop` is true
@@ -36,19 +36,25 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..names import function_scope
+from .syntax import load, located
 
 RESULT, RETURNED = "__wg_result__", "__wg_returned__"
 
 
 class Unsupported(Exception):
-    """A construct that prevents rewriting of a function."""
+    """The function has a construct that cannot be rewritten."""
 
 
 class _FlaggedBlock(NamedTuple):
     """Rewritten statements.
 
-    flags : flags that may have been set when they end.
-    ends : whether one of these has been set in any case.
+    Attributes
+    ----------
+    body : list of ast.stmt
+    flags : frozenset of str
+        The flags that may be set after the last statement.
+    ends : bool
+        Whether one of these is always set, so that statements after the block are unreachable.
     """
 
     body: list[ast.stmt]
@@ -57,34 +63,37 @@ class _FlaggedBlock(NamedTuple):
 
 
 class _LoopFlags(NamedTuple):
-    """The flags of the loop that contains a statement."""
+    """The flags for ``break`` and ``continue`` in the innermost loop around a statement."""
 
     stop: str
     skip: str
 
 
 def without_exits(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The body of a function with ``return`` as the last statement, and no exits from loops.
+    """The body of a function with one ``return``, at its end, and no ``break`` or ``continue``.
 
-    Loops get an attribute `stops`: the flags that end them.
+    Loops get an attribute `stops`, the names of the flags that end them.
 
     Raises
     ------
     Unsupported
-        A ``finally`` clause is left.
+        One of the statements is in a ``finally`` clause or a ``match`` statement.
     """
     rewriter = _ExitRewriter()
     if not rewriter.leaves_early(body):
         return list(body)
     last = body[-1]
     block = rewriter.block(body, None)
-    made = block.body
+    rewritten = block.body
     if not block.ends:
-        made = [*made, *rewriter.rest([_assign(RESULT, ast.Constant(None), last)], block.flags)]
-    used = _loads(made) | rewriter.stops
-    first = [_assign(f, ast.Constant(False), body[0]) for f in (RETURNED,) if f in used]
-    end = ast.copy_location(ast.Return(_name(RESULT, last)), last)
-    return [*first, *_without_unused(made, used | {RESULT}), end]
+        rewritten = [
+            *rewritten,
+            *rewriter.unless_flagged([_assign(RESULT, ast.Constant(None), last)], block.flags),
+        ]
+    used_flags = _loads(rewritten) | rewriter.stops
+    initial = [_assign(f, ast.Constant(False), body[0]) for f in (RETURNED,) if f in used_flags]
+    final_return = located(last, ast.Return(load(RESULT)))
+    return [*initial, *_without_unused_flags(rewritten, used_flags | {RESULT}), final_return]
 
 
 def _loads(body: Sequence[ast.stmt]) -> set[str]:
@@ -99,34 +108,34 @@ class _ExitRewriter:
         self.stops: set[str] = set()
 
     def leaves_early(self, body: Sequence[ast.stmt]) -> bool:
-        """Whether a function has an exit other than a return as its last statement."""
+        """Whether there is an exit other than ``return`` as the last statement."""
         if any(isinstance(n, ast.Break | ast.Continue) for n in function_scope(body)):
             return True
         for k, statement in enumerate(body):
             if isinstance(statement, ast.Return):
                 return k < len(body) - 1
-            if _exits_of(statement):
+            if _leaves_block(statement):
                 return True
         return False
 
     def block(self, body: Sequence[ast.stmt], loop: _LoopFlags | None) -> _FlaggedBlock:
-        """Statements; those after a possible exit are guarded by its flags."""
-        made: list[ast.stmt] = []
+        """Rewrite statements; those after a possible exit are guarded by its flags."""
+        done: list[ast.stmt] = []
         for k, statement in enumerate(body):
             rest = body[k + 1 :]
             if isinstance(statement, ast.If) and _contains_exits(statement):
-                return self._if(made, statement, rest, loop)
-            one = self._statement(statement, loop)
-            made += one.body
-            if one.ends:
-                return _FlaggedBlock(made, one.flags, True)
-            if one.flags:
+                return self._if(done, statement, rest, loop)
+            block = self._statement(statement, loop)
+            done += block.body
+            if block.ends:
+                return _FlaggedBlock(done, block.flags, True)
+            if block.flags:
                 after = self.block(rest, loop)
-                made += self.rest(after.body, one.flags)
+                done += self.unless_flagged(after.body, block.flags)
                 return _FlaggedBlock(
-                    made, one.flags | after.flags, False if not rest else after.ends
+                    done, block.flags | after.flags, False if not rest else after.ends
                 )
-        return _FlaggedBlock(made, frozenset(), False)
+        return _FlaggedBlock(done, frozenset(), False)
 
     def _if(
         self,
@@ -136,36 +145,39 @@ class _ExitRewriter:
         loop: _LoopFlags | None,
     ) -> _FlaggedBlock:
         then, other = self.block(node.body, loop), self.block(node.orelse, loop)
+        one_ends = then.ends or other.ends
         if then.ends and rest:
             other = self.block([*node.orelse, *rest], loop)
         elif other.ends and rest:
             then = self.block([*node.body, *rest], loop)
-        made = ast.If(node.test, then.body or [_pass(node)], other.body)
-        before = [*before, ast.copy_location(made, node)]
+        branch = ast.If(node.test, then.body or [_pass(node)], other.body)
+        before = [*before, ast.copy_location(branch, node)]
         flags = then.flags | other.flags
-        if not rest or self.block(node.body, loop).ends or self.block(node.orelse, loop).ends:
+        if one_ends or not rest:
             return _FlaggedBlock(before, flags, then.ends and other.ends)
         after = self.block(rest, loop)
         return _FlaggedBlock(
-            [*before, *self.rest(after.body, flags)], flags | after.flags, after.ends
+            [*before, *self.unless_flagged(after.body, flags)], flags | after.flags, after.ends
         )
 
-    def rest(self, body: Sequence[ast.stmt], flags: frozenset[str]) -> list[ast.stmt]:
-        """Statements that run if none of the flags is set."""
+    def unless_flagged(self, body: Sequence[ast.stmt], flags: frozenset[str]) -> list[ast.stmt]:
+        """Statements that run only if none of the flags is set."""
         if not body or not flags:
             return list(body)
         where = body[0]
-        names: list[ast.expr] = [_name(f, where) for f in sorted(flags)]
-        test = names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)
-        test = ast.UnaryOp(ast.Not(), test)
-        made = ast.copy_location(ast.If(test, list(body), []), where)
-        return [_located(made, where)]
+        names: list[ast.expr] = [load(f) for f in sorted(flags)]
+        any_flag = names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)
+        guarded = ast.If(ast.UnaryOp(ast.Not(), any_flag), list(body), [])
+        return [located(where, guarded)]
 
     def _statement(self, node: ast.stmt, loop: _LoopFlags | None) -> _FlaggedBlock:
         if isinstance(node, ast.Return):
             value = node.value or ast.Constant(None)
-            made = [_assign(RESULT, value, node), _assign(RETURNED, ast.Constant(True), node)]
-            return _FlaggedBlock(made, frozenset((RETURNED,)), True)
+            assignments = [
+                _assign(RESULT, value, node),
+                _assign(RETURNED, ast.Constant(True), node),
+            ]
+            return _FlaggedBlock(assignments, frozenset((RETURNED,)), True)
         if isinstance(node, ast.Break | ast.Continue):
             assert loop is not None
             flag = loop.stop if isinstance(node, ast.Break) else loop.skip
@@ -179,9 +191,9 @@ class _ExitRewriter:
         if not _contains_exits(node):
             return _FlaggedBlock([node], frozenset(), False)
         if isinstance(node, ast.With | ast.AsyncWith):
-            inside = self.block(node.body, loop)
-            block = type(node)(node.items, inside.body or [_pass(node)], node.type_comment)
-            return _FlaggedBlock([ast.copy_location(block, node)], inside.flags, inside.ends)
+            body = self.block(node.body, loop)
+            rewritten = type(node)(node.items, body.body or [_pass(node)], node.type_comment)
+            return _FlaggedBlock([ast.copy_location(rewritten, node)], body.flags, body.ends)
         if isinstance(node, ast.Try):
             return self._try(node, loop)
         raise Unsupported(f"an exit in a {type(node).__name__.lower()} statement")
@@ -192,64 +204,66 @@ class _ExitRewriter:
         if not _contains_exits(node):
             return _FlaggedBlock([node], frozenset(), False)
         self._count += 1
-        loop = _LoopFlags(f"__wg_stop{self._count}__", f"__wg_skip{self._count}__")
-        inside = self.block(node.body, loop)
-        body = inside.body
+        flags_of_loop = _LoopFlags(f"__wg_stop{self._count}__", f"__wg_skip{self._count}__")
+        body_block = self.block(node.body, flags_of_loop)
+        body = body_block.body
         loads = _loads(body)
-        if loop.skip in loads:
-            body = [_assign(loop.skip, ast.Constant(False), node), *body]
-        stops = [f for f in (loop.stop, RETURNED) if f in inside.flags]
+        if flags_of_loop.skip in loads:
+            body = [_assign(flags_of_loop.skip, ast.Constant(False), node), *body]
+        stops = [f for f in (flags_of_loop.stop, RETURNED) if f in body_block.flags]
         self.stops |= set(stops)
         before = []
-        if loop.stop in stops:
-            before = [_assign(loop.stop, ast.Constant(False), node)]
-        made = _copy(node, body)
-        made.stops = tuple(stops)  # type: ignore[attr-defined]
-        result: list[ast.stmt] = [*before, made]
-        left = inside.flags & {RETURNED}
+        if flags_of_loop.stop in stops:
+            before = [_assign(flags_of_loop.stop, ast.Constant(False), node)]
+        loop_node = _with_body(node, body)
+        loop_node.stops = tuple(stops)  # type: ignore[attr-defined]
+        statements: list[ast.stmt] = [*before, loop_node]
+        returned = body_block.flags & {RETURNED}
         after = self.block(node.orelse, outer)
-        result += self.rest(after.body, frozenset(stops))
-        return _FlaggedBlock(result, left | after.flags, False)
+        statements += self.unless_flagged(after.body, frozenset(stops))
+        return _FlaggedBlock(statements, returned | after.flags, False)
 
     def _try(self, node: ast.Try, loop: _LoopFlags | None) -> _FlaggedBlock:
-        if any(_exits_of(s) for s in node.finalbody):
+        if any(_leaves_block(s) for s in node.finalbody):
             raise Unsupported("an exit in a finally clause")
         body = self.block(node.body, loop)
-        after = self.block(node.orelse, loop)
-        flags = body.flags | after.flags
+        else_block = self.block(node.orelse, loop)
+        flags = body.flags | else_block.flags
         handlers = []
         for handler in node.handlers:
-            inside = self.block(handler.body, loop)
-            flags |= inside.flags
-            made = ast.ExceptHandler(handler.type, handler.name, inside.body or [_pass(handler)])
-            handlers.append(ast.copy_location(made, handler))
-        new = ast.Try(
+            handler_body = self.block(handler.body, loop)
+            flags |= handler_body.flags
+            rewritten = ast.ExceptHandler(
+                handler.type, handler.name, handler_body.body or [_pass(handler)]
+            )
+            handlers.append(ast.copy_location(rewritten, handler))
+        statement = ast.Try(
             body.body or [_pass(node)],
             handlers,
-            self.rest(after.body, body.flags),
+            self.unless_flagged(else_block.body, body.flags),
             node.finalbody,
         )
-        return _FlaggedBlock([ast.copy_location(new, node)], flags, False)
+        return _FlaggedBlock([ast.copy_location(statement, node)], flags, False)
 
 
-def _exits_of(node: ast.AST) -> bool:
-    """Whether a statement may leave the enclosing block."""
+def _leaves_block(node: ast.AST) -> bool:
+    """Whether a statement may exit from the enclosing block."""
     if isinstance(node, ast.Return | ast.Break | ast.Continue):
         return True
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
         return False
     if isinstance(node, ast.For | ast.While | ast.AsyncFor):
         inside = any(_returns(s) for s in node.body)
-        return inside or any(_exits_of(s) for s in node.orelse)
+        return inside or any(_leaves_block(s) for s in node.orelse)
     return any(
-        _exits_of(n)
+        _leaves_block(n)
         for n in ast.iter_child_nodes(node)
         if isinstance(n, ast.stmt | ast.ExceptHandler | ast.match_case)
     )
 
 
 def _contains_exits(node: ast.stmt) -> bool:
-    """Whether there are exits in a statement, also such that leave a loop inside it only."""
+    """Whether there are exits in a statement, including those of loops inside it."""
     return any(isinstance(n, ast.Return | ast.Break | ast.Continue) for n in function_scope([node]))
 
 
@@ -261,9 +275,9 @@ def _returns(node: ast.AST) -> bool:
     return any(_returns(n) for n in ast.iter_child_nodes(node))
 
 
-def _without_unused(body: Sequence[ast.stmt], used: set[str]) -> list[ast.stmt]:
-    """Statements without assignments of flags that nothing reads."""
-    made: list[ast.stmt] = []
+def _without_unused_flags(body: Sequence[ast.stmt], used: set[str]) -> list[ast.stmt]:
+    """Statements without assignments to flags that are never read."""
+    kept_statements: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
@@ -274,40 +288,27 @@ def _without_unused(body: Sequence[ast.stmt], used: set[str]) -> list[ast.stmt]:
             if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     continue
-                kept = _without_unused(inner, used)
-                setattr(node, field, kept or ([_pass(node)] if field == "body" else []))
+                remaining = _without_unused_flags(inner, used)
+                setattr(node, field, remaining or ([_pass(node)] if field == "body" else []))
         for handler in getattr(node, "handlers", ()):
-            handler.body = _without_unused(handler.body, used) or [_pass(node)]
-        made.append(node)
-    return made
+            handler.body = _without_unused_flags(handler.body, used) or [_pass(node)]
+        kept_statements.append(node)
+    return kept_statements
 
 
-def _copy(node: ast.For | ast.While | ast.AsyncFor, body: list[ast.stmt]) -> ast.stmt:
+def _with_body(node: ast.For | ast.While | ast.AsyncFor, body: list[ast.stmt]) -> ast.stmt:
     body = body or [_pass(node)]
-    made: ast.stmt
+    copy: ast.stmt
     if isinstance(node, ast.While):
-        made = ast.While(node.test, body, [])
+        copy = ast.While(node.test, body, [])
     else:
-        made = type(node)(node.target, node.iter, body, [], node.type_comment)
-    return ast.copy_location(made, node)
-
-
-def _name(name: str, where: ast.AST) -> ast.Name:
-    return ast.copy_location(ast.Name(name, ast.Load()), where)
+        copy = type(node)(node.target, node.iter, body, [], node.type_comment)
+    return ast.copy_location(copy, node)
 
 
 def _assign(name: str, value: ast.expr, where: ast.AST) -> ast.stmt:
-    made = ast.Assign([ast.Name(name, ast.Store())], value)
-    return _located(ast.copy_location(made, where), where)
-
-
-def _located(node: ast.stmt, where: ast.AST) -> ast.stmt:
-    """The statement with positions in all of its nodes that have none."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.expr | ast.stmt) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, where)
-    return node
+    return located(where, ast.Assign([ast.Name(name, ast.Store())], value))
 
 
 def _pass(where: ast.AST) -> ast.stmt:
-    return ast.copy_location(ast.Pass(), where)
+    return located(where, ast.Pass())

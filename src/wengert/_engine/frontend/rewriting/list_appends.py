@@ -1,19 +1,20 @@
-"""Appends: lists that loops fill, and that nothing else reads meanwhile.
+"""Find lists that loops fill, and that nothing else reads meanwhile.
 
     out = []
-    for i in range(n):           # `out` is filled by this loop
-        out.append(x[i] ** 2)
+    for i in range(n):           # this loop fills `out`
+        out.append(x[i] ** 2)    # becomes append(out, x[i] ** 2)
     return np.array(out)
 
-Such a loop can be traced once: its trips append rows of one array.  A list qualifies if it is made
-in the function, and between that and the end of the loop is used for appending and for reading its
-last elements only (``out[-1]``, `last_elements`), so that no other name can refer to it.
+Such a loop can be traced once: its iterations append rows of one array.  A list qualifies if it is
+created in the function, and if between its creation and the end of the loop, elements are only
+appended and the last elements read (``out[-1]``, last_elements.py), so that no other name refers to
+it.
 
-Appends       the statements that append to such lists, and for each loop and branch the lists
-appends_in    those of a function
-appended      the list and the value of a statement that appends
-last_read     the list and the position of ``out[-1]``
-with_calls    statements with ``out.append(value)`` for ``out += [value]``
+Appends           the statements that append to such lists, and the lists of each loop and branch
+appends_in        those of a function
+append_of         the list and the value of a statement that appends
+last_read         the list and the position of ``out[-1]``
+as_append_calls   replace ``out += [value]`` by ``out.append(value)``
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..names import captured_in, declared
-from .syntax import at
+from .syntax import located
 
 _BLOCKS = (ast.For, ast.While, ast.If)
 _SCOPES = (
@@ -41,12 +42,16 @@ _Path = tuple[ast.stmt, ...]
 
 
 class Appends(NamedTuple):
-    """Statements that append to lists.
+    """Statements that append to lists that qualify.
 
-    statements : of lists that qualify.
-    filled : for each loop and branch the lists made before it to which it appends.
-    lengths : for each outermost loop the lists that it fills, and how many elements they have at
-        least when it starts.
+    Attributes
+    ----------
+    statements : frozenset of ast.stmt
+    filled : dict
+        For each loop and branch, the lists created before it to which it appends.
+    lengths : dict
+        For each outermost loop, the lists that it fills, with the minimum of their lengths when it
+        starts.
     """
 
     statements: frozenset[ast.stmt]
@@ -54,13 +59,19 @@ class Appends(NamedTuple):
     lengths: dict[ast.stmt, dict[str, int]]
 
 
-class _Event(NamedTuple):
-    """A use of a list by a statement in blocks.
+class _Use(NamedTuple):
+    """A use of a variable by a statement.
 
-    kind : "made", "appended", "bound", "used", or "last" for the read of a last element.
-    path : the blocks around the statement.
+    Attributes
+    ----------
+    kind : str
+        "created" (as a list), "appended", "read", "last" (one of the last elements is read), or
+        "bound".
+    path : tuple of ast.stmt
+        The loops and branches around the statement.
     statement : ast.stmt
-    elements : how many a list has that is made.
+    elements : int
+        The length of the list, if it is created.
     """
 
     kind: str
@@ -70,99 +81,101 @@ class _Event(NamedTuple):
 
 
 def appends_in(body: Sequence[ast.stmt], parameters: set[str], last_reads: bool = False) -> Appends:
-    """The statements of a function that append to lists that qualify.
+    """The statements of a function that append to lists that qualify, and these lists.
 
     Parameters
     ----------
     body : sequence of ast.stmt
     parameters : set of str
-        Of the function.
+        The parameters of the function.
     last_reads : bool
-        Whether the loops may read the last elements (before `last_elements` has replaced that).
+        Whether loops may read last elements, which last_elements.py has not replaced yet.
     """
-    events: dict[str, list[_Event]] = {}
-    _collect(body, (), events)
-    shared, outer = declared(body)
-    excluded = parameters | shared | outer | captured_in(body)
+    uses: dict[str, list[_Use]] = {}
+    _collect(body, (), uses)
+    global_names, nonlocal_names = declared(body)
+    excluded = parameters | global_names | nonlocal_names | captured_in(body)
     statements: set[ast.stmt] = set()
     filled: dict[ast.stmt, set[str]] = {}
     lengths: dict[ast.stmt, dict[str, int]] = {}
-    for name, found in events.items():
-        kinds = {e.kind for e in found}
-        if name in excluded or not {"made", "appended"} <= kinds or "bound" in kinds:
+    for name, uses_of_list in uses.items():
+        kinds = {e.kind for e in uses_of_list}
+        if name in excluded or not {"created", "appended"} <= kinds or "bound" in kinds:
             continue
         blocks = [
-            _blocks(k, found, last_reads) for k, e in enumerate(found) if e.kind == "appended"
+            _filling_blocks(k, uses_of_list, last_reads)
+            for k, e in enumerate(uses_of_list)
+            if e.kind == "appended"
         ]
         if any(b is None for b in blocks):
             continue
-        statements |= {e.statement for e in found if e.kind == "appended"}
+        statements |= {e.statement for e in uses_of_list if e.kind == "appended"}
         for block in {b for those in blocks for b in those or ()}:
             filled.setdefault(block, set()).add(name)
-        for around in blocks:
-            loop = next((b for b in around or () if not isinstance(b, ast.If)), None)
+        for path in blocks:
+            loop = next((b for b in path or () if not isinstance(b, ast.If)), None)
             if loop is not None:
-                lengths.setdefault(loop, {})[name] = _length_before(loop, found)
+                lengths.setdefault(loop, {})[name] = _length_before(loop, uses_of_list)
     return Appends(
         frozenset(statements), {b: frozenset(names) for b, names in filled.items()}, lengths
     )
 
 
-def _length_before(loop: ast.stmt, events: Sequence[_Event]) -> int:
-    """The number of elements that a list has at least where a loop that fills it starts."""
+def _length_before(loop: ast.stmt, uses: Sequence[_Use]) -> int:
+    """The minimum length of a list at the start of a loop that fills it."""
     length = 0
-    made: _Event | None = None
-    for event in events:
-        if loop in event.path or event.statement is loop:
+    creation: _Use | None = None
+    for use in uses:
+        if loop in use.path or use.statement is loop:
             break
-        if event.kind == "made":
-            made, length = event, event.elements
-        elif event.kind == "appended" and made is not None and event.path == made.path:
+        if use.kind == "created":
+            creation, length = use, use.elements
+        elif use.kind == "appended" and creation is not None and use.path == creation.path:
             length += 1
     return length
 
 
-def _blocks(k: int, events: Sequence[_Event], last_reads: bool) -> _Path | None:
-    """The loops and branches that fill a list at an event; None if it is used otherwise there."""
-    event = events[k]
-    made = None
-    for other in events[:k][::-1]:
-        if other.kind == "made" and event.path[: len(other.path)] == other.path:
-            made = other
+def _filling_blocks(k: int, uses: Sequence[_Use], last_reads: bool) -> _Path | None:
+    """The blocks around use `k`, an append, since the list was created; None if not suitable."""
+    use = uses[k]
+    creation = None
+    for other in uses[:k][::-1]:
+        if other.kind == "created" and use.path[: len(other.path)] == other.path:
+            creation = other
             break
-    if made is None:
+    if creation is None:
         return None
-    depth = len(made.path)
-    around = event.path[depth:]
-    loops = [b for b in around if not isinstance(b, ast.If)]
+    depth = len(creation.path)
+    blocks = use.path[depth:]
+    loops = [b for b in blocks if not isinstance(b, ast.If)]
     if loops:
-        outermost = around.index(loops[0]) + depth
-        region = event.path[: outermost + 1]
-        first = events.index(made)
-        for number, other in enumerate(events):
-            inside = other.path[: outermost + 1] == region
-            before = first < number < k and other.path[:depth] == made.path
-            if other.kind in ("used", "made") and other is not made and (inside or before):
+        outermost = blocks.index(loops[0]) + depth
+        outermost_path = use.path[: outermost + 1]
+        creation_index = uses.index(creation)
+        for number, other in enumerate(uses):
+            inside = other.path[: outermost + 1] == outermost_path
+            between = creation_index < number < k and other.path[:depth] == creation.path
+            if other.kind in ("read", "created") and other is not creation and (inside or between):
                 return None
             if other.kind == "last" and inside and not last_reads:
                 return None
-    return around
+    return blocks
 
 
-def _collect(body: Sequence[ast.stmt], path: _Path, events: dict[str, list[_Event]]) -> None:
+def _collect(body: Sequence[ast.stmt], path: _Path, uses: dict[str, list[_Use]]) -> None:
     for statement in body:
-        _uses(statement, path, events)
+        _collect_statement(statement, path, uses)
 
 
-def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
+def _collect_statement(node: ast.stmt, path: _Path, uses: dict[str, list[_Use]]) -> None:
     def note(name: str, kind: str) -> None:
-        events.setdefault(name, []).append(_Event(kind, path, node))
+        uses.setdefault(name, []).append(_Use(kind, path, node))
 
-    found = appended(node)
-    if found is not None:
-        for name, kind in _names(found[1]):
+    append = append_of(node)
+    if append is not None:
+        for name, kind in _names(append[1]):
             note(name.id, kind)
-        note(found[0], "appended")
+        note(append[0], "appended")
         return
     if isinstance(node, _BLOCKS):
         head = (
@@ -170,13 +183,13 @@ def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
             if isinstance(node, ast.If | ast.While)
             else ast.Tuple([node.target, node.iter])
         )
-        inside = (*path, node)
+        inner_path = (*path, node)
         for name, kind in _names(head):
-            events.setdefault(name.id, []).append(
-                _Event(kind, inside if isinstance(node, ast.While) else path, node)
+            uses.setdefault(name.id, []).append(
+                _Use(kind, inner_path if isinstance(node, ast.While) else path, node)
             )
-        _collect(node.body, inside, events)
-        _collect(node.orelse, inside if isinstance(node, ast.If) else path, events)
+        _collect(node.body, inner_path, uses)
+        _collect(node.orelse, inner_path if isinstance(node, ast.If) else path, uses)
         return
     target = _single_target(node)
     value = getattr(node, "value", None)
@@ -184,7 +197,7 @@ def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
         for name, kind in _names(value):
             note(name.id, kind)
         count = sum(not isinstance(x, ast.Starred) for x in value.elts)
-        events.setdefault(target, []).append(_Event("made", path, node, count))
+        uses.setdefault(target, []).append(_Use("created", path, node, count))
         return
     nested: list[ast.stmt] = []
     for field, value in ast.iter_fields(node):
@@ -200,28 +213,28 @@ def _uses(node: ast.stmt, path: _Path, events: dict[str, list[_Event]]) -> None:
             elif isinstance(part, ast.AST):
                 for name, kind in _names(part):
                     note(name.id, kind)
-    _collect(nested, path, events)
+    _collect(nested, path, uses)
 
 
 def _names(node: ast.AST, statements: bool = True) -> list[tuple[ast.Name, str]]:
-    """The names in an expression or statement, and how each is used."""
+    """The variables in an expression or statement, and how each is used."""
     last = last_read(node)
     if last is not None:
         return [(last[0], "last")]
     if isinstance(node, ast.Name):
-        return [(node, "used" if isinstance(node.ctx, ast.Load) else "bound")]
+        return [(node, "read" if isinstance(node.ctx, ast.Load) else "bound")]
     if isinstance(node, _SCOPES):
-        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-        return [(n, "used" if isinstance(n.ctx, ast.Load) else "bound") for n in names]
-    found: list[tuple[ast.Name, str]] = []
+        inner_names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        return [(n, "read" if isinstance(n.ctx, ast.Load) else "bound") for n in inner_names]
+    names: list[tuple[ast.Name, str]] = []
     for child in ast.iter_child_nodes(node):
         if statements or not isinstance(child, ast.stmt):
-            found += _names(child, statements)
-    return found
+            names += _names(child, statements)
+    return names
 
 
 def last_read(node: ast.AST) -> tuple[ast.Name, int] | None:
-    """The list and 1 for ``out[-1]``, 2 for ``out[-2]`` and so on; None for other expressions."""
+    """The list, and 1 for ``out[-1]``, 2 for ``out[-2]`` ...; None for other expressions."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return None
     index = node.slice
@@ -244,8 +257,8 @@ def _single_target(node: ast.stmt) -> str | None:
     return None
 
 
-def appended(node: ast.stmt) -> tuple[str, ast.expr] | None:
-    """The list and the value of ``out.append(value)`` or ``out += [value]``; None for others."""
+def append_of(node: ast.stmt) -> tuple[str, ast.expr] | None:
+    """The list and the value of ``out.append(value)`` or ``out += [value]``; None otherwise."""
     if isinstance(node, ast.AugAssign):
         if isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
             items = node.value.elts if isinstance(node.value, ast.List) else []
@@ -254,29 +267,29 @@ def appended(node: ast.stmt) -> tuple[str, ast.expr] | None:
         return None
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return None
-    called = node.value
-    function = called.func
-    if not isinstance(function, ast.Attribute) or function.attr != "append":
+    call = node.value
+    method = call.func
+    if not isinstance(method, ast.Attribute) or method.attr != "append":
         return None
-    if not isinstance(function.value, ast.Name) or len(called.args) != 1 or called.keywords:
+    if not isinstance(method.value, ast.Name) or len(call.args) != 1 or call.keywords:
         return None
-    if isinstance(called.args[0], ast.Starred):
+    if isinstance(call.args[0], ast.Starred):
         return None
-    return function.value.id, called.args[0]
+    return method.value.id, call.args[0]
 
 
-def with_calls(body: list[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
-    """Statements with ``out.append(value)`` for ``out += [value]``, of lists that qualify."""
+def as_append_calls(body: list[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
+    """Replace ``out += [value]`` by ``out.append(value)``, for lists that qualify."""
     if not any(isinstance(n, ast.AugAssign) for s in body for n in ast.walk(s)):
         return body
     statements = appends_in(body, parameters, last_reads=True).statements
 
     class Rewriting(ast.NodeTransformer):
         def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-            found = appended(node)
-            if node not in statements or found is None:
+            append = append_of(node)
+            if node not in statements or append is None:
                 return node
-            append = ast.Attribute(ast.Name(found[0], ast.Load()), "append", ast.Load())
-            return at(node, ast.Expr(ast.Call(append, [found[1]], [])))
+            method = ast.Attribute(ast.Name(append[0], ast.Load()), "append", ast.Load())
+            return located(node, ast.Expr(ast.Call(method, [append[1]], [])))
 
     return [Rewriting().visit(s) for s in body]

@@ -1,10 +1,11 @@
-"""Syntax: small constructors of tree nodes for the rewritings.
+"""Constructors of syntax tree nodes.
 
-call, name, thunk     expressions
-at                    an expression with the position of another node
-text, texts           constants
-mangled               the name of a private variable of a class
-runtime               names of functions that the rewritten code calls
+call, load, thunk     expressions
+string, strings       constants
+parameter_list        the parameters of a function
+located               a node with the source location of another one
+mangled               the mangled name of a private variable of a class
+runtime_name          the name of a function that the rewritten code calls
 """
 
 from __future__ import annotations
@@ -16,51 +17,51 @@ from typing import TypeVar
 T = TypeVar("T", bound=ast.AST)
 
 
-def runtime(word: str) -> str:
-    """The name under which rewritten code finds a function of `running`."""
+def runtime_name(word: str) -> str:
+    """The name by which rewritten code refers to a function of `running`."""
     return f"__wg_{word}__"
 
 
-def at(where: ast.AST, node: T) -> T:
-    """The node, with the position of another one in all parts that have none."""
+def located(where: ast.AST, node: T) -> T:
+    """Give the node, and its descendants, the location of `where` if they have none; return it."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.expr | ast.stmt | ast.arg) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, where)
     return node
 
 
-def name(word: str) -> ast.Name:
+def load(word: str) -> ast.Name:
     """A variable that is read."""
     return ast.Name(word, ast.Load())
 
 
 def call(word: str, *args: ast.expr) -> ast.Call:
     """A call of a function of `running`."""
-    return ast.Call(name(runtime(word)), list(args), [])
+    return ast.Call(load(runtime_name(word)), list(args), [])
 
 
 def thunk(value: ast.expr) -> ast.Lambda:
-    """A function without parameters that computes an expression."""
-    return ast.Lambda(no_arguments(), value)
+    """A function without parameters that evaluates an expression: ``lambda: value``."""
+    return ast.Lambda(parameter_list(), value)
 
 
-def no_arguments(*names: str) -> ast.arguments:
-    """The parameters of a function."""
+def parameter_list(*names: str) -> ast.arguments:
+    """Positional parameters without defaults."""
     return ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
 
 
-def text(word: str | None) -> ast.Constant:
+def string(word: str | None) -> ast.Constant:
     """A constant string, or None."""
     return ast.Constant(word)
 
 
-def texts(words: Iterable[str]) -> ast.Tuple:
-    """A tuple of constant strings, in order of the alphabet."""
-    return ast.Tuple([text(w) for w in sorted(words)], ast.Load())
+def strings(words: Iterable[str]) -> ast.Tuple:
+    """A tuple of constant strings, in alphabetical order."""
+    return ast.Tuple([string(w) for w in sorted(words)], ast.Load())
 
 
 def mangled(word: str, private: str | None) -> str:
-    """The name of a variable inside a class: ``__x`` becomes ``_Class__x``."""
+    """The mangled name of a variable inside a class: ``__x`` becomes ``_Class__x``."""
     if private is None or not word.startswith("__") or word.endswith("__"):
         return word
     owner = private.lstrip("_")

@@ -1,20 +1,24 @@
-"""The functions called by rewritten code; each decides by the values of its arguments.
+"""The functions that rewritten code calls.
 
-loops.py       for, while
-loop_tracer.py a loop as a node of the graph
-loop_node.py   the node of a traced loop
-loop_facts.py  what is known about a loop before it is traced
-branches.py    if, and conditional expressions
-branch_stores.py   elements that a branch assigns, stored after it
-booleans.py    and, or, not, chained comparisons
-calls.py       calls, assertions
-list_appends.py     what trips append to lists
-builtin_loops.py   sum, any, all, min and max of traced arrays, as loops
-iterables.py   range, zip, enumerate, reversed: items by number
-block_tracing.py      a part of a function traced separately
+Each of them behaves as Python does if the values that decide are known, and adds a node to the
+graph if they are traced.
+
+loops.py            ``for`` and ``while``
+loop_facts.py       what is known about a loop before it is traced
+loop_tracer.py      traces the body of a loop until its carry is complete
+loop_node.py        adds the node of a loop
+iterables.py        range, zip, enumerate and reversed, with items by index
+list_appends.py     what the iterations of a loop append to lists
+branches.py         ``if`` and conditional expressions
+branch_stores.py    stores to elements in a branch, moved behind it
+booleans.py         ``and``, ``or``, ``not`` and chained comparisons
+calls.py            calls and assertions
+builtin_loops.py    sum, any, all, min and max of traced arrays, as loops
 object_changes.py   statements and calls that change Python objects
-values.py      which parts of values become results of nodes
-reachability.py       whether a part uses traced values
+
+block_tracing.py    traces a loop body or branch separately from its function
+values.py           the numeric leaves of variables, and common specs
+reachability.py     whether a block can use traced values
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.handle import is_traced
 from wengert._engine.core.op import lookup
 
 from .branches import if_expression
@@ -21,27 +21,23 @@ from .values import as_bool
 Thunk = Callable[[], Any]
 
 
-def _is_unknown(x: object) -> bool:
-    return isinstance(x, Handle) and is_traced(x)
-
-
 def and_(first: object, second: Thunk) -> Any:
     """``first and second``."""
-    if not _is_unknown(first):
+    if not is_traced(first):
         return first and second()
     return if_expression(first, second, lambda: first)
 
 
 def or_(first: object, second: Thunk) -> Any:
     """``first or second``."""
-    if not _is_unknown(first):
+    if not is_traced(first):
         return first or second()
     return if_expression(first, lambda: first, second)
 
 
 def not_(x: object) -> Any:
     """``not x``."""
-    return lookup("logical_not")(as_bool(x)) if _is_unknown(x) else not x
+    return lookup("logical_not")(as_bool(x)) if is_traced(x) else not x
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -62,5 +58,5 @@ def chain(first: object, *links: tuple[str, Thunk]) -> Any:
     """``first < second < third``: each operand is computed once."""
     (symbol, thunk), *rest = links
     second = thunk()
-    found = _COMPARISONS[symbol](first, second)
-    return and_(found, lambda: chain(second, *rest)) if rest else found
+    result = _COMPARISONS[symbol](first, second)
+    return and_(result, lambda: chain(second, *rest)) if rest else result

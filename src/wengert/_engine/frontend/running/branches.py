@@ -58,7 +58,7 @@ def if_(
     filled: Sequence[str] = (),
 ) -> None:
     """An ``if`` statement."""
-    if not (isinstance(test, Handle) and is_traced(test)) or current_trace() is None:
+    if not (is_traced(test)) or current_trace() is None:
         if test:
             then()
         elif other is not None:
@@ -269,7 +269,7 @@ def _node(test: Any, blocks: Sequence[TracedBlock], values: Sequence[Sequence[An
 
 def if_expression(test: object, then: Thunk, other: Thunk) -> Any:
     """The expression ``then if test else other``."""
-    if not (isinstance(test, Handle) and is_traced(test)) or current_trace() is None:
+    if not (is_traced(test)) or current_trace() is None:
         return then() if test else other()
     try:
         return conditional_value(as_bool(test), then, other)

@@ -139,7 +139,7 @@ def _of_user(f: Any) -> Any:
 
 def assert_(condition: object, message: Callable[[], Any] | None) -> None:
     """An ``assert`` statement."""
-    if isinstance(condition, Handle) and is_traced(condition):
+    if is_traced(condition):
         text = [] if message is None else [message()]
         error = AssertionError(*text) if text else AssertionError(f"assertion{at(user_place())}")
         RuntimeChecks.add(lookup("logical_not")(as_bool(condition)), error)
@@ -152,7 +152,7 @@ def _number(kind: Any) -> Callable[..., Any]:
     """``int``, ``float`` or ``bool`` of a value that may be traced."""
 
     def convert(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Handle) and is_traced(args[0]) and not kwargs:
+        if len(args) == 1 and is_traced(args[0]) and not kwargs:
             return _cast(args[0], kind)
         return kind(*args, **kwargs)
 
@@ -187,7 +187,7 @@ def _least(name: str) -> Callable[..., Any]:
         if len(args) == 1 and not kwargs and (values := _values(args[0])) is not None:
             function = builtin_loops.least if name == "min" else builtin_loops.greatest
             return builtin_loops.looped(function)(values)
-        if not many or not any(isinstance(a, Handle) and is_traced(a) for a in args):
+        if not many or not any(is_traced(a) for a in args):
             return python(*args, **kwargs)
         best = args[0]
         for other in args[1:]:
@@ -207,7 +207,7 @@ def _values(x: object) -> Any:
     if not isinstance(x, list | tuple):
         return None
     found = loop_rows.whole(x)
-    if found is None and any(isinstance(v, Handle) and is_traced(v) for v in x):
+    if found is None and any(is_traced(v) for v in x):
         return x
     return found
 

@@ -2,15 +2,12 @@
 
 LoopFacts     the facts from rewriting
 stopped       whether a flag is set that ends the loop
-is_unknown    whether a value is traced
 """
 
 from __future__ import annotations
 
 import functools
 from typing import Any, NamedTuple
-
-from wengert._engine.core.handle import Handle, is_traced
 
 from ..state import UNBOUND, SharedVariables
 from .booleans import or_
@@ -39,11 +36,6 @@ class LoopFacts(NamedTuple):
     size: int
     refusal: str | None
     filled: tuple[str, ...] = ()
-
-
-def is_unknown(x: object) -> bool:
-    """Whether a value is traced."""
-    return isinstance(x, Handle) and is_traced(x)
 
 
 def _same(x: object) -> object:

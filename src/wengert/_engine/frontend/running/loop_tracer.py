@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow.closure_conversion import output
-from wengert._engine.core.handle import Handle, make_ambiguous, rebind, wrap
+from wengert._engine.core.handle import Handle, is_traced, make_ambiguous, rebind, wrap
 from wengert._engine.core.node import INPUT, Node, next_serial
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
@@ -32,7 +32,7 @@ from .block_tracing import SliceLengths, TracedBlock, arrays_of, refuse_referenc
 from .booleans import and_, not_
 from .iterables import Items, note_counter_range, size_or_value
 from .list_appends import Collecting
-from .loop_facts import LoopFacts, is_unknown, stopped
+from .loop_facts import LoopFacts, stopped
 from .loop_node import loop_node, strongly_typed
 from .values import (
     MaybeUnbound,
@@ -191,7 +191,7 @@ class LoopTracer:
             counter = wrap(self._counter)
             condition = counter < end if items.step > 0 else counter > end
             condition = and_(not_(stop), lambda: condition) if stop is not False else condition
-        if not is_unknown(condition):
+        if not is_traced(condition):
             raise NotTraceable("its condition does not change")
         return as_bool(condition)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.handle import is_traced
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
@@ -24,7 +25,7 @@ from .block_tracing import with_slice_lengths
 from .booleans import not_
 from .branches import if_
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
-from .loop_facts import LoopFacts, is_unknown, stopped
+from .loop_facts import LoopFacts, stopped
 from .reachability import can_reach_traced
 
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> No
     tried = current_trace() is None
     while True:
         stop = stopped(known, variables)
-        goes_on = not_(stop) if is_unknown(stop) else not stop
+        goes_on = not_(stop) if is_traced(stop) else not stop
         if goes_on is True:
             goes_on = test()
-        if is_unknown(goes_on) or (not tried and trips >= TRIPS_UNROLLED):
-            if _while_node(test, body, known, variables, must=is_unknown(goes_on)):
+        if is_traced(goes_on) or (not tried and trips >= TRIPS_UNROLLED):
+            if _while_node(test, body, known, variables, must=is_traced(goes_on)):
                 return
             tried = True
         if not goes_on:
@@ -147,7 +148,7 @@ def _by_python(
     for item in items:
         body(item)
         stop = stopped(facts, variables)
-        if is_unknown(stop):
+        if is_traced(stop):
 
             def rest() -> None:
                 _by_python(items, body, facts, variables)
