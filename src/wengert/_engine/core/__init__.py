@@ -20,6 +20,7 @@ conversion_hook.py             conversion of user functions; library_code.py wha
 replaced_errors.py             errors of other libraries that replace those of wengert
 handle.py                      Handle: the mutable reference to a node; views
 assigned_parts.py              parts of objects that a compiled function assigns after each run
+branch_aliases.py              arrays that share the memory of others on traced conditions
 array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
 loop_rows.py                   elements of a list that a traced loop has filled, as rows

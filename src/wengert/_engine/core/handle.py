@@ -34,7 +34,7 @@ H = TypeVar("H", bound="Handle")
 class Handle:
     """A mutable reference to a node; the base of `Tensor`."""
 
-    __slots__ = ("__weakref__", "_link", "_views", "node")
+    __slots__ = ("__weakref__", "_aliases", "_link", "_views", "node")
 
     node: Node
 
@@ -43,12 +43,18 @@ class _Class:
     """The class of the handles that `wrap` makes, set once by tensor/tensor.py."""
 
     handle: type[Handle] = Handle
+    aliases: Callable[[Handle], None] | None = None  # set when arrays have aliases on conditions
 
 
 def register_handle(cls: type[H]) -> type[H]:
     """Make `cls` the class of all handles (a class decorator)."""
     _Class.handle = cls
     return cls
+
+
+def register_aliases(written: Callable[[Handle], None]) -> None:
+    """Set what is called after a write to an array (branch_aliases.py)."""
+    _Class.aliases = written
 
 
 def wrap(node: Node) -> Any:
@@ -269,6 +275,8 @@ def rebind(handle: Handle, node: Node) -> None:
         _note_written(handle, old)
         handle.node = node
         refresh_views(handle)
+        if _Class.aliases is not None:
+            _Class.aliases(handle)
         return
     if not old.is_outdated and type(old.value) is np.ndarray:
         node.value = _with_strides_of(node.value, old.value)
@@ -276,6 +284,8 @@ def rebind(handle: Handle, node: Node) -> None:
         node = leaf_like(old, node.value, handle)
     handle.node = node
     refresh_views(handle)
+    if _Class.aliases is not None:
+        _Class.aliases(handle)
 
 
 def _is_state(handle: Handle, old: Node) -> bool:
@@ -355,6 +365,10 @@ def make_ambiguous(handle: Handle, except_for: Handle | None = None) -> None:
     """Make it an error to use a handle or its views, which a write may or may not have changed."""
     if handle is except_for:
         return
+    session = current_trace()
+    old = handle.node
+    if session is not None and (old.value is not None or _is_captured(old, session)):
+        session.views.setdefault(handle, old)
     info = NodeInfo(handle.node.spec, where=user_line())
     handle.node = DiscreteLeaf(AMBIGUOUS, (), NO_PARAMS, None, info)
     for ref in getattr(handle, "_views", None) or ():
@@ -384,7 +398,8 @@ def refuse_ambiguous(node: Node) -> None:
     if node.op is AMBIGUOUS:
         raise TraceError(
             f"an array {node.spec} is used after a write to another that may share its memory"
-            f"{at(node.where)}. One is a reshape or ravel of the other; whether NumPy makes "
-            "a view or a copy depends on the memory layout, which is not known while a "
-            f"graph is built. Copy it first, x.reshape(...).copy(){at(user_line())}."
+            f"{at(node.where)}. One is a reshape or ravel of the other, of which NumPy makes a "
+            "view or a copy depending on the memory layout, or a variable that a loop or branch "
+            "may have made another name of it; neither is known while a graph is built. Copy it "
+            f"first, x.reshape(...).copy() or x.copy(){at(user_line())}."
         )

@@ -11,6 +11,7 @@ iterables.py        range, zip, enumerate and reversed, with items by index
 list_appends.py     what the iterations of a loop append to lists
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
+shared_memory.py    arrays from outside that branches and loops bind variables to
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions
 builtin_loops.py    sum, any, all, min and max of traced arrays, as loops

@@ -27,6 +27,7 @@ from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
 from .block_tracing import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, applied, results, stores_of
 from .list_appends import Collecting, append_
+from .shared_memory import BranchMemory
 from .values import (
     MaybeUnbound,
     PartitionedValue,
@@ -113,23 +114,16 @@ def _conditional(
     for block in blocks:
         refuse_references(block, [(n, block.values[n]) for n in names])
     found: list[list[Any]] = [[], []]
-    shapes: list[PartitionedValue] = []
-    specs: list[Spec] = []
+    memory = BranchMemory(blocks, names)
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        for name in names:
-            parts = _both([b.at_end(b.values[name]) for b in blocks], name)
-            wanted = [
-                joined_spec(a, b, name) for a, b in zip(parts[0].specs, parts[1].specs, strict=True)
-            ]
-            specs += wanted
-            shapes.append(parts[0])
-            for one, outputs in zip(parts, found, strict=True):
-                outputs += [cast(x, s) for x, s in zip(one.numeric_leaves, wanted, strict=True)]
+        shapes, specs = _add_values(names, blocks, found)
         failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
         for k, check in failures:
             found[k].append(check.failed)
             found[1 - k].append(np.False_)
+        for k, outputs in enumerate(found):
+            outputs += memory.outputs(k)
         arrays = list({a: None for b in blocks for a in b.arrays})
         stores = [_stores(array, blocks) for array in arrays]
         for array, known in zip(arrays, stores, strict=True):
@@ -140,17 +134,38 @@ def _conditional(
     outs = _node(test, blocks, found)
     rest = iter(outs)
     spec = iter(specs)
+    results_of: dict[str, list[Any]] = {}
     for name, shape in zip(names, shapes, strict=True):
         numbers = [like_spec(next(rest), next(spec)) for _ in shape.numeric_leaves]
+        results_of[name] = numbers = memory.same(name, numbers)
         if name in into:
             append_(into[name], shape.rebuild(numbers))
         else:
             variables.write({name: shape.rebuild(numbers)})
     for _, check in failures:
         RuntimeChecks.add(next(rest), check.error)
+    conditions = [next(rest) for _ in memory.outputs(0)]
     for array, known in zip(arrays, stores, strict=True):
         made = next(rest).node if known is None else applied(array.node, known, rest, test)
         rebind(array, made)
+    memory.record(results_of, test, conditions)
+
+
+def _add_values(
+    names: Sequence[str], blocks: Sequence[TracedBlock], found: Sequence[list[Any]]
+) -> tuple[list[PartitionedValue], list[Spec]]:
+    """Add the values of variables to the results of each branch; their parts and common specs."""
+    shapes: list[PartitionedValue] = []
+    specs: list[Spec] = []
+    for name in names:
+        parts = _both([b.at_end(b.values[name]) for b in blocks], name)
+        pairs = zip(parts[0].specs, parts[1].specs, strict=True)
+        joined = [joined_spec(a, b, name) for a, b in pairs]
+        specs += joined
+        shapes.append(parts[0])
+        for one, outputs in zip(parts, found, strict=True):
+            outputs += [cast(x, s) for x, s in zip(one.numeric_leaves, joined, strict=True)]
+    return shapes, specs
 
 
 def _changed(

@@ -31,6 +31,7 @@ from wengert.errors import TraceError
 from ..state import NotTraceable
 from .block_tracing import TracedBlock
 from .iterables import Items
+from .shared_memory import LoopMemory
 
 _INTEGER = np.dtype(np.int64)
 
@@ -42,6 +43,7 @@ def loop_node(
     condition: Any,
     items: Items | None,
     block: TracedBlock,
+    memory: LoopMemory,
 ) -> list[Any]:
     """Add the node of a loop to the graph.
 
@@ -59,6 +61,8 @@ def loop_node(
         The items of a ``for`` loop.
     block : TracedBlock
         The body.
+    memory : LoopMemory
+        Refuses a body that reads arrays which it may modify by other names.
 
     Returns
     -------
@@ -66,6 +70,7 @@ def loop_node(
         The final carry, and the stacked rows.
     """
     body, outside = cut(_grouped(outputs, inputs, block), inputs, block.since, "loop", hoist=True)
+    memory.check(block, outside)
     closed = Closed(body, [operand(n) for n in outside], None, ())
     if condition is None:
         assert items is not None

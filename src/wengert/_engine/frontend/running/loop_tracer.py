@@ -34,6 +34,7 @@ from .iterables import Items, note_counter_range, size_or_value
 from .list_appends import Collecting
 from .loop_facts import LoopFacts, stopped
 from .loop_node import loop_node, strongly_typed
+from .shared_memory import LoopMemory
 from .values import (
     MaybeUnbound,
     PartitionedValue,
@@ -66,6 +67,8 @@ class LoopTracer:
     variables : SharedVariables
     slices : SliceLengths, optional
         See `block_tracing.traced`.
+    runs : Tensor or bool, optional
+        Whether a ``while`` loop has an iteration.
     """
 
     def __init__(
@@ -76,8 +79,9 @@ class LoopTracer:
         facts: LoopFacts,
         variables: SharedVariables,
         slices: SliceLengths | None = None,
+        runs: Any = None,
     ) -> None:
-        self._slices = slices
+        self._slices, self._runs, self._memory = slices, runs, LoopMemory()
         if facts.refusal is not None:
             raise NotTraceable(facts.refusal)
         self._body, self._items, self._test = body, items, test
@@ -130,6 +134,7 @@ class LoopTracer:
     def _attempt(self) -> Any:
         """Trace the body once; None if it must be traced again."""
         since = next_serial()
+        self._memory.begin(since)
         self._counter = placeholder(_COUNTER)
         if self._items is not None:
             note_counter_range(self._counter, self._items)
@@ -158,7 +163,9 @@ class LoopTracer:
                     for n, x in zip(nodes, self._parts[name].numeric_leaves, strict=True)
                 ]
                 note = functools.partial(Speculation.note_built, name=name)
+                self._memory.enter(name, self._parts[name], handles[name], nodes)
                 values[name] = self._parts[name].rebuild(list(handles[name]), note)
+            self._memory.relate()
             self._variables.write(values)
             condition = self._condition()
             if self._items is None:
@@ -226,6 +233,9 @@ class LoopTracer:
                     PartitionedValue.of(value_before),
                 )
                 self._specs[name] = self._parts[name].specs
+                # It was modified as the value of the target, which has a placeholder now.
+                owners = _Identities(arrays_of(self._parts[name].numeric_leaves))
+                self._arrays = [a for a in self._arrays if a not in owners]
         self._searches += bool(new)
         if self._searches > _MAX_TARGET_SEARCHES:
             raise NotTraceable(f"it assigns {new[0]}, of another object in each iteration")
@@ -233,12 +243,14 @@ class LoopTracer:
 
     def _specs_agree(self, block: TracedBlock) -> bool:
         """Whether the carry has the same specs after the body; if not, the specs are widened."""
-        agree = True
         appended = [("a list", v) for v in self._appends.values]
         names = [n for n in (*self._parts, *self._unbound_before) if n not in self._by_reference]
         refuse_references(block, [*appended, *[(n, block.values[n]) for n in names]])
         for n in names:
+            self._memory.leave(n, block.values[n])
             block.values[n] = block.at_end(block.values[n])
+        given = set(map(id, self._inputs))
+        agree = self._memory.is_known({h: n for h, n in block.arrays.items() if id(n) not in given})
         for name, parts in self._parts.items():
             after = self._after(block, name)
             parts.check_like(after, name)
@@ -292,6 +304,14 @@ class LoopTracer:
             return (bounds(length)[0] or 0) >= 1
         return type(length) is int and length >= 1
 
+    def _runs_never(self) -> Any:
+        """Whether there is no iteration; None if that is not known."""
+        if self._runs_at_least_once() or self._runs is True:
+            return False
+        if self._items is not None:
+            return size_or_value(self._items.length) <= 0
+        return None if self._runs is None else not_(self._runs)
+
     # ---- the node ------------------------------------------------------------------------------
 
     def _add_node(
@@ -306,7 +326,7 @@ class LoopTracer:
         if self._items is not None:
             outputs.append(output(wrap(self._counter) + self._items.step, "loop"))
             start.append(astype(strongly_typed(self._items.start), _INTEGER))
-        ambiguous = []
+        ambiguous = self._memory.written(block)
         for name, parts in self._parts.items():
             after = self._after(block, name)
             for x, y, spec, node, handle in zip(
@@ -319,9 +339,7 @@ class LoopTracer:
             ):
                 outputs.append(output(strongly_typed(cast(y, spec)), "loop"))
                 start.append(strongly_typed(cast(x, spec)))
-                if spec.shape and handle.node is not node and isinstance(x, Handle):
-                    ambiguous.append(x)
-                elif spec.shape and handle.node is not node:
+                if spec.shape and handle.node is not node and not isinstance(x, Handle):
                     raise NotTraceable(
                         f"it modifies {subject(name)}, a plain array, and assigns it"
                     )
@@ -345,7 +363,7 @@ class LoopTracer:
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
         rows = self._appends.rows()
         outputs += [output(strongly_typed(x), "loop") for r in rows for x in r.numeric_leaves]
-        outs = loop_node(outputs, inputs, start, condition, self._items, block)
+        outs = loop_node(outputs, inputs, start, condition, self._items, block, self._memory)
         self._assign_results(outs, ambiguous, block)
         stacked = iter(outs[len(start) :])
         for r in rows:
@@ -354,15 +372,19 @@ class LoopTracer:
     def _assign_results(self, outs: list[Any], ambiguous: list[Handle], block: TracedBlock) -> None:
         rest = iter(outs[1:] if self._items is not None else outs)
         values: dict[str, Any] = {}
+        results: dict[str, list[Any]] = {}
         for name, parts in self._parts.items():
             numbers = [like_spec(next(rest), spec) for spec in self._specs[name]]
+            results[name] = numbers
             values[name] = parts.rebuild(numbers)
         for array in self._arrays:
             rebind(array, next(rest).node)
         for check in block.checks:
             RuntimeChecks.add(next(rest), check.error)
         for name, parts in self._first_assigned.items():
-            values[name] = parts.rebuild([like_spec(next(rest), s) for s in parts.specs])
+            results[name] = [like_spec(next(rest), s) for s in parts.specs]
+            values[name] = parts.rebuild(results[name])
+        self._memory.record(results, self._runs_never())
         for handle in ambiguous:
             make_ambiguous(handle)
         names = {*self._facts.assigned, *self._variables.targets.values()}

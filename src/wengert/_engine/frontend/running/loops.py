@@ -81,10 +81,13 @@ def _run_traced(
     test: Callable[[], Any] | None,
     facts: LoopFacts,
     variables: SharedVariables,
+    runs: Any = None,
 ) -> None:
     """Make the node of a loop, and set the variables to the values after it."""
     with_slice_lengths(
-        lambda slices: loop_tracer.LoopTracer(body, items, test, facts, variables, slices).run()
+        lambda slices: loop_tracer.LoopTracer(
+            body, items, test, facts, variables, slices, runs
+        ).run()
     )
 
 
@@ -100,7 +103,7 @@ def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> No
         if goes_on is True:
             goes_on = test()
         if is_traced(goes_on) or (not tried and trips >= TRIPS_UNROLLED):
-            if _while_node(test, body, known, variables, must=is_traced(goes_on)):
+            if _while_node(test, body, known, variables, goes_on):
                 return
             tried = True
         if not goes_on:
@@ -114,12 +117,13 @@ def _while_node(
     body: Callable[[], None],
     facts: LoopFacts,
     variables: SharedVariables,
-    must: bool,
+    goes_on: Any,
 ) -> bool:
+    """Make the node of a loop; False if it must be run by Python, which is possible."""
     try:
-        _run_traced(body, None, test, facts, variables)
+        _run_traced(body, None, test, facts, variables, goes_on)
     except NotTraceable as error:
-        if must:
+        if is_traced(goes_on):
             raise _refused(error, "while") from error.__cause__
         note("unrolled", f"a while loop is unrolled: {error}")
         return False

@@ -1,0 +1,233 @@
+"""Branch aliases: arrays that share the memory of others if a traced condition holds.
+
+    if c:
+        b = a
+    else:                # b is an array of its own, with the value of one of the branches
+        b = 2.0 * a
+    b[0] = 5.0           # a[0] is 5.0 too where c holds
+
+Each array has a memory.  The value of a branch has the memories of what the variable was in the
+branches, each on a condition, and one of its own.  A write to an array writes to all others with
+the same memory, where the conditions hold; where a condition is not known, using the others
+afterwards is an error.
+
+add_choices    record that an array has the memory of others on conditions
+add_unknown    record that arrays may share memory, on conditions that are not known
+choices_of     the memories that an array has on conditions
+unknown_of     the arrays with which an array may share memory
+may_share      the arrays whose memory an array may have
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .handle import (
+    AMBIGUOUS,
+    Handle,
+    make_ambiguous,
+    owner_of_memory,
+    rebind,
+    register_aliases,
+    wrap,
+)
+from .op import lookup
+
+
+class ArrayMemory:
+    """The memory that an array has if it has none of the others.
+
+    Parameters
+    ----------
+    handle : Handle
+        Kept alive if it is a view: a write to it writes to its base.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_kept", "_members")
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = weakref.ref(handle)
+        self._kept = handle if hasattr(handle, "_link") else None
+        self._members: list[weakref.ref[Handle]] = []
+
+    def add(self, handle: Handle) -> None:
+        """Note an array that has it on a condition."""
+        self._members.append(weakref.ref(handle))
+
+    def arrays(self) -> Iterator[tuple[Handle, Any]]:
+        """The arrays that have it, each with the condition; True if it always does."""
+        own = self._handle()
+        if own is not None:
+            yield own, True
+        for ref in self._members:
+            member = ref()
+            if member is not None:
+                yield member, _aliases(member).condition(self)
+
+
+class PossibleMemory(NamedTuple):
+    """A memory, and the condition on which an array has it."""
+
+    memory: ArrayMemory
+    condition: Any
+
+
+class _Aliases:
+    """The memories of an array, and the arrays with which it may share memory."""
+
+    __slots__ = ("choices", "own", "unknown")
+
+    def __init__(self, handle: Handle) -> None:
+        self.own = ArrayMemory(handle)
+        self.choices: list[PossibleMemory] = []
+        self.unknown: list[weakref.ref[Handle]] = []
+
+    def condition(self, memory: ArrayMemory) -> Any:
+        return next(c.condition for c in self.choices if c.memory is memory)
+
+
+def _aliases(handle: Handle) -> _Aliases:
+    found: _Aliases | None = getattr(handle, "_aliases", None)
+    if found is None:
+        found = handle._aliases = _Aliases(handle)  # type: ignore[attr-defined]
+    return found
+
+
+def choices_of(handle: Handle) -> Sequence[PossibleMemory]:
+    """The memories that an array has on conditions."""
+    found: _Aliases | None = getattr(handle, "_aliases", None)
+    return () if found is None else found.choices
+
+
+def unknown_of(handle: Handle) -> list[Handle]:
+    """The arrays with which an array may share memory, on conditions that are not known."""
+    found: _Aliases | None = getattr(handle, "_aliases", None)
+    return [] if found is None else [x for ref in found.unknown if (x := ref()) is not None]
+
+
+def may_share(handle: Handle) -> list[Handle]:
+    """The arrays whose memory an array may have, the owner of its memory among them."""
+    owner = owner_of_memory(handle)
+    others = [other for memory, _ in choices_of(owner) for other, _ in memory.arrays()]
+    others = [owner, *others, *unknown_of(owner)]
+    return list({id(x): x for x in map(owner_of_memory, others)}.values())
+
+
+def _memories_of(handle: Handle) -> list[PossibleMemory]:
+    """The memories of an array: those that it has on conditions, then its own."""
+    found = _aliases(handle)
+    own: Any = True
+    for _, condition in found.choices:
+        own = _both(own, lookup("logical_not")(condition))
+    return [*found.choices, PossibleMemory(found.own, own)]
+
+
+def add_choices(handle: Handle, others: Sequence[tuple[Handle, Any]]) -> None:
+    """Record that an array has the memory of others on conditions.
+
+    Parameters
+    ----------
+    handle : Handle
+    others : sequence of (Handle, condition)
+        A condition is a traced boolean, or True.
+    """
+    found: dict[ArrayMemory, Any] = {}
+    for other, condition in others:
+        for memory, inner in _memories_of(other):
+            both = _both(condition, inner)
+            found[memory] = _either(found[memory], both) if memory in found else both
+    aliases = _aliases(handle)
+    for memory, condition in found.items():
+        memory.add(handle)
+        aliases.choices.append(PossibleMemory(memory, condition))
+
+
+def add_unknown(pairs: Sequence[tuple[Handle, Handle]]) -> None:
+    """Record that arrays may share memory with others, on conditions that are not known."""
+    more = [(a, c) for a, b in pairs for c in may_share(b)]
+    for a, b in [*pairs, *more]:
+        if a is not b and not any(ref() is b for ref in _aliases(a).unknown):
+            _aliases(a).unknown.append(weakref.ref(b))
+            _aliases(b).unknown.append(weakref.ref(a))
+
+
+class _Active:
+    """The arrays that are being written to because of a write to another."""
+
+    handles: frozenset[int] = frozenset()
+
+
+def _written(handle: Handle) -> None:
+    """Write to all arrays that share the memory of one, or of its views, on a condition."""
+    waiting = [handle]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in _Active.handles and getattr(one, "_aliases", None) is not None:
+            _spread(one)
+        waiting += [v for ref in getattr(one, "_views", None) or () if (v := ref()) is not None]
+
+
+def _spread(handle: Handle) -> None:
+    if handle.node.op is AMBIGUOUS:
+        return
+    others: dict[int, tuple[Handle, list[Any]]] = {}
+    if choices_of(handle) or any(x is not handle for x, _ in _aliases(handle).own.arrays()):
+        for memory, condition in _memories_of(handle):
+            for other, inner in memory.arrays():
+                if other is not handle and id(other) not in _Active.handles:
+                    found = others.setdefault(id(other), (other, []))
+                    found[1].append(_both(condition, inner))
+    before = _Active.handles
+    _Active.handles = before | {id(handle), *others}
+    try:
+        for other, conditions in others.values():
+            _write(other, handle, conditions)
+        for one in (handle, *[x for x, _ in others.values()]):
+            for other in unknown_of(one):
+                if id(other) not in _Active.handles:
+                    _make_ambiguous(other, handle)
+    finally:
+        _Active.handles = before
+
+
+def _make_ambiguous(handle: Handle, written: Handle) -> None:
+    """Make it an error to use an array, and those that share its memory on a condition."""
+    if handle.node.op is AMBIGUOUS:
+        return
+    make_ambiguous(owner_of_memory(handle), except_for=written)
+    for memory in [c.memory for c in choices_of(handle)] + [_aliases(handle).own]:
+        for other, _ in memory.arrays():
+            if other is not written and id(other) not in _Active.handles:
+                _make_ambiguous(other, written)
+
+
+def _write(other: Handle, written: Handle, conditions: Sequence[Any]) -> None:
+    """Give an array the value of another if one of some conditions holds."""
+    if other.node.op is AMBIGUOUS:
+        return
+    a, b = other.node.spec, written.node.spec
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        make_ambiguous(owner_of_memory(other), except_for=written)
+        return
+    condition = conditions[0]
+    for more in conditions[1:]:
+        condition = _either(condition, more)
+    value = wrap(written.node)
+    if condition is not True:
+        value = lookup("where")(condition, value, wrap(other.node))
+    rebind(other, value.node)
+
+
+def _both(a: Any, b: Any) -> Any:
+    if a is True:
+        return b
+    return a if b is True else lookup("logical_and")(a, b)
+
+
+def _either(a: Any, b: Any) -> Any:
+    return True if a is True or b is True else lookup("logical_or")(a, b)
+
+
+register_aliases(_written)
