@@ -1,13 +1,13 @@
-"""Blocks: a part of a function traced separately, as the body of a loop or a branch.
+"""Trace a block, the body of a loop or a branch, separately from its function.
 
-The block runs once, on placeholders.  Arrays that it modifies and that were made before it are
-found by running it.
+The block runs once, on placeholders.  This shows which arrays, created before the block, it
+modifies.  All its changes of variables, arrays and objects are undone afterwards.
 
-    TracedBlock         the results of a block: values of variables and of modified arrays
+    TracedBlock         the results: values of variables, modified arrays, assigned targets, checks
     traced              trace a block
-    SliceLengths        lengths of slices that are known inside a block only
-    with_slice_lengths  trace with such lengths, or else with masks
-    arrays_of           handles that own the memory of values
+    SliceLengths        lengths of slices that are known only inside of a block
+    with_slice_lengths  trace with such lengths or, if that is not possible, with masks
+    arrays_of           the handles that own the memory of values
     refuse_references   reject values that contain objects which a block changes
 """
 
@@ -33,18 +33,30 @@ T = TypeVar("T")
 
 
 class TracedBlock(NamedTuple):
-    """The results of a block.
+    """The results of tracing a block.
 
-    result : its return value.
-    values : of its variables, at its end.
-    arrays : the modified arrays, with the node of their value at its end.
-    since : the serial number at which it began.
-    checks : conditions that raise.
-    error : the exception that it raised.
-    lengths : the lengths of its slices that are known inside only, by name.
-    targets : elements and attributes of objects that it assigns, with their values at its end.
-    log : the objects that it creates and changes.
-    final : the nodes at its end of arrays from outside that it modifies, and of their views.
+    Attributes
+    ----------
+    result : object
+        The return value.
+    values : dict
+        The final values of the variables.
+    arrays : dict
+        The modified arrays, with the nodes of their final values.
+    since : int
+        The serial number of the first node of the block.
+    checks : list of Check
+        Conditions that raise an exception when the graph runs.
+    error : Exception or None
+        The exception that the block raised.
+    lengths : mapping
+        The lengths of slices that are known only inside of the block, by name.
+    targets : mapping
+        The assignment targets that it assigns, with their final values.
+    log : ChangeLog or None
+        The objects that it creates and changes.
+    final : mapping
+        The final nodes of modified arrays that existed before the block, and of their views.
     """
 
     result: Any
@@ -59,7 +71,10 @@ class TracedBlock(NamedTuple):
     final: Mapping[Handle, Node] = MappingProxyType({})
 
     def at_end(self, value: Any) -> Any:
-        """A value with arrays from outside as they are at its end: afterwards they are restored."""
+        """A value with arrays from before the block as they are at its end.
+
+        The arrays themselves have been restored.
+        """
         if not self.final:
             return value
         parts = PartitionedValue.of(value)
@@ -79,7 +94,7 @@ def traced(
     may_raise: bool = False,
     slices: SliceLengths | None = None,
 ) -> TracedBlock:
-    """Trace a block, and restore all that it changed.
+    """Trace a block, and undo all its changes.
 
     Parameters
     ----------
@@ -87,28 +102,28 @@ def traced(
     variables : SharedVariables
         The variables that it shares with the function.
     arrays : sequence of (Handle, Node)
-        Arrays, and the placeholders that they have while it is traced.
+        Arrays, and the placeholders that represent them while the block is traced.
     since : int, optional
         The serial number of the first placeholder; older nodes are captured.
     may_raise : bool
-        Whether an exception is a result, rather than an error.
+        Whether an exception of the block is returned as its `error`.
     slices : SliceLengths, optional
-        If given, slices with computed bounds have lengths that are known inside the block only;
-        otherwise they are masks (ops/indexing/windows.py).
+        If given, slices with computed bounds have lengths that are known only inside of the block;
+        otherwise they become masks (ops/indexing/windows.py).
 
     Raises
     ------
     NotTraceable
-        It cannot be traced separately from its function; the cause is the original error.
+        The block cannot be traced separately from its function. The cause is the original error.
     """
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
-        opened.since = opened.since if since is None else since
+    with tracing() as session, enable_grad():
+        session.isolated = session.general = True
+        session.since = session.since if since is None else since
         if slices is not None:
-            opened.lengths, opened.around = slices.names, slices.around
+            session.lengths, session.around = slices.names, slices.around
         with (
             Speculation.block(variables) as log,
-            _replaced(arrays),
+            _with_nodes(arrays),
             RuntimeChecks.collected() as checks,
         ):
             try:
@@ -117,27 +132,27 @@ def traced(
                 raise
             except Exception as error:
                 if may_raise and not isinstance(error, WengertError):
-                    return TracedBlock(None, {}, {}, opened.since, checks, error)
+                    return TracedBlock(None, {}, {}, session.since, checks, error)
                 raise NotTraceable(_reason(error), isinstance(error, NameError)) from error
-            _check(opened)
+            _refuse_side_effects(session)
             values = variables.read()
-            known = [h for h, _ in arrays]
-            modified = {h: h.node for h in known}
-            for handle in opened.written:
+            known_arrays = [h for h, _ in arrays]
+            modified = {h: h.node for h in known_arrays}
+            for handle in session.written:
                 owner = owner_of_memory(handle)
                 modified[owner] = owner.node
             targets = log.assigned_targets()
-            final = {h: h.node for h in (*opened.written, *opened.views, *known)}
-    lengths = opened.lengths or {}
+            final = {h: h.node for h in (*session.written, *session.views, *known_arrays)}
+    lengths = session.lengths or {}
     return TracedBlock(
-        result, values, modified, opened.since, checks, None, lengths, targets, log, final
+        result, values, modified, session.since, checks, None, lengths, targets, log, final
     )
 
 
 def refuse_references(block: TracedBlock, values: Iterable[tuple[str, Any]]) -> None:
     """Reject values that contain a list, dict or object that the block changes.
 
-    They would be built again, so that its changes would not reach them.
+    The containers would be rebuilt, and so would not have the changes.
 
     Raises
     ------
@@ -155,7 +170,8 @@ class SliceLengths:
     Parameters
     ----------
     around : Session, optional
-        The session of the block outside, whose names its slices share if they are as long.
+        The session of the enclosing block, whose names for lengths are used for slices that are
+        as long as there.
     """
 
     def __init__(self, around: Session | None = None) -> None:
@@ -164,12 +180,12 @@ class SliceLengths:
 
 
 def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
-    """Trace a block whose slices have computed lengths, or masks where that is not possible.
+    """Trace a block whose slices have computed lengths or, if that is not possible, masks.
 
     Parameters
     ----------
     trace : callable
-        Traces the block; it may be called several times, until one call does not raise.
+        Traces the block; called again after NotTraceable, at most twice.
     """
     outside = current_trace()
     slices = SliceLengths()
@@ -188,7 +204,7 @@ def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
 
 
 def _lengths_differ(error: BaseException) -> bool:
-    """Whether two slices are combined that are not known to be of one length."""
+    """Whether the cause is a combination of slices whose lengths are not known to be equal."""
     cause = error.__cause__
     return isinstance(cause, ShapeError) and isinstance(cause.__cause__, LengthsDiffer)
 
@@ -198,19 +214,21 @@ def _reason(error: Exception) -> str:
     return text.rstrip(".")
 
 
-def _check(opened: Session) -> None:
-    if opened.effects:
-        raise NotTraceable(f"it prints, checks or has another side effect ({opened.effects[0].op})")
-    if opened.grads_left():
+def _refuse_side_effects(session: Session) -> None:
+    if session.effects:
+        raise NotTraceable(
+            f"it prints, checks or has another side effect ({session.effects[0].op})"
+        )
+    if session.grads_left():
         raise NotTraceable("it calls backward()")
 
 
 @contextmanager
-def _replaced(arrays: Sequence[tuple[Handle, Node]]) -> Iterator[None]:
-    """A block in which arrays have other nodes."""
+def _with_nodes(arrays: Sequence[tuple[Handle, Node]]) -> Iterator[None]:
+    """A context in which arrays have other nodes."""
     before: dict[Handle, Node] = {}
     for handle, _ in arrays:
-        _note(handle, before)
+        _save_nodes(handle, before)
     try:
         for handle, node in arrays:
             handle.node = node
@@ -221,14 +239,14 @@ def _replaced(arrays: Sequence[tuple[Handle, Node]]) -> Iterator[None]:
             handle.node = node
 
 
-def _note(handle: Handle, found: dict[Handle, Node]) -> None:
-    found[handle] = handle.node
+def _save_nodes(handle: Handle, saved: dict[Handle, Node]) -> None:
+    saved[handle] = handle.node
     for ref in getattr(handle, "_views", None) or ():
         view = ref()
-        if view is not None and view not in found:
-            _note(view, found)
+        if view is not None and view not in saved:
+            _save_nodes(view, saved)
 
 
 def arrays_of(values: Sequence[Any]) -> list[Handle]:
-    """The handles that own the memory of values, each once."""
+    """The handles that own the memory of values, without duplicates."""
     return list(dict.fromkeys([owner_of_memory(x) for x in values if isinstance(x, Handle)]))

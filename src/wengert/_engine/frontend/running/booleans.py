@@ -1,7 +1,7 @@
-"""Booleans: ``and``, ``or``, ``not`` and chained comparisons, of values that may be traced.
+"""``and``, ``or``, ``not`` and chained comparisons of values that may be traced.
 
-The result of ``and`` and ``or`` is one of the operands, and the second is computed only if it is
-needed.
+As in Python, the result of ``and`` and ``or`` is one of the operands, and the second operand is
+evaluated only if it is needed.
 
     and_, or_, not_, chain
 """
@@ -55,7 +55,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def chain(first: object, *links: tuple[str, Thunk]) -> Any:
-    """``first < second < third``: each operand is computed once."""
+    """``first < second < third``; each operand is evaluated at most once."""
     (symbol, thunk), *rest = links
     second = thunk()
     result = _COMPARISONS[symbol](first, second)

@@ -1,13 +1,13 @@
-"""Stores in branches: elements that a branch assigns are stored after it.
+"""Stores to elements in a branch, moved behind it.
 
-    if c:                            v, i = cond(c, (new value, i), (0, 0))
+    if c:                            v, i = cond(c, lambda: (v, i), lambda: (0, 0))
         A[i] = v           ->        A[i] = where(c, v, A[i])
 
 Otherwise the whole array would be a result of the conditional, and be copied.
 
-    stores_of    the stores by which a branch modified an array, if there are few
-    results      the results of a branch that represent stores
-    applied      an array after the stores
+    stores_of       the stores by which a branch modified an array, if there are few
+    store_outs      the results of a branch that represent its stores
+    apply_stores    the array after the stores of the branch that was taken
 """
 
 from __future__ import annotations
@@ -25,16 +25,22 @@ from wengert._engine.ops.casts import astype
 
 from .values import placeholder_value
 
-_MOST_STORES = 4
+_MAX_STORES = 4
 
 
 class BranchStore(NamedTuple):
     """A store to elements of an array.
 
-    branch : the number of its branch.
-    template : the index without its operands.
-    operands : integers of the index.
-    value : the stored value, with the dtype of the array.
+    Attributes
+    ----------
+    branch : int
+        0 for the else branch, 1 for the if branch.
+    template : object
+        The index, with placeholders for its operands.
+    operands : tuple of Node
+        The integers in the index.
+    value : Tensor
+        The stored value, with the dtype of the array.
     """
 
     branch: int
@@ -44,37 +50,41 @@ class BranchStore(NamedTuple):
 
 
 def stores_of(branch: int, after: Node, before: Node) -> list[BranchStore] | None:
-    """The stores that turn an array into its value after a branch; None if not possible."""
-    found: list[BranchStore] = []
+    """The stores that transform an array into its value after a branch; None if not suitable."""
+    stores: list[BranchStore] = []
     setitem, node = lookup("setitem"), after
     while node is not before:
-        if node.op is not setitem or len(found) == _MOST_STORES:
+        if node.op is not setitem or len(stores) == _MAX_STORES:
             return None
         array, value, *operands = node.args
         specs = [x.spec if isinstance(x, Node) else None for x in operands]
         if any(s is None or s.shape or s.dtype.kind not in "iu" for s in specs):
             return None
         value = wrap(value if isinstance(value, Node) else constant(np.asarray(value)[()]))
-        made = astype(value, before.spec.dtype) if value.dtype != before.spec.dtype else value
-        found.append(BranchStore(branch, node.params["index"], tuple(operands), made))
+        stored_value = (
+            astype(value, before.spec.dtype) if value.dtype != before.spec.dtype else value
+        )
+        stores.append(BranchStore(branch, node.params["index"], tuple(operands), stored_value))
         node = array
-    return found[::-1]
+    return stores[::-1]
 
 
-def results(stores: Sequence[BranchStore], branch: int) -> list[Any]:
-    """The value and index of each store; zeros in the branch without it."""
-    found: list[Any] = []
+def store_outs(stores: Sequence[BranchStore], branch: int) -> list[Any]:
+    """The value and the index of each store; zeros for the stores of the other branch."""
+    values: list[Any] = []
     for store in stores:
         spec = store.value.node.spec
         if store.branch == branch:
-            found += [store.value, *store.operands]
+            values += [store.value, *store.operands]
             continue
-        found.append(placeholder_value(Spec(spec.shape, spec.dtype)))
-        found += [np.zeros((), x.spec.dtype)[()] for x in store.operands]
-    return found
+        values.append(placeholder_value(Spec(spec.shape, spec.dtype)))
+        values += [np.zeros((), x.spec.dtype)[()] for x in store.operands]
+    return values
 
 
-def applied(array: Node, stores: Sequence[BranchStore], outs: Iterator[Any], test: Any) -> Node:
+def apply_stores(
+    array: Node, stores: Sequence[BranchStore], outs: Iterator[Any], test: Any
+) -> Node:
     """An array after the stores of the branch that was taken.
 
     Parameters
@@ -82,7 +92,7 @@ def applied(array: Node, stores: Sequence[BranchStore], outs: Iterator[Any], tes
     array : Node
     stores : sequence of BranchStore
     outs : iterator
-        The results of the conditional, for `results`.
+        The results of the conditional, for `store_outs`.
     test : Tensor
         Whether branch 1 is taken.
     """
@@ -90,9 +100,9 @@ def applied(array: Node, stores: Sequence[BranchStore], outs: Iterator[Any], tes
     for store in stores:
         value = next(outs)
         operands = [next(outs) for _ in store.operands]
-        taken = test if store.branch == 1 else lookup("logical_not")(test)
-        now = lookup("getitem")(current, *operands, index=store.template)
-        value = lookup("where")(taken, value, now)
+        is_taken = test if store.branch == 1 else lookup("logical_not")(test)
+        current_value = lookup("getitem")(current, *operands, index=store.template)
+        value = lookup("where")(is_taken, value, current_value)
         current = lookup("setitem")(current, value, *operands, index=store.template)
-    made: Node = current.node
-    return made
+    result: Node = current.node
+    return result

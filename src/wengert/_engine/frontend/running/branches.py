@@ -25,7 +25,7 @@ from wengert.errors import TraceError, at, user_place, user_source
 
 from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
 from .block_tracing import TracedBlock, refuse_references, traced
-from .branch_stores import BranchStore, applied, results, stores_of
+from .branch_stores import BranchStore, apply_stores, store_outs, stores_of
 from .list_appends import Collecting, append_
 from .shared_memory import BranchMemory
 from .values import (
@@ -129,7 +129,7 @@ def _conditional(
         for array, known in zip(arrays, stores, strict=True):
             for k, (block, outputs) in enumerate(zip(blocks, found, strict=True)):
                 outputs += (
-                    [block.arrays.get(array, array.node)] if known is None else results(known, k)
+                    [block.arrays.get(array, array.node)] if known is None else store_outs(known, k)
                 )
     outs = _node(test, blocks, found)
     rest = iter(outs)
@@ -146,7 +146,7 @@ def _conditional(
         RuntimeChecks.add(next(rest), check.error)
     conditions = [next(rest) for _ in memory.outputs(0)]
     for array, known in zip(arrays, stores, strict=True):
-        made = next(rest).node if known is None else applied(array.node, known, rest, test)
+        made = next(rest).node if known is None else apply_stores(array.node, known, rest, test)
         rebind(array, made)
     memory.record(results_of, test, conditions)
 

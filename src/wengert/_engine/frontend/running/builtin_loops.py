@@ -1,9 +1,10 @@
-"""Builtin loops: functions of Python that loop over a traced array, or over what a loop appended.
+"""Built-in functions that loop over a traced array, or over a list that a loop has filled.
 
-They are written as loops, and rewritten as functions of the user are; short ones are unrolled.
+They are written as Python loops, and rewritten as user functions are; short loops are unrolled.
 
-looped         the rewritten function; register_rewriter sets what rewrites it
-sum_, any_, all_, least, greatest
+sum_, any_, all_, min_, max_   the functions
+looped                         one of them, rewritten
+register_rewriter              set the function that rewrites them
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Any
 
 
 class _Rewriter:
-    """What rewrites functions, which stands above this package."""
+    """The function that rewrites functions; it is defined in a module that imports this package."""
 
     rewritten: Callable[[FunctionType], FunctionType | None]
 
 
 def register_rewriter(rewritten: Callable[[FunctionType], FunctionType | None]) -> None:
-    """Set what rewrites functions."""
+    """Set the function that rewrites functions."""
     _Rewriter.rewritten = staticmethod(rewritten)
 
 
@@ -54,7 +55,7 @@ def all_(values: Iterable[Any]) -> bool:
     return True
 
 
-def least(values: Sequence[Any]) -> Any:
+def min_(values: Sequence[Any]) -> Any:
     """``min(values)``."""
     best = values[0]
     for value in values[1:]:
@@ -63,7 +64,7 @@ def least(values: Sequence[Any]) -> Any:
     return best
 
 
-def greatest(values: Sequence[Any]) -> Any:
+def max_(values: Sequence[Any]) -> Any:
     """``max(values)``."""
     best = values[0]
     for value in values[1:]:

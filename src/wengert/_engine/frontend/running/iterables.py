@@ -1,11 +1,13 @@
-"""Iterables: the objects that a loop runs over, with items by number.
+"""The iterables of ``for`` loops, with items by index.
 
-Items           items by number, also by a number that is not known
-has_traced_items   whether items are traced
-items_of        the items of an iterable; None for one that only Python can loop over
-unroll          `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange its class
-note_counter_range    the range of the counter of a loop
-TracedRange     a range with bounds that are not known
+Items               items that can be computed from a traced index
+items_of            the items of an iterable
+has_traced_items    whether the items of an iterable are traced
+range_, enumerate_, zip_, reversed_   the built-in functions, for traced operands too
+TracedRange         a range with traced bounds
+unroll              `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange is its class
+note_counter_range  record the range of the counter of a loop
+size_or_value       the tensor of a symbolic size
 """
 
 from __future__ import annotations
@@ -30,11 +32,16 @@ T = TypeVar("T")
 
 
 class Items(NamedTuple):
-    """Items of a loop.
+    """The items of a loop, as a function of its counter.
 
+    Attributes
+    ----------
     length : int, Dim or Tensor
-    start, step : int, Dim or Tensor
-        Of the counter that is passed to `item`.
+        The number of items.
+    start : int, Dim or Tensor
+        The first value of the counter.
+    step : int
+        The increment of the counter.
     item : callable
         The item for a value of the counter.
     """
@@ -46,14 +53,14 @@ class Items(NamedTuple):
 
 
 class TracedRange:
-    """A range with bounds that are sizes or traced values."""
+    """A range with bounds that are symbolic sizes or traced values."""
 
     def __init__(self, start: Any, stop: Any, step: int) -> None:
         self.start, self.stop, self.step = start, stop, step
 
     @property
     def length(self) -> Any:
-        """The number of its items; it may be negative for an empty range."""
+        """The number of items; may be negative for an empty range."""
         span = self.stop - self.start if self.step > 0 else self.start - self.stop
         size = abs(self.step)
         return span if size == 1 else (span + (size - 1)) // size
@@ -83,12 +90,12 @@ def unroll(iterable: Iterable[T]) -> Iterable[T]:
     Returns
     -------
     iterable
-        With the same items. Outside of compiled functions it changes nothing.
+        With the same items. It has no effect outside of compiled functions.
 
     Notes
     -----
-    Each trip is traced, so the time to compile grows with their number. Use it where trips differ
-    in ways that a loop of the graph does not support, like the shapes of layers.
+    Each iteration is traced, so the time to compile is proportional to their number. Use it where
+    iterations differ in ways that a loop of the graph does not support, like the shapes of layers.
 
     Examples
     --------
@@ -119,14 +126,14 @@ class UnrolledRange:
 
 
 class _Combined:
-    """An iterable composed of others: zip, enumerate, reversed."""
+    """The result of zip, enumerate or reversed."""
 
-    def __init__(self, items: Items, python: Callable[[], Any], *parts: Any) -> None:
-        self.items, self._python = items, python
-        self.is_traced = any(map(has_traced_items, parts))
+    def __init__(self, items: Items, make_iterator: Callable[[], Any], *iterables: Any) -> None:
+        self.items, self._make_iterator = items, make_iterator
+        self.is_traced = any(map(has_traced_items, iterables))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._python())
+        return iter(self._make_iterator())
 
 
 def range_(*args: Any) -> Any:
@@ -138,7 +145,7 @@ def range_(*args: Any) -> Any:
         _check_integer(bound)
     if is_traced(step) or isinstance(step, Dim):
         raise TraceError(
-            f"range(): its step is not known while a graph is built. Give it a number"
+            f"range(): its step is not known while a graph is built. Use a constant step"
             f"{at(user_place())}."
         )
     if step == 0:
@@ -150,7 +157,9 @@ def _check_integer(x: Any) -> None:
     if isinstance(x, Handle):
         spec = x.node.spec
         if spec.shape or spec.dtype.kind not in "iu":
-            raise TypeError(f"a range takes integers, and was given {spec}{at(user_place())}.")
+            raise TypeError(
+                f"the arguments of range() must be integers, and one is {spec}{at(user_place())}."
+            )
     elif not isinstance(x, Dim):
         builtins.range(x)
 
@@ -160,22 +169,22 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
     items = items_of(iterable)
     if items is None:
         return builtins.enumerate(iterable, start)
-    whole = Items(items.length, 0, 1, lambda k: (k + start, _at(items, k)))
-    return _Combined(whole, lambda: builtins.enumerate(iterable, start), iterable)
+    pairs = Items(items.length, 0, 1, lambda k: (k + start, _item_at(items, k)))
+    return _Combined(pairs, lambda: builtins.enumerate(iterable, start), iterable)
 
 
 def zip_(*iterables: Any, strict: bool = False) -> Any:
     """``zip``."""
-    found = [items_of(x) for x in iterables]
-    items = [f for f in found if f is not None]
+    all_items = [items_of(x) for x in iterables]
+    items = [f for f in all_items if f is not None]
     lengths = [f.length for f in items]
-    if not found or len(items) < len(found) or (strict and len(set(lengths)) > 1):
+    if not all_items or len(items) < len(all_items) or (strict and len(set(lengths)) > 1):
         return builtins.zip(*iterables, strict=strict)
     length = lengths[0]
     for other in lengths[1:]:
         length = _shorter(length, other)
-    whole = Items(length, 0, 1, lambda k: tuple([_at(f, k) for f in items]))
-    return _Combined(whole, lambda: builtins.zip(*iterables, strict=False), *iterables)
+    zipped = Items(length, 0, 1, lambda k: tuple([_item_at(f, k) for f in items]))
+    return _Combined(zipped, lambda: builtins.zip(*iterables, strict=False), *iterables)
 
 
 def reversed_(iterable: Any) -> Any:
@@ -183,9 +192,9 @@ def reversed_(iterable: Any) -> Any:
     items = items_of(iterable)
     if items is None or not isinstance(iterable, builtins.range | TracedRange | Handle | list):
         return builtins.reversed(iterable)
-    whole = Items(items.length, 0, 1, lambda k: _at(items, items.length - 1 - k))
+    backward = Items(items.length, 0, 1, lambda k: _item_at(items, items.length - 1 - k))
     sequence: Any = iterable
-    return _Combined(whole, lambda: builtins.reversed(sequence), iterable)
+    return _Combined(backward, lambda: builtins.reversed(sequence), iterable)
 
 
 def _shorter(a: object, b: Any) -> Any:
@@ -201,21 +210,21 @@ def size_or_value(x: object) -> Any:
     return size_value(x) if isinstance(x, Dim) else x
 
 
-def _at(items: Items, k: Any) -> Any:
-    """The item of a number, counted from 0."""
+def _item_at(items: Items, k: Any) -> Any:
+    """The item with index `k`, which counts from 0."""
     if items.step == 1 and type(items.start) is int and items.start == 0:
         return items.item(k)
     return items.item(k * items.step + size_or_value(items.start))
 
 
 def items_of(iterable: object) -> Items | None:
-    """The items of an iterable."""
+    """The items of an iterable; None for one that only Python can iterate over."""
     if isinstance(iterable, _Combined):
         return iterable.items
     if type(iterable) is builtins.range:
-        return Items(len(iterable), iterable.start, iterable.step, _same)
+        return Items(len(iterable), iterable.start, iterable.step, _identity)
     if isinstance(iterable, TracedRange):
-        return Items(iterable.length, iterable.start, iterable.step, _same)
+        return Items(iterable.length, iterable.start, iterable.step, _identity)
     if isinstance(iterable, Handle) or type(iterable) is np.ndarray:
         shape = shape_of(iterable)
         if not shape:
@@ -228,12 +237,12 @@ def items_of(iterable: object) -> Items | None:
     if (columns := loop_rows.columns(iterable)) is not None:
         kind = type(iterable[0])
         return Items(len(iterable), 0, 1, lambda k: kind([column[k] for column in columns]))
-    found = loop_rows.whole(iterable)
-    return None if found is None else _rows(found, len(iterable))
+    rows = loop_rows.whole(iterable)
+    return None if rows is None else _rows(rows, len(iterable))
 
 
 def has_traced_items(iterable: object) -> bool:
-    """Whether items are traced: of an array, or of a list that a loop has filled."""
+    """Whether the items are traced: rows of a traced array, or of a list that a loop has filled."""
     if isinstance(iterable, _Combined):
         return iterable.is_traced
     if isinstance(iterable, Handle):
@@ -250,15 +259,15 @@ def _rows(array: Any, length: Any) -> Items:
     return Items(length, 0, 1, item)
 
 
-def _same(k: object) -> Any:
+def _identity(k: object) -> Any:
     return k
 
 
 def note_counter_range(counter: Node, items: Items) -> None:
-    """Record between which numbers the counter of a loop is in each trip."""
-    start, span = interval(items.start), interval(size_or_value(items.length))
-    distance = None if span[1] is None else max(span[1] - 1, 0) * items.step
-    low, high = start
+    """Record the smallest and the largest value of the counter of a loop, for bounds checks."""
+    first_interval, length_interval = interval(items.start), interval(size_or_value(items.length))
+    distance = None if length_interval[1] is None else max(length_interval[1] - 1, 0) * items.step
+    low, high = first_interval
     if items.step > 0:
         high = None if distance is None or high is None else high + distance
     else:

@@ -1,11 +1,12 @@
-"""Appends: what the trips of a traced loop append to lists.
+"""What the iterations of a traced loop append to lists.
 
-A trip is traced once, so what it appends is collected, stacked by the loop, and after it the list
-gets the elements that Python would give it (core/loop_rows.py).
+The body is traced once, so the values that it appends are collected, and stacked by the loop.
+After the loop, the list gets as many elements as in Python, each a row of a stacked array
+(core/loop_rows.py).
 
-append_       a statement ``out.append(value)``
-Collecting    a block in which values for some lists are collected, or refused
-Rows          what a trip appended to a list, as outputs of the loop
+append_       the statement ``out.append(value)``
+Collecting    a context in which values that are appended to some lists are collected, or refused
+Rows          the values that an iteration appends to a list, as outputs of the loop
 """
 
 from __future__ import annotations
@@ -25,29 +26,32 @@ from ..state import NotTraceable
 from .values import PartitionedValue, spec_of
 
 
-class _Frames(threading.local):
-    """For each block that is being traced the lists filled in it, by identity."""
+class _OpenLists(threading.local):
+    """For each block that is being traced, the values appended to lists, by id of the list.
+
+    A string instead of values says why nothing may be appended.
+    """
 
     stack: tuple[dict[int, list[Any] | str], ...] = ()
 
 
-_frames = _Frames()
+_open = _OpenLists()
 
 
-def append_(to: list[Any], value: object) -> None:
-    """A statement ``to.append(value)``, of a list that the function has made."""
-    for frame in _frames.stack[::-1]:
-        into = frame.get(id(to))
-        if isinstance(into, str):
-            raise NotTraceable(into)
-        if into is not None:
-            into.append(value)
+def append_(target: list[Any], value: object) -> None:
+    """The statement ``target.append(value)``, for a list that the function has created."""
+    for lists_of_block in _open.stack[::-1]:
+        collected = lists_of_block.get(id(target))
+        if isinstance(collected, str):
+            raise NotTraceable(collected)
+        if collected is not None:
+            collected.append(value)
             return
-    to.append(value)
+    target.append(value)
 
 
 class Collecting:
-    """Lists that a block fills, and what it appends to each.
+    """The values that a block appends to some lists.
 
     Parameters
     ----------
@@ -63,21 +67,23 @@ class Collecting:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """The block; what another run of it appended is forgotten."""
+        """A context in which the values are collected; earlier ones are discarded."""
         self.values = [[] for _ in self.lists]
-        into = [self._refusal or v for v in self.values]
-        frame: dict[int, list[Any] | str] = dict(zip(map(id, self.lists), into, strict=True))
-        before = _frames.stack
-        _frames.stack = (*before, frame)
+        collected = [self._refusal or v for v in self.values]
+        lists_of_block: dict[int, list[Any] | str] = dict(
+            zip(map(id, self.lists), collected, strict=True)
+        )
+        before = _open.stack
+        _open.stack = (*before, lists_of_block)
         try:
             yield
         finally:
-            _frames.stack = before
+            _open.stack = before
 
     def appends_any(self, arrays: Sequence[Handle], since: int) -> bool:
-        """Whether a value is one of some arrays, or one made before a serial number."""
-        found = [x for v in self.values for x in pytree.flatten(v)[0] if isinstance(x, Handle)]
-        owners = {id(owner_of_memory(x)): x for x in found if not isinstance(x, LoopRow)}
+        """Whether a value is a view of one of these arrays, or older than a serial number."""
+        handles = [x for v in self.values for x in pytree.flatten(v)[0] if isinstance(x, Handle)]
+        owners = {id(owner_of_memory(x)): x for x in handles if not isinstance(x, LoopRow)}
         if not owners.keys().isdisjoint(map(id, arrays)):
             return True
         return any(x.node.spec.shape and x.node.serial < since for x in owners.values())
@@ -89,60 +95,65 @@ class Collecting:
         return any(isinstance(x, Handle) and x.node.spec.shape for x in leaves)
 
     def rows(self) -> list[Rows]:
-        """What a trip appended to each list."""
-        return [Rows(to, v) for to, v in zip(self.lists, self.values, strict=True) if v]
+        """The collected values of each list."""
+        return [
+            Rows(target, values)
+            for target, values in zip(self.lists, self.values, strict=True)
+            if values
+        ]
 
 
 class Rows:
-    """What a trip appended to a list.
+    """The values that an iteration appends to a list.
 
     Attributes
     ----------
-    numbers : list
-        The arrays and numbers to be stacked by the loop.
+    numeric_leaves : list
+        The arrays and numbers in them, which the loop stacks.
     """
 
-    def __init__(self, to: list[Any], values: list[Any]) -> None:
-        self._to = to
-        self._items = [_Item(v) for v in _compressed(values)]
-        self.numeric_leaves = [x for item in self._items for x in item.numeric_leaves]
+    def __init__(self, target: list[Any], values: list[Any]) -> None:
+        self._target = target
+        self._values = [_AppendedValue(v) for v in _stacked_if_possible(values)]
+        self.numeric_leaves = [x for value in self._values for x in value.numeric_leaves]
 
     def finish(self, stacked: list[Any], length: int) -> None:
-        """Append to the list what all trips did.
+        """Append the values of all iterations to the list.
 
         Parameters
         ----------
         stacked : list
-            The results of the loop for `numbers`.
+            The results of the loop for `numeric_leaves`.
         length : int
-            The number of trips.
+            The number of iterations.
         """
-        rest = iter(stacked)
+        remaining = iter(stacked)
         columns = [
-            item.column([next(rest) for _ in item.numeric_leaves], length) for item in self._items
+            value.column([next(remaining) for _ in value.numeric_leaves], length)
+            for value in self._values
         ]
-        for trip in zip(*columns, strict=True):
-            for value in trip:
-                append_(self._to, value)
+        for iteration in zip(*columns, strict=True):
+            for value in iteration:
+                append_(self._target, value)
 
 
-class _Item:
-    """A value that a trip appends, or a run of rows.
+class _AppendedValue:
+    """A value that an iteration appends, or several of them as one array.
 
     Attributes
     ----------
-    numbers : list
+    numeric_leaves : list
     """
 
     def __init__(self, value: object) -> None:
-        self._is_run, self._is_list = isinstance(value, _Run), False
-        if isinstance(value, _Run):
+        self._is_stacked, self._is_list = isinstance(value, _StackedValues), False
+        if isinstance(value, _StackedValues):
             self.numeric_leaves, self._parts, self._weak = [value.array], None, [False]
             return
-        together = whole(value) if isinstance(value, list) else None
-        if together is not None:
+        rows = whole(value) if isinstance(value, list) else None
+        if rows is not None:
             self.numeric_leaves, self._parts, self._weak, self._is_list = (
-                [together],
+                [rows],
                 None,
                 [False],
                 True,
@@ -156,38 +167,38 @@ class _Item:
         self._weak = [spec.weak for spec in self._parts.specs]
 
     def column(self, stacked: list[Any], length: int) -> list[Any]:
-        """The values of all trips."""
-        if self._is_run:
+        """The values of all iterations."""
+        if self._is_stacked:
             array = stacked[0]
             if length == 0:
                 return []
-            inner = array.shape[1]
-            flat = array.reshape((length * inner, *array.shape[2:]))
-            return list(rows_of(RowBlock(length * inner, flat)))
+            inner_length = array.shape[1]
+            flat = array.reshape((length * inner_length, *array.shape[2:]))
+            return list(rows_of(RowBlock(length * inner_length, flat)))
         blocks = [RowBlock(length, x, w) for x, w in zip(stacked, self._weak, strict=True)]
         if self._is_list:
-            inner = int(stacked[0].shape[1])
-            return [list(rows_of(RowBlock(inner, (blocks[0], k)))) for k in range(length)]
+            inner_length = int(stacked[0].shape[1])
+            return [list(rows_of(RowBlock(inner_length, (blocks[0], k)))) for k in range(length)]
         columns = [list(rows_of(b)) for b in blocks]
         assert self._parts is not None
         return [self._parts.rebuild([c[k] for c in columns]) for k in range(length)]
 
 
-class _Run:
-    """Rows that follow one another, as one array."""
+class _StackedValues:
+    """Values that one iteration appends one after the other, as rows of one array."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
 
 
-def _compressed(values: list[Any]) -> list[Any]:
-    """The values; several of one shape and dtype become one array."""
+def _stacked_if_possible(values: list[Any]) -> list[Any]:
+    """The values; several with the same shape and dtype are stacked to one array."""
     if len(values) == 1:
         return values
-    together = whole(values)
-    if together is None:
+    array = whole(values)
+    if array is None:
         specs = {(s.shape, s.dtype) if (s := spec_of(v)) is not None else None for v in values}
         if len(specs) != 1 or None in specs or not any(isinstance(v, Handle) for v in values):
             return values
-        together = lookup("stack")(*values, axis=0)
-    return [_Run(together)]
+        array = lookup("stack")(*values, axis=0)
+    return [_StackedValues(array)]

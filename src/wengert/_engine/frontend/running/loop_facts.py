@@ -1,6 +1,6 @@
-"""Loop facts: what is known about a loop before it is traced.
+"""What is known about a loop before it is traced.
 
-LoopFacts     the facts from rewriting
+LoopFacts     facts from static analysis, which the rewritten code passes
 stopped       whether a flag is set that ends the loop
 """
 
@@ -14,17 +14,28 @@ from .booleans import or_
 
 
 class LoopFacts(NamedTuple):
-    """The facts about a loop from rewriting.
+    """Facts about a loop from static analysis.
 
-    assigned : the variables that the body assigns.
-    carried : of these, those that a trip may read before it assigns them.
-    live : those that may be read after the loop.
-    updated : those that are only assigned by ``x += y`` and the like.
-    stored : variables with elements that it assigns.
-    stops : flags that end the loop.
-    size : the number of statements.
-    refusal : why it stays a loop of Python, or None.
-    filled : lists made before it to which it appends (list_appends.py).
+    Attributes
+    ----------
+    assigned : tuple of str
+        The variables that the body assigns.
+    carried : tuple of str
+        Those that an iteration may read before it assigns them.
+    live : tuple of str
+        Those that may be read after the loop.
+    updated : tuple of str
+        Those that are only assigned by augmented assignments, as ``x += y``.
+    stored : tuple of str
+        The variables with elements that the body assigns.
+    stops : tuple of str
+        The flags that end the loop (rewriting/exits.py).
+    size : int
+        The number of statements in the body.
+    refusal : str or None
+        Why the loop cannot be traced.
+    filled : tuple of str
+        The lists, created before the loop, to which it appends (rewriting/list_appends.py).
     """
 
     assigned: tuple[str, ...]
@@ -38,19 +49,19 @@ class LoopFacts(NamedTuple):
     filled: tuple[str, ...] = ()
 
 
-def _same(x: object) -> object:
+def _identity(x: object) -> object:
     return x
 
 
 def stopped(facts: LoopFacts, variables: SharedVariables) -> Any:
-    """Whether a flag is set that ends the loop."""
-    stop: Any = False
+    """Whether a flag that ends the loop is set; may be traced."""
+    is_stopped: Any = False
     for name in facts.stops:
-        value = _content(variables, name)
+        value = _value_of(variables, name)
         if value is not UNBOUND and value is not False:
-            stop = or_(stop, functools.partial(_same, value))
-    return stop
+            is_stopped = or_(is_stopped, functools.partial(_identity, value))
+    return is_stopped
 
 
-def _content(variables: SharedVariables, name: str) -> Any:
+def _value_of(variables: SharedVariables, name: str) -> Any:
     return SharedVariables.read(variables).get(name, UNBOUND)

@@ -1,8 +1,8 @@
-"""Reach: whether the values that a block may use include traced ones.
+"""Whether a block can use traced values.
 
-can_reach_traced    whether some are
+Its free variables are searched, through containers, attributes, closures and bound arguments.
 
-Objects are searched through their containers, attributes and closures.
+can_reach_traced    whether some of the values are traced
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from wengert._engine.core.handle import Handle, is_traced
 
 from ..state import UNBOUND, cell_value
 
-_OBJECTS_SEARCHED = 10_000  # examined objects; with more the result is True
-_PLAIN: tuple[type, ...] = (
+_MAX_OBJECTS = 10_000  # objects to examine; if there are more, the result is True
+_ATOMIC: tuple[type, ...] = (
     str, bytes, int, float, complex, np.generic, np.ndarray, type, ModuleType, range, slice,
     BuiltinFunctionType, np.ufunc, np.dtype, type(None), type(Ellipsis),
 )  # fmt: skip
 
 
 def can_reach_traced(block: Callable[..., Any]) -> bool:
-    """Whether the variables of a block contain traced values, or objects that may."""
-    waiting: list[Any] = [block]
+    """Whether a block refers to traced values, or to objects that may contain some."""
+    stack: list[Any] = [block]
     seen: set[int] = set()
-    while waiting:
-        x = waiting.pop()
+    while stack:
+        x = stack.pop()
         if id(x) in seen or x is UNBOUND:
             continue
         seen.add(id(x))
-        if len(seen) > _OBJECTS_SEARCHED:
+        if len(seen) > _MAX_OBJECTS:
             return True
         if isinstance(x, Handle):
             if is_traced(x):
                 return True
         elif isinstance(x, FunctionType):
-            waiting += [cell_value(c) for c in x.__closure__ or ()]
-            waiting += x.__defaults__ or ()
+            stack += [cell_value(c) for c in x.__closure__ or ()]
+            stack += x.__defaults__ or ()
         elif isinstance(x, MethodType):
-            waiting += [x.__func__, x.__self__]
+            stack += [x.__func__, x.__self__]
         elif isinstance(x, functools.partial):
-            waiting += [x.func, *x.args, *x.keywords.values()]
+            stack += [x.func, *x.args, *x.keywords.values()]
         elif isinstance(x, list | tuple | set | frozenset):
-            waiting += x
+            stack += x
         elif isinstance(x, dict):
-            waiting += x.values()
-        elif not isinstance(x, _PLAIN):
-            fields = getattr(x, "__dict__", None)
-            if fields is None:
+            stack += x.values()
+        elif not isinstance(x, _ATOMIC):
+            attributes = getattr(x, "__dict__", None)
+            if attributes is None:
                 return True
-            waiting += fields.values()
+            stack += attributes.values()
     return False

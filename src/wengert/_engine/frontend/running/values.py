@@ -1,12 +1,16 @@
-"""Values of variables: the parts that become carries and results of nodes, and how they are joined.
+"""Values of variables, as operands and results of the nodes of loops and branches.
 
-PartitionedValue         a value as the leaves that are arrays and numbers, and the rest
-joined        the spec that two values of a variable have in common
-cast          a value with a given spec
-weakly_typed      a number that combines with arrays as a number of Python
-as_bool      the truth of a value, as a boolean
-MaybeUnbound         the value of a variable that may be unbound
-bound         the value of such a variable, when it is read
+PartitionedValue    a value split into its numeric leaves and the rest
+spec_of             the spec of an array or number
+joined_spec         the spec that holds both of two values
+cast                convert a value to a spec
+weakly_typed        a number that promotes as a Python number does
+like_spec           a result of a node, weakly typed if its spec is
+as_bool             the truth of a traced value
+placeholder_value   a value for an unbound variable
+MaybeUnbound        the value of a variable that may be unbound
+maybe_unbound       a value, or UNBOUND, as MaybeUnbound
+bound               the value of such a variable, where it is read
 """
 
 from __future__ import annotations
@@ -30,15 +34,20 @@ from wengert.errors import at, user_place
 from ..assignment_targets import containers
 from ..state import UNBOUND, NotTraceable, Speculation, subject
 
-_START = {"b": False, "i": 0, "u": 0, "f": 0.0, "c": 0j}
+_PYTHON_ZERO = {"b": False, "i": 0, "u": 0, "f": 0.0, "c": 0j}
 
 
 class PartitionedValue(NamedTuple):
-    """A value of a variable.
+    """A value split into its numeric leaves and the rest.
 
-    leaves : the parts of nested containers.
-    structure : of the containers.
-    numeric : which of the leaves are arrays and numbers.
+    Attributes
+    ----------
+    leaves : list
+        The leaves of the value as a pytree.
+    structure : PyTreeSpec or None
+        The structure of the containers; None if the value is a leaf.
+    numeric : tuple of bool
+        Which leaves are arrays or numbers.
     """
 
     leaves: list[Any]
@@ -47,7 +56,7 @@ class PartitionedValue(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> PartitionedValue:
-        """The parts of a value."""
+        """Split a value."""
         if isinstance(value, Handle) or value is UNBOUND:
             return cls([value], None, (value is not UNBOUND,))
         leaves, structure = pytree.flatten(value)
@@ -57,7 +66,7 @@ class PartitionedValue(NamedTuple):
 
     @classmethod
     def opaque(cls, value: Any) -> PartitionedValue:
-        """A value as one part that is not a number: an object that is not built again."""
+        """An object that is referred to, and not rebuilt: one leaf that is not numeric."""
         return cls([value], None, (False,))
 
     @property
@@ -67,53 +76,53 @@ class PartitionedValue(NamedTuple):
 
     @property
     def numeric_leaves(self) -> list[Any]:
-        """The leaves that are arrays and numbers."""
+        """The leaves that are arrays or numbers."""
         return [x for x, is_number in zip(self.leaves, self.numeric, strict=True) if is_number]
 
     @property
     def specs(self) -> list[Spec]:
-        """The specs of these."""
+        """The specs of the numeric leaves."""
         return [spec for x in self.numeric_leaves if (spec := spec_of(x)) is not None]
 
     def rebuild(
-        self, numbers: list[Any], note: Callable[[Any], None] = Speculation.note_new
+        self, numeric_leaves: list[Any], note: Callable[[Any], None] = Speculation.note_new
     ) -> Any:
-        """The value with other arrays and numbers; `note` is called with its new containers."""
-        rest = iter(numbers)
+        """The value with other numeric leaves; `note` is called with each new container."""
+        remaining = iter(numeric_leaves)
         leaves = [
-            next(rest) if is_number else x
+            next(remaining) if is_number else x
             for x, is_number in zip(self.leaves, self.numeric, strict=True)
         ]
         if self.structure is None:
             return leaves[0]
-        made = pytree.unflatten(self.structure, leaves)
+        value = pytree.unflatten(self.structure, leaves)
         if Speculation.notes():
-            for container in containers(made):
+            for container in containers(value):
                 note(container)
-        return made
+        return value
 
     def check_like(self, other: PartitionedValue, name: str) -> None:
-        """Reject a value with other containers, or other parts that are not numbers.
+        """Check that another value has the same structure, and equal leaves that are not numeric.
 
         Raises
         ------
         NotTraceable
         """
-        like = self.structure == other.structure and self.numeric == other.numeric
-        if like:
+        matches = self.structure == other.structure and self.numeric == other.numeric
+        if matches:
             pairs = zip(self.leaves, other.leaves, self.numeric, strict=True)
-            like = all(number or _same(a, b) for a, b, number in pairs)
-        if not like:
+            matches = all(number or _same_leaf(a, b) for a, b, number in pairs)
+        if not matches:
             raise NotTraceable(
-                f"{subject(name)} becomes {_shown(other)} where it was {_shown(self)}", True
+                f"{subject(name)} becomes {_describe(other)} where it was {_describe(self)}", True
             )
 
 
-def _same(a: object, b: Any) -> bool:
+def _same_leaf(a: object, b: Any) -> bool:
     return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
 
 
-def _shown(x: PartitionedValue) -> str:
+def _describe(x: PartitionedValue) -> str:
     if x.is_unbound:
         return "undefined"
     if len(x.leaves) == 1 and x.numeric == (True,):
@@ -132,7 +141,7 @@ def spec_of(x: object) -> Spec | None:
 
 
 def joined_spec(a: Spec, b: Spec, name: str) -> Spec:
-    """The spec of a variable whose value has one of two specs.
+    """The spec that holds the values of both specs, for the variable `name`.
 
     Raises
     ------
@@ -141,7 +150,7 @@ def joined_spec(a: Spec, b: Spec, name: str) -> Spec:
     """
     if a.shape != b.shape:
         raise NotTraceable(
-            f"{subject(name)} has shape {a.shape}, and {b.shape} in another trip or branch",
+            f"{subject(name)} has shape {a.shape}, and {b.shape} in another iteration or branch",
             True,
         )
     if a.dtype == b.dtype:
@@ -150,22 +159,22 @@ def joined_spec(a: Spec, b: Spec, name: str) -> Spec:
         dtype = np.result_type(a.dtype, b.dtype)
         return Spec(a.shape, dtype, weak=a.weak)
     weak, strong = (a, b) if a.weak else (b, a)
-    return Spec(a.shape, np.result_type(strong.dtype, _START[weak.dtype.kind]))
+    return Spec(a.shape, np.result_type(strong.dtype, _PYTHON_ZERO[weak.dtype.kind]))
 
 
 def cast(x: object, spec: Spec) -> Any:
-    """A value with the dtype of a spec."""
-    given = spec_of(x)
-    if given is not None and given.dtype == spec.dtype:
-        return weakly_typed(x) if spec.weak and not given.weak else x
+    """Convert a value to the dtype, and weak type, of a spec."""
+    current = spec_of(x)
+    if current is not None and current.dtype == spec.dtype:
+        return weakly_typed(x) if spec.weak and not current.weak else x
     if not isinstance(x, Handle):
         return np.asarray(x).astype(spec.dtype)[()]
-    made = astype(x, spec.dtype)
-    return weakly_typed(made) if spec.weak else made
+    converted = astype(x, spec.dtype)
+    return weakly_typed(converted) if spec.weak else converted
 
 
 def weakly_typed(x: object) -> Any:
-    """A number that combines with arrays as a number of Python does."""
+    """A number that promotes as a Python number does."""
     if not isinstance(x, Handle):
         return np.asarray(x).item()
     return record(lookup("cast"), [x.node], {"dtype": x.node.spec.dtype}, weak=True)
@@ -177,12 +186,12 @@ def like_spec(x: object, spec: Spec) -> Any:
 
 
 def as_bool(x: Any) -> Any:
-    """The truth of a traced value, as a boolean.
+    """The truth of a traced value, as a boolean tensor.
 
     Raises
     ------
     ValueError
-        It is an array of several elements.
+        It is an array with more than one element.
     """
     spec = x.node.spec
     if spec.shape:
@@ -197,7 +206,7 @@ def as_bool(x: Any) -> Any:
 
 
 def placeholder_value(spec: Spec) -> Any:
-    """A value with a spec, for an unbound variable."""
+    """Zeros with a spec, for an unbound variable."""
     zero = np.zeros((), spec.dtype)[()]
     if not spec.shape:
         return zero.item() if spec.weak else zero
@@ -207,20 +216,20 @@ def placeholder_value(spec: Spec) -> Any:
 
 
 class MaybeUnbound(NamedTuple):
-    """The value of a variable that is bound only if `defined`."""
+    """The value of a variable that is bound only if `defined`, which may be traced."""
 
     value: Any
     defined: Any
 
 
 def maybe_unbound(x: object, like: Any) -> MaybeUnbound:
-    """A value, or UNBOUND, as a MaybeUnbound; without a value it is one `like` another."""
+    """A value, or UNBOUND, as MaybeUnbound; an unbound one has zeros `like` another value."""
     if type(x) is MaybeUnbound:
         return x
     if x is not UNBOUND:
         return MaybeUnbound(x, True)
-    value = like.value if type(like) is MaybeUnbound else like
-    parts = PartitionedValue.of(value)
+    example = like.value if type(like) is MaybeUnbound else like
+    parts = PartitionedValue.of(example)
     return MaybeUnbound(parts.rebuild([placeholder_value(s) for s in parts.specs]), False)
 
 
@@ -230,7 +239,7 @@ def bound(x: object, name: str) -> Any:
     Raises
     ------
     UnboundLocalError
-        It has none; for one that depends on values, when the graph runs.
+        It is unbound; if that depends on traced values, the error is raised when the graph runs.
     """
     if type(x) is not MaybeUnbound:
         return x
