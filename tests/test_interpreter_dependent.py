@@ -83,6 +83,17 @@ def test_stores_copy_arrays_that_something_else_refers_to():
     assert not array_states.is_unshared(array[:1])
 
 
+def test_a_view_is_converted_only_if_nothing_else_refers_to_its_base():
+    view = np.empty(3)[::-1]
+    assert array_states.is_unshared_view(view)
+    base = view.base
+    assert not array_states.is_unshared_view(view)
+    del base
+    same = view
+    assert not array_states.is_unshared_view(view)
+    del same
+
+
 # ---- layouts of CPython and NumPy ----------------------------------------------------------------
 
 

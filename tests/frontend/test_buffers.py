@@ -138,10 +138,37 @@ def asks_for_arrays(x):
     return y.sum() + (1.0 if isinstance(x[0], float) else 0.0)
 
 
+BASE = np.arange(1.0, 7.0)
+
+
+def copies_of_plain_arrays(x):
+    a, b = BASE.copy(), BASE[[0, 2, 4]]
+    a[1] = x[0] * a[2]
+    a[2] -= x[1]
+    b[0] = x[1]
+    c = np.roll(BASE * 2.0, 1)[::-1]
+    c[1:3] = x[:2] * c[2]
+    d = BASE.astype(complex)
+    d[0] = x[0] + 1j * x[1]
+    for i in range(3):
+        e = -BASE
+        e[i] *= x[i]
+        a[i] += e.sum()
+    return np.sum(a**2) + b.prod() + c @ x + np.abs(d[0]) ** 2
+
+
+def without_calls(x):
+    a = BASE - 1.0
+    a[1] = x[0]
+    a[0] = x[1] * a[1]
+    return (a * x).sum()
+
+
 FUNCTIONS = [
     elements, imported_names, nested_lists, list_of_tensors, shape_in_place, shape_of_a_view,
     from_iterator, method_of_a_plain_array, filled, with_our_numpy, calls_a_function,
-    calls_a_method, MODEL, MODEL.method, Child(), outer(), of_scipy, asks_for_arrays,
+    copies_of_plain_arrays, without_calls, calls_a_method, MODEL, MODEL.method, Child(), outer(),
+    of_scipy, asks_for_arrays,
     functools.partial(lambda n, x: elements(x) * n, 3),
     functools.partial(with_an_argument, elements),
 ]  # fmt: skip
@@ -171,6 +198,33 @@ def test_values(f):
     np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-13)
     np.testing.assert_allclose(wg.trace(f)(X)(X), f(X), rtol=1e-13)
     np.testing.assert_allclose(wg.vmap(f)(np.stack([X, 2 * X])), [f(X), f(2 * X)], rtol=1e-13)
+
+
+KEPT = []
+
+
+def kept(a):
+    KEPT[:] = [a]
+    return a
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: BASE, lambda: kept(BASE.copy()), lambda: kept(BASE.copy())[1:]],
+    ids=["global", "kept", "view"],
+)
+def test_arrays_that_something_else_refers_to_stay_plain(make):
+    """Their other users would not see the elements."""
+
+    def f(x):
+        a = make()
+        a[0] = x
+        return a.sum()
+
+    before = BASE.copy()
+    with pytest.raises(wg.errors.ConversionError, match="a is a plain array"):
+        wg.grad(f)(2.0)
+    np.testing.assert_array_equal(BASE, before)
 
 
 def test_the_users_module_is_not_changed():

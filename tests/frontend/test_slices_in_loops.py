@@ -351,3 +351,16 @@ VIEWS = [
 def test_writes_to_views_of_new_arrays(f):
     x = np.random.default_rng(7).uniform(0.5, 1.5, COUNT)
     np.testing.assert_allclose(wg.jit(f)(x), f(x), rtol=1e-14)
+
+
+def test_explain_counts_operations_of_unknown_number():
+    """The slices have as many elements as the counter says."""
+
+    def f(a):
+        for k in range(COUNT - 1):
+            p = k + np.argmax(np.abs(a[k:, k]))
+            for i in range(k + 1, COUNT):
+                a[i, k:] -= a[p, k:] * a[i, k]
+        return a.sum()
+
+    assert "floating-point operations" in str(wg.explain(f)(np.eye(COUNT)))

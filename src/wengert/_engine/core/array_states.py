@@ -2,7 +2,8 @@
 
 ArrayState     replaces the value of an outdated node
 ArrayHistory   the record that the states of one array share
-is_unshared    whether the caller has the only reference to an array
+is_unshared         whether the caller has the only reference to an array
+is_unshared_view    the same of a view and of the array that it is a view of
 """
 
 from __future__ import annotations
@@ -87,9 +88,26 @@ def is_unshared(array: np.ndarray[Any, Any]) -> bool:
     return sys.getrefcount(array) <= _UNSHARED and array.base is None
 
 
+_UNSHARED_BASE = sys.maxsize  # of the base of a view with one reference; measured below
+
+
+def is_unshared_view(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the caller has the only reference to a view, and the view that to its base."""
+    base = array.base
+    if type(base) is not np.ndarray or sys.getrefcount(array) > _UNSHARED:
+        return False
+    return sys.getrefcount(base) <= _UNSHARED_BASE and base.base is None
+
+
 def _count_local() -> int:
     array = np.empty(1)
     return next(n for n in range(1, 20) if _is_at_most(array, n))
+
+
+def _count_base() -> int:
+    view = np.empty(1)[:]
+    base = view.base
+    return sys.getrefcount(base)
 
 
 def _is_at_most(array: Any, n: int) -> bool:
@@ -97,3 +115,4 @@ def _is_at_most(array: Any, n: int) -> bool:
 
 
 _UNSHARED = _count_local()
+_UNSHARED_BASE = _count_base()

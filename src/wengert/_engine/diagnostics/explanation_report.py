@@ -273,7 +273,9 @@ def _flops(node: Node) -> Any:
     if node.params and bodies_of(node):
         return 0  # counted at the nodes of its bodies
     flops = flops_of(node, [a.spec for a in node.inputs], node.spec)
-    return round(flops) if isinstance(flops, float) else flops or 0  # None if unknown
+    if flops is None:  # unknown
+        return 0
+    return round(flops) if isinstance(flops, float) else flops
 
 
 def _bytes(node: Node) -> Any:

@@ -4,8 +4,9 @@
 
 In a trace, a function with loops, branches or calls is rewritten from its source.  Otherwise its
 own code runs, with globals in which numpy, scipy and math are replaced; only if it calls functions
-that are not looked up in its globals (arguments, attributes, free variables), are its calls
-rewritten.  Library functions, and functions that need none of this, are returned unchanged.
+that are not looked up in its globals (arguments, attributes, free variables), or assigns elements
+of arrays that it computes, are its calls and these assignments rewritten.  Library functions, and
+functions that need none of this, are returned unchanged.
 """
 
 from __future__ import annotations
@@ -85,10 +86,12 @@ def _function(fun: FunctionType) -> FunctionType:
     )
     if tracing and Speculation.notes() and not Speculation.is_open():
         note_outer_assignments(fun)
-    if not rewrite_all and not _needs_conversion(fun, facts):
+    fills = facts.stores and not tracing and rewriting.fills_computed_arrays(fun.__code__)
+    if not (rewrite_all or fills or _needs_conversion(fun, facts)):
         return fun
     if (
         rewrite_all
+        or fills
         or facts.calls
         or _uses_callable_globals(fun, facts)
         or _uses_callable_variables(fun, facts)

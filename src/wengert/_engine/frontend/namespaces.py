@@ -7,6 +7,7 @@ a replacement are those of the module itself.
     has_replacement   whether an object has one
     isinstance_       the replacement of `isinstance`
     new_array         the replacement of ``numpy.ndarray(...)``
+    buffer_of         a new array, elements of which are assigned later, as a tensor
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from wengert._engine.core.array_states import is_unshared, is_unshared_view
 from wengert._engine.core.conversion_hook import NAMESPACES
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
 from wengert._engine.core.node import constant
@@ -170,6 +172,15 @@ def _as_tensor(array: object) -> Any:
     if array.dtype.kind not in "fc" and current_trace() is None:
         return array
     return wrap(constant(array))
+
+
+def buffer_of(x: Any) -> Any:
+    """An array that only the caller's expression refers to, as a tensor; anything else as it is."""
+    if type(x) is not np.ndarray:
+        return x
+    if is_unshared(x):
+        return _as_tensor(x)
+    return _as_tensor(x.copy()) if is_unshared_view(x) else x
 
 
 def new_array(*args: Any, **kwargs: Any) -> Any:

@@ -3,16 +3,19 @@
 rewritten      the function with its loops, branches and calls rewritten
 why_not        why a function cannot be rewritten
 is_rewritten   whether a function has been rewritten
+fills_computed_arrays   whether a function needs rewriting for its buffers
 """
 
 from __future__ import annotations
 
+import functools
 from types import CodeType, FunctionType
 
 from wengert._engine.core.fork_safe_locks import lock
 
 from .function_copies import copy_metadata
 from .overlay import Overlay, overlay
+from .rewriting import buffers
 from .rewriting.functions import Unsupported, rewritten_code
 from .running import RUNTIME
 from .running.builtin_loops import register_rewriter
@@ -57,6 +60,13 @@ def why_not(fun: FunctionType) -> str | None:
     """Why a function cannot be rewritten; None if it can."""
     code = _code(fun.__code__, True)
     return code if isinstance(code, str) else None
+
+
+@functools.lru_cache(maxsize=_MAX_CACHED)
+def fills_computed_arrays(code: CodeType) -> bool:
+    """Whether a function assigns elements of arrays that it computes (rewriting/buffers.py)."""
+    definition = definition_of(code)
+    return definition is not None and buffers.fills_computed_arrays(definition.node)
 
 
 def _code(code: CodeType, whole: bool) -> CodeType | str:

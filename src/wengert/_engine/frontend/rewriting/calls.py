@@ -37,6 +37,8 @@ class Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """A call."""
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id.startswith("__wg_"):
+            return node
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             if not node.args and not node.keywords and self._first is not None:
                 node.args = [located(node, load("__class__")), located(node, load(self._first))]

@@ -16,6 +16,7 @@ from ..definite_assignment import possibly_unbound
 from ..liveness import live_names
 from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
+from .buffers import with_buffers
 from .calls import Calls
 from .exits import Unsupported, without_exits
 from .last_elements import with_last_element_variables
@@ -46,7 +47,7 @@ def rewritten_code(definition: FunctionSource, code: CodeType, whole: bool = Tru
     Unsupported
         The function is a generator or a coroutine, or inspects its own variables.
     """
-    node = copy.deepcopy(definition.node)
+    node = with_buffers(copy.deepcopy(definition.node))
     private = definition.classes[-1] if definition.classes else None
     function = _rewrite_definition(node, private, whole)
     function.decorator_list, function.returns = [], None

@@ -26,9 +26,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import namespaces
 from . import booleans, branches, calls, list_appends, loops, object_changes, values
 
 RUNTIME: dict[str, Any] = {
+    "__wg_buffer__": namespaces.buffer_of,
     "__wg_for__": loops.for_,
     "__wg_while__": loops.while_,
     "__wg_if__": branches.if_,
