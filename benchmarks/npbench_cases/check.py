@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .one_program import in_process
-from .program import Program, difference, listed, names, program, results
+from .program import Program, agrees, difference, listed, names, program, results
 
 
 def value_check(given: Program) -> dict[str, Any]:
@@ -45,7 +45,8 @@ def value_check(given: Program) -> dict[str, Any]:
     fun(*again)
     numpy = time.perf_counter() - start
     error = max([difference(a, b) for a, b in zip(found, wanted, strict=True)], default=0.0)
-    return {"first": first, "again": second, "numpy": numpy, "error": error}
+    right = agrees(found, wanted)
+    return {"first": first, "again": second, "numpy": numpy, "error": error, "right": right}
 
 
 def gradient_check(program: Program, eager: bool) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def shown(what: str, row: dict[str, Any]) -> str:
     if "none" in row:
         return f"{what:8} has no real input"
     times = "  ".join(f"{k} {row[k] * 1e3:.2f} ms" for k in ("first", "again", "numpy") if k in row)
-    right = row["error"] < (1e-6 if what == "value" else 1e-4)
+    right = row.get("right", row["error"] < 1e-4)
     return f"{what:8} {'right' if right else 'WRONG'}  error {row['error']:.1e}  {times}"
 
 

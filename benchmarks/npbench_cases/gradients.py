@@ -16,7 +16,7 @@ import numpy as np
 
 from .interleaved import Contestant, medians
 from .one_program import in_process
-from .program import Program, difference, listed, names, program, results
+from .program import Program, difference, limit, listed, names, program, results
 from .values import jax_kernel
 
 TITLE = "Gradients"
@@ -53,7 +53,7 @@ def chosen_results(given: Program, fun: Any) -> tuple[list[int], bool]:
     common: list[int] = []
     for x in out:
         left = [i for i in real if i not in common]
-        common += [i for i in left if difference(x, wanted[i]) < 1e-6][:1]
+        common += [i for i in left if difference(x, wanted[i]) < limit(wanted[i])][:1]
     return common or real, bool(common)
 
 
