@@ -103,8 +103,8 @@ def results(fun: Any, args: list[Any]) -> list[Any]:
     ]
 
 
-# NPBench accepts a relative error of 1e-5 whatever the dtype.  That is 84 units of the last place in
-# single precision; in double precision results have to be ten times nearer.
+# NPBench accepts a relative error of 1e-5 whatever the dtype: 84 units of the last place in single
+# precision.  In double precision results have to be ten times nearer.
 SINGLE, DOUBLE = 1e-5, 1e-6
 
 

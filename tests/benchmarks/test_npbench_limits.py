@@ -46,7 +46,7 @@ def test_page_has_no_time_of_another_computation(cases):
     page = cases("page")
     times = {"wengert": {"median": 2.0}, "NumPy": {"median": 4.0}, "JAX": {"median": 1.0}}
     section = {"cases": [{"case": name, "contestants": times} for name in ("adi", "channel_flow")]}
-    table, slower, notes = page.values(section)
+    table, _, notes = page.values(section)
     rows = {line.split("|")[1].strip(): line for line in table.splitlines()}
     assert "1 s" in rows["adi"]
     assert "1 s" not in rows["channel_flow"]

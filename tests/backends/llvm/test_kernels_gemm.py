@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.kernels.gemm import choose
@@ -71,6 +72,47 @@ def test_long_sums_are_added_up_in_blocks(dtype):
     rng = np.random.default_rng(2)
     for m, k, n in ((10, 20_001, 10), (3, 9_000, 40), (130, 4_100, 66)):
         check(rng.normal(size=(k, m)).astype(dtype).T, rng.normal(size=(k, n)).astype(dtype))
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("m", [2, 5, 7, 13, 16])
+@pytest.mark.parametrize("n", [2, 31, 32, 33, 100])
+def test_a_few_rows_times_a_matrix_beyond_the_caches(m, n, dtype):
+    rng = np.random.default_rng(m * n)
+    if execution_engine.vector_bytes() < 32:
+        pytest.skip("streams need AVX2")
+    with tuning.using(streamed_bytes=1):
+        for k in (1, 7, 8, 9, 40, 1_003):
+            product = Product(matrix(m, k), matrix(k, n), matrix(m, n), np.dtype(dtype))
+            assert choose.choose(product).routine == "streamed"
+            a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+            check(a, b)
+            check(np.asfortranarray(a), b)
+            check(a, rng.normal(size=(k, 2 * n)).astype(dtype)[:, :n])
+            c = rng.normal(size=(m, n)).astype(dtype)
+            check(a, b, c, alpha=-0.5, beta=1.0)
+            check(a, b, c, alpha=2.0, beta=0.25)
+
+
+def test_such_a_product_has_the_same_bits_on_several_threads():
+    rng = np.random.default_rng(7)
+    a, b = rng.normal(size=(6, 501)), rng.normal(size=(501, 1003))
+    a[2, 3], b[17, 5], b[18, 1002] = np.nan, np.inf, -np.inf
+    with tuning.using(streamed_bytes=1, parallel_contraction_flops=1000):
+        one, two = (wg.jit(lambda a, b: a @ b, threads=n) for n in (1, 2))
+        found = one(a, b)
+        np.testing.assert_array_equal(found, two(a, b))
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found, a @ b, rtol=1e-12, atol=1e-12)
+
+
+def test_such_a_product_scaled_and_added_in_a_program():
+    rng = np.random.default_rng(8)
+    w, a, b = rng.normal(size=(5, 37)), rng.normal(size=(5, 90)), rng.normal(size=(90, 37))
+    with tuning.using(streamed_bytes=1):
+        step = wg.jit(lambda w, a, b, rate: w - rate * (a @ b))
+        np.testing.assert_allclose(step(w, a, b, 0.3), w - 0.3 * (a @ b), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(13, 20, 21), (140, 300, 40), (5, 30_000, 9)])
@@ -160,7 +202,7 @@ def test_large_products_on_one_thread_and_on_several(subscripts, threads):
 THRESHOLDS = """
     inlined_product_multiplications small_matrix_side small_matrix_multiplications
     small_matrix_batch unrolled_gemv_elements gemm_cached_bytes parallel_matmul_flops
-    matmul_block_rows matmul_blocks parallel_contraction_flops
+    matmul_block_rows matmul_blocks parallel_contraction_flops streamed_bytes streamed_rows
 """.split()
 
 
@@ -183,10 +225,11 @@ def test_choose_makes_all_decisions(name):
         (dim("m"), 30, 30, "f4", "microkernel or gemm"),
         (2_000, 2_000, 2_000, "f8", "gemm"),
         (64, 64, 64, "c16", "gemm"),
+        (8, 30_000, 2_000, "f4", "streamed"),
     ],
 )
 def test_routines(m, k, n, dtype, routine):
-    if execution_engine.vector_bytes() < 32 and "microkernel" in routine:
-        pytest.skip("the microkernel needs AVX2")
+    if execution_engine.vector_bytes() < 32 and routine.startswith(("microkernel", "streamed")):
+        pytest.skip("the microkernel and streams need AVX2")
     product = Product(matrix(m, k), matrix(k, n), matrix(m, n), np.dtype(dtype))
     assert choose.choose(product).routine == routine

@@ -302,6 +302,17 @@ class Thresholds:
         "a first-level cache",
     )  # fmt: skip
     gemm_prefetch_steps: int = _of(8, "steps of a sum", "prefetched ahead", LINALG)
+    streamed_bytes: int = _of(
+        8 << 20, "bytes", "of a matrix that is read along its rows for a few rows", LINALG,
+        "8 rows times matrices of 4, 20 and 240 MB: 1.2, 0.6 and 0.5 times the time of tiles",
+    )  # fmt: skip
+    streamed_rows: int = _of(
+        16, "rows", "of the other factor, at most", LINALG,
+        "8, 12, 16, 24 and 32 rows: 0.5, 0.5, 0.6, 1.0 and 1.0 times the time of tiles",
+    )  # fmt: skip
+    prefetched_row_bytes: int = _of(
+        1024, "bytes", "of such rows that are prefetched", LINALG, "0, 512, 1024 and 4096 bytes"
+    )
     gemm_constant_stride_steps: int = _of(
         32, "steps of a sum", "up to which strides are constants of the code", GROWTH
     )

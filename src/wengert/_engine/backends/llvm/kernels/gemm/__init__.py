@@ -7,6 +7,7 @@ choose              which routine computes a product: all decisions
 write_product       the code of a product
 blas_calls          gemm, gemv and syrk
 gemm_microkernel    register-blocked products of matrices that fit into a cache
+streamed_gemm       products of a few rows with a matrix that is too large for a cache
 simd_loops          products of integers, booleans and float16
 unrolled_gemv       unrolled products of small matrices and vectors
 batched_small_gemm  batches of products of small matrices, one per SIMD lane

@@ -10,6 +10,7 @@ choose            the routine of one product of two matrices (write_product.py):
     "simd loops"           dtypes unknown to BLAS
     "unrolled gemv"        a small matrix and a vector
     "gemv"                 a matrix and a vector: BLAS
+    "streamed"             a few rows and a matrix beyond the caches: loops along its rows
     "microkernel"          a factor fits into a cache: register-blocked loops on one thread
     "threads"              such a product, long enough for the thread pool
     "microkernel or gemm"  such a product, large, or whose size is known only when it runs
@@ -37,8 +38,9 @@ from .. import fortran_calls
 from .operands import Product, Subscripts, leading
 
 Routine = Literal[
-    "simd loops", "unrolled gemv", "gemv", "microkernel", "threads", "microkernel or gemm", "gemm"
-]
+    "simd loops", "unrolled gemv", "gemv", "streamed", "microkernel", "threads",
+    "microkernel or gemm", "gemm",
+]  # fmt: skip
 
 
 # ---- loops and batches -------------------------------------------------------------------------
@@ -143,7 +145,7 @@ class ProductChoice(NamedTuple):
     routine : the routine.
     product : the product as the routine takes it: possibly transposed.
     limit : of "microkernel or gemm" the operations up to which the microkernel is used; of
-        "threads" the rows of a block.
+        "threads" the rows of a block; of "streamed" the operations of a thread, at least.
     """
 
     routine: Routine
@@ -169,6 +171,8 @@ def choose(product: Product) -> ProductChoice:
     assert order is not None
     if order[0] != "N":
         product = product.transposed
+    if is_streamed(product):
+        return ProductChoice("streamed", product, thresholds.parallel_contraction_flops)
     if not suits_microkernel(product):
         return ProductChoice("gemm", product)
     work, rows = product.operations, product.c.rows.length
@@ -215,6 +219,34 @@ def may_be_symmetric(product: Product) -> bool:
     )
 
 
+def is_streamed(product: Product) -> bool:
+    """Whether a few rows are multiplied by a matrix that no cache keeps; c is row-major.
+
+    Reading it takes longer than multiplying, so it is read along its rows.
+    """
+    a, b, c, dtype = product[:4]
+    m, n, k = product.sizes
+    strides = (a.rows.stride, a.columns.stride, b.rows.stride, c.rows.stride)
+    if not all([type(x) is int for x in (m, n, k, *strides)]) or not _has_vectors(product):
+        return False
+    return (
+        b.columns.stride == 1
+        and m <= thresholds.streamed_rows
+        and m * n * dtype.itemsize <= thresholds.gemm_cached_bytes // 4
+        and n * k * dtype.itemsize >= thresholds.streamed_bytes
+    )
+
+
+def _has_vectors(product: Product) -> bool:
+    """Whether rows of the result are vectors of a processor that multiplies and adds at once."""
+    return (
+        product.dtype in (F32, F64)
+        and product.c.columns.stride == 1
+        and execution_engine.vector_bytes() >= 32
+        and execution_engine.has("fma")
+    )
+
+
 def suits_microkernel(product: Product) -> bool:
     """Whether the microkernel is faster than BLAS on one thread; c is row-major.
 
@@ -224,12 +256,7 @@ def suits_microkernel(product: Product) -> bool:
     a, b, c, dtype = product[:4]
     m, n, k = product.sizes
     strides = (a.rows.stride, a.columns.stride, b.rows.stride, b.columns.stride, c.rows.stride)
-    if (
-        dtype not in (F32, F64)
-        or c.columns.stride != 1
-        or execution_engine.vector_bytes() < 32
-        or not execution_engine.has("fma")
-    ):
+    if not _has_vectors(product):
         return False
     if type(n) is not int or not all(type(x) is int for x in strides):
         return False

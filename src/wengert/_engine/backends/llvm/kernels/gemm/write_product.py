@@ -14,7 +14,7 @@ from typing import Any
 from ...ir.ir_builder import Name, Section
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset
-from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
+from . import blas_calls, gemm_microkernel, simd_loops, streamed_gemm, unrolled_gemv
 from .choose import Routine, choose, may_be_symmetric
 from .operands import Product
 
@@ -22,6 +22,7 @@ _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
     "simd loops": simd_loops.run,
     "unrolled gemv": unrolled_gemv.run,
     "gemv": blas_calls.gemv,
+    "streamed": streamed_gemm.run,
     "microkernel": gemm_microkernel.run,
     "gemm": blas_calls.gemm,
 }
@@ -47,6 +48,8 @@ def _write(call: KernelCall, s: Section, product: Product) -> None:
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
         use_microkernel = s.value(f"or i1 {small}, {one_thread}")
         _either(call, s, product, use_microkernel, blas_calls.gemm)
+    elif routine == "streamed" and s is call.section and _has_shared_operands(call, product):
+        streamed_gemm.run_in_parts(call, s, product, limit)
     elif routine != "threads":
         _ROUTINES[routine](call, s, product)
     elif s is call.section and _has_shared_operands(call, product):
