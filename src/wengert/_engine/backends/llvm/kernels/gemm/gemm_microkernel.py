@@ -1,10 +1,10 @@
 """Register-blocked matrix products in which one factor fits into a cache.
 
-    packed      a matrix in row-major order
-    run         c = alpha * a @ b + beta * c
-    Tile        the parameters of a tile
-    Vectors     loads, products and stores of a row of a tile
-    tile_rows   how many rows a tile has at most
+    packed          a matrix in row-major order
+    run             c = alpha * a @ b + beta * c
+    GemmTile        the parameters of a tile
+    RowVectors      loads, products and stores of a row of a tile
+    tile_rows       the greatest number of rows of a tile
 
 A tile of the result, several rows by two vectors, is accumulated in registers: each step of the sum
 loads two vectors of b, and broadcasts each row's element of a.  The rows of b must be contiguous (b
@@ -37,7 +37,7 @@ _SCALES = 3  # rows that one base register can address: at 0, 1 and 2 times the 
 _ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by size and number of vectors
 
 
-class Tile(NamedTuple):
+class GemmTile(NamedTuple):
     """The parameters of a tile; strides count elements.
 
     Products of different sizes share tiles, so strides are arguments of the function: compiling
@@ -87,7 +87,7 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     row_of_c: Any = c.rows.stride
     is_short = type(k) is int and k <= thresholds.gemm_constant_stride_steps
     alpha, added = float(scale.number.real), float(beta.real)
-    tile = Tile(dtype, 0, 0, row_of_a, step_of_a, step_of_b, row_of_c, alpha, added, is_short)
+    tile = GemmTile(dtype, 0, 0, row_of_a, step_of_a, step_of_b, row_of_c, alpha, added, is_short)
     if scale.pointer is not None:
         tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
     packs = _is_packed(a, c, dtype)
@@ -126,7 +126,7 @@ def _is_packed(a: Matrix, c: Matrix, dtype: Dtype) -> bool:
 def _pack_panels(
     call: KernelCall,
     s: Section,
-    tile: Tile,
+    tile: GemmTile,
     matrices: tuple[Matrix, Matrix, Matrix],
     addend: Name,
     k: Name,
@@ -151,14 +151,14 @@ def _pack_panels(
             _write_rows(call, t, panel_tile, (a, b._replace(pointer=memory), panel_of_c), old, k)
 
 
-def _pack_function(call: KernelCall, tile: Tile) -> str:
+def _pack_function(call: KernelCall, tile: GemmTile) -> str:
     """The function that copies a panel, `void (i64 k, ptr b, ptr to)`."""
     name = f"panel.{tile.dtype.str[1:]}.{tile.columns}.{tile.step_of_b}"
     if name in call.module:
         return name
     arguments = [("i64", "k"), ("ptr", "b"), ("ptr", "to")]
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
-    vectors = Vectors(call, tile)
+    vectors = RowVectors(call, tile)
     with function.body.loop("0", "%k") as (s, p):
         row = offset(s, "%b", s.times(p, str(tile.step_of_b)), tile.dtype)
         to = offset(s, "%to", s.times(p, str(tile.width * _VECTORS)), tile.dtype)
@@ -174,7 +174,7 @@ def _pack_function(call: KernelCall, tile: Tile) -> str:
 def _write_rows(
     call: KernelCall,
     s: Section,
-    tile: Tile,
+    tile: GemmTile,
     matrices: tuple[Matrix, Matrix, Matrix],
     addend: Name,
     k: Name,
@@ -199,7 +199,7 @@ def _write_rows(
 
 
 def _write_tiles(
-    call: KernelCall, s: Section, tile: Tile, pointers: tuple[Name, ...], k: Name, n: int
+    call: KernelCall, s: Section, tile: GemmTile, pointers: tuple[Name, ...], k: Name, n: int
 ) -> None:
     """Write the tiles of some rows, one after the other."""
     a, *others = pointers
@@ -248,7 +248,7 @@ def packed(call: KernelCall, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
 # ---- one tile ----------------------------------------------------------------------------------
 
 
-def _function(call: KernelCall, tile: Tile) -> str:
+def _function(call: KernelCall, tile: GemmTile) -> str:
     """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`.
 
     Strides follow unless they are constants: `i64 of_a, i64 of_b, i64 of_c`; for a part of a longer
@@ -267,7 +267,7 @@ def _function(call: KernelCall, tile: Tile) -> str:
     arguments += [(kind_of(tile.dtype), "scale")] if tile.scale else []
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
-    vectors = Vectors(call, tile)
+    vectors = RowVectors(call, tile)
     base_rows = [
         offset(body, "%a", body.times(row_of_a, str(i)), tile.dtype)
         for i in range(0, tile.rows, _SCALES)
@@ -303,7 +303,7 @@ def _function(call: KernelCall, tile: Tile) -> str:
 
 
 def _finish(
-    s: Section, vectors: Vectors, sums: list[list[Name]], row_of_c: Name, beta: float
+    s: Section, vectors: RowVectors, sums: list[list[Name]], row_of_c: Name, beta: float
 ) -> None:
     """Write all rows of a tile."""
     for i, row in enumerate(sums):
@@ -313,7 +313,7 @@ def _finish(
             vectors.finish(s, (old, to), v, s.value(f"load {vectors.kind}, ptr {total}"), beta)
 
 
-def _strides(tile: Tile) -> tuple[Name, Name, Name, Name]:
+def _strides(tile: GemmTile) -> tuple[Name, Name, Name, Name]:
     """Rows and steps of a, steps of b, rows of c: constants, or arguments of the function."""
     if tile.is_fixed:
         row_of_a, step_of_a = str(tile.row_of_a), str(tile.step_of_a)
@@ -333,7 +333,7 @@ def _hidden(s: Section, row: Name, pointer: Name) -> Name:
     return pointer if is_constant else s.value(f'call ptr asm "", "=r,0"(ptr {pointer})')
 
 
-def _prefetch(s: Section, tile: Tile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
+def _prefetch(s: Section, tile: GemmTile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
     """Prefetch elements of later steps, because hardware does not prefetch distant rows."""
     prefetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     line = _CACHE_LINE // tile.dtype.itemsize
@@ -344,10 +344,10 @@ def _prefetch(s: Section, tile: Tile, a: tuple[Name, Name], b: tuple[Name, Name]
             s.write(f"call void {prefetch}(ptr {line_address}, i32 0, i32 3, i32 1)")
 
 
-class Vectors:
+class RowVectors:
     """The vectors of a row of a tile; the last may have fewer elements."""
 
-    def __init__(self, call: KernelCall, tile: Tile) -> None:
+    def __init__(self, call: KernelCall, tile: GemmTile) -> None:
         self.module, self.tile = call.module, tile
         self.indices = range(-(-tile.columns // tile.width))
         self.kind = of_width(in_memory(tile.dtype), tile.width)

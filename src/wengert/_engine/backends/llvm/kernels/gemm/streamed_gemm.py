@@ -23,7 +23,7 @@ from ...ir.llvm_types import literal
 from ...tuning import thresholds
 from ..kernel_call import KernelCall
 from ..loop_helpers import kind_of, offset
-from .gemm_microkernel import Tile, Vectors, tile_rows
+from .gemm_microkernel import GemmTile, RowVectors, tile_rows
 from .operands import Product
 
 _STEPS = 8  # rows of b at a time: streams that a processor prefetches
@@ -56,7 +56,9 @@ def _run(call: KernelCall, s: Section, product: Product, start: Name, stop: Name
     step_of_a: Any = a.columns.stride
     step_of_b: Any = b.rows.stride
     row_of_c: Any = c.rows.stride
-    tile = Tile(dtype, rows, columns, row_of_a, step_of_a, step_of_b, row_of_c, alpha, 1.0, True)
+    tile = GemmTile(
+        dtype, rows, columns, row_of_a, step_of_a, step_of_b, row_of_c, alpha, 1.0, True
+    )
     if scale.pointer is not None:
         tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
     first = s.times(start, str(columns))
@@ -64,7 +66,7 @@ def _run(call: KernelCall, s: Section, product: Product, start: Name, stop: Name
     has_rest = s.value(f"icmp eq i64 {stop}, {_column_groups(product)}")
     span = f"i64 {first}, i64 {last}, i1 {has_rest}"
 
-    def add(s: Section, tile: Tile, steps: int, p: Name, old: Name) -> None:
+    def add(s: Section, tile: GemmTile, steps: int, p: Name, old: Name) -> None:
         function = _function(call, tile, n, steps)
         of_a = offset(s, a.pointer, s.times(p, str(tile.step_of_a)), dtype)
         of_b = offset(s, b.pointer, s.times(p, str(tile.step_of_b)), dtype)
@@ -94,7 +96,7 @@ def _column_groups(product: Product) -> int:
     return -(-int(product.c.columns.length) // _group(product))
 
 
-def _function(call: KernelCall, tile: Tile, n: int, steps: int) -> str:
+def _function(call: KernelCall, tile: GemmTile, n: int, steps: int) -> str:
     """The function that adds what some rows of b contribute to columns of c.
 
     `void (ptr a, ptr b, ptr before, ptr c, i64 start, i64 stop, i1 rest)`, and the factor of the
@@ -123,9 +125,9 @@ def _function(call: KernelCall, tile: Tile, n: int, steps: int) -> str:
     return name
 
 
-def _add(call: KernelCall, s: Section, tile: Tile, j: Name, steps: int) -> None:
+def _add(call: KernelCall, s: Section, tile: GemmTile, j: Name, steps: int) -> None:
     """Write what some rows of b contribute to a group of columns of c."""
-    vectors, dtype = Vectors(call, tile), tile.dtype
+    vectors, dtype = RowVectors(call, tile), tile.dtype
     rows_of_b = [offset(s, "%b", str(p * tile.step_of_b), dtype) for p in range(steps)]
     rows_of_b = [offset(s, row, j, dtype) for row in rows_of_b]
     for row in rows_of_b:
