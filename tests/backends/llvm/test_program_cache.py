@@ -2,6 +2,7 @@
 
 import marshal
 import os
+import re
 import subprocess
 import sys
 
@@ -42,12 +43,22 @@ def looped(x, w):
     return np.sum(control.scan(step, np.zeros(3), x)[1] ** 2)
 
 
+def triangular(a):
+    """A loop whose slices have the lengths of its steps."""
+    x = np.empty(len(a))
+    for i in range(len(a)):
+        x[i] = a[i, i] - a[i, :i] @ x[:i]
+    return x
+
+
 X, W = np.linspace(-1, 1, 12).reshape(4, 3), np.linspace(0.1, 0.9, 9).reshape(3, 3)
 FUNCTIONS = {
     "elementwise": (lambda x: np.exp(x) * 2.0 - np.where(x > 0, x, 0.5), (X,)),
     "product": (lambda x, w: (x @ w, np.linalg.cholesky(w @ w.T + np.eye(3))), (X, W)),
     "index": (lambda x: (x[1:, [0, 2]] + x[None, 0, 0], np.argsort(x)), (X,)),
     "gradient of a loop": (wg.grad(looped), (X, W)),
+    "lengths of steps": (wg.grad(lambda a: np.sum(triangular(a))), (np.full((30, 30), 0.1),)),
+    "zeros": (lambda x: x + np.zeros((300, 4, 3)), (X,)),
     "nested tuples": (lambda x: ((x, x + 1), (np.sum(x),)), (X,)),
 }
 
@@ -211,6 +222,55 @@ def test_graphs_that_differ_say_something_else(functions):
     assert contents(*functions) == found
 
 
+def test_names_of_lengths_are_not_said_but_lengths_are():
+    """They are counted in each process: the same function is traced twice here."""
+    arrays = (np.full((30, 30), 0.1),)
+
+    def reading(a, more):
+        x = np.zeros(len(a))
+        for i in range(2, len(a)):
+            x[i] = np.sum(a[i, : i - 2 + more]) + np.sum(a[: i - 1, i])
+        return x
+
+    functions = [triangular, *(lambda a, k=k: reading(a, k) for k in range(3))]
+    found = contents(*functions, arrays=arrays)
+    assert None not in found and len(set(found)) == len(functions)
+    assert contents(*functions, arrays=arrays) == found
+    assert b"trip." in found[0] and not re.search(rb"trip\.[0-9]", found[0])
+
+
+def test_elements_that_repeat_are_said_once():
+    """Arrays that a function makes may be large, but large arrays that differ differ here too."""
+    shapes, numbers = ((600, 600), (300, 1200)), (0.0, -0.0, 1.0, np.nan)
+    made = [np.full(shape, x) for shape in shapes for x in numbers]
+    made += [made[0].astype("f4"), made[0].astype(int)]
+    found = [contents(lambda x, y=y: x[0, 0] * y)[0] for y in made]
+    assert None not in found and len(set(found)) == len(made)
+    assert len(max(found, key=len)) < 2000
+    made[0][-2, -2] = 1.0
+    assert contents(lambda x: x[0, 0] * made[0]) == [None]
+    small = np.zeros((30, 40))
+    changed = small.copy()
+    changed[20, 30] = 1.0
+    assert len(set(contents(lambda x: x[0, 0] * small, lambda x: x[0, 0] * changed))) == 2
+
+
+def test_memory_that_is_not_initialized_is_the_same_in_every_graph():
+    """Its elements are zeros in a graph, not what another array left there."""
+
+    def f(x):
+        made = (np.empty((30, 3)), np.empty_like(x), np.ndarray((20, 20)), np.empty((), int))
+        buffer = np.ndarray((3,), float, np.arange(3.0).tobytes())
+        return [x[0, 0] + y for y in made], x + buffer
+
+    for kept in (np.full((30, 3), 7.0), np.full((20, 20), 7.0), np.full((4, 3), 7.0)):
+        del kept  # freed: the next array of this size has its memory
+    made, buffer = wg.trace(f)(X)(np.zeros((4, 3)))
+    assert all(np.all(np.asarray(y) == 0) for y in made)
+    np.testing.assert_array_equal(buffer, np.tile(np.arange(3.0), (4, 1)))
+    assert contents(f) == contents(f) != [None]
+
+
 def test_shapes_dtypes_and_updates_are_said():
     f = FUNCTIONS["elementwise"][0]
     arrays = (X, X[:2], X.astype("f4"), X.T.copy())
@@ -238,7 +298,7 @@ def test_what_is_not_plain_is_not_kept():
     assert (
         program_fingerprint.fingerprint_of(wg.trace(np.exp)(size)) is None
     )  # its lengths have names
-    large = np.ones((1 << 17) + 1)
+    large = np.arange((1 << 17) + 1.0)
     assert contents(lambda x: x + large, arrays=(large,)) == [None]
     called = wg.extend.primitive(lambda x: 2.0 * x, name="test_kept.twice")
     try:

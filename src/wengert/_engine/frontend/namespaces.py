@@ -147,7 +147,8 @@ def _creation_function(name: str) -> Any:
     create = getattr(import_module(NAMESPACES["numpy"]), name)
     if not callable(create):
         return _IndexedCreation(create)
-    return functools.wraps(create)(functools.partial(_created, create))
+    make = _created_uninitialized if name in ("empty", "empty_like") else _created
+    return functools.wraps(create)(functools.partial(make, create))
 
 
 class _IndexedCreation:
@@ -163,6 +164,17 @@ class _IndexedCreation:
 def _created(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of a creation function, as a tensor with a known value."""
     return _as_tensor(function(*args, **kwargs))
+
+
+def _created_uninitialized(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The same for a creation function that leaves the elements as they are in memory.
+
+    A graph has zeros, so that it is the same graph in every process (its program is cached).
+    """
+    array = function(*args, **kwargs)
+    if type(array) is np.ndarray and array.dtype.kind in "biufc" and current_trace() is not None:
+        array.fill(0)
+    return _as_tensor(array)
 
 
 def _as_tensor(array: object) -> Any:
@@ -185,7 +197,9 @@ def buffer_of(x: Any) -> Any:
 
 def new_array(*args: Any, **kwargs: Any) -> Any:
     """``np.ndarray(shape)``."""
-    return _as_tensor(np.ndarray(*args, **kwargs))
+    has_memory = len(args) > 2 or "buffer" in kwargs
+    make = _created if has_memory else _created_uninitialized
+    return make(np.ndarray, *args, **kwargs)
 
 
 def isinstance_(x: object, classes: Any) -> bool:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import marshal
+import math
 import os
 import sys
 import weakref
@@ -40,7 +41,7 @@ from .codegen.host_callbacks import HostCallbacks
 from .ir.object_symbols import symbols_of
 from .loops.interrupts import LISTENED
 from .loops.interrupts import address_of as listened_at
-from .program_fingerprint import fingerprint_of
+from .program_fingerprint import fingerprint_of, repeated_element
 from .tuning import thresholds
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class CachedProgram:
         self.counts, self.overwritten = list(self.counts), dict(overwritten)
         self.inputs, self.outputs = (tuple(map(_port, x)) for x in (inputs, outputs))
         self.constants = [
-            (slot, np.frombuffer(x, dtype).reshape(shape)) for slot, dtype, shape, x in constants
+            (slot, _constant(np.dtype(dtype), shape, x)) for slot, dtype, shape, x in constants
         ]
         self.symbols = addresses_of(names)
         self.sizes: tuple[str, ...] = ()
@@ -211,11 +212,13 @@ def _record(program: Program) -> bytes | None:
     """The record of a program; None if it depends on this process."""
     names = sorted(program.symbols)
     arrays = [array for _, array in program.constants]
+    repeated = [repeated_element(a) for a in arrays]
     if (
         program.host_callbacks
         or program.sizes
         or program.requirements
-        or sum(a.nbytes for a in arrays) > thresholds.cached_constant_bytes
+        or sum(a.nbytes for a, element in zip(arrays, repeated, strict=True) if element is None)
+        > thresholds.cached_constant_bytes
         or any(a.dtype.kind not in "biufc" for a in arrays)
     ):
         return None
@@ -229,11 +232,20 @@ def _record(program: Program) -> bytes | None:
         *(program.is_single, program.cannot_fail, program.calls_special_functions, program.nesting),
     )
     constants = [
-        (k, a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes()) for k, a in program.constants
+        (k, a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes() if element is None else element)
+        for (k, a), element in zip(program.constants, repeated, strict=True)
     ]
     keys = [key_of(text, quick) for text, quick in program.modules]
     ports = [[_port_record(p) for p in group] for group in (program.inputs, program.outputs)]
     return marshal.dumps((own, *ports, constants, names, keys), 2)
+
+
+def _constant(dtype: np.dtype[Any], shape: tuple[int, ...], data: bytes) -> np.ndarray[Any, Any]:
+    """An array of its bytes, or of those of an element that is repeated."""
+    found = np.frombuffer(data, dtype)
+    if found.size == 1 < math.prod(shape):
+        return np.full(shape, found[0])
+    return found.reshape(shape)
 
 
 def _port_record(port: Port) -> tuple[Any, ...]:

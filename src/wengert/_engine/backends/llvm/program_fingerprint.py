@@ -1,18 +1,23 @@
 """Fingerprints of graphs: bytes that are the same in every process.
 
-    fingerprint_of    a graph as bytes; None if something in it cannot be encoded
+    fingerprint_of     a graph as bytes; None if something in it cannot be encoded
+    repeated_element   the element of which an array consists
 
 They are a part of the key of cached programs (program_cache.py), so graphs with different programs
 must not have the same fingerprint.  Only these are encoded: operations defined in modules of
-wengert (whose sources are part of the key), numbers, strings, dtypes, arrays, bodies of loops.
-Graphs with anything else, such as a user's operation, a function or a symbolic size, are not
-cached.
+wengert (whose sources are part of the key), numbers, strings, dtypes, arrays, bodies of loops,
+lengths that are known only after or inside a loop.  Graphs with anything else, such as a user's
+operation, a function or a symbolic size of an input, are not cached.
+
+Names of lengths are counted in each process, so they are replaced by numbers, in the order in which
+they occur; programs are the same for any names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import marshal
+import re
 import sys
 from typing import Any
 
@@ -25,13 +30,17 @@ from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Dim, Quotient
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from .tuning import thresholds
 
 _PACKAGE = __name__.partition(".")[0] + "."
+_LARGE_BYTES = 1 << 12  # an array of which the elements are compared
+_FEW = 16  # elements that are compared first
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on its references
 _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
+_LENGTH = re.compile(f"({re.escape(OPEN)}|{re.escape(LOCAL)})[0-9]+")
 _ours: dict[int, Any] = {}  # operations of wengert, by their id
 
 
@@ -62,6 +71,7 @@ class _GraphEncoder:
     def __init__(self) -> None:
         self._bytes = 0
         self._bodies: dict[Body, tuple[int, Any]] = {}
+        self._lengths: dict[str, int] = {}
 
     def graph(self, graph: BaseGraph) -> tuple[Any, ...]:
         """The inputs, the other nodes with the numbers of their operands, and the results."""
@@ -87,15 +97,40 @@ class _GraphEncoder:
         return *head, op.name, tuple(params)
 
     def _spec(self, spec: Spec) -> tuple[Any, ...]:
-        if type(spec) is not Spec or not all(type(n) is int for n in spec.shape):
+        if type(spec) is not Spec:
             raise _NotEncodableError(spec)
-        return spec.shape, self._plain(spec.dtype), spec.weak
+        shape = tuple([n if type(n) is int else self._length(n) for n in spec.shape])
+        return shape, self._plain(spec.dtype), spec.weak
+
+    def _length(self, length: Any) -> Any:
+        """A length: its terms, with numbers in place of names."""
+        if type(length) is int:
+            return length
+        if type(length) is not Dim:
+            raise _NotEncodableError(type(length))
+        terms = [
+            (factor, tuple([(self._atom(atom), power) for atom, power in product]))
+            for product, factor in length.terms.items()
+        ]
+        return "Dim", tuple(terms)
+
+    def _atom(self, atom: str | Quotient) -> Any:
+        if isinstance(atom, Quotient):
+            return "Quotient", self._length(atom.above), self._length(atom.below)
+        kind = _LENGTH.fullmatch(atom)
+        if kind is None:  # a size of an input
+            raise _NotEncodableError(atom)
+        return kind[1], self._lengths.setdefault(atom, len(self._lengths))
 
     def _plain(self, x: Any) -> Any:
         """A value or a parameter, with its type, as numbers, strings and tuples."""
         kind = type(x)
+        if kind is str and _LENGTH.fullmatch(x):
+            return "length", self._atom(x)
         if kind in _PLAIN:
             return kind.__name__, x
+        if kind is Dim:
+            return self._length(x)
         if kind is tuple or kind is list:
             return kind.__name__, tuple([self._plain(y) for y in x])
         if kind is dict:
@@ -107,11 +142,15 @@ class _GraphEncoder:
         if isinstance(x, np.dtype) and x.kind in "biufc":
             return "dtype", x.str
         if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc":
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            element = repeated_element(x)
+            if element is not None:
+                return name, x.dtype.str, x.shape, "repeated", element
             self._bytes += x.nbytes
             if self._bytes > thresholds.cached_constant_bytes:
                 raise _NotEncodableError("large")
             own = hashlib.sha256(np.ascontiguousarray(x).tobytes()).digest()
-            return f"{kind.__module__}.{kind.__qualname__}", x.dtype.str, x.shape, own
+            return name, x.dtype.str, x.shape, own
         if isinstance(x, Body):
             found = self._bodies.get(x)
             if found is None:
@@ -119,6 +158,20 @@ class _GraphEncoder:
                 return "Body", *found
             return "Body", found[0]
         raise _NotEncodableError(kind)
+
+
+def repeated_element(x: Any) -> bytes | None:
+    """The bytes of the element of which a large array consists; None if there is no such element.
+
+    Zeros that a function makes may be as large as its arguments.
+    """
+    if x.nbytes < _LARGE_BYTES:
+        return None
+    elements = np.ascontiguousarray(x).reshape(-1).view(f"V{x.itemsize}")
+    first: bytes = elements[:1].tobytes()
+    if elements[:_FEW].tobytes() != first * _FEW or elements[-1:].tobytes() != first:
+        return None
+    return first if elements.tobytes() == first * elements.size else None
 
 
 def _is_ours(op: Operation) -> bool:
