@@ -13,6 +13,7 @@ import wengert as wg
 from wengert import control
 from wengert._engine.backends.llvm import program_cache, program_fingerprint
 from wengert._engine.backends.llvm.cache import disk_cache
+from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
 from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.profile.program_summary import summary_of
@@ -84,6 +85,59 @@ def test_what_was_kept_is_the_same_program(name):
     assert str(summary_of(second)) == str(summary_of(first))
 
 
+def checked(x):
+    """Checks and host callbacks in and outside of a loop, with lengths of its steps."""
+    total = np.zeros(3)
+    for i in range(2, 30):
+        wg.debug.retrieve(total, "total")
+        total = total + np.sum(x[0, :i])
+        assert total[0] < 50.0, "too large"
+        total = total + np.sort(np.sort(x, axis=None)[:i])[:1]
+    return wg.debug.retrieve(total * 2.0, "end")
+
+
+def test_host_callbacks_are_those_of_this_process():
+    x, large = np.linspace(0, 0.1, 60).reshape(2, 30), np.full((2, 30), 1e9)
+    graph, again = traced(checked, x), traced(checked, x)
+    first = program_cache.program_of(graph, None)
+    wanted = LoadedProgram(first).run([x], {})
+    second = program_cache.program_of(again, None)
+    assert type(first) is Program and type(second) is program_cache.CachedProgram
+    assert len(second.host_callbacks) == len(first.host_callbacks) >= 3
+    pairs = zip(first.host_callbacks, second.host_callbacks, strict=True)
+    assert all(a is not b and a.op is b.op and a.params == b.params for a, b in pairs)
+    wg.debug.retrieved.clear()
+    compiled = LoadedProgram(second)
+    np.testing.assert_array_equal(compiled.run([x], {})[0], wanted[0])
+    np.testing.assert_array_equal(wg.debug.retrieved["end"], wanted[0])
+    assert compiled.program is second and "made" not in vars(second)
+    with pytest.raises(AssertionError, match="too large"):
+        compiled.run([large], {})
+    np.testing.assert_array_equal(compiled.run([x], {})[0], wanted[0])
+
+
+def test_a_check_that_holds_calls_nothing_back(monkeypatch):
+    """Python runs only to raise the exception."""
+    x = np.full((2, 30), 0.1)
+
+    def f(x):
+        for i in range(30):
+            assert x[0, i] < 1.0, "too large"
+        return x * 2.0
+
+    program = program_cache.program_of(traced(f, x), None)
+    called = []
+    run = HostCallbacks._run
+    monkeypatch.setattr(HostCallbacks, "_run", lambda *a: (called.append(a), run(*a)))
+    compiled = LoadedProgram(program)
+    np.testing.assert_array_equal(compiled.run([x], {})[0], 2.0 * x)
+    assert not called
+    x[0, 7] = 3.0
+    with pytest.raises(AssertionError, match="too large"):
+        compiled.run([x], {})
+    assert len(called) == 1
+
+
 def test_an_object_file_that_is_gone_is_made_again(folder):
     graph = traced(FUNCTIONS["product"][0], X, W)
     LoadedProgram(program_cache.program_of(graph, None))
@@ -108,7 +162,7 @@ def changed(said, **places):
     """A record with other content: of the program's own facts, or one of its parts."""
     parts = list(marshal.loads(said))
     for name, what in places.items():
-        k = ("own", "inputs", "outputs", "constants", "names", "keys").index(name)
+        k = ("own", "inputs", "outputs", "constants", "names", "callbacks", "keys").index(name)
         parts[k] = what(parts[k]) if callable(what) else what
     return marshal.dumps(tuple(parts), 2)
 
@@ -120,7 +174,7 @@ RECORDS = {
     "cut off": lambda said: said[:-20],
     "a number": lambda said: marshal.dumps(3),
     "too few parts": lambda said: marshal.dumps((1, 2)),
-    "parts of other types": lambda said: marshal.dumps((None,) * 6),
+    "parts of other types": lambda said: marshal.dumps((None,) * 7),
     "other ports": lambda said: changed(said, inputs=()),
     "ports of no dtype": lambda said: changed(
         said, inputs=[((4, 3), "?!", False, 0, False, False)]
@@ -139,6 +193,8 @@ RECORDS = {
     "keys that are numbers": lambda said: changed(said, keys=[1]),
     "keys that are short": lambda said: changed(said, keys=[b"ab"]),
     "no keys": lambda said: changed(said, keys=[]),
+    "host callbacks that are not there": lambda said: changed(said, callbacks=(0, (100,))),
+    "host callbacks before the first": lambda said: changed(said, callbacks=(0, (-2,))),
     "constants that do not fit": lambda said: changed(said, constants=[(0, "<f8", (3,), b"abc")]),
 }
 OBJECTS = {

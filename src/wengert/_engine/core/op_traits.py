@@ -28,12 +28,15 @@ class Effects:
         It accepts all operands of its spec, so it may run before a loop that has no steps.
     value_dependent_shape : bool
         The shape of the result may depend on values (nonzero, x[mask]).
+    only_if_true : bool
+        The side effect occurs only if an element of the operand is nonzero.
     """
 
     side_effect: bool = False
     serializable: bool = True
     total: bool = False
     value_dependent_shape: bool = False
+    only_if_true: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,7 @@ def raise_if(
 
 
 raise_if.is_users_exception = True
+raise_if.effects = Effects(side_effect=True, only_if_true=True)
 
 
 @raise_if.examples

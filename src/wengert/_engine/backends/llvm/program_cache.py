@@ -23,6 +23,7 @@ import math
 import os
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ import scipy
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import STARTED, LazyModule
+from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert.errors import FOLDER
 
@@ -37,7 +39,7 @@ from . import tuning
 from .abi.ports import Port
 from .cache import disk_cache
 from .cache.object_files import cached_object, circumstances, key_of, read_object
-from .codegen.host_callbacks import HostCallbacks
+from .codegen.host_callbacks import HostCallbacks, lengths_of
 from .ir.object_symbols import symbols_of
 from .loops.interrupts import LISTENED
 from .loops.interrupts import address_of as listened_at
@@ -66,14 +68,20 @@ class CachedProgram:
     Attributes
     ----------
     inputs, outputs, sizes, size_slots, slots, constants, counts, overwritten, requirements
-    is_single, cannot_fail, calls_special_functions, nesting, symbols, callbacks
+    is_single, cannot_fail, calls_special_functions, nesting, symbols, callbacks, host_callbacks
         As in `Program`.
     keys : list of bytes
         The keys of the object files.
     """
 
-    def __init__(self, record: tuple[Any, ...], graph: BaseGraph, options: tuple[Any, ...]) -> None:
-        own, inputs, outputs, constants, names, self.keys = record
+    def __init__(
+        self,
+        record: tuple[Any, ...],
+        graph: BaseGraph,
+        options: tuple[Any, ...],
+        nodes: Sequence[Node],
+    ) -> None:
+        own, inputs, outputs, constants, names, callbacks, self.keys = record
         self.slots, self.counts, overwritten, self.is_single, self.cannot_fail = own[:5]
         self.calls_special_functions, self.nesting = own[5:]
         self.counts, self.overwritten = list(self.counts), dict(overwritten)
@@ -85,7 +93,13 @@ class CachedProgram:
         self.sizes: tuple[str, ...] = ()
         self.size_slots: tuple[int, ...] = ()
         self.requirements: Any = ()
-        self.callbacks = HostCallbacks(graph, (), ())
+        slot, places = callbacks
+        if min(places, default=0) < 0:
+            raise ValueError("a host callback has no number")
+        self.host_callbacks = [nodes[k] for k in places]
+        self.callbacks = HostCallbacks(graph, (), (), self.host_callbacks)
+        if places:
+            self.constants.append((slot, self.callbacks.pointer))
         self._graph, self._options = weakref.ref(graph), options
 
     def is_of(self, graph: BaseGraph) -> bool:
@@ -122,16 +136,17 @@ def program_of(
 ) -> Program | CachedProgram:
     """The program of a graph: from the disk, or a new one, which is written to the disk."""
     options = threads, layouts, overwrites
-    key = _key(graph, options) if disk_cache.enabled() else None
+    nodes: list[Node] = []
+    key = _key(graph, options, nodes) if disk_cache.enabled() else None
     if key is None:
         return programs.Program(graph, *options)
     found = disk_cache.read(key)
     if found is not None:
-        cached = _cached(found, graph, options)
+        cached = _cached(found, graph, options, nodes)
         if cached is not None:
             return cached
     made = programs.Program(graph, *options)
-    record = _record(made)
+    record = _record(made, nodes)
     if record is not None:
         disk_cache.write(key, record)
     return made
@@ -150,13 +165,15 @@ def object_files_of(
     return [cached_object(text, quick) for text, quick in program.modules], program
 
 
-def _cached(found: bytes, graph: BaseGraph, options: tuple[Any, ...]) -> CachedProgram | None:
+def _cached(
+    found: bytes, graph: BaseGraph, options: tuple[Any, ...], nodes: Sequence[Node]
+) -> CachedProgram | None:
     """The program of a record; None if it cannot belong to this graph.
 
     The checksum of a file only detects accidental damage, so the content is checked here.
     """
     try:
-        cached = CachedProgram(marshal.loads(found), graph, options)
+        cached = CachedProgram(marshal.loads(found), graph, options, nodes)
         return cached if cached.is_of(graph) else None
     except Exception:  # damaged, or an external function is missing
         return None
@@ -171,8 +188,8 @@ def _is_complete(images: list[bytes]) -> bool:
 # ---- the key -----------------------------------------------------------------------------------
 
 
-def _key(graph: BaseGraph, options: tuple[Any, ...]) -> bytes | None:
-    sources, content = _sources(), fingerprint_of(graph)
+def _key(graph: BaseGraph, options: tuple[Any, ...], nodes: list[Node]) -> bytes | None:
+    sources, content = _sources(), fingerprint_of(graph, nodes)
     if sources is None or content is None:
         return None
     made = hashlib.sha256(b"program")
@@ -208,13 +225,15 @@ def _sources() -> bytes | None:
 # ---- the record on disk ------------------------------------------------------------------------
 
 
-def _record(program: Program) -> bytes | None:
+def _record(program: Program, nodes: Sequence[Node]) -> bytes | None:
     """The record of a program; None if it depends on this process."""
     names = sorted(program.symbols)
-    arrays = [array for _, array in program.constants]
+    callbacks = _callback_record(program, nodes)
+    kept = [(k, a) for k, a in program.constants if a is not program.callbacks.pointer]
+    arrays = [array for _, array in kept]
     repeated = [repeated_element(a) for a in arrays]
     if (
-        program.host_callbacks
+        callbacks is None
         or program.sizes
         or program.requirements
         or sum(a.nbytes for a, element in zip(arrays, repeated, strict=True) if element is None)
@@ -233,11 +252,23 @@ def _record(program: Program) -> bytes | None:
     )
     constants = [
         (k, a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes() if element is None else element)
-        for (k, a), element in zip(program.constants, repeated, strict=True)
+        for (k, a), element in zip(kept, repeated, strict=True)
     ]
     keys = [key_of(text, quick) for text, quick in program.modules]
     ports = [[_port_record(p) for p in group] for group in (program.inputs, program.outputs)]
-    return marshal.dumps((own, *ports, constants, names, keys), 2)
+    return marshal.dumps((own, *ports, constants, names, callbacks, keys), 2)
+
+
+def _callback_record(program: Program, nodes: Sequence[Node]) -> tuple[int, tuple[int, ...]] | None:
+    """The slot of the host callbacks, and which nodes are called back; None if not known."""
+    if not program.host_callbacks:
+        return -1, ()
+    places = {node: k for k, node in enumerate(nodes)}
+    found = [places.get(node, -1) for node in program.host_callbacks]
+    # Several lengths are passed in the order of their names, which are of this process.
+    if min(found) < 0 or any(len(lengths_of(node)) > 1 for node in program.host_callbacks):
+        return None
+    return program.callback_slot(), tuple(found)
 
 
 def _constant(dtype: np.dtype[Any], shape: tuple[int, ...], data: bytes) -> np.ndarray[Any, Any]:

@@ -48,11 +48,15 @@ class _NotEncodableError(Exception):
     """The graph contains something that cannot be encoded."""
 
 
-def fingerprint_of(graph: BaseGraph) -> bytes | None:
-    """The properties of a graph that its program depends on, as bytes."""
+def fingerprint_of(graph: BaseGraph, nodes: list[Node] | None = None) -> bytes | None:
+    """The properties of a graph that its program depends on, as bytes.
+
+    `nodes` receives the operations of the graph and the bodies in it, in an order that is the same
+    for equal fingerprints.
+    """
     if graph.requirements:
         return None
-    encoder = _GraphEncoder()
+    encoder = _GraphEncoder([] if nodes is None else nodes)
     try:
         return marshal.dumps((encoder.graph(graph), _containers(graph)), _VERSION)
     except (_NotEncodableError, ValueError):  # ValueError: marshal cannot encode something
@@ -68,7 +72,8 @@ def _containers(graph: BaseGraph) -> tuple[str, ...]:
 class _GraphEncoder:
     """Encodes one graph, and the bodies in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: list[Node]) -> None:
+        self._nodes = nodes
         self._bytes = 0
         self._bodies: dict[Body, tuple[int, Any]] = {}
         self._lengths: dict[str, int] = {}
@@ -93,6 +98,7 @@ class _GraphEncoder:
             return *head, op.name
         if op is not PART and not _is_ours(op):
             raise _NotEncodableError(op.name)
+        self._nodes.append(node)
         params = [(name, self._plain(x)) for name, x in sorted(node.params.items())]
         return *head, op.name, tuple(params)
 

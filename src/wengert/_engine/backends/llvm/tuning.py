@@ -25,6 +25,7 @@ CONVOLUTION = "python benchmarks/suites.py --only convolution"
 LINALG = "python benchmarks/suites.py --only linalg"
 LEARNING = "python benchmarks/suites.py --only learning"
 EAGER = "python benchmarks/suites.py --only eager"
+NPBENCH = "python benchmarks/suites.py --only npbench"
 GROWTH = "python benchmarks/suites.py --only growth"
 _BY_SUITE = "chosen with the benchmark suite; the values tried are not recorded"
 
@@ -186,6 +187,15 @@ class Thresholds:
     )
     unrolled_terms: int = _of(512, "terms", "so are reductions of up to it", LOOPS)
     unrolled_work: int = _of(3000, "work", "so is no fused loop of more", LOOPS)
+    unrolled_body_work: int = _of(
+        3000,
+        "work",
+        "in a longer loop body, fused loops of some elements are not unrolled",
+        NPBENCH,
+    )
+    unrolled_body_elements: int = _of(
+        8, "elements", "of a fused loop that is unrolled in any loop body", NPBENCH
+    )
     expensive_element_work: int = _of(
         30, "work", "elements of more are vectorized rather than unrolled", LOOPS
     )

@@ -51,6 +51,7 @@ from .syntax import (
 )
 
 _ITEM = runtime_name("item")
+_INNER_TRIPS = 8  # for which a statement in an inner loop counts
 _DISPLAYS = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 _IN_PLACE = (ast.Add, ast.Mult, ast.BitOr)  # operators of lists and dicts
 
@@ -226,7 +227,7 @@ class Statements:
             self._name_tuple(_only_updated(node)),
             self._name_tuple(_stored(node)),
             self._name_tuple(stops),
-            ast.Constant(sum(isinstance(n, ast.stmt) for n in ast.walk(body))),
+            ast.Constant(_size(body)),
             string(
                 "it assigns a global variable"
                 if assigned & self._globals
@@ -258,6 +259,14 @@ class Statements:
             runtime_name(f"{kind}{self._count}"), signature, statements or [ast.Pass()], []
         )
         return located(where, function)
+
+
+def _size(body: ast.Module) -> int:
+    """The number of statements in the body of a loop; those of loops inside are counted again."""
+    statements = [n for n in ast.walk(body) if isinstance(n, ast.stmt)]
+    loops = [n for n in statements if isinstance(n, ast.For | ast.While)]
+    inside = {id(n) for loop in loops for s in loop.body for n in ast.walk(s)}
+    return len(statements) + (_INNER_TRIPS - 1) * sum(id(n) in inside for n in statements)
 
 
 def _only_updated(node: ast.For | ast.While) -> set[str]:

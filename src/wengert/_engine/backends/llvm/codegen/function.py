@@ -400,6 +400,12 @@ class FunctionCodegen:
                 self.leave_if_not_zero(body, status)
             return
         operands = [self._operand(body, x, False) for x in step.operands]
+        if node.op.effects.only_if_true and not node.spec.shape and node.spec.dtype == bool:
+            value = body.value(f"load i8, ptr {operands[0].pointer}")
+            body.write(f"store i8 {value}, ptr {results[0].pointer}")
+            with body.when(body.value(f"icmp ne i8 {value}, 0")) as inner:
+                self._run_host_callback(inner, node, [*operands, *results])
+            return
         self._run_host_callback(body, node, [*operands, *results])
 
     def _operand(self, body: Section, x: Expr, strided: bool) -> ArrayPointer:

@@ -41,9 +41,15 @@ class HostCallbacks:
         One number: the address that native code calls.
     """
 
-    def __init__(self, graph: BaseGraph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
+    def __init__(
+        self,
+        graph: BaseGraph,
+        sizes: Sequence[str],
+        size_slots: Sequence[int],
+        nodes: Sequence[Node] = (),
+    ) -> None:
         self._positions = {node: k for k, node in enumerate(graph.nodes)}
-        self.nodes: list[Any] = []
+        self.nodes: list[Any] = list(nodes)
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)
         self._callback = _CALLBACK(self._called)
         address = ctypes.cast(self._callback, ctypes.c_void_p).value

@@ -6,6 +6,7 @@ across branches.
 
     StraightlineCode    the function
     is_straight         whether a fused loop can be part of it
+    unrolled_size       the elements and the work of a fused loop without loops
     BranchBlocks        the bodies of a conditional that can be part of it
 """
 
@@ -58,7 +59,6 @@ _RULES = (
 
 def is_straight(fused: FusedLoops) -> bool:
     """Whether a fused loop has few elements, and only rules that can be unrolled."""
-    work = 0
     for root in roots_of(fused):
         space = space_of(root)
         if any(type(n) is not int for n in (*space, *root.shape)):
@@ -75,10 +75,15 @@ def is_straight(fused: FusedLoops) -> bool:
             and count >= thresholds.expensive_elements
         ):
             return False
-        work += count * (1 + root.weight)
         if not _is_plain(root):
             return False
-    return work <= thresholds.unrolled_work
+    return unrolled_size(fused)[1] <= thresholds.unrolled_work
+
+
+def unrolled_size(fused: FusedLoops) -> tuple[int, int]:
+    """The elements of the largest loop, and the work of all elements, of fused loops."""
+    counts = [(int(np.prod(space_of(root))), root) for root in roots_of(fused)]
+    return max(n for n, _ in counts), sum(n * (1 + root.weight) for n, root in counts)
 
 
 class BranchBlocks:

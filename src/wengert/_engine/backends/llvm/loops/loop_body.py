@@ -25,6 +25,7 @@ from ..codegen.straightline import (
     is_choice,
     is_straight,
     read_anywhere,
+    unrolled_size,
 )
 from ..ir.ir_builder import Function, Section
 from ..lowering.loop_ir import Expr, Stored
@@ -138,8 +139,9 @@ class LoopBody(FunctionCodegen):
     def _grouped(self) -> list[Any]:
         """The stages; consecutive ones without loops are grouped in lists."""
         groups: list[Any] = []
+        straight = self._straight()
         for stage in self.plan.stages:
-            if self._is_straight(stage):
+            if stage in straight:
                 if groups and isinstance(groups[-1], list) and self._can_join(groups[-1], stage):
                     groups[-1].append(stage)
                 else:
@@ -147,6 +149,19 @@ class LoopBody(FunctionCodegen):
             else:
                 groups.append(stage)
         return groups
+
+    def _straight(self) -> set[FusedLoops | Expr]:
+        """The stages that are straight-line code.
+
+        In a long body their values are not in registers in any case, and LLVM needs more than
+        linear time for a long function; so loops of more than a few elements remain loops.
+        """
+        straight = {stage for stage in self.plan.stages if self._is_straight(stage)}
+        sizes = {s: unrolled_size(s) for s in straight if isinstance(s, FusedLoops)}
+        if sum(work for _, work in sizes.values()) > thresholds.unrolled_body_work:
+            most = thresholds.unrolled_body_elements
+            straight -= {s for s, (elements, _) in sizes.items() if elements > most}
+        return straight
 
     def _is_straight(self, stage: FusedLoops | Expr) -> bool:
         if isinstance(stage, FusedLoops):
