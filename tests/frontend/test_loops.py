@@ -279,6 +279,24 @@ def test_short_and_unrolled_loops():
     assert list(wg.unroll(range(3))) == [0, 1, 2] and len(wg.unroll([1, 2])) == 2
 
 
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_loops_in_short_loops_count_when_they_are_unrolled(n):
+    """Eight trips in each of eight trips would be 64 copies: only the inner loop is unrolled."""
+
+    def f(x):
+        y = np.zeros((n, n))
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = np.sin(x[i, j]) * x[j, i]
+        return np.sum(y)
+
+    x = RNG.normal(size=(n, n))
+    found = operations(wg.trace(f)(x))
+    assert found.count("sin") == (8 if n == 8 else n * n)
+    np.testing.assert_allclose(wg.jit(f)(x), f(x), rtol=1e-13)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(x), wg.grad(f)(x), rtol=1e-12)
+
+
 def test_layers_of_different_shapes_are_unrolled():
     weights = [RNG.normal(size=(k + 2, k + 1)) for k in range(12)]
 

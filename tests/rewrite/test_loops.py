@@ -11,6 +11,7 @@ from wengert._engine.core.handle import wrap
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.rewrite.loops.loop_view import Rewiring
 
 
 def loops(graph, name="scan"):
@@ -545,3 +546,35 @@ def test_lengths_of_loops_that_end_by_themselves_have_no_name_of_their_own():
     assert len(set(kept)) == 2
     for graph in (both, simplify(both)):
         assert_same(graph(a, x), g(a, x) + g(8.0 * a, x))
+
+
+def test_nodes_that_follow_replacements_do_not_copy_them():
+    """The time is linear in the nodes: each looks up its own operands only."""
+
+    class Counting(dict):
+        copies = 0
+
+        def __iter__(self):
+            Counting.copies += 1
+            return super().__iter__()
+
+        def keys(self):
+            Counting.copies += 1
+            return super().keys()
+
+    graph = wg.trace(lambda x: np.sin(np.exp(x * 2.0) + x))(1.0)
+    rewiring = Rewiring()
+    rewiring.place = Counting()
+    first = graph.inputs[0]
+    rewiring.place[first] = other = wg.trace(lambda x: x)(1.0).inputs[0]
+    for node in graph.nodes:
+        rewiring.follow(node)
+    assert Counting.copies == 0
+    replaced = rewiring.replaced(graph.outputs)[0]
+    assert replaced is not graph.outputs[0] and replaced.op is graph.outputs[0].op
+    sources, waiting = set(), [replaced]
+    while waiting:
+        node = waiting.pop()
+        sources.add(node)
+        waiting += node.inputs
+    assert other in sources and first not in sources

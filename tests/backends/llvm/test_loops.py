@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.profile.program_summary import summary_of
 from wengert._engine.backends.llvm.program import Program
 from wengert.errors import GuardError
@@ -336,3 +337,25 @@ def test_stacks_begin_small_and_grow():
     np.testing.assert_allclose(g(x), wg.grad(f)(x), rtol=1e-10, atol=1e-14)
     # 40 states, up to twice as many while they grow, and a few beside them.
     assert wg.memory.info().peak <= max(before, 150 * x.nbytes)
+
+
+def test_long_bodies_keep_loops_over_their_columns():
+    """Columns of dozens of elements are unrolled in a short body only."""
+
+    def edges(a, count):
+        for _ in range(20):
+            for k in range(count):
+                a[1:-1, k] = a[1:-1, k + 1] * a[:-2, k] - 0.5 * a[2:, k + 1] ** 2
+        return np.sum(a)
+
+    a = np.random.default_rng(0).normal(size=(50, 12)) / 3
+    results, lines = [], []
+    for most in (1_000_000, 3000):
+        with tuning.using(unrolled_body_work=most):
+            compiled = wg.jit(wg.value_and_grad(edges), static_argnums=1)
+            results.append(compiled(a.copy(), 8))
+            lines.append(compiled.lower(a, 8).llvm_ir.count("\n"))
+    assert lines[1] < lines[0] / 2
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(results[1][0], edges(a.copy(), 8), rtol=1e-12)

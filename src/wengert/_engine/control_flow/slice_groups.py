@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.copy_graph import rebuilt, with_replaced
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import CONSTANT, Node
@@ -154,7 +154,7 @@ def _with_sized_nodes(
     values: dict[Node, Node] = {}
     for first in sorter.static_order():
         if first not in group:
-            values.update(rebuilt([first], values))
+            values.setdefault(first, with_replaced(first, values))
             continue
         members = group[first]
         mentioned = sorted(frozenset[str]().union(*[names[n] for n in members]))

@@ -63,6 +63,15 @@ def rebuilt(
     return replacement
 
 
+def with_replaced(node: Node, replacement: Mapping[Node, Node]) -> Node:
+    """A node with replacements of its operands; itself if there are none."""
+    old = node.inputs
+    for a in old:
+        if replacement.get(a, a) is not a:
+            return with_args(node, tuple([replacement.get(a, a) for a in old]))
+    return node
+
+
 def with_args(node: Node, args: tuple[Any, ...]) -> Node:
     """A node of the same operation on other operands."""
     return type(node)(node.op, args, node.params, _value(node), _info(node))

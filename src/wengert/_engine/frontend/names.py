@@ -11,7 +11,9 @@ function_scope  nodes that belong to the scope of a function, without inner func
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+
+from .tree_walk import children, walk
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -24,10 +26,7 @@ def function_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, _SCOPES):
-            stack += _evaluated_outside(node)
-        else:
-            stack += list(ast.iter_child_nodes(node))[::-1]
+        stack += _evaluated_outside(node) if isinstance(node, _SCOPES) else children(node)[::-1]
 
 
 def _evaluated_outside(node: ast.AST) -> list[ast.AST]:
@@ -42,12 +41,16 @@ def _evaluated_outside(node: ast.AST) -> list[ast.AST]:
     return parts
 
 
-def bound_in(nodes: Iterable[ast.AST]) -> set[str]:
+def bound_in(nodes: Collection[ast.AST]) -> set[str]:
     """Names that statements bind by assignment, ``del``, ``import``, ``def``, ``except`` ..."""
     names: set[str] = set()
+    has_comprehensions = False
     for node in function_scope(nodes):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names.add(node.id)
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+        elif isinstance(node, _COMPREHENSIONS):
+            has_comprehensions = True
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -56,10 +59,10 @@ def bound_in(nodes: Iterable[ast.AST]) -> set[str]:
             names |= {node.name} if node.name else set()
         elif isinstance(node, ast.MatchMapping) and node.rest:
             names.add(node.rest)
-    return names - _comprehension_variables(nodes)
+    return names - _comprehension_variables(nodes) if has_comprehensions else names
 
 
-def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
+def _comprehension_variables(nodes: Collection[ast.AST]) -> set[str]:
     """The variables of comprehensions, unless they are also bound outside of these."""
     comprehension_names: set[str] = set()
     other_names: set[str] = set()
@@ -67,7 +70,7 @@ def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
         if isinstance(node, _COMPREHENSIONS):
             for generator in node.generators:
                 comprehension_names |= {
-                    n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)
+                    n.id for n in walk(generator.target) if isinstance(n, ast.Name)
                 }
     if not comprehension_names:
         return comprehension_names
@@ -76,7 +79,7 @@ def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
         for node in function_scope(nodes)
         if isinstance(node, _COMPREHENSIONS)
         for generator in node.generators
-        for name in ast.walk(generator.target)
+        for name in walk(generator.target)
     }
     for node in function_scope(nodes):
         if (
@@ -90,7 +93,7 @@ def _comprehension_variables(nodes: Iterable[ast.AST]) -> set[str]:
 
 def loaded_in(node: ast.AST) -> set[str]:
     """Names that a node reads, including functions and comprehensions inside it."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def captured_in(nodes: Iterable[ast.AST]) -> set[str]:
@@ -99,7 +102,7 @@ def captured_in(nodes: Iterable[ast.AST]) -> set[str]:
     for node in function_scope(nodes):
         if isinstance(node, _SCOPES):
             names |= loaded_in(node)
-            for inner in ast.walk(node):
+            for inner in walk(node):
                 if isinstance(inner, ast.Nonlocal):
                     names |= set(inner.names)
         elif isinstance(node, ast.GeneratorExp):
@@ -114,7 +117,7 @@ def _read_lazily(node: ast.GeneratorExp) -> set[str]:
     """
     first, *others = node.generators
     lazy = [node.elt, *first.ifs, *others]
-    own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
     return {n for part in lazy for n in loaded_in(part)} - own
 
 

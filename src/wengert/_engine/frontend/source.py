@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from .code_facts import nested_code
+from .tree_walk import children
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -99,7 +100,7 @@ def _parsed(name: str) -> _File | None:
 def _functions(
     node: ast.AST, classes: tuple[str, ...]
 ) -> Iterator[tuple[Function, tuple[str, ...]]]:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield child, classes
         inner = (*classes, child.name) if isinstance(child, ast.ClassDef) else classes

@@ -25,10 +25,10 @@ the loop; for `min`, `max`, `list`, `tuple` and ``np.fromiter``, they return a l
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from ..names import loaded_in
+from ..tree_walk import children, copied, walk
 from .syntax import call, load, located, parameter_list, runtime_name, string, thunk
 
 _OUT, _SOURCE = "_wg_out", "_wg_source"
@@ -62,7 +62,7 @@ class Comprehensions:
         if not self._is_supported(node):
             return None
         append = ast.Attribute(load(_OUT), "append", ast.Load())
-        append_element: ast.stmt = ast.Expr(ast.Call(append, [copy.deepcopy(node.elt)], []))
+        append_element: ast.stmt = ast.Expr(ast.Call(append, [copied(node.elt)], []))
         create_list: ast.stmt = ast.Assign([ast.Name(_OUT, ast.Store())], ast.List([], ast.Load()))
         return self._define(
             node, [_SOURCE], [create_list, *_loops(node, append_element)], load(_OUT)
@@ -80,12 +80,12 @@ class Comprehensions:
             name = "fromiter"
         if not self._is_supported(generator) or any(isinstance(r, ast.Starred) for r in rest):
             return None
-        element = copy.deepcopy(generator.elt)
+        element = copied(generator.elt)
         if name == "sum" and len(rest) <= 1:
             total = ast.BinOp(load(_OUT), ast.Add(), element)
             add: ast.stmt = ast.Assign([ast.Name(_OUT, ast.Store())], total)
             sum_call = self._define(generator, [_SOURCE, _OUT], _loops(generator, add), load(_OUT))
-            sum_call.args.append(copy.deepcopy(rest[0]) if rest else ast.Constant(0))
+            sum_call.args.append(copied(rest[0]) if rest else ast.Constant(0))
             return name, sum_call
         if name in ("any", "all") and not rest:
             is_any = name == "any"
@@ -96,19 +96,19 @@ class Comprehensions:
         if name in _LIST_CONSUMERS:
             as_list = self.list_of(generator)
             assert as_list is not None
-            function = copy.deepcopy(node.func)
-            return name, ast.Call(function, [as_list, *map(copy.deepcopy, rest)], [])
+            function = copied(node.func)
+            return name, ast.Call(function, [as_list, *map(copied, rest)], [])
         return None
 
     def _is_supported(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         """Whether a function can replace it: nothing in it is deferred, or binds outer names."""
         if any(g.is_async for g in node.generators):
             return False
-        parts = [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
+        parts = [n for child in children(node) for n in walk(child)]
         if any(isinstance(n, _DEFERRED) for n in parts):
             return False
         names = loaded_in(node) - {
-            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+            n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)
         }
         return not (names & self._unbound or names & {"super", "__class__"})
 
@@ -131,9 +131,9 @@ def _loops(node: ast.ListComp | ast.GeneratorExp, inner: ast.stmt) -> list[ast.s
     """The loops and conditions of a comprehension, around a statement."""
     for k, generator in reversed(list(enumerate(node.generators))):
         for test in reversed(generator.ifs):
-            inner = ast.If(copy.deepcopy(test), [inner], [])
-        source = copy.deepcopy(generator.iter) if k else load(_SOURCE)
-        inner = ast.For(copy.deepcopy(generator.target), source, [inner], [])
+            inner = ast.If(copied(test), [inner], [])
+        source = copied(generator.iter) if k else load(_SOURCE)
+        inner = ast.For(copied(generator.target), source, [inner], [])
     return [inner]
 
 
@@ -141,6 +141,6 @@ def choose_call(
     node: ast.Call, function_name: str, loop_call: ast.expr, original: ast.expr
 ) -> ast.expr:
     """`loop_call` if the called function is the built-in one of this name, or else `original`."""
-    callee = copy.deepcopy(node.func)
+    callee = copied(node.func)
     choice = call("consumed", callee, string(function_name), thunk(loop_call), thunk(original))
     return located(node, choice)

@@ -36,6 +36,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..names import function_scope
+from ..tree_walk import children, walk
 from .syntax import load, located
 
 RESULT, RETURNED = "__wg_result__", "__wg_returned__"
@@ -98,7 +99,7 @@ def without_exits(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 def _loads(body: Sequence[ast.stmt]) -> set[str]:
     """The names that statements read."""
-    nodes = [n for s in body for n in ast.walk(s)]
+    nodes = [n for s in body for n in walk(s)]
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
@@ -257,7 +258,7 @@ def _leaves_block(node: ast.AST) -> bool:
         return inside or any(_leaves_block(s) for s in node.orelse)
     return any(
         _leaves_block(n)
-        for n in ast.iter_child_nodes(node)
+        for n in children(node)
         if isinstance(n, ast.stmt | ast.ExceptHandler | ast.match_case)
     )
 
@@ -272,7 +273,7 @@ def _returns(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
         return False
-    return any(_returns(n) for n in ast.iter_child_nodes(node))
+    return any(_returns(n) for n in children(node))
 
 
 def _without_unused_flags(body: Sequence[ast.stmt], used: set[str]) -> list[ast.stmt]:

@@ -15,9 +15,9 @@ Expressions    the transformation
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
+from ..tree_walk import children, copied
 from .calls import Calls
 from .comprehensions import Comprehensions, choose_call
 from .syntax import call, located, mangled, string, thunk
@@ -104,7 +104,7 @@ class Expressions(Calls):
             return super().visit_Call(node)
         name, loop_call = consumer
         loop_call = self.visit(loop_call)
-        original = super().visit_Call(copy.deepcopy(node))
+        original = super().visit_Call(copied(node))
         assert isinstance(original, ast.expr)
         return choose_call(node, name, loop_call, original)
 
@@ -194,6 +194,6 @@ def _cannot_be_lambda(node: ast.AST) -> bool:
 
 def _walk_scope(node: ast.AST) -> Iterator[ast.AST]:
     yield node
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if not isinstance(child, (*_SCOPES, ast.Lambda)):
             yield from _walk_scope(child)

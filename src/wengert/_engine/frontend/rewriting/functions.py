@@ -9,13 +9,13 @@ Unsupported       the function cannot be rewritten
 from __future__ import annotations
 
 import ast
-import copy
 from types import CodeType
 
 from ..definite_assignment import possibly_unbound
 from ..liveness import live_names
 from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
+from ..tree_walk import copied, walk
 from .buffers import with_buffers
 from .calls import Calls
 from .exits import Unsupported, without_exits
@@ -47,7 +47,7 @@ def rewritten_code(definition: FunctionSource, code: CodeType, whole: bool = Tru
     Unsupported
         The function is a generator or a coroutine, or inspects its own variables.
     """
-    node = with_buffers(copy.deepcopy(definition.node))
+    node = with_buffers(copied(definition.node))
     private = definition.classes[-1] if definition.classes else None
     function = _rewrite_definition(node, private, whole)
     function.decorator_list, function.returns = [], None
@@ -130,7 +130,7 @@ def _rewrite_body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
 
 def _assigned_inside(body: list[ast.stmt]) -> set[str]:
     """Variables that inner functions declare nonlocal."""
-    nodes = ast.walk(ast.Module(body, []))
+    nodes = walk(ast.Module(body, []))
     return {n for node in nodes if isinstance(node, ast.Nonlocal) for n in node.names}
 
 
@@ -158,7 +158,7 @@ def _rewrite_nested(node: ast.stmt, private: str | None) -> ast.stmt:
         return node
     if not isinstance(node, ast.FunctionDef):
         return node
-    original = copy.deepcopy(node)
+    original = copied(node)
     try:
         return _rewrite_definition(node, private, True)
     except Unsupported:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..names import captured_in, declared
+from ..tree_walk import children, walk
 from .syntax import located
 
 _BLOCKS = (ast.For, ast.While, ast.If)
@@ -224,10 +225,10 @@ def _names(node: ast.AST, statements: bool = True) -> list[tuple[ast.Name, str]]
     if isinstance(node, ast.Name):
         return [(node, "read" if isinstance(node.ctx, ast.Load) else "bound")]
     if isinstance(node, _SCOPES):
-        inner_names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        inner_names = [n for n in walk(node) if isinstance(n, ast.Name)]
         return [(n, "read" if isinstance(n.ctx, ast.Load) else "bound") for n in inner_names]
     names: list[tuple[ast.Name, str]] = []
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if statements or not isinstance(child, ast.stmt):
             names += _names(child, statements)
     return names
@@ -280,7 +281,7 @@ def append_of(node: ast.stmt) -> tuple[str, ast.expr] | None:
 
 def as_append_calls(body: list[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
     """Replace ``out += [value]`` by ``out.append(value)``, for lists that qualify."""
-    if not any(isinstance(n, ast.AugAssign) for s in body for n in ast.walk(s)):
+    if not any(isinstance(n, ast.AugAssign) for s in body for n in walk(s)):
         return body
     statements = appends_in(body, parameters, last_reads=True).statements
 

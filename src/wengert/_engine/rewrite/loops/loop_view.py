@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.copy_graph import rebuilt, with_replaced
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import NO_PARAMS, ConstantLeaf, DiscreteLeaf, LeafOp, Node
@@ -156,16 +156,16 @@ class Rewiring:
                 replacement.note(name=node.name)
             self.place[node] = replacement
         elif node not in self.place:
-            self.place[node] = rebuilt([node], self.place, self._renamed)[node]
+            changed = self._renamed(node) if self.lengths and node.args else None
+            self.place[node] = with_replaced(node, self.place) if changed is None else changed
 
-    def _renamed(self, node: Node, args: tuple[Any, ...]) -> Node | None:
-        """A node with replaced sizes; None if it has none."""
+    def _renamed(self, node: Node) -> Node | None:
+        """A node with replaced sizes and operands; None if it has no such sizes."""
         lengths = self.lengths
-        if not lengths or not node.args:
-            return None
         spec, params = at_sizes(node.spec, lengths), substituted(node.params, lengths)
         if spec == node.spec and frozen(params) == frozen(node.params):
             return None
+        args = tuple(self.replaced(node.inputs))
         return type(node)(node.op, args, params, None, node.info_with(spec=spec))
 
     def graph(self, graph: AnyGraph) -> AnyGraph:
