@@ -15,6 +15,7 @@ Conversion
 
 Static analysis
     source.py                the syntax tree of a function
+    tree_traversal.py        the nodes of a syntax tree
     names.py                 variables that statements bind and read
     liveness.py              variables that may be read after a statement
     definite_assignment.py   variables that may be unbound where they are read

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .names import bound_in, captured_in, loaded_in
-from .tree_walk import walk
+from .tree_traversal import traverse
 
 Live = frozenset[str]
 _EXITS = (ast.Return, ast.Raise)
@@ -46,7 +46,7 @@ def live_names(body: Sequence[ast.stmt], results: Live = frozenset()) -> Livenes
         Names that are read after the last statement.
     """
     always = captured_in(body)
-    for node in walk(ast.Module(list(body), [])):
+    for node in traverse(ast.Module(list(body), [])):
         if isinstance(node, ast.Global | ast.Nonlocal):
             always |= set(node.names)
     liveness = Liveness({}, {})

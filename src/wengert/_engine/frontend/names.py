@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from .tree_walk import children, walk
+from .tree_traversal import children, traverse
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -70,7 +70,7 @@ def _comprehension_variables(nodes: Collection[ast.AST]) -> set[str]:
         if isinstance(node, _COMPREHENSIONS):
             for generator in node.generators:
                 comprehension_names |= {
-                    n.id for n in walk(generator.target) if isinstance(n, ast.Name)
+                    n.id for n in traverse(generator.target) if isinstance(n, ast.Name)
                 }
     if not comprehension_names:
         return comprehension_names
@@ -79,7 +79,7 @@ def _comprehension_variables(nodes: Collection[ast.AST]) -> set[str]:
         for node in function_scope(nodes)
         if isinstance(node, _COMPREHENSIONS)
         for generator in node.generators
-        for name in walk(generator.target)
+        for name in traverse(generator.target)
     }
     for node in function_scope(nodes):
         if (
@@ -93,7 +93,7 @@ def _comprehension_variables(nodes: Collection[ast.AST]) -> set[str]:
 
 def loaded_in(node: ast.AST) -> set[str]:
     """Names that a node reads, including functions and comprehensions inside it."""
-    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in traverse(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def captured_in(nodes: Iterable[ast.AST]) -> set[str]:
@@ -102,7 +102,7 @@ def captured_in(nodes: Iterable[ast.AST]) -> set[str]:
     for node in function_scope(nodes):
         if isinstance(node, _SCOPES):
             names |= loaded_in(node)
-            for inner in walk(node):
+            for inner in traverse(node):
                 if isinstance(inner, ast.Nonlocal):
                     names |= set(inner.names)
         elif isinstance(node, ast.GeneratorExp):
@@ -117,7 +117,7 @@ def _read_lazily(node: ast.GeneratorExp) -> set[str]:
     """
     first, *others = node.generators
     lazy = [node.elt, *first.ifs, *others]
-    own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+    own = {n.id for g in node.generators for n in traverse(g.target) if isinstance(n, ast.Name)}
     return {n for part in lazy for n in loaded_in(part)} - own
 
 

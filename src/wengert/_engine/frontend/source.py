@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from .code_facts import nested_code
-from .tree_walk import children
+from .tree_traversal import children
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

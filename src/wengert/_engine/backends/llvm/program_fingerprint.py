@@ -37,7 +37,7 @@ from .tuning import thresholds
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _LARGE_BYTES = 1 << 12  # an array of which the elements are compared
-_FEW = 16  # elements that are compared first
+_FIRST_ELEMENTS = 16  # of an array, which are compared before the others
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on its references
 _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
 _LENGTH = re.compile(f"({re.escape(OPEN)}|{re.escape(LOCAL)})[0-9]+")
@@ -175,7 +175,10 @@ def repeated_element(x: Any) -> bytes | None:
         return None
     elements = np.ascontiguousarray(x).reshape(-1).view(f"V{x.itemsize}")
     first: bytes = elements[:1].tobytes()
-    if elements[:_FEW].tobytes() != first * _FEW or elements[-1:].tobytes() != first:
+    if (
+        elements[:_FIRST_ELEMENTS].tobytes() != first * _FIRST_ELEMENTS
+        or elements[-1:].tobytes() != first
+    ):
         return None
     return first if elements.tobytes() == first * elements.size else None
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 
-from ..tree_walk import walk
+from ..tree_traversal import traverse
 from .syntax import call, located
 
 _COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)
@@ -26,14 +26,14 @@ def fills_computed_arrays(function: ast.AST) -> bool:
     stored = _stored(function)
     return any(
         isinstance(n, ast.Assign | ast.AnnAssign) and bool(_computed(n, stored))
-        for n in walk(function)
+        for n in traverse(function)
     )
 
 
 def with_buffers(function: ast.AST) -> ast.AST:
     """The function, with those arrays as buffers."""
     stored = _stored(function)
-    for node in walk(function) if stored else ():
+    for node in traverse(function) if stored else ():
         if not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
         for value in _computed(node, stored):
@@ -49,7 +49,7 @@ def with_buffers(function: ast.AST) -> ast.AST:
 def _stored(function: ast.AST) -> set[str]:
     """The variables with elements that are assigned, in the function or in functions inside."""
     found: set[str] = set()
-    for node in walk(function):
+    for node in traverse(function):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             value = node.value
             while isinstance(value, ast.Subscript):

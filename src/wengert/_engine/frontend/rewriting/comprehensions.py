@@ -28,7 +28,7 @@ import ast
 from collections.abc import Callable
 
 from ..names import loaded_in
-from ..tree_walk import children, copied, walk
+from ..tree_traversal import children, copied, traverse
 from .syntax import call, load, located, parameter_list, runtime_name, string, thunk
 
 _OUT, _SOURCE = "_wg_out", "_wg_source"
@@ -104,11 +104,11 @@ class Comprehensions:
         """Whether a function can replace it: nothing in it is deferred, or binds outer names."""
         if any(g.is_async for g in node.generators):
             return False
-        parts = [n for child in children(node) for n in walk(child)]
+        parts = [n for child in children(node) for n in traverse(child)]
         if any(isinstance(n, _DEFERRED) for n in parts):
             return False
         names = loaded_in(node) - {
-            n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)
+            n.id for g in node.generators for n in traverse(g.target) if isinstance(n, ast.Name)
         }
         return not (names & self._unbound or names & {"super", "__class__"})
 

@@ -36,7 +36,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..names import function_scope
-from ..tree_walk import children, walk
+from ..tree_traversal import children, traverse
 from .syntax import load, located
 
 RESULT, RETURNED = "__wg_result__", "__wg_returned__"
@@ -99,7 +99,7 @@ def without_exits(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 def _loads(body: Sequence[ast.stmt]) -> set[str]:
     """The names that statements read."""
-    nodes = [n for s in body for n in walk(s)]
+    nodes = [n for s in body for n in traverse(s)]
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..tree_walk import children, copied
+from ..tree_traversal import children, copied
 from .calls import Calls
 from .comprehensions import Comprehensions, choose_call
 from .syntax import call, located, mangled, string, thunk

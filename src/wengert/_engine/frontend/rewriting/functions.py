@@ -15,7 +15,7 @@ from ..definite_assignment import possibly_unbound
 from ..liveness import live_names
 from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
-from ..tree_walk import copied, walk
+from ..tree_traversal import copied, traverse
 from .buffers import with_buffers
 from .calls import Calls
 from .exits import Unsupported, without_exits
@@ -130,7 +130,7 @@ def _rewrite_body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
 
 def _assigned_inside(body: list[ast.stmt]) -> set[str]:
     """Variables that inner functions declare nonlocal."""
-    nodes = walk(ast.Module(body, []))
+    nodes = traverse(ast.Module(body, []))
     return {n for node in nodes if isinstance(node, ast.Nonlocal) for n in node.names}
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from ..tree_walk import walk
+from ..tree_traversal import traverse
 from .list_appends import append_of, appends_in, last_read
 from .syntax import load, located
 
@@ -32,7 +32,7 @@ def with_last_element_variables(body: list[ast.stmt], parameters: set[str]) -> l
     parameters : set of str
         The parameters of the function.
     """
-    if not any(last_read(n) for s in body for n in walk(s)):
+    if not any(last_read(n) for s in body for n in traverse(s)):
         return body
     counts = {
         loop: counts_of_loop
@@ -47,7 +47,7 @@ def with_last_element_variables(body: list[ast.stmt], parameters: set[str]) -> l
 def _counts(loop: ast.stmt, lengths: Mapping[str, int]) -> dict[str, int]:
     """The number of last elements that a loop reads of each list, if the list is long enough."""
     counts: dict[str, int] = {}
-    for node in walk(loop):
+    for node in traverse(loop):
         if (last := last_read(node)) is not None:
             list_name, position = last[0].id, last[1]
             counts[list_name] = max(counts.get(list_name, 0), position)

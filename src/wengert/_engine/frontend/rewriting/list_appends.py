@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..names import captured_in, declared
-from ..tree_walk import children, walk
+from ..tree_traversal import children, traverse
 from .syntax import located
 
 _BLOCKS = (ast.For, ast.While, ast.If)
@@ -225,7 +225,7 @@ def _names(node: ast.AST, statements: bool = True) -> list[tuple[ast.Name, str]]
     if isinstance(node, ast.Name):
         return [(node, "read" if isinstance(node.ctx, ast.Load) else "bound")]
     if isinstance(node, _SCOPES):
-        inner_names = [n for n in walk(node) if isinstance(n, ast.Name)]
+        inner_names = [n for n in traverse(node) if isinstance(n, ast.Name)]
         return [(n, "read" if isinstance(n.ctx, ast.Load) else "bound") for n in inner_names]
     names: list[tuple[ast.Name, str]] = []
     for child in children(node):
@@ -281,7 +281,7 @@ def append_of(node: ast.stmt) -> tuple[str, ast.expr] | None:
 
 def as_append_calls(body: list[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
     """Replace ``out += [value]`` by ``out.append(value)``, for lists that qualify."""
-    if not any(isinstance(n, ast.AugAssign) for s in body for n in walk(s)):
+    if not any(isinstance(n, ast.AugAssign) for s in body for n in traverse(s)):
         return body
     statements = appends_in(body, parameters, last_reads=True).statements
 

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..liveness import Liveness
 from ..names import bound_in, function_scope
-from ..tree_walk import walk
+from ..tree_traversal import traverse
 from .comprehensions import Comprehensions
 from .expressions import Expressions
 from .list_appends import Appends, append_of
@@ -264,9 +264,9 @@ class Statements:
 
 def _size(body: ast.Module) -> int:
     """The number of statements in the body of a loop; those of loops inside are counted again."""
-    statements = [n for n in walk(body) if isinstance(n, ast.stmt)]
+    statements = [n for n in traverse(body) if isinstance(n, ast.stmt)]
     loops = [n for n in statements if isinstance(n, ast.For | ast.While)]
-    inside = {id(n) for loop in loops for s in loop.body for n in walk(s)}
+    inside = {id(n) for loop in loops for s in loop.body for n in traverse(s)}
     return len(statements) + (_INNER_TRIPS - 1) * sum(id(n) in inside for n in statements)
 
 

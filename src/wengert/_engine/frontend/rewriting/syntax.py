@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterable
 from typing import TypeVar
 
-from ..tree_walk import walk
+from ..tree_traversal import traverse
 
 T = TypeVar("T", bound=ast.AST)
 
@@ -26,7 +26,7 @@ def runtime_name(word: str) -> str:
 
 def located(where: ast.AST, node: T) -> T:
     """Give the node, and its descendants, the location of `where` if they have none; return it."""
-    for inner in walk(node):
+    for inner in traverse(node):
         if isinstance(inner, ast.expr | ast.stmt | ast.arg) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, where)
     return node

@@ -33,7 +33,7 @@ from ..schedule.scheduling import Schedule, owner_of
 from ..schedule.slice_bounds import largest_shape
 from ..schedule.workspace import arranged
 from ..tuning import thresholds
-from .host_callbacks import lengths_of
+from .host_callbacks import copied_flag, is_conditional, lengths_of, table_of
 from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
@@ -399,14 +399,12 @@ class FunctionCodegen:
             if status != "0":
                 self.leave_if_not_zero(body, status)
             return
-        operands = [self._operand(body, x, False) for x in step.operands]
-        if node.op.effects.only_if_true and not node.spec.shape and node.spec.dtype == bool:
-            value = body.value(f"load i8, ptr {operands[0].pointer}")
-            body.write(f"store i8 {value}, ptr {results[0].pointer}")
-            with body.when(body.value(f"icmp ne i8 {value}, 0")) as inner:
-                self._run_host_callback(inner, node, [*operands, *results])
+        arrays = [*(self._operand(body, x, False) for x in step.operands), *results]
+        if not is_conditional(node):
+            self._run_host_callback(body, node, arrays)
             return
-        self._run_host_callback(body, node, [*operands, *results])
+        with body.when(copied_flag(body, arrays[0].pointer, arrays[1].pointer)) as inner:
+            self._run_host_callback(inner, node, arrays)
 
     def _operand(self, body: Section, x: Expr, strided: bool) -> ArrayPointer:
         if strided:
@@ -429,10 +427,7 @@ class FunctionCodegen:
         for name in lengths_of(node):
             pointers.append(self.function.slot("i64"))
             body.write(f"store i64 {self.size(name)}, ptr {pointers[-1]}")
-        table = self.function.slot(f"[{max(len(pointers), 1)} x ptr]", 8)
-        for n, pointer in enumerate(pointers):
-            place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
-            body.write(f"store ptr {pointer}, ptr {place}")
+        table = table_of(self.function, body, pointers)
         self.leave_if_not_zero(body, self.call_back(body, k, table))
 
     def call_back(self, body: Section, k: int, table: str = "null") -> str:

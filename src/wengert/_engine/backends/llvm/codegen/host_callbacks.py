@@ -26,6 +26,8 @@ from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.types import Array
 from wengert.errors import ShapeError, at
 
+from ..ir.ir_builder import Function, Section
+
 RAISED = 2  # the status of a run in which a host callback raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -97,6 +99,28 @@ class HostCallbacks:
             zip(results, specs if several else (specs,), strict=True), len(operands)
         ):
             _write(table[n], value, spec, node)
+
+
+def is_conditional(node: Node) -> bool:
+    """Whether a node needs its callback only if its operand, a boolean, is true."""
+    is_flag = isinstance(node.spec, Spec) and not node.spec.shape and node.spec.dtype == bool
+    return is_flag and node.op.effects.only_if_true
+
+
+def copied_flag(body: Section, operand: str, result: str) -> str:
+    """Copy a boolean; returns whether it is true, as an i1."""
+    value = body.value(f"load i8, ptr {operand}")
+    body.write(f"store i8 {value}, ptr {result}")
+    return str(body.value(f"icmp ne i8 {value}, 0"))
+
+
+def table_of(function: Function, body: Section, pointers: Sequence[str]) -> str:
+    """A table of addresses: of the operands, the results and the lengths."""
+    table = function.slot(f"[{max(len(pointers), 1)} x ptr]", 8)
+    for n, pointer in enumerate(pointers):
+        place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
+        body.write(f"store ptr {pointer}, ptr {place}")
+    return table
 
 
 def lengths_of(node: Node) -> list[str]:

@@ -1,10 +1,10 @@
-"""Tree walks: the nodes of a syntax tree, without contexts and operators.
+"""Tree traversal: the nodes of a syntax tree, without contexts and operators.
 
 `ast.iter_child_nodes` looks at every field of every node.  Here the fields of a class that have
 nodes are known, and a name or a constant has none; this takes a quarter of the time.
 
     children    the nodes in the fields of a node, in order
-    walk        a node and all nodes below it
+    traverse    nodes and all nodes below them
     copied      a copy of a tree; contexts and operators are shared
 """
 
@@ -49,7 +49,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(*nodes: ast.AST) -> Iterator[ast.AST]:
+def traverse(*nodes: ast.AST) -> Iterator[ast.AST]:
     """These nodes and all nodes below them, in the order of `ast.walk`."""
     found = list(nodes)
     for node in found:

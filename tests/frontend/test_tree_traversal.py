@@ -1,11 +1,11 @@
-"""The walks over syntax trees find what those of `ast` find, except contexts and operators."""
+"""The traversals of syntax trees find what those of `ast` find, except contexts and operators."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from wengert._engine.frontend import tree_walk
+from wengert._engine.frontend import tree_traversal
 
 LEFT_OUT = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 SOURCES = [
@@ -46,18 +46,18 @@ def trees():
 @pytest.mark.parametrize("tree", trees())
 def test_all_nodes_are_found(tree):
     wanted = [n for n in ast.walk(tree) if not isinstance(n, LEFT_OUT)]
-    found = list(tree_walk.walk(*tree.body))
+    found = list(tree_traversal.traverse(*tree.body))
     assert len(found) == len(wanted) - 1 and set(found) | {tree} == set(wanted)
     for node in wanted:
         expected = [n for n in ast.iter_child_nodes(node) if not isinstance(n, LEFT_OUT)]
-        assert tree_walk.children(node) == expected
+        assert tree_traversal.children(node) == expected
 
 
 @pytest.mark.parametrize("tree", trees())
 def test_copies_are_equal_and_share_no_statement(tree):
     tree.body[0].stops = ("flag",)  # set by rewriting/exits.py
-    made = tree_walk.copied(tree)
+    made = tree_traversal.copied(tree)
     assert ast.dump(made, include_attributes=True) == ast.dump(tree, include_attributes=True)
     assert made.body[0].stops == ("flag",)
-    assert not set(tree_walk.walk(made)) & set(tree_walk.walk(tree))
+    assert not set(tree_traversal.traverse(made)) & set(tree_traversal.traverse(tree))
     compile(made, "copy", "exec")
