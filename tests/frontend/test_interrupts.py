@@ -54,7 +54,7 @@ def test_an_endless_loop_ends_and_changes_nothing(tmp_path):
     gains = [1.0 * 0.25 + 3.0]
     gains.append(gains[0] * 0.25 + 3.0)
     lines = [f"{5.0 * gains[0]} 5.0 {gains[0]}", f"interrupted 5.0 {gains[0]}"]
-    assert done.stdout.splitlines() == [*lines, f"{9.0 * gains[1]} 9.0 float64"], done.stderr
+    assert done.stdout.splitlines() == [*lines, f"{9.0 * gains[1]} 9.0 float"], done.stderr
 
 
 class Counter:

@@ -619,10 +619,10 @@ def test_programs_of_static_values_are_bounded():
 
 
 def test_programs_of_captured_values_are_bounded():
-    k = [0.0]
-    f = wg.jit(lambda x: x * k[0])
-    for value in map(float, range(MODES + 4)):
-        k[0] = value
+    k = [""]
+    f = wg.jit(lambda x: x * len(k[0]))
+    for length in range(MODES + 4):
+        k[0] = length * "a"
         f(X)
     assert f.cache_info().programs == MODES
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wengert.errors import TraceError, at
 
 from . import pytree
@@ -36,7 +38,7 @@ class AssignedPart(NamedTuple):
     place : callable
         Returns the part of an object, whose `cell_contents` is its value.
     leaves, structure
-        The value, with None for the results of the graph.
+        The value, with markers for the results of the graph.
     """
 
     owner: Callable[[Arguments], Any]
@@ -46,13 +48,17 @@ class AssignedPart(NamedTuple):
 
     def assign(self, values: Iterator[Any], given: Arguments) -> None:
         """Assign the part after a run, whose next results are `values`."""
-        leaves = [next(values) if x is _RESULT else x for x in self.leaves]
+        leaves = [
+            next(values) if x is _RESULT else _of_python(next(values)) if x is _NUMBER else x
+            for x in self.leaves
+        ]
         owner = self.owner(given)
         if owner is not None:
             self.place(owner).cell_contents = pytree.unflatten(self.structure, leaves)
 
 
-_RESULT = object()  # replaces a result of the graph among the leaves of a value
+# They replace results of the graph among the leaves of a value: arrays, and numbers of Python.
+_RESULT, _NUMBER = object(), object()
 
 
 def assigned_parts(
@@ -110,7 +116,7 @@ def assigned_parts(
         for x in results:
             refuse_ambiguous(x.node)
         outputs += results
-        kept = [_RESULT if _is_result(x, since) else x for x in leaves]
+        kept = [_kind(x) if _is_result(x, since) else x for x in leaves]
         locate = _by_path(path) if path is not None else _by_reference(original(owner))
         found.append(AssignedPart(locate, moved, kept, structure))
     return outputs
@@ -121,6 +127,16 @@ def _is_result(x: Any, since: int) -> bool:
     if not isinstance(x, Handle) or is_variable(x.node):
         return False
     return x.node.value is None or x.node.serial >= since
+
+
+def _of_python(x: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    return x.item() if isinstance(x, np.generic | np.ndarray) else x
+
+
+def _kind(x: Handle) -> object:
+    """What replaces a result."""
+    return _NUMBER if x.node.spec.weak else _RESULT
 
 
 def _is_known(x: Handle) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.graphs.captures import Captured, captured_by
+from wengert._engine.graphs.captures.sources import CaptureSource, Location
 from wengert._engine.graphs.captures.substitution import Substitution
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
@@ -28,12 +29,22 @@ from .compiled_program import CompiledProgram
 from .settings import FAMILIES, MODES, OBJECTS
 from .shape_polymorphism import ProgramFamily
 
-# Which captured arrays are inputs: all; if tracing fails, only inexact ones; if that fails, none.
+# Which captured arrays, and numbers that change, are inputs: all; if tracing fails, arrays and
+# floats; then arrays; only inexact arrays; none.
 _FED: tuple[Callable[[Any], bool], ...] = (
     lambda x: True,
-    lambda x: x.dtype.kind in "fc",
+    lambda x: _is_array(x) or isinstance(x, float | np.floating),
+    lambda x: _is_array(x),
+    lambda x: _is_array(x) and x.dtype.kind in "fc",
     lambda x: False,
 )
+# Changes of a number after which it is an input; an integer may be a mode or a length.
+_CHANGES_OF_FLOATS, _CHANGES_OF_INTEGERS = 1, 2
+_MOST_NUMBERS = 256  # numbers whose changes are counted
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray)
 
 
 class CapturedState:
@@ -76,6 +87,7 @@ class States:
     ) -> None:
         self._fun, self._layout, self._lock = fun, layout, lock
         self.known: OrderedDict[Hashable, list[CapturedState]] = OrderedDict()
+        self._changes: OrderedDict[Location, tuple[CaptureSource, int]] = OrderedDict()
 
     def find(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -107,7 +119,30 @@ class States:
         # Arrays that could not be inputs of an earlier state cannot be inputs of this one.
         known = self.known.get(call.objects_key, ())
         level = max((s.level for s in known), default=0)
+        for state in known[:1]:
+            self._count_changes(state)
         return self._new(call, level, args, kwargs)
+
+    def _count_changes(self, state: CapturedState) -> None:
+        """Count the changes of captured numbers since the last state."""
+        for source in state.captured.changed_numbers():
+            _, count = self._changes.pop(source.location, (source, 0))
+            self._changes[source.location] = source, count + 1
+            while len(self._changes) > _MOST_NUMBERS:
+                self._changes.popitem(last=False)
+
+    def _variable(self) -> set[Location]:
+        """The parts of objects with numbers that change, and may be inputs."""
+        return {
+            location
+            for location, (source, count) in self._changes.items()
+            if count
+            >= (
+                _CHANGES_OF_INTEGERS
+                if isinstance(source.read(), int | np.integer)
+                else _CHANGES_OF_FLOATS
+            )
+        }
 
     def with_fewer_inputs(
         self, state: CapturedState, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -129,7 +164,9 @@ class States:
     def discovered(self, call: CallSignature, level: int) -> Captured:
         """The current captured values of the function."""
         objects = {f"argument {k}": x for k, x in call.objects}
-        captured = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
+        captured = captured_by(
+            self._fun, objects.items(), _FED[min(level, len(_FED) - 1)], self._variable()
+        )
         static = {f"argument {k}" for k, x in enumerate(call.leaves) if type(x) is Pinned}
         for name in objects.keys() - static:
             if name in captured.unguarded:

@@ -88,7 +88,8 @@ def _is_mutable(x: Handle) -> bool:
     """Whether it is an array; in-place operators on numbers create new values, as in NumPy."""
     node = x.node
     if node.is_traced:  # a view without axes shares memory, unlike a number
-        return bool(node.spec.shape) or node.op is INPUT or hasattr(x, "_link")
+        is_number = node.op is not INPUT or node.spec.weak
+        return bool(node.spec.shape) or not is_number or hasattr(x, "_link")
     return type(node.value) is np.ndarray
 
 

@@ -402,7 +402,8 @@ class _Identities:
 
 
 def _is_array(x: Handle) -> bool:
-    return bool(x.node.spec.shape) or x.node.op is INPUT or hasattr(x, "_link")
+    is_number = x.node.op is not INPUT or x.node.spec.weak
+    return bool(x.node.spec.shape) or not is_number or hasattr(x, "_link")
 
 
 def _handle(node: Node, initial: Any) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.library_code import is_library_module
 
-from .guards import Guard, SameObject
-from .sources import ABSENT, CaptureSource, Kind
+from .guards import Guard, SameObject, is_number
+from .sources import ABSENT, CaptureSource, FedNumber, Kind
 
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import capture_guards
@@ -58,7 +58,9 @@ class Captured:
     ----------
     guards : list of Guard
     feeds : dict from str to CaptureSource
-        Arrays that are inputs of the program, by name.
+        Arrays and numbers that are inputs of the program, by name.
+    numbers : dict from str to FedNumber
+        Those that are numbers.
     aliases : list of (CaptureSource, int)
         Other paths to a fed array, with its position in `feeds`.
     objects : dict from int to CapturedObject
@@ -73,6 +75,7 @@ class Captured:
         feeds: dict[int, list[CaptureSource]],
         objects: dict[int, CapturedObject],
         unguarded: dict[str, str],
+        numbers: Sequence[FedNumber] = (),
     ) -> None:
         self.guards = list(guards)
         self.feeds: dict[str, CaptureSource] = {}
@@ -85,6 +88,12 @@ class Captured:
                 name, k = f"{first.name} ({k})", k + 1
             self.feeds[name], others[name] = first, further
             self.identities[key] = name
+        self.numbers: dict[str, FedNumber] = {}
+        for number in numbers:
+            name, k = number.source.name, 2
+            while name in self.feeds:
+                name, k = f"{number.source.name} ({k})", k + 1
+            self.feeds[name], self.numbers[name], others[name] = number.source, number, []
         # In the order of the leaves of a dict.
         self.feeds = {name: self.feeds[name] for name in sorted(self.feeds)}
         for k, name in enumerate(self.feeds):
@@ -116,7 +125,12 @@ class Captured:
             self._check = capture_guards.guard_check(
                 self.records.rows, self.records, len(self.feeds)
             )
-        return self._check()
+        fed = self._check()
+        if fed is not None and self.numbers:  # native code does not compare them with 2**63
+            pairs = zip(self.feeds, fed, strict=True)
+            if not all(is_number(x) for name, x in pairs if name in self.numbers):
+                return None
+        return fed
 
     def guarded(
         self, entry: Callable[..., Any], miss: Callable[..., Any], count: int, position: int
@@ -151,8 +165,11 @@ class Captured:
             if not guard.holds():
                 return None
         arrays = [source.read() for source in self.feeds.values()]
-        for x in arrays:
-            if type(x) is not np.ndarray or x.dtype.kind not in "biufc" or not x.dtype.isnative:
+        for name, x in zip(self.feeds, arrays, strict=True):
+            if name in self.numbers:
+                if type(x) is not self.numbers[name].kind or not is_number(x):
+                    return None
+            elif type(x) is not np.ndarray or x.dtype.kind not in "biufc" or not x.dtype.isnative:
                 return None
         if any(source.read() is not arrays[k] for source, k in self.aliases):
             return None
@@ -171,6 +188,18 @@ class Captured:
                 guard.expected = guard.source.read()
         if self._records is not None:
             self._records.refresh(self)
+
+    def changed_numbers(self) -> list[CaptureSource]:
+        """The numbers among the captured values that have changed to other numbers."""
+        return [
+            g.source
+            for g in self.guards
+            if isinstance(g, SameObject)
+            and is_number(g.expected)
+            and is_number(g.source.read())
+            and g.source.kind in (Kind.ITEM, Kind.INDEX, Kind.CELL)
+            and not g.holds()
+        ]
 
     def changed(self) -> str | None:
         """The name of a captured value that has changed, or None."""

@@ -7,6 +7,7 @@ functions and methods among these.  It is repeated until it finds no new names.
 The objects found form a graph.  An array is fed if all objects on all paths to it can be replaced
 while the function is traced (functions, containers, plain objects of the user); if some path leads
 through an object that cannot (a class, an object of a library), its elements are compared instead.
+A number is compared, until it was seen to change; then it is fed as arrays are.
 
     captured_by    the values that a function captures
 """
@@ -20,13 +21,11 @@ import os
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from importlib.util import resolve_name
 from inspect import getattr_static
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
-
-import numpy as np
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.library_code import (
@@ -43,16 +42,19 @@ from .code import Reads, reads_of
 from .guards import Content, KeyOrder, SameObject, Test
 from .object_search import INIT, ObjectSearch
 from .objects import has_own_code, is_iterator, is_searched, name_of
-from .sources import ABSENT, CaptureSource, Kind
+from .sources import ABSENT, CaptureSource, FedNumber, Kind, Location
 
 _MIN_COPIED = 200  # elements; longer containers of plain values are compared as a whole
 _MAX_ROUNDS = 20
 
-Feedable = Callable[[np.ndarray[Any, Any]], bool]
+Feedable = Callable[[Any], bool]
 
 
 def captured_by(
-    fun: Callable[..., Any], arguments: Iterable[tuple[str, Any]], feedable: Feedable
+    fun: Callable[..., Any],
+    arguments: Iterable[tuple[str, Any]],
+    feedable: Feedable,
+    variable: Collection[Location] = (),
 ) -> Captured:
     """The current captured values of a function.
 
@@ -62,13 +64,15 @@ def captured_by(
     arguments : iterable of (str, object)
         Names and values of arguments that are not fed.
     feedable : callable
-        Whether an array may be fed instead of compared.
+        Whether an array, or a number, may be fed instead of compared.
+    variable : collection of Location
+        Parts of objects with numbers that were seen to change, which are fed if possible.
     """
     arguments = list(arguments)
     names: frozenset[str] = frozenset()
     any_attribute = absent = False
     for _ in range(_MAX_ROUNDS):
-        search = _Search(names, any_attribute, absent)
+        search = _Search(names, any_attribute, absent, variable)
         search.run(fun, arguments)
         known = search.any_attribute == any_attribute and search.absent == absent
         if known and search.names <= names:
@@ -100,7 +104,13 @@ class _Search(ObjectSearch):
                 feeds[key] = sources
             else:
                 guards += [Content(s, value) for s in sources]
-        return Captured(guards, feeds, self._found, self._unguarded)
+        numbers = []
+        for source, value, parent in self._numbers.values():
+            if parent.replaceable and id(parent.value) not in barred and feedable(value):
+                numbers.append(FedNumber(source, type(value), id(parent.value)))
+            else:
+                guards.append(SameObject(source, value))
+        return Captured(guards, feeds, self._found, self._unguarded, numbers)
 
     def _reached(self, keys: list[int]) -> set[int]:
         seen = set(keys)

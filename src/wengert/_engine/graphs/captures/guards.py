@@ -105,6 +105,14 @@ def is_same(a: Any, b: Any) -> bool:
     return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
 
 
+def is_number(x: Any) -> bool:
+    """Whether a captured value is a number that may be fed: a float, or an integer of 64 bits."""
+    if isinstance(x, float | np.floating):
+        return not isinstance(x, np.longdouble)
+    is_integer = isinstance(x, int | np.integer) and not isinstance(x, bool)
+    return is_integer and -(2**63) <= int(x) < 2**63
+
+
 def equals(known: Any, value: Any) -> bool:
     """Whether a series or a table equals a copy made before."""
     return bool(value.equals(known))

@@ -34,7 +34,7 @@ from wengert._engine.backends.llvm.abi.cpython_layout import (
 )
 
 from .guards import Content, Guard, KeyOrder, SameObject
-from .sources import ABSENT, CaptureSource, Kind
+from .sources import ABSENT, CaptureSource, FedNumber, Kind
 
 
 class Captures(Protocol):
@@ -42,6 +42,7 @@ class Captures(Protocol):
 
     guards: list[Guard]
     feeds: dict[str, CaptureSource]
+    numbers: dict[str, FedNumber]
     aliases: list[tuple[CaptureSource, int]]
 
 
@@ -95,8 +96,13 @@ def _build_rows(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
         # While a dict does not change, comparing its version is enough.
         rows.append((Load.VERSION, holder, len(scope_rows) + 1, Act.SAME, 0, 0))
         rows += [*scope_rows, (Load.SEEN, holder, len(scope_rows) + 1, Act.SAME, 0, 0)]
-    for source in captured.feeds.values():
-        rows.append((*_load(source, references), Act.FEED, 0, 0))
+    for name, source in captured.feeds.items():
+        if name in captured.numbers:
+            kind = captured.numbers[name].kind
+            references.append(kind)
+            rows.append((*_load(source, references), Act.NUMBER, id(kind), 0))
+        else:
+            rows.append((*_load(source, references), Act.FEED, 0, 0))
     for source, number in captured.aliases:
         rows.append((*_load(source, references), Act.ALIAS, number, 0))
     return np.array(rows, np.int64).reshape(-1, len(RECORD)), references

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
 
@@ -18,8 +18,8 @@ import numpy as np
 from wengert._engine.core.library_code import is_immutable, is_library_module
 
 from .captured import CapturedObject
-from .guards import Guard, SameObject
-from .sources import ABSENT, CaptureSource, Kind
+from .guards import Guard, SameObject, is_number
+from .sources import ABSENT, CaptureSource, Kind, Location
 
 
 class SearchState:
@@ -33,9 +33,19 @@ class SearchState:
         Whether it may read attributes with other names.
     absent : bool
         Whether it may continue if an attribute does not exist.
+    variable : collection of Location
+        Parts of objects with numbers that were seen to change, which may be fed.
     """
 
-    def __init__(self, names: frozenset[str], any_attribute: bool, absent: bool) -> None:
+    def __init__(
+        self,
+        names: frozenset[str],
+        any_attribute: bool,
+        absent: bool,
+        variable: Collection[Location] = (),
+    ) -> None:
+        self._variable = variable
+        self._numbers: dict[Location, tuple[CaptureSource, Any, CapturedObject]] = {}
         self._wanted, self._all = names, any_attribute
         self.names: set[str] = set()
         self.any_attribute, self.absent, self._absent = any_attribute, absent, absent
@@ -57,8 +67,13 @@ class SearchState:
     ) -> None:
         """Add the source of a value, and search the value once."""
         if value is ABSENT or is_immutable(value):
-            if source.kind is not Kind.CONSTANT:
-                self._guards.append(SameObject(source, value))
+            if source.kind is Kind.CONSTANT:
+                return
+            is_variable = bool(self._variable) and source.location in self._variable
+            if is_variable and is_number(value) and parent is not None and not barred:
+                self._numbers[source.location] = source, value, parent
+                return
+            self._guards.append(SameObject(source, value))
             return
         key = id(value)
         is_new = key not in self._found

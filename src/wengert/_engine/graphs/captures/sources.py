@@ -4,6 +4,8 @@ A source refers to the object that holds the value (a cell, a dict, a list); gua
 this object check that the function still reaches it.
 
     CaptureSource  a holder, the read, and the name of the value in messages
+    FedNumber      a number that is an input of the program
+    Location       what a source reads, as a key
     ABSENT         the result of reading a value that no longer exists
 """
 
@@ -23,6 +25,7 @@ class _Absent(Enum):
 
 
 ABSENT = _Absent.ABSENT
+Location = tuple["Kind", int, Any]  # the kind of a read, the identity of the holder, and the key
 
 
 class Kind(Enum):
@@ -89,6 +92,11 @@ class CaptureSource(NamedTuple):
             return len(holder)
         return getattr(holder, self.key, ABSENT)
 
+    @property
+    def location(self) -> Location:
+        """Equal for sources that read the same part of an object that is alive."""
+        return self.kind, id(self.holder), self.key
+
     def item(
         self, holder: dict[Any, Any], key: Operand | str | Tensor | None, name: str | None = None
     ) -> CaptureSource:
@@ -96,3 +104,18 @@ class CaptureSource(NamedTuple):
         return CaptureSource(
             Kind.ITEM, holder, key, f"{self.name}[{key!r}]" if name is None else name
         )
+
+
+class FedNumber(NamedTuple):
+    """A number that is an input of the program.
+
+    source : CaptureSource
+    kind : type
+        The class that it must have.
+    parent : int
+        The identity of the object that has it.
+    """
+
+    source: CaptureSource
+    kind: type
+    parent: int

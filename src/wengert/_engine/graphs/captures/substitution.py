@@ -22,7 +22,7 @@ from wengert._engine.core.node import is_variable
 
 from .captured import Captured
 from .code import reads_of
-from .sources import ABSENT
+from .sources import ABSENT, Kind
 
 Change = Callable[[], None]
 
@@ -35,7 +35,7 @@ class Substitution:
     captured : Captured
         The captured values, and the objects through which they are reached.
     arrays : mapping from str to object
-        The replacement of each fed array, by its name.
+        The replacement of each fed array and number, by its name.
     """
 
     def __init__(self, captured: Captured, arrays: Mapping[str, Any]) -> None:
@@ -43,7 +43,10 @@ class Substitution:
         self._replacements: dict[int, Any] = {
             key: arrays[name] for key, name in captured.identities.items()
         }
-        self._needed = self._ancestors(set(captured.identities))
+        numbers = captured.numbers.items()
+        self._numbers = {n.source.location: arrays[name] for name, n in numbers}
+        parents = {number.parent for _, number in numbers}
+        self._needed = self._ancestors(set(captured.identities) | parents)
         self._scopes: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         self._cells: dict[int, CellType] = {}
         self._changes: list[Change] = []
@@ -137,13 +140,15 @@ class Substitution:
         names = reads.globals | namespace.keys() if reads.any_global else reads.globals
         for name in names - reads.written_globals:
             if name in namespace and scope[name] is namespace[name]:
-                scope[name] = self.of(namespace[name])
+                scope[name] = self._item(namespace, name, namespace[name])
         for name in reads.written_globals:
             self._changes.append(functools.partial(_update_global, namespace, scope, name))
         for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
             new_cell = self._cells.get(id(cell))
             if new_cell is not None and name not in reads.written_cells:
-                new_cell.cell_contents = self.of(cell.cell_contents)
+                number = self._numbers.get((Kind.CELL, id(cell), None), ABSENT)
+                contents = cell.cell_contents
+                new_cell.cell_contents = self.of(contents) if number is ABSENT else number
 
     def _closure(self, fun: FunctionType) -> tuple[CellType, ...]:
         written = reads_of(fun.__code__).written_cells
@@ -158,9 +163,15 @@ class Substitution:
             contents = cell.cell_contents
         except ValueError:
             return cell
-        if id(contents) not in self._needed:
+        is_fed = (Kind.CELL, id(cell), None) in self._numbers
+        if not is_fed and id(contents) not in self._needed:
             return cell
         return self._cells.setdefault(id(cell), CellType(contents))
+
+    def _item(self, holder: dict[Any, Any], key: Any, value: Any) -> Any:
+        """The replacement of an entry of a dict."""
+        number = self._numbers.get((Kind.ITEM, id(holder), key), ABSENT)
+        return self.of(value) if number is ABSENT else number
 
     def _module(self, key: int, module: ModuleType) -> None:
         new_module = ModuleType(module.__name__)
@@ -172,20 +183,22 @@ class Substitution:
         """Fill a namespace, whose changes are written back."""
         new.update(original)
         for name, value in list(original.items()):
-            new[name] = self.of(value)
+            new[name] = self._item(original, name, value)
         self._changes.append(functools.partial(_update, original, new, dict(new), holder))
 
     def _dict(self, key: int, x: dict[Any, Any]) -> None:
         new = x.copy()
         self._replacements[key] = new
         for k, value in x.items():
-            new[k] = self.of(value)
+            new[k] = self._item(x, k, value)
         self._changes.append(functools.partial(_update, x, new, dict(new), new))
 
     def _list(self, key: int, x: list[Any]) -> None:
         new: list[Any] = []
         self._replacements[key] = new
-        new += map(self.of, x)
+        for k, value in enumerate(x):
+            number = self._numbers.get((Kind.INDEX, id(x), k), ABSENT)
+            new.append(self.of(value) if number is ABSENT else number)
         self._changes.append(functools.partial(_update_list, x, new, list(new)))
 
     def _object(self, key: int, x: Any) -> None:

@@ -96,6 +96,7 @@ found:
     i64 1, label %to.feed
     i64 2, label %to.alias
     i64 3, label %to.bytes
+    i64 4, label %to.number
   ]
 to.same:
   %is.same = icmp eq ptr %value, %expected
@@ -108,6 +109,14 @@ to.feed.type:
   %type = load ptr, ptr %at.type
   %is.array = icmp eq ptr %type, %ndarray
   br i1 %is.array, label %to.feed.array, label %no
+to.number:
+  %counts = icmp ne ptr %value, null
+  br i1 %counts, label %to.number.type, label %no
+to.number.type:
+  %at.class = getelementptr i8, ptr %value, i64 $type
+  %class = load ptr, ptr %at.class
+  %is.number = icmp eq ptr %class, %expected
+  br i1 %is.number, label %to.feed.array, label %no
 to.feed.array:
   call void %Py_IncRef(ptr %value)
   %k = load i64, ptr %fed

@@ -60,6 +60,7 @@ class Act(IntEnum):
     FEED = 1  # must be an array, and is passed to the program
     ALIAS = 2  # must be the array that is passed at an index
     BYTES = 3  # the bytes at this address must be the expected ones
+    NUMBER = 4  # must be an object of the expected class, and is passed to the program
 
 
 def _word(name: str) -> str:
