@@ -460,3 +460,40 @@ def test_inlined_graphs_keep_numbers_of_python():
     again = wg.trace(lambda x, a: graph(x, a))(0.5, a)
     assert [n.spec.dtype for n in again.outputs] == [np.dtype(np.float32)]
     assert again(0.5, a).dtype == np.float32
+
+
+def rotated(a):
+    a = a.copy()
+    n = len(a)
+    for _ in range(6):
+        for p in range(n - 1):
+            for q in range(p + 1, n):
+                angle = 0.5 * np.arctan2(2.0 * a[p, q], a[q, q] - a[p, p])
+                r = np.eye(n)
+                r[p, p] = r[q, q] = np.cos(angle)
+                r[p, q] = np.sin(angle)
+                r[q, p] = -np.sin(angle)
+                a = r.T @ a @ r
+    return np.max(np.diag(a))
+
+
+def test_short_loops_with_loops_inside_stay_loops():
+    a = np.random.default_rng(5).normal(size=(4, 4))
+    a += a.T
+    assert len(wg.trace(rotated)(a).nodes) < 15
+    np.testing.assert_allclose(wg.jit(rotated)(a), np.linalg.eigvalsh(a)[-1], rtol=1e-10)
+    np.testing.assert_allclose(wg.jit(wg.grad(rotated))(a), wg.grad(rotated)(a), rtol=1e-9)
+
+
+def test_short_loops_of_constant_length_are_unrolled_with_those_inside():
+    def product(a, b):
+        c = np.zeros((3, 3))
+        for i in range(3):
+            for j in range(3):
+                for k in (0, 1, 2):
+                    c[i, j] += a[i, k] * b[k, j]
+        return c
+
+    a, b = np.random.default_rng(5).normal(size=(2, 3, 3))
+    assert not any(n.op.name in ("loop", "scan") for n in wg.trace(product)(a, b).nodes)
+    np.testing.assert_allclose(wg.jit(product)(a, b), a @ b, rtol=1e-13)

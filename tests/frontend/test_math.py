@@ -36,3 +36,23 @@ def test_an_array_of_one_element():
             return TypeError
 
     assert outcome(wg.jit(of_an_array)) == outcome(of_an_array)
+
+
+def test_values_outside_of_the_domain_raise_without_a_trace():
+    def f(x):
+        s = 0.0
+        for v in x:
+            try:
+                s += math.sqrt(v) + math.log(v) + math.exp(800 * v)
+            except ValueError:
+                s += v**2
+            except OverflowError:
+                s += v**3
+        return s
+
+    x = np.array([-2.0, 0.0, 0.5, 3.0])
+    expected = [-4.0, 0.0, 1.0 / np.sqrt(2.0) + 2.0 + 800.0 * np.exp(400.0), 27.0]
+    np.testing.assert_allclose(wg.grad(f)(x), expected, rtol=1e-13)
+    np.testing.assert_allclose(wg.jvp(f, (x,), (np.ones(4),))[1], np.sum(expected), rtol=1e-13)
+    with pytest.raises(ValueError):
+        wg.grad(lambda x: math.log(x))(-1.0)

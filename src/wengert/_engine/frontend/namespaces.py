@@ -24,7 +24,7 @@ import numpy as np
 
 from wengert._engine.core.array_states import is_unshared, is_unshared_view
 from wengert._engine.core.conversion_hook import NAMESPACES
-from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
+from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
@@ -274,7 +274,22 @@ def _call_math(
         return math_function(*args, **kwargs)
     if not takes_sequences and math_function not in (math.fsum, math.prod, math.dist):
         args = tuple([_scalar(a) if isinstance(a, Handle) else a for a in args])
+        _check_domain(math_function, args, kwargs)
     return tensor_function(*args, **kwargs)
+
+
+def _check_domain(
+    math_function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise what `math` raises for values that are known, where NumPy returns NaN or infinity.
+
+    Raises
+    ------
+    ValueError, OverflowError
+    """
+    values = [value_of(a) for a in args]
+    if not any(isinstance(v, Handle) for v in values):
+        math_function(*values, **kwargs)
 
 
 def _scalar(x: Any) -> Any:

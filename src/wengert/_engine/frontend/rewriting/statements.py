@@ -31,11 +31,11 @@ loop that is run by Python behaves as before.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
 from ..liveness import Liveness
 from ..names import bound_in, function_scope
-from ..tree_traversal import traverse
 from .comprehensions import Comprehensions
 from .expressions import Expressions
 from .list_appends import Appends, append_of
@@ -52,7 +52,7 @@ from .syntax import (
 )
 
 _ITEM = runtime_name("item")
-_INNER_TRIPS = 8  # for which a statement in an inner loop counts
+_INNER_TRIPS = 8  # assumed for loops inside whose source does not say it
 _DISPLAYS = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 _IN_PLACE = (ast.Add, ast.Mult, ast.BitOr)  # operators of lists and dicts
 
@@ -262,12 +262,27 @@ class Statements:
         return located(where, function)
 
 
-def _size(body: ast.Module) -> int:
-    """The number of statements in the body of a loop; those of loops inside are counted again."""
-    statements = [n for n in traverse(body) if isinstance(n, ast.stmt)]
-    loops = [n for n in statements if isinstance(n, ast.For | ast.While)]
-    inside = {id(n) for loop in loops for s in loop.body for n in traverse(s)}
-    return len(statements) + (_INNER_TRIPS - 1) * sum(id(n) in inside for n in statements)
+def _size(node: ast.AST) -> int:
+    """The number of statements, those of loops inside multiplied by their trips."""
+    size = int(isinstance(node, ast.stmt))
+    inside = sum(_size(child) for child in ast.iter_child_nodes(node))
+    if isinstance(node, ast.For | ast.While):
+        inside *= _trips(node)
+    return size + inside
+
+
+def _trips(node: ast.For | ast.While) -> int:
+    """The number of trips, assumed where the source does not say it."""
+    if isinstance(node, ast.For):
+        items = node.iter
+        if isinstance(items, ast.Tuple | ast.List):
+            return len(items.elts)
+        if isinstance(items, ast.Call) and getattr(items.func, "id", "") == "range":
+            constants = [a.value for a in items.args if isinstance(a, ast.Constant)]
+            if len(constants) == len(items.args) and all(type(c) is int for c in constants):
+                with contextlib.suppress(TypeError, ValueError):
+                    return len(range(*constants))  # type: ignore[arg-type]
+    return _INNER_TRIPS
 
 
 def _only_updated(node: ast.For | ast.While) -> set[str]:

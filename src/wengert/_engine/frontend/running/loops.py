@@ -34,7 +34,7 @@ else:  # for loops that become nodes
     loop_tracer = LazyModule("wengert._engine.frontend.running.loop_tracer")
 
 TRIPS_UNROLLED = 8
-_STATEMENTS_UNROLLED = 64  # trips times statements
+_STATEMENTS_UNROLLED = 64  # trips times statements, with those of loops inside for each trip
 _TRIPS_IN_PYTHON = 10_000  # iterations of a loop that cannot become a node, and is unrolled
 
 
