@@ -34,9 +34,9 @@ def f(x, buffer):
     return buffer[0] * thing.gain
 
 print(f(2.0, buffer), buffer[0], thing.gain)  # two steps; compiled from now on
-threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    f(-1.0, buffer)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    f(-1.0, buffer)  # runs until the signal comes; so the result does not depend on the time
 except KeyboardInterrupt:
     print("interrupted", buffer[0], thing.gain)
 print(f(2.0, buffer), buffer[0], type(thing.gain).__name__)

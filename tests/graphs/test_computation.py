@@ -1,11 +1,11 @@
 """Computations: what is fed, what comes back, what stays; threads, copies, interrupts."""
 
 import copy
-import signal
 import threading
 
 import numpy as np
 import pytest
+from tests.interrupts import moments_in
 
 import wengert as wg
 from wengert.errors import (
@@ -472,9 +472,6 @@ def test_the_users_graph_is_not_changed():
     assert (str(graph), [id(n) for n in graph.nodes]) == before
 
 
-# One that lands in hypothesis's own callback of the garbage collector is reported, and not raised.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
 def test_ctrl_c_at_any_moment_writes_all_updates_or_none():
     variables = [wg.variable(0, f"v{k}") for k in range(20)]
     counts = [wg.variable(np.zeros(3), f"a{k}", differentiable=False) for k in range(5)]
@@ -482,26 +479,16 @@ def test_ctrl_c_at_any_moment_writes_all_updates_or_none():
     updates = {v: v + 1 for v in variables} | {a: a + 1.0 for a in counts}
     f = wg.computation(None, updates=updates)
     f()
-    rng = np.random.default_rng(0)
-    interrupts = 0
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for delay in rng.uniform(20e-6, 400e-6, 300):
-            try:
-                with np.errstate():  # an interrupt may come in NumPy's own blocks
-                    signal.setitimer(signal.ITIMER_REAL, delay)
-                    for _ in range(5):
-                        f()
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                interrupts += 1
-            found = {v.item() for v in variables} | {float(n) for a in counts for n in a.numpy()}
-            assert len(found) == 1, found
-            assert row.tolist() == [found.pop()] * 2
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupts > 20
+    f()
+    number = moments_in(f)
+    assert number > 100
+    for moment in range(1, number + 1):
+        moments_in(f, moment)
+        found = {v.item() for v in variables} | {float(n) for a in counts for n in a.numpy()}
+        assert len(found) == 1, (moment, found)
+        assert row.tolist() == [found.pop()] * 2
+    f()
+    assert 3 < variables[0].item() < number + 4  # some of them came before the updates
 
 
 def test_a_variable_written_to_by_hand_stays_one_without_recording():
