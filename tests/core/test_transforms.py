@@ -5,6 +5,7 @@ confusion, captured variables), structure with nested containers.
 """
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -361,3 +362,19 @@ def test_a_map_that_was_kept_belongs_to_an_outer_derivative():
         return wg.grad(lambda t: pull(t)[0] * t)(3.0)  # 2 t cos(x)
 
     assert float(wg.grad(f)(0.5)) == pytest.approx(-6.0 * np.sin(0.5))
+
+
+@pytest.mark.parametrize("transformation", ["jacobian", "jacfwd", "jacrev", "hessian"])
+def test_messages_name_the_function_that_was_called(transformation):
+    transform = getattr(wg, transformation)
+    for call in (
+        lambda: transform(3),
+        lambda: transform(np.sin)("a"),
+        lambda: transform(np.sin, argnums=2)(np.ones(2)),
+        lambda: transform(np.sin)(np.array([1, 2])),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"^{transformation} of "):
+            call()
+    assert repr(transform(np.sin)) == f"<{transformation} of sin>"
+    f = pickle.loads(pickle.dumps(transform(np.prod)))
+    np.testing.assert_array_equal(f(np.ones(2)), transform(np.prod)(np.ones(2)))

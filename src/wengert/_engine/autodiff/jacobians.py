@@ -120,7 +120,39 @@ def _jacobian(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    what = f"jacobian of {name_of(fun)}"
+    return _evaluate("jacobian", fun, argnums, argnames, mode, args, kwargs)
+
+
+def _jacfwd(fun: Callable[..., Any], argnums: Argnums, /, *args: Any, **kwargs: Any) -> Any:
+    return _evaluate("jacfwd", fun, argnums, None, "fwd", args, kwargs)
+
+
+def _jacrev(fun: Callable[..., Any], argnums: Argnums, /, *args: Any, **kwargs: Any) -> Any:
+    return _evaluate("jacrev", fun, argnums, None, "rev", args, kwargs)
+
+
+def _hessian(
+    gradient: Callable[..., Any],
+    argnums: Argnums,
+    argnames: str | Sequence[str] | None,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    return _evaluate("hessian", gradient, argnums, argnames, "fwd", args, kwargs)
+
+
+def _evaluate(
+    name: str,
+    fun: Callable[..., Any],
+    argnums: Argnums,
+    argnames: str | Sequence[str] | None,
+    mode: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """The Jacobian of one call; `name` is the function that the user has called, for messages."""
+    what = f"{name} of {name_of(fun)}"
     call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
     outs, structure = pytree.flatten(call())
     result = Result(outs, call.nodes, call.variables)
@@ -147,7 +179,7 @@ def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return jacobian(fun, argnums, mode="fwd")
+    return derived(fun, _jacfwd, fun, argnums)
 
 
 @overload
@@ -168,7 +200,7 @@ def jacrev(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return jacobian(fun, argnums, mode="rev")
+    return derived(fun, _jacrev, fun, argnums)
 
 
 @overload
@@ -225,7 +257,7 @@ def hessian(
     """
     function(fun, "hessian")
     gradient = grad(fun, argnums, argnames=argnames)
-    return jacobian(gradient, argnums, argnames=argnames, mode="fwd")
+    return derived(gradient, _hessian, gradient, argnums, argnames)
 
 
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
