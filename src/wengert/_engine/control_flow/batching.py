@@ -21,7 +21,7 @@ from wengert._engine.autodiff.batch_graph import BatchedGraph
 from wengert._engine.core.handle import Handle, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -51,8 +51,7 @@ def for_batch(body: Body, flags: Flags, size: int, required: Flags) -> tuple[Bod
     required : tuple of bool
         Which results must have a batch axis, even if all batch elements are equal.
     """
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [
             _batched_placeholder(n, size if f else None)
             for n, f in zip(body.inputs, flags, strict=True)
@@ -147,8 +146,7 @@ def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str
 
 def _idle_after_count(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
     """A body whose steps only have an effect if their number, which it carries, is below `end`."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         end, number = (wrap(placeholder(Spec((), np.dtype(np.int64)))) for _ in range(2))
         handles = [wrap(n) for n in inputs]
@@ -210,8 +208,7 @@ def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
 
 def _idle_when_false(body: Body, condition: Body, fixed: int, carried: int) -> tuple[Body, Body]:
     """A body that keeps its carry once the condition is false, and counts the steps before that."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         steps = wrap(placeholder(Spec((), np.dtype(np.int64))))
         handles = [wrap(n) for n in inputs]
@@ -229,8 +226,7 @@ def _idle_when_false(body: Body, condition: Body, fixed: int, carried: int) -> t
 
 def _any(condition: Body) -> Body:
     """A condition that holds if that of any batch element does."""
-    with tracing() as opened:
-        opened.isolated = opened.general = True
+    with tracing_body():
         any_holds = lookup("any")(wrap(condition.outputs[0]))
     return Body(any_holds, inputs=condition.inputs, name=condition.name)
 

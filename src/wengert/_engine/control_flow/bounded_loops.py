@@ -27,7 +27,7 @@ from wengert._engine.core.dispatch import PART, part
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import CONSTANT, LeafOp, Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -116,8 +116,7 @@ def buffered(
     forward: Body, carried: int, stacked: int, residual_count: int, max_steps: int
 ) -> Body:
     """The body without ys, which also carries the step number and buffers for its residuals."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in forward.inputs]
         number = placeholder(_STEP_NUMBER)
         specs = [n.spec for n in forward.outputs[len(forward.outputs) - residual_count :]]
@@ -147,8 +146,7 @@ def from_buffers(
     residual_inputs, carried : range
         Its inputs that are residuals, and those that are carried.
     """
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in backward.inputs]
         number = placeholder(_STEP_NUMBER)
         buffer_inputs = [

@@ -17,7 +17,7 @@ from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
@@ -56,8 +56,7 @@ def _pulled_branch(
     body: Body, seeded: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
 ) -> Body:
     """The pullback of a branch: from operands and cotangents of results to those of operands."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in seeded]

@@ -27,7 +27,7 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
-from wengert._engine.core.recording import Session, current_trace, enable_grad, tracing
+from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -118,8 +118,7 @@ def _closed(
     enclosing: Session | None,
 ) -> Closed:
     """`closed`; computed lengths that also occur in the session `enclosing` are its lengths."""
-    with tracing() as opened, enable_grad(), RuntimeChecks.collected() as checks:
-        opened.isolated = opened.general = True
+    with tracing_body() as opened, RuntimeChecks.collected() as checks:
         opened.lengths, opened.around = {}, enclosing
         inputs = [placeholder(s) for s in specs]
         try:

@@ -18,7 +18,7 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -164,8 +164,7 @@ def _traced_rule(
     name: str,
 ) -> tuple[Body, Flags]:
     """A function of operands, results and some (co)tangents as a graph."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         xs, ys = [_placeholder_like(n) for n in operands], [_placeholder_like(n) for n in outs]
         ts = [placeholder(_spec(n)) if _is_inexact(n) else None for n in differentiable]
         traced = fun(*[[None if n is None else wrap(n) for n in ns] for ns in (xs, ys, ts)])
@@ -207,8 +206,7 @@ def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
     """
     captured = node.params["captured"]
     op: CustomCall = custom_call
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [_placeholder_like(a) for a in node.params["body"].inputs]
         call = op(*map(wrap, inputs), **node.params)[0].node.args[0]
         differentiable = [k for k, n in enumerate(inputs) if k >= captured and type(n) is Node]

@@ -16,7 +16,7 @@ from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
@@ -67,8 +67,7 @@ def _with_tangents(
     body: Body, active: Sequence[int], requested: Sequence[int], guarded: bool
 ) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
     """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         dots = {k: placeholder(inputs[k].spec) for k in active}
         outs = inline_graph(body, [wrap(n) for n in inputs])

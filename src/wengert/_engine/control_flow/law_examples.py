@@ -14,7 +14,7 @@ import numpy as np
 from wengert._engine.autodiff.vmap_fallback import row_by_row
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert._engine.core.symbolic.dim import LOCAL, Dim
@@ -40,8 +40,7 @@ _WRITTEN: dict[Body, Callable[..., Any]] = {}
 
 def _body(f: Callable[..., Any], *operands: Any) -> Body:
     """A function as a body for given operands."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         specs = [Spec(np.shape(x), np.asarray(x).dtype) for x in operands]
         inputs = [placeholder(s) for s in specs]
         body = Body(*[strong(x) for x in f(*map(wrap, inputs))], inputs=inputs, name=f.__name__)

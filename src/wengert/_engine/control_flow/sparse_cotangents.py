@@ -19,7 +19,7 @@ from wengert._engine.core.dispatch import PART, part
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
@@ -243,8 +243,7 @@ def _with_totals(
 
 def _body_with_totals(body: Body, with_totals: Collection[int], outputs: Sequence[int]) -> Body:
     """A body with some of its outputs, some of which are added to further inputs."""
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         sums = {k: placeholder(body.outputs[k].spec) for k in sorted(with_totals)}
         terms = {k: _terms(body, body.outputs[k]) or [] for k in sums}

@@ -23,7 +23,7 @@ from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -124,8 +124,7 @@ def pulled(body: Body, request: Request) -> Pulled:
     reached = frozenset[int]().union(*[depends.on(k) for k in (*ends, *ys)])
     consts = tuple([k for k in sorted(request.wanted & reached) if k < fixed])
     stacks = tuple([k for k in sorted(request.wanted & reached) if k >= carried.stop])
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         set_ranges(inputs, request.ranges)
         outs = inline_graph(body, [wrap(n) for n in inputs])

@@ -318,3 +318,14 @@ class enable_grad(_Switch):
     __module__ = "wengert"
 
     enabled = True
+
+
+@contextmanager
+def tracing_body() -> Iterator[Session]:
+    """A block that is traced for the body of a node.
+
+    It is recorded also within `no_grad`, and for all values of variables and captured arrays.
+    """
+    with tracing() as session, enable_grad():
+        session.isolated = session.general = True
+        yield session

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
 from wengert._engine.core.node import Node
-from wengert._engine.core.recording import Session, current_trace, enable_grad, tracing
+from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert.errors import ShapeError, WengertError
@@ -116,8 +116,7 @@ def traced(
     NotTraceable
         The block cannot be traced separately from its function. The cause is the original error.
     """
-    with tracing() as session, enable_grad():
-        session.isolated = session.general = True
+    with tracing_body() as session:
         session.since = session.since if since is None else since
         if slices is not None:
             session.lengths, session.around = slices.names, slices.around

@@ -18,7 +18,7 @@ from wengert._engine.core.handle import Handle, is_traced, rebind
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import current_trace, enable_grad, tracing
+from wengert._engine.core.recording import current_trace, tracing_body
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_place, user_source
@@ -115,8 +115,7 @@ def _conditional(
         refuse_references(block, [(n, block.values[n]) for n in names])
     found: list[list[Any]] = [[], []]
     memory = BranchMemory(blocks, names)
-    with tracing() as opened, enable_grad():
-        opened.isolated = opened.general = True
+    with tracing_body():
         shapes, specs = _add_values(names, blocks, found)
         failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
         for k, check in failures:
