@@ -108,7 +108,7 @@ def jacobian(
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise ArgumentError(f"mode={mode!r} is not one of {MODES}{at(user_line())}.")
-    return derived(fun, _jacobian, fun, argnums, argnames, mode)
+    return derived(fun, _jacobian, fun, argnums, argnames, mode, "jacobian", name="jacobian")
 
 
 def _jacobian(
@@ -116,42 +116,11 @@ def _jacobian(
     argnums: Argnums,
     argnames: str | Sequence[str] | None,
     mode: str,
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
-    return _evaluate("jacobian", fun, argnums, argnames, mode, args, kwargs)
-
-
-def _jacfwd(fun: Callable[..., Any], argnums: Argnums, /, *args: Any, **kwargs: Any) -> Any:
-    return _evaluate("jacfwd", fun, argnums, None, "fwd", args, kwargs)
-
-
-def _jacrev(fun: Callable[..., Any], argnums: Argnums, /, *args: Any, **kwargs: Any) -> Any:
-    return _evaluate("jacrev", fun, argnums, None, "rev", args, kwargs)
-
-
-def _hessian(
-    gradient: Callable[..., Any],
-    argnums: Argnums,
-    argnames: str | Sequence[str] | None,
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
-    return _evaluate("hessian", gradient, argnums, argnames, "fwd", args, kwargs)
-
-
-def _evaluate(
     name: str,
-    fun: Callable[..., Any],
-    argnums: Argnums,
-    argnames: str | Sequence[str] | None,
-    mode: str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    /,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
-    """The Jacobian of one call; `name` is the function that the user has called, for messages."""
     what = f"{name} of {name_of(fun)}"
     call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
     outs, structure = pytree.flatten(call())
@@ -179,7 +148,7 @@ def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return derived(fun, _jacfwd, fun, argnums)
+    return derived(fun, _jacobian, fun, argnums, None, "fwd", "jacfwd", name="jacfwd")
 
 
 @overload
@@ -200,7 +169,7 @@ def jacrev(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return derived(fun, _jacrev, fun, argnums)
+    return derived(fun, _jacobian, fun, argnums, None, "rev", "jacrev", name="jacrev")
 
 
 @overload
@@ -257,7 +226,9 @@ def hessian(
     """
     function(fun, "hessian")
     gradient = grad(fun, argnums, argnames=argnames)
-    return derived(gradient, _hessian, gradient, argnums, argnames)
+    return derived(
+        gradient, _jacobian, gradient, argnums, argnames, "fwd", "hessian", name="hessian"
+    )
 
 
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

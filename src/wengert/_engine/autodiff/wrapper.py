@@ -1,4 +1,4 @@
-"""Derived: the callables that the transformations return.
+"""The callables that transformations return.
 
 `grad(f)` and the like have the name and signature of f and can be methods.  Unlike a function
 defined inside a function, they can be pickled if f can, which process pools need.  A call takes no
@@ -27,13 +27,25 @@ class Derived(functools.partial[Any]):
 
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or repr(self.__dict__.get("__wrapped__"))
-        return f"<{self.func.__name__.strip('_')} of {name}>"
+        return f"<{self.__dict__.get('_transformation') or _name_of_run(self.func)} of {name}>"
 
 
-def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """`run` with its first arguments bound, as a transformation of `fun`."""
-    function(fun, run.__name__.strip("_"))
-    return functools.update_wrapper(Derived(run, *first), fun, updated=())
+def derived(
+    fun: Callable[..., Any], run: Callable[..., Any], *first: Any, name: str | None = None
+) -> Callable[..., Any]:
+    """`run` with its first arguments bound, as a transformation of `fun`.
+
+    Messages call the transformation `name`, by default the name of `run`.
+    """
+    function(fun, name or _name_of_run(run))
+    transformed = functools.update_wrapper(Derived(run, *first), fun, updated=())
+    if name is not None:
+        transformed._transformation = name  # type: ignore[attr-defined]
+    return transformed
+
+
+def _name_of_run(run: Callable[..., Any]) -> str:
+    return run.__name__.strip("_")
 
 
 def name_in_module(wrapper: Any) -> str | None:
