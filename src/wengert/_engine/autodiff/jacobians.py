@@ -225,10 +225,8 @@ def hessian(
            [2., 0.]])
     """
     function(fun, "hessian")
-    gradient = grad(fun, argnums, argnames=argnames)
-    return derived(
-        gradient, _jacobian, gradient, argnums, argnames, "fwd", "hessian", name="hessian"
-    )
+    df = grad(fun, argnums, argnames=argnames)
+    return derived(df, _jacobian, df, argnums, argnames, "fwd", "hessian", name="hessian")
 
 
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
