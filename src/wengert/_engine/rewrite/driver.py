@@ -279,7 +279,7 @@ class Driver:
             if type(spec) is not Spec or type(required) is not Spec:
                 return None
             if spec.dtype != required.dtype:
-                if not widens or not holds(required.dtype, spec.dtype):
+                if not widens or not can_represent(required.dtype, spec.dtype):
                     return None
                 params = {"dtype": required.dtype}
                 replacement = self.new_node(lookup("cast"), (replacement,), params, node)
@@ -396,7 +396,7 @@ def same_everywhere(value: Any) -> Any:
     return first
 
 
-def holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
+def can_represent(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
     """Whether every number of one dtype can be represented in the other."""
     if wide.kind == "f" and narrow.kind in "iub":
         bits = 8 * narrow.itemsize

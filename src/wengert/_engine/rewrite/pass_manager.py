@@ -149,14 +149,14 @@ def _pruned(graph: AnyGraph) -> AnyGraph:
 _REGISTRY: dict[str, Pass] = {}
 
 
-def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False) -> Pass:
+def register_pass(name: str, definition: Callable[..., Any], *, replace: bool = False) -> Pass:
     """Register a pass under a name.
 
     Parameters
     ----------
     name : str
     made : callable, sequence of rules, or Pass
-        ``made(graph)`` returns a graph.
+        ``definition(graph)`` returns a graph.
     replace : bool
         Whether it may replace another pass of that name.
 
@@ -165,7 +165,7 @@ def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False)
     RegistryError
         Another pass has that name.
     ArgumentError
-        `made` is neither callable nor a sequence of rules.
+        `definition` is neither callable nor a sequence of rules.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False)
             f"a pass named {name!r} is registered already. Choose another name, or pass "
             f"replace=True{at(user_line())}."
         )
-    registered = _REGISTRY[name] = _as_pass(made, name)
+    registered = _REGISTRY[name] = _as_pass(definition, name)
     return registered
 
 
@@ -193,28 +193,28 @@ def passes() -> list[str]:
     return list(_REGISTRY)
 
 
-def _as_pass(made: Any, name: str | None = None) -> Pass:
-    if isinstance(made, str):
-        if made in _REGISTRY:
-            return _REGISTRY[made]
-        similar = difflib.get_close_matches(made, _REGISTRY, 1)
+def _as_pass(definition: Any, name: str | None = None) -> Pass:
+    if isinstance(definition, str):
+        if definition in _REGISTRY:
+            return _REGISTRY[definition]
+        similar = difflib.get_close_matches(definition, _REGISTRY, 1)
         hint = f" Did you mean {similar[0]!r}?" if similar else ""
         raise RegistryError(
-            f"there is no pass {made!r}; choose among {', '.join(_REGISTRY)}.{hint}"
+            f"there is no pass {definition!r}; choose among {', '.join(_REGISTRY)}.{hint}"
             f"{at(user_line())}"
         )
-    if isinstance(made, Pass):
-        return made
-    if isinstance(made, Rule | NodeRule):
-        return Pass(name or made.name, [made])
-    if callable(made):
-        return Pass(name or str(getattr(made, "__name__", "pass")), function=made)
-    if isinstance(made, Iterable):
-        rules = list(made)
+    if isinstance(definition, Pass):
+        return definition
+    if isinstance(definition, Rule | NodeRule):
+        return Pass(name or definition.name, [definition])
+    if callable(definition):
+        return Pass(name or str(getattr(definition, "__name__", "pass")), function=definition)
+    if isinstance(definition, Iterable):
+        rules = list(definition)
         if rules and all(isinstance(r, Rule | NodeRule) for r in rules):
             return Pass(name or ", ".join(r.name for r in rules), rules)
     raise ArgumentError(
-        f"a pass is a name, a function of a graph, or a list of rules, not {made!r}"
+        f"a pass is a name, a function of a graph, or a list of rules, not {definition!r}"
         f"{at(user_line())}."
     )
 
@@ -268,7 +268,7 @@ class Passes:
 
     def add(
         self,
-        made: Callable[..., Any] | list[Any],
+        definition: Callable[..., Any] | list[Any],
         name: str | None = None,
         *,
         before: str | None = None,
@@ -286,7 +286,7 @@ class Passes:
             position = self._index(before)
         elif after is not None:
             position = self._index(after) + 1
-        extended = [*self._passes[:position], _as_pass(made, name), *self._passes[position:]]
+        extended = [*self._passes[:position], _as_pass(definition, name), *self._passes[position:]]
         return Passes(extended, joined=self.joined, rounds=self.rounds)
 
     def without(self, *names: str) -> Passes:

@@ -23,7 +23,7 @@ from wengert._engine.core.tracing import size_node
 from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops.casts import sum_to
 
-from ..driver import holds
+from ..driver import can_represent
 from ..rule import NodeBuilder, rule
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
     if (
         operand_spec.weak
         or new.context.spec(node).weak
-        or not holds(inner_dtype, operand_spec.dtype)
+        or not can_represent(inner_dtype, operand_spec.dtype)
     ):
         return None
     if operand_spec.dtype == node.params["dtype"]:
