@@ -297,8 +297,24 @@ def test_recursion_on_data_is_refused():
     def f(x):
         return x if x < 1.0 else f(x * 0.5)
 
-    with pytest.raises((TraceError, RecursionError), match="recurs"):
-        wg.jit(f)(5.0)
+    for run in (wg.jit(f), wg.trace(f), wg.jit(wg.grad(f))):
+        with pytest.raises(TraceError, match="recurses infinitely"):
+            run(5.0)
+
+
+def power_series(n, x):
+    return 1.0 if n == 0 else x * power_series(n - 1, x) / n
+
+
+def test_recursion_on_the_counter_of_a_loop_unrolls_the_loop():
+    def f(x):
+        s = sum(power_series(n, x) for n in range(12))
+        for n in range(12, 16):
+            s += power_series(n, x)
+        return s
+
+    np.testing.assert_allclose(wg.jit(f)(0.7), np.exp(0.7), rtol=1e-13)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(0.7), np.exp(0.7), rtol=1e-12)
 
 
 def test_a_store_out_of_bounds_raises_and_changes_nothing():

@@ -34,6 +34,15 @@ from .pytree_signature import ResultStructure, Signature, Static
 AnyGraph = TypeVar("AnyGraph", bound=BaseGraph)
 
 
+def infinite_recursion(what: str) -> TraceError:
+    """The error of a function that calls itself without end while it is traced."""
+    return TraceError(
+        f"{what} recurses infinitely while it is traced: the end of a recursion may depend on "
+        "static arguments and shapes, but not on values. Make its depth a static argument "
+        f"(static_argnames=), or write a loop{at(user_line())}."
+    )
+
+
 def built(
     cls: type[AnyGraph],
     fun: Callable[..., Any],
@@ -92,7 +101,10 @@ def built(
         inputs.belonging_to(what), tracing() as session, enable_grad(), object_changes() as changes
     ):  # fmt: skip
         session.general = True
-        out = converted(fun)(*positional, **keywords)
+        try:
+            out = converted(fun)(*positional, **keywords)
+        except RecursionError as error:
+            raise infinite_recursion(what) from error
         updates = _updates(session)
         extra_outputs = _gradients(session, what, grads)
         if written is not None:

@@ -36,7 +36,7 @@ from wengert._engine.core.policy import gate
 from wengert._engine.core.recording import recording_session, switches
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.graphs import Graph
-from wengert._engine.graphs.tracing_session import built, parameter_names
+from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
 from .call_signature import CallSignature, StaticArguments
@@ -129,18 +129,11 @@ class Jitted(Generic[P, R]):
             with self._conversion():
                 return converted(self._fun)(*args, **kwargs)
         except RecursionError as error:
-            raise self._infinite_recursion() from error
+            raise infinite_recursion(self.__name__) from error
 
     def _conversion(self) -> AbstractContextManager[None]:
         """A context in which the sources of functions are read, unless ``source=False``."""
         return nullcontext() if self._options["source"] else conversion(False)
-
-    def _infinite_recursion(self) -> TraceError:
-        return TraceError(
-            f"{self.__name__} recurses infinitely while it is traced: the end of a recursion may "
-            "depend on static arguments and shapes, but not on values. Make its depth a static "
-            f"argument (static_argnames=), or write a loop{at(user_line())}."
-        )
 
     def _compiled(
         self,
@@ -300,7 +293,7 @@ class Jitted(Generic[P, R]):
             check_host_callbacks(backend, compiled.executed, options["host_callbacks"])
             return compiled
         except RecursionError as error:
-            raise self._infinite_recursion() from error
+            raise infinite_recursion(self.__name__) from error
         finally:
             self._seconds += time.perf_counter() - start
 

@@ -115,6 +115,8 @@ def traced(
     ------
     NotTraceable
         The block cannot be traced separately from its function. The cause is the original error.
+    RecursionError
+        A function calls itself without end, because it ends for some values only.
     """
     with tracing_body() as session:
         session.since = session.since if since is None else since
@@ -127,7 +129,7 @@ def traced(
         ):
             try:
                 result = block()
-            except NotTraceable:
+            except (NotTraceable, RecursionError):
                 raise
             except Exception as error:
                 if may_raise and not isinstance(error, WengertError):

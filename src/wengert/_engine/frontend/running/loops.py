@@ -84,11 +84,14 @@ def _run_traced(
     runs: Any = None,
 ) -> None:
     """Make the node of a loop, and set the variables to the values after it."""
-    with_slice_lengths(
-        lambda slices: loop_tracer.LoopTracer(
-            body, items, test, facts, variables, slices, runs
-        ).run()
-    )
+    try:
+        with_slice_lengths(
+            lambda slices: loop_tracer.LoopTracer(
+                body, items, test, facts, variables, slices, runs
+            ).run()
+        )
+    except RecursionError as error:
+        raise NotTraceable("a function that it calls ends its recursion by a value") from error
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> None:
