@@ -4,6 +4,9 @@ DaCe's tests of NPBench's programs compute a gradient by DaCe and by JAX, in flo
 with larger sizes; the compiled functions that it calls, with their arguments, are recorded and
 timed.  wengert differentiates NPBench's NumPy program for the same arguments; which result the
 objective sums is found by its value.
+
+The checkout needs DaCe's own requirements (networkx at most 3.5), and moodycamel's concurrentqueue
+headers in ``dace/external/moodycamel``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LIMIT = 300  # seconds
+LIMIT = 600  # seconds
 SCRIPT = Path(__file__).resolve().parent.parent / "npbench.py"
 
 

@@ -63,14 +63,28 @@ def times(case: dict[str, Any], names: list[str]) -> list[str | None]:
 
 
 def values(section: dict[str, Any]) -> list[str]:
-    """The section of values."""
+    """The section of values: a table for each size."""
     cases = [_without_jax(c, OTHER_VALUES) for c in section["cases"]]
+    larger = [
+        _without_jax({"case": c["case"], "contestants": c["larger"]}, OTHER_VALUES)
+        for c in section["cases"]
+        if "larger" in c
+    ]
+    parts = _values_at(cases)
+    return [*parts, "### At size M", *_values_at(larger)] if larger else parts
+
+
+def _values_at(cases: list[dict[str, Any]]) -> list[str]:
     names = ["wengert", "NumPy", "numba", "JAX"]
     others = names[1:]
     rows = [[c["case"], *times(c, names), *(ratio(c, n) for n in others)] for c in cases]
     rows.append(["geometric mean", *[None] * 4, *(geometric(ratios(cases, n)) for n in others)])
     slower = [c["case"] for c in cases if (ratio(c, "NumPy") or 1.0) < 1.0]
-    text = f"Slower than NumPy: {', '.join(slower) or 'none'}."
+    behind = [c["case"] for c in cases if (ratio(c, "JAX") or 1.0) < 1.0]
+    text = (
+        f"Slower than NumPy: {', '.join(slower) or 'none'}. "
+        f"Slower than JAX: {', '.join(behind) or 'none'}."
+    )
     head = ["", *names, *(f"{n} / wengert" for n in others)]
     return [table(head, rows), text, notes(cases)]
 
@@ -124,10 +138,10 @@ def render(results: dict[str, Any]) -> str:
         "# Benchmarks: NPBench",
         "Written by `python benchmarks/npbench.py --render` from `benchmarks/results/npbench.json`."
         " Read the ratios: times are one machine's. The programs are those of "
-        "[NPBench](https://github.com/spcl/npbench), source unchanged, at its size S, on one "
-        "thread; each runs in a process of its own, the contestants in turn, each call with new "
-        "copies of the arguments, which are not part of the time. Before anything is timed, all "
-        "have computed the same numbers: results differ from NumPy's by less than "
+        "[NPBench](https://github.com/spcl/npbench), source unchanged, at its size S (values also "
+        "at M), on one thread; each runs in a process of its own, the contestants in turn, each "
+        "call with new copies of the arguments, which are not part of the time. Before anything "
+        "is timed, all have computed the same numbers: results differ from NumPy's by less than "
         f"{SINGLE:.0e} in single and {DOUBLE:.0e} in double precision, relative to the largest "
         "element (NPBench accepts a relative error of 1e-05 in both). A ratio above one means that "
         "wengert is faster.",

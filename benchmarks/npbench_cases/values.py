@@ -51,31 +51,46 @@ def agrees_with_jax(out: Any, wanted: list[Any]) -> bool:
     return bool(found) and all(any(difference(x, w) < limit(w) for w in wanted) for x in found)
 
 
-def one(name: str, size: str, seconds: str) -> dict[str, Any]:
-    """Measure one program in this process."""
+def one(name: str, size: str, seconds: str, larger: str = "") -> dict[str, Any]:
+    """Measure one program in this process, at one size, and at a larger one if given.
+
+    The compiled functions are the same for both; those of JAX are compiled for each.
+    """
     import wengert as wg
 
     given = program(name, size)
+    calls = {"wengert": wg.jit(given.implementation("numpy"))}
+    failed = {}
+    for suffix in NUMBA:
+        if given.has(suffix):
+            try:
+                calls[suffix] = given.implementation(suffix)
+            except Exception as error:
+                failed[suffix] = {"failed": str(error).strip().splitlines()[0][:150]}
+    row = {"case": name, "contestants": at_size(given, calls, failed, float(seconds))}
+    if larger:
+        row["larger"] = at_size(program(name, larger), calls, failed, float(seconds))
+    return row
+
+
+def at_size(
+    given: Program, calls: dict[str, Any], failed: dict[str, dict[str, Any]], seconds: float
+) -> dict[str, dict[str, Any]]:
+    """Measure the functions of a program, and NPBench's for NumPy and JAX, for its arguments."""
     fun = given.implementation("numpy")
     wanted = results(fun, given.copied())
-    found: dict[str, dict[str, Any]] = {}
-    contestants = {}
-
-    def compete(label: str, call: Any) -> None:
-        out = results(call, given.copied())
+    found = dict(failed)
+    contestants = {"NumPy": Contestant(fun, given.copied)}
+    for label, call in calls.items():
+        try:
+            out = results(call, given.copied())
+        except Exception as error:
+            found[label] = {"failed": str(error).strip().splitlines()[0][:150]}
+            continue
         if agrees(out, wanted):
             contestants[label] = Contestant(call, given.copied)
         else:
             found[label] = {"wrong": right(out, wanted)}
-
-    compete("wengert", wg.jit(fun))
-    contestants["NumPy"] = Contestant(fun, given.copied)
-    for suffix in NUMBA:
-        if given.has(suffix):
-            try:
-                compete(suffix, given.implementation(suffix))
-            except Exception as error:
-                found[suffix] = {"failed": str(error).strip().splitlines()[0][:150]}
     if given.has("jax"):
         try:
             kernel, arguments = jax_kernel(given)
@@ -87,9 +102,9 @@ def one(name: str, size: str, seconds: str) -> dict[str, Any]:
                 found["JAX"] = {"wrong": float("inf")}
         except Exception as error:
             found["JAX"] = {"failed": str(error).strip().splitlines()[0][:150]}
-    for label, median in medians(contestants, float(seconds)).items():
+    for label, median in medians(contestants, seconds).items():
         found[label] = {"median": median}
-    return {"case": name, "contestants": merged(found)}
+    return merged(found)
 
 
 def merged(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -105,11 +120,11 @@ def merged(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def measure(quick: bool, threads: int) -> list[dict[str, Any]]:
     """Measure all programs, each in a process of its own."""
-    size = "tiny" if quick else os.environ.get("NPBENCH_SIZE", "S")
+    size, larger = ("tiny", "S") if quick else (os.environ.get("NPBENCH_SIZE", "S"), "M")
     seconds = os.environ["BENCHMARK_SECONDS"]
     cases = []
     for name in names():
-        row = in_process("values", name, size, seconds)
+        row = in_process("values", name, size, seconds, larger)
         cases.append(row if "case" in row else {"case": name, "contestants": {"wengert": row}})
         print(f"  {name}", flush=True)
     return cases
