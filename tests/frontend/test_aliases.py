@@ -1,14 +1,18 @@
-"""Two names of one array, on conditions: in-place changes by one of them reach the other.
+"""Variables that are other names of an array on some conditions only.
 
-Branches and loops bind a name to an array from outside, or to a new one.  The compiled function has
-NumPy's value, and its gradient is that of the eager tape; or the function is refused, with the
-line, where an array is used that may or may not have been modified.
+Branches and loops assign an existing array, or a new one, to a variable; changes in place by one
+name must reach the other.  The compiled function has NumPy's value, and its gradient agrees with
+the eager gradient; or it raises TraceError, with the line, where an array is read that may or may
+not have been modified.
 """
+
+import threading
 
 import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.core import branch_aliases
 from wengert.errors import TraceError
 
 N = 30
@@ -33,7 +37,7 @@ def one_of_two_by_an_expression(x):
     return np.sum(a) + np.sum(b) * 2 + np.sum(c) * 3
 
 
-def bound_anew_if_true(x):
+def rebound_if_true(x):
     a = x * 1.0
     b = a
     if x[0] > 0:
@@ -42,7 +46,7 @@ def bound_anew_if_true(x):
     return np.sum(a * b)
 
 
-def bound_anew_if_false(x):
+def rebound_if_false(x):
     a = x * 1.0
     b = a
     if x[0] > 5:
@@ -136,7 +140,7 @@ def read_by_another_name(x):
     return s + np.sum(b) + np.sum(a)
 
 
-def bound_anew_in_some_trips(x):
+def rebound_in_some_iterations(x):
     a = x * 1.0
     b = a
     for i in range(N):
@@ -146,7 +150,7 @@ def bound_anew_in_some_trips(x):
     return np.sum(a) + np.sum(b) * 2
 
 
-def bound_to_the_same_array_in_each_trip(x):
+def bound_to_the_same_array_in_each_iteration(x):
     a = x * 1.0
     for _ in range(N):
         b = a
@@ -163,7 +167,7 @@ def two_names_of_a_new_array(x):
     return np.sum(z)
 
 
-def two_names_in_the_next_trip(x):
+def two_names_in_the_next_iteration(x):
     y = z = x * 1.0
     s = 0.0
     for i in range(N):
@@ -212,7 +216,7 @@ def a_while_loop(x):
     return np.sum(u * first)
 
 
-def a_while_loop_without_a_trip(x):
+def a_while_loop_without_an_iteration(x):
     first = x * 1.0
     u, k = first, 0
     while np.sum(u) > 1000.0 and k < 50:
@@ -223,12 +227,12 @@ def a_while_loop_without_a_trip(x):
 
 
 RIGHT = [
-    one_of_two, one_of_two_by_an_expression, bound_anew_if_true, bound_anew_if_false, an_argument,
+    one_of_two, one_of_two_by_an_expression, rebound_if_true, rebound_if_false, an_argument,
     a_function_that_returns_an_argument, two_names_in_a_branch, an_entry, branches_in_branches,
     branches_one_after_the_other, a_view_in_a_branch, read_by_another_name,
-    bound_anew_in_some_trips, bound_to_the_same_array_in_each_trip, two_names_of_a_new_array,
-    two_names_in_the_next_trip, the_row_before, swapped, the_best_so_far, a_while_loop,
-    a_while_loop_without_a_trip,
+    rebound_in_some_iterations, bound_to_the_same_array_in_each_iteration, two_names_of_a_new_array,
+    two_names_in_the_next_iteration, the_row_before, swapped, the_best_so_far, a_while_loop,
+    a_while_loop_without_an_iteration,
 ]  # fmt: skip
 
 
@@ -238,7 +242,7 @@ def test_compiled_functions_are_right(f):
     np.testing.assert_allclose(wg.jit(wg.grad(f))(X), wg.grad(f)(X), rtol=1e-10, atol=1e-12)
 
 
-def test_an_argument_is_modified_until_it_is_bound_anew():
+def test_an_argument_is_modified_until_it_is_rebound():
     for limit in (0.0, 5.0):
 
         def f(x, limit=limit):
@@ -275,7 +279,7 @@ def the_last_row(x):
     return np.sum(a)
 
 
-def another_array_after_the_first_trip(x):
+def another_array_after_the_first_iteration(x):
     a, b = x * 1.0, np.zeros(N)
     for i in range(3, N):
         b[i] = x[i] ** 2
@@ -285,9 +289,22 @@ def another_array_after_the_first_trip(x):
 
 
 @pytest.mark.parametrize(
-    "f", [a_view_of_one_of_two, the_last_row, another_array_after_the_first_trip]
+    "f", [a_view_of_one_of_two, the_last_row, another_array_after_the_first_iteration]
 )
 def test_arrays_that_may_be_modified_are_refused(f):
     message = r"used after a write to another.*test_aliases.py:\d+.*x.copy\(\) \(at .*test_aliases"
     with pytest.raises(TraceError, match=message):
         wg.jit(f)(X)
+
+
+def test_the_arrays_that_are_being_written_to_are_those_of_a_thread():
+    seen = []
+    before = branch_aliases._active.handles
+    try:
+        branch_aliases._active.handles = before | {1}
+        thread = threading.Thread(target=lambda: seen.append(branch_aliases._active.handles))
+        thread.start()
+        thread.join()
+    finally:
+        branch_aliases._active.handles = before
+    assert seen == [frozenset()]

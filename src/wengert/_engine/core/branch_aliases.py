@@ -20,6 +20,7 @@ may_share      the arrays whose memory an array may have
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -153,10 +154,13 @@ def add_unknown(pairs: Sequence[tuple[Handle, Handle]]) -> None:
             _aliases(b).unknown.append(weakref.ref(a))
 
 
-class _Active:
-    """The arrays that are being written to because of a write to another."""
+class _Active(threading.local):
+    """The arrays that this thread is writing to because of a write to another."""
 
     handles: frozenset[int] = frozenset()
+
+
+_active = _Active()
 
 
 def _written(handle: Handle) -> None:
@@ -164,7 +168,7 @@ def _written(handle: Handle) -> None:
     waiting = [handle]
     while waiting:
         one = waiting.pop()
-        if id(one) not in _Active.handles and getattr(one, "_aliases", None) is not None:
+        if id(one) not in _active.handles and getattr(one, "_aliases", None) is not None:
             _spread(one)
         waiting += [v for ref in getattr(one, "_views", None) or () if (v := ref()) is not None]
 
@@ -176,20 +180,20 @@ def _spread(handle: Handle) -> None:
     if choices_of(handle) or any(x is not handle for x, _ in _aliases(handle).own.arrays()):
         for memory, condition in _memories_of(handle):
             for other, inner in memory.arrays():
-                if other is not handle and id(other) not in _Active.handles:
+                if other is not handle and id(other) not in _active.handles:
                     found = others.setdefault(id(other), (other, []))
                     found[1].append(_both(condition, inner))
-    before = _Active.handles
-    _Active.handles = before | {id(handle), *others}
+    before = _active.handles
+    _active.handles = before | {id(handle), *others}
     try:
         for other, conditions in others.values():
             _write(other, handle, conditions)
         for one in (handle, *[x for x, _ in others.values()]):
             for other in unknown_of(one):
-                if id(other) not in _Active.handles:
+                if id(other) not in _active.handles:
                     _make_ambiguous(other, handle)
     finally:
-        _Active.handles = before
+        _active.handles = before
 
 
 def _make_ambiguous(handle: Handle, written: Handle) -> None:
@@ -199,7 +203,7 @@ def _make_ambiguous(handle: Handle, written: Handle) -> None:
     make_ambiguous(owner_of_memory(handle), except_for=written)
     for memory in [c.memory for c in choices_of(handle)] + [_aliases(handle).own]:
         for other, _ in memory.arrays():
-            if other is not written and id(other) not in _Active.handles:
+            if other is not written and id(other) not in _active.handles:
                 _make_ambiguous(other, written)
 
 
