@@ -1,4 +1,4 @@
-"""A module of a user whose variables the tests change."""
+"""A user module whose variables the tests change."""
 
 import numpy as np
 

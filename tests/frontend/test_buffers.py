@@ -1,4 +1,4 @@
-"""Buffers: NumPy programs that fill arrays with tensors, under every transformation."""
+"""Buffers: NumPy programs that store tensors in arrays, under all transformations."""
 
 import functools
 import math
@@ -227,7 +227,7 @@ def test_arrays_that_something_else_refers_to_stay_plain(make):
     np.testing.assert_array_equal(BASE, before)
 
 
-def test_the_users_module_is_not_changed():
+def test_the_user_module_is_not_changed():
     before = dict(globals())
     wg.grad(calls_a_function)(X)
     wg.jit(calls_a_function)(X)

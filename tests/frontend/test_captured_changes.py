@@ -1,7 +1,7 @@
-"""What a compiled function reads besides its arguments changes between calls.
+"""Changes, between calls, of what a compiled function reads besides its arguments.
 
 A case is a function that reads something in a loop, and a change of it. The compiled function and
-its gradient equal the function itself before and after each of two changes.
+its gradient agree with the function itself before and after each of two changes.
 """
 
 import argparse
@@ -709,7 +709,7 @@ def test_an_iterator_gives_each_call_its_next_item():
     assert [f(1.0), f(1.0), f(1.0)] == [2.0, 3.0, 5.0]
 
 
-def test_what_is_imported_while_tracing_needs_no_other_trace():
+def test_imports_while_tracing_cause_no_retrace():
     def f(x):
         import colorsys
 

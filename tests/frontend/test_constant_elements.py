@@ -1,4 +1,4 @@
-"""Constants inside of transformed functions: what plain NumPy does with them works."""
+"""Computations with constants inside of transformed functions work as in plain NumPy."""
 
 import copy
 import json

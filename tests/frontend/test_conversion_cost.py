@@ -1,4 +1,4 @@
-"""Cost: the code of a function is converted once."""
+"""The code of a function is converted once."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Programs in which a front end or the derivative of a loop easily goes wrong, each for one reason.
+"""Programs for which a front end, or the derivative of a loop, easily goes wrong, each in one way.
 
-The compiled function has NumPy's value, and the compiled gradient is that of the eager tape.
+The compiled function has NumPy's value, and the compiled gradient agrees with the eager gradient.
 """
 
 import numpy as np
@@ -329,7 +329,7 @@ def test_a_store_out_of_bounds_raises_and_changes_nothing():
     np.testing.assert_array_equal(x, X)
 
 
-def test_a_million_trips():
+def test_a_million_iterations():
     def f(x):
         s = 0.0
         for i in range(1_000_000):

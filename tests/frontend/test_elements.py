@@ -1,4 +1,4 @@
-"""Elements of arrays: an element that is read is a number, which later stores do not change."""
+"""An element that is read is a number, which later stores to the array do not change."""
 
 import numpy as np
 import pytest

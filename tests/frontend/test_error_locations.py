@@ -51,7 +51,7 @@ def test_the_column_and_the_source(f, text, column, shown):
         wg.jit(f)(X)
     message, source, marks = str(caught.value).rsplit("\n", 2)
     assert re.search(
-        rf"test_error_places.py:{line_of(f, text)}:{column}, in {f.__name__}\)", message
+        rf"test_error_locations.py:{line_of(f, text)}:{column}, in {f.__name__}\)", message
     )
     start = marks.index("^")
     assert source[start : len(marks)] == shown and set(marks[start:]) == {"^"}
@@ -88,6 +88,6 @@ def selects(x, k):
 def test_an_index_out_of_bounds_names_its_line(f, text):
     compiled = wg.jit(f)
     assert np.all(np.isfinite(compiled(X.copy(), 3)))
-    message = r"^index \d is out of bounds for axis 0 with size 5 \(at .*test_error_places.py:{},"
+    message = r"^index \d is out of bounds for axis 0 with size 5 \(at .*error_locations.py:{},"
     with pytest.raises(IndexError, match=message.format(line_of(f, text))):
         compiled(X.copy(), 7)

@@ -1,4 +1,4 @@
-"""Ctrl-C in a compiled loop of Python that does not end, and while a function is traced."""
+"""Ctrl-C in a compiled loop that does not end, and while a function is traced."""
 
 import os
 import signal

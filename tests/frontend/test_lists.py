@@ -1,6 +1,6 @@
-"""Lists that loops fill, comprehensions, and functions of Python over traced arrays.
+"""Lists that loops fill, comprehensions, and built-in functions of traced arrays.
 
-Loops that become nodes give graphs of few nodes; others are unrolled, with equal results.
+Loops that become nodes give small graphs; the others are unrolled, with equal results.
 """
 
 import numpy as np
@@ -521,7 +521,7 @@ def test_appending_in_both_branches(f):
     assert len(wg.trace(f)(X).nodes) < 20
 
 
-def test_appending_in_one_branch_is_refused():
+def test_appending_in_one_branch_raises():
     def f(x):
         out = []
         for i in range(N):

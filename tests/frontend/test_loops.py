@@ -1,4 +1,4 @@
-"""Loops and branches of Python in compiled functions: values, gradients, and nodes of the graph."""
+"""Python loops and branches in compiled functions: values, gradients, and nodes of the graph."""
 
 import math
 
@@ -256,7 +256,7 @@ def operations(graph):
     return found
 
 
-def test_the_graph_does_not_grow_with_the_trips():
+def test_the_graph_does_not_grow_with_the_number_of_iterations():
     sizes = {len(operations(wg.trace(accumulated)(np.ones(n)))) for n in (20, 2000)}
     assert len(sizes) == 1
     assert "scan" in operations(wg.trace(accumulated)(np.ones(20)))
@@ -281,7 +281,7 @@ def test_short_and_unrolled_loops():
 
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_loops_in_short_loops_count_when_they_are_unrolled(n):
-    """Eight trips in each of eight trips would be 64 copies: only the inner loop is unrolled."""
+    """Unrolling both loops would give 64 copies of the body: only the inner loop is unrolled."""
 
     def f(x):
         y = np.zeros((n, n))
@@ -318,7 +318,7 @@ def test_lists_are_filled_by_python():
     np.testing.assert_allclose(wg.jit(f)(V), f(V))
 
 
-def test_trip_counts_that_are_values():
+def test_traced_trip_counts():
     def power(x, n):
         y = 1.0
         for _ in range(n):
@@ -406,7 +406,7 @@ def test_float_ranges_are_refused():
         wg.jit(f)(V)
 
 
-def test_slices_of_unknown_length_are_no_results():
+def test_slices_of_unknown_length_cannot_be_results():
     def f(x):
         k = 0
         for v in x:

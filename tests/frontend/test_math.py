@@ -1,4 +1,4 @@
-"""Functions of `math`, which take one number."""
+"""Functions of `math`, whose arguments are single numbers."""
 
 import math
 

@@ -1,6 +1,6 @@
-"""Arrays that one branch or trip modifies in place, and that a name is bound to otherwise.
+"""Arrays that are modified in place in one branch or iteration, and reassigned in another.
 
-The compiled function has NumPy's value, and its gradient is that of the eager tape.
+The compiled function has NumPy's value, and its gradient agrees with the eager gradient.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import wengert as wg
 X = np.linspace(0.1, 0.9, 5)
 
 
-def bound_anew_in_the_other_branch(x):
+def rebound_in_the_other_branch(x):
     y = np.zeros(5)
     if x[0] > 0.05:
         y[1] += x[1]
@@ -62,7 +62,7 @@ def swapped_in_one_branch(x):
     return np.sum(y) + 3 * np.sum(z)
 
 
-def bound_in_each_trip(x):
+def bound_in_each_iteration(x):
     y = x * 1.0
     for i in range(20):
         z = y
@@ -70,7 +70,7 @@ def bound_in_each_trip(x):
     return np.sum(y) + np.sum(z) * 2
 
 
-def a_view_bound_in_each_trip(x):
+def a_view_bound_in_each_iteration(x):
     y = x * 1.0
     for i in range(20):
         y[i % 5] = y[i % 5] * 0.5 + x[0]
@@ -91,8 +91,9 @@ def an_entry_of_a_dict(x):
 @pytest.mark.parametrize(
     "f",
     [
-        bound_anew_in_the_other_branch, in_a_loop, with_another_name, with_a_view,
-        swapped_in_one_branch, bound_in_each_trip, a_view_bound_in_each_trip, an_entry_of_a_dict,
+        rebound_in_the_other_branch, in_a_loop, with_another_name, with_a_view,
+        swapped_in_one_branch, bound_in_each_iteration, a_view_bound_in_each_iteration,
+        an_entry_of_a_dict,
     ],
     ids=lambda f: f.__name__,
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Variables of enclosing functions and of modules that loops and branches assign.
+"""Nonlocal and global variables that loops and branches assign.
 
-The compiled function has Python's value, and its gradient is that of the eager tape.
+The compiled function has Python's value, and its gradient agrees with the eager gradient.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Elements of lists, entries of dicts and attributes of objects that loops and branches assign.
 
-The compiled function has NumPy's value, its gradient is that of the eager tape, and a loop has one
-node, whatever its length. `UNROLLED` are loops that Python runs, with equal results.
+The compiled function has NumPy's value, its gradient agrees with the eager gradient, and a loop has
+one node, whatever its length. The loops in `UNROLLED` are run by Python, with equal results.
 """
 
 import collections
@@ -239,7 +239,7 @@ def nested_loops(x):
     return body.position + s[0] * s[1]
 
 
-def none_before_the_first_trip(x):
+def none_before_the_first_iteration(x):
     body = Body(x[0])
     body.last = None
     for i in range(N):
@@ -249,7 +249,7 @@ def none_before_the_first_trip(x):
     return body.position + body.last
 
 
-def no_attribute_before_the_first_trip(x):
+def no_attribute_before_the_first_iteration(x):
     body = Body(x[0])
     for i in range(N):
         body.new = x[i] * body.position
@@ -323,7 +323,7 @@ LOOPS = [
     replaced_objects, attributes_of_attributes, objects_in_an_attribute, two_names_of_a_list,
     a_name_bound_to_a_list_in_the_loop, one_branch, branches_outside_of_loops,
     a_conditional_expression, an_element_selected_by_a_branch, while_loops, left_by_break,
-    nested_loops, none_before_the_first_trip, no_attribute_before_the_first_trip,
+    nested_loops, none_before_the_first_iteration, no_attribute_before_the_first_iteration,
     arrays_written_in_place, methods_of_containers, lists_made_in_the_loop, a_list_appended_beside,
     a_generator_of_steps, an_unassigned_object_is_kept,
 ]  # fmt: skip
@@ -400,7 +400,7 @@ def swapped_lists(x):
     return a[0] + 2 * b[0]
 
 
-def other_objects_in_each_trip(x):
+def other_objects_in_each_iteration(x):
     bodies = [Body(x[k]) for k in range(N)]
     for body in bodies:
         body.position = body.position * 2 + bodies[0].position
@@ -446,7 +446,8 @@ def functions_without_source(x):
 
 UNROLLED = [
     operators_that_change_objects, functions_without_source, properties, checked_attributes, queues,
-    iterators, growing_lists, swapped_lists, other_objects_in_each_trip, the_same_object_appended,
+    iterators, growing_lists, swapped_lists, other_objects_in_each_iteration,
+    the_same_object_appended,
 ]  # fmt: skip
 
 
@@ -461,7 +462,7 @@ def test_loops_are_nodes(f):
     assert len(wg.trace(f)(X).nodes) < 100
 
 
-def test_the_eager_gradient_is_that_of_differences():
+def test_the_eager_gradient_agrees_with_differences():
     for f in (changed_and_returned, elements_by_an_inner_loop, one_branch):
         h = 1e-6 * np.eye(N)[3]
         np.testing.assert_allclose(wg.grad(f)(X)[3], (f(X + h) - f(X - h)) / 2e-6, rtol=1e-5)

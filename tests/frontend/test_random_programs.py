@@ -1,7 +1,7 @@
-"""Random programs with loops: NumPy's values, and the gradients of the eager tape.
+"""Random programs with loops: their values agree with NumPy, and their gradients with eager ones.
 
-`programs.py` says what is in them.  ``python -m tests.frontend.test_random_programs 0 5000`` runs a
-range of seeds and prints what was refused.
+`programs.py` describes the programs.  ``python -m tests.frontend.test_random_programs 0 5000`` runs
+a range of seeds, and prints which programs were refused.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""References: the ways in which programs find functions of numpy, scipy, math and their own."""
+"""How programs refer to numpy, scipy, math and their own functions, and that all are replaced."""
 
 import functools
 import math

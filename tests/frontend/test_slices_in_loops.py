@@ -1,4 +1,4 @@
-"""Slices with bounds computed in loops of Python: run-time lengths, in place, in both modes."""
+"""Slices whose bounds are computed in loops: lengths at run time, in place, in both modes."""
 
 import numpy as np
 import pytest
@@ -243,7 +243,7 @@ def test_linear_updates_store_nothing():
 
 
 @pytest.mark.parametrize("f", [factored, repeated_rows])
-def test_what_is_stored_grows_as_what_is_overwritten(f):
+def test_memory_grows_with_the_elements_that_are_overwritten(f):
     small, large = numbers_stored(f, 10), numbers_stored(f, 20)
     assert large <= 4.6 * small
 

@@ -1,4 +1,4 @@
-"""Source: which functions are rewritten, and what runs otherwise."""
+"""Which functions are rewritten, and how the others run."""
 
 import functools
 import importlib.util
@@ -93,7 +93,7 @@ def test_a_file_that_has_changed(tmp_path):
         wg.jit(module.f)(1.0)
 
 
-def test_generators_run_as_they_are():
+def test_generators_are_not_rewritten():
     def items(x):
         for i in range(3):
             yield x * i
@@ -102,13 +102,13 @@ def test_generators_run_as_they_are():
     assert wg.jit(lambda x: sum(items(x)))(2.0) == 6.0
 
 
-def test_opting_out():
+def test_jit_without_rewriting():
     with pytest.raises(wg.errors.TracedBranchError):
         wg.jit(absolute, source=False)(1.0)
     assert wg.jit(absolute)(-1.0) == 1.0
 
 
-def test_locals_keeps_a_function_as_it_is():
+def test_functions_that_call_locals_are_not_rewritten():
     def f(x):
         y = x * 2
         return locals()["y"]
@@ -180,13 +180,13 @@ def test_explain_says_what_is_unrolled_and_what_is_not_read():
 
     told = wg.explain(f)(2.0)
     (found,) = told.note("unrolled")
-    assert "12 trips" in found.message and "the key of a dict" in found.message
+    assert "12 iterations" in found.message and "the key of a dict" in found.message
     space = {}
     exec("def g(x, n=3):\n    return x * 2 if n else x", space)
     assert "source is not available" in wg.explain(space["g"])(2.0).note("source")[0].message
 
 
-def test_functions_of_a_users_module(tmp_path):
+def test_functions_of_a_user_module(tmp_path):
     path = tmp_path / "users.py"
     path.write_text("def f(x):\n    return x if x > 0 else -x\n")
     spec = importlib.util.spec_from_file_location("users", path)

@@ -9,7 +9,7 @@ from wengert._engine.frontend import tree_traversal
 
 LEFT_OUT = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 SOURCES = [
-    "tests/frontend/test_traps.py",
+    "tests/frontend/test_edge_cases.py",
     "tests/frontend/programs.py",
     "docs/generate/coverage.py",
 ]

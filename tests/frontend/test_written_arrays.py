@@ -1,4 +1,4 @@
-"""Plain arrays, arguments and captured ones, that a function writes to."""
+"""Plain arrays, arguments and captured ones, that a function modifies."""
 
 import numpy as np
 import pytest

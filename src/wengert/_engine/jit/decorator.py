@@ -137,10 +137,10 @@ def jit(
 
     *Loops and branches.* ``for`` over ranges and arrays, ``while``, ``if``, ``and``, ``or``,
     ``break``, ``continue`` and early ``return`` become loops and branches of the program, so that
-    the time to compile does not grow with the number of trips. A loop of at most 8 trips with a
-    short body is unrolled, and so is any loop over a container of Python, over `wengert.unroll`,
-    and one that cannot be traced once (`explain` says why). Python integers that are needed as
-    lengths become static arguments.
+    the time to compile does not grow with the number of iterations. A loop of at most 8 iterations
+    with a short body is unrolled, and so is any loop over a container of Python, over
+    `wengert.unroll`, and one that cannot be traced once (`explain` says why). Python integers that
+    are needed as lengths become static arguments.
 
     *Derivatives.* ``jit(grad(f))`` compiles the derivative. In ``grad(jit(f))``, and if a tensor
     that requires a gradient is passed to a compiled function, the call is recorded as one

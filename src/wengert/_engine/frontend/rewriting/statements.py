@@ -52,7 +52,7 @@ from .syntax import (
 )
 
 _ITEM = runtime_name("item")
-_INNER_TRIPS = 8  # assumed for loops inside whose source does not say it
+_ASSUMED_ITERATIONS = 8  # of an inner loop whose number of iterations is not a constant
 _DISPLAYS = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 _IN_PLACE = (ast.Add, ast.Mult, ast.BitOr)  # operators of lists and dicts
 
@@ -263,16 +263,16 @@ class Statements:
 
 
 def _size(node: ast.AST) -> int:
-    """The number of statements, those of loops inside multiplied by their trips."""
+    """The number of statements; those of an inner loop are multiplied by its iterations."""
     size = int(isinstance(node, ast.stmt))
     inside = sum(_size(child) for child in ast.iter_child_nodes(node))
     if isinstance(node, ast.For | ast.While):
-        inside *= _trips(node)
+        inside *= _iterations(node)
     return size + inside
 
 
-def _trips(node: ast.For | ast.While) -> int:
-    """The number of trips, assumed where the source does not say it."""
+def _iterations(node: ast.For | ast.While) -> int:
+    """The number of iterations, or an assumption if it is not a constant."""
     if isinstance(node, ast.For):
         items = node.iter
         if isinstance(items, ast.Tuple | ast.List):
@@ -282,7 +282,7 @@ def _trips(node: ast.For | ast.While) -> int:
             if len(constants) == len(items.args) and all(type(c) is int for c in constants):
                 with contextlib.suppress(TypeError, ValueError):
                     return len(range(*constants))  # type: ignore[arg-type]
-    return _INNER_TRIPS
+    return _ASSUMED_ITERATIONS
 
 
 def _only_updated(node: ast.For | ast.While) -> set[str]:

@@ -1,10 +1,10 @@
-"""Branches: ``if`` and conditional expressions.
+"""``if`` statements and conditional expressions.
 
-A condition with a known value is Python's ``if``.  Otherwise both branches are traced from the same
-state; for each variable that one of them assigns, the node of a conditional gives its value.
+If the condition is known, Python runs one branch.  If it is traced, both branches are traced from
+the same state, and each variable that one of them assigns becomes a result of a ``cond`` node.
 
-    if_              a statement
-    if_expression    an expression
+    if c: ... else: ...    if_(c, then, other, ...)
+    a if c else b          if_expression(c, lambda: a, lambda: b)
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def if_(
     filled: Sequence[str] = (),
 ) -> None:
     """An ``if`` statement."""
-    if not (is_traced(test)) or current_trace() is None:
+    if not is_traced(test) or current_trace() is None:
         if test:
             then()
         elif other is not None:
@@ -72,16 +72,16 @@ def if_(
         lists = list(SharedVariables([then, other], filled).read().values())
         _conditional(as_bool(test), then, other or _nothing, variables, live, lists)
     except NotTraceable as error:
-        raise _refused(error) from error.__cause__
+        raise _trace_error(error) from error.__cause__
 
 
-def _refused(error: NotTraceable) -> Exception:
+def _trace_error(error: NotTraceable) -> Exception:
     if error.__cause__ is not None and type(error.__cause__).__module__ != "builtins":
         return error.__cause__  # type: ignore[return-value]
     return TraceError(
         f"a branch on a value that is not known while a graph is built: {error}. Both branches "
-        f"are computed in the graph; use np.where(condition, x, y), or make what decides a static "
-        f"argument{at(user_place())}.{user_source()}"
+        f"are computed in the graph; use np.where(condition, x, y), or make the argument that "
+        f"decides a static one{at(user_place())}.{user_source()}"
     )
 
 
@@ -99,7 +99,7 @@ def _conditional(
 ) -> Any:
     """Trace both branches, and give variables and arrays the values of the selected one.
 
-    Values that both append to `lists` are appended after it.
+    Values that both branches append to `lists` become results of the node too.
     """
     blocks, appended, collecting = [], [], Collecting(lists)
     for run in (other, then):
@@ -107,70 +107,78 @@ def _conditional(
             blocks.append(traced(run, variables, may_raise=True))
         appended.append(collecting.values)
     if any(b.error is not None for b in blocks):
-        _one_raises(test, blocks, (other, then))
+        _continue_with_other(test, blocks, (other, then))
         return
-    into = _appended(blocks, collecting.lists, appended)
-    names = [*_changed([*live, *_assigned_targets(blocks, variables)], blocks, variables), *into]
+    lists_of = _appended_values(blocks, collecting.lists, appended)
+    names = [
+        *_changed([*live, *_assigned_targets(blocks, variables)], blocks, variables),
+        *lists_of,
+    ]
     for block in blocks:
         refuse_references(block, [(n, block.values[n]) for n in names])
-    found: list[list[Any]] = [[], []]
+    outputs_of: list[list[Any]] = [[], []]
     memory = BranchMemory(blocks, names)
     with tracing_body():
-        shapes, specs = _add_values(names, blocks, found)
+        shapes, specs = _add_values(names, blocks, outputs_of)
         failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
         for k, check in failures:
-            found[k].append(check.failed)
-            found[1 - k].append(np.False_)
-        for k, outputs in enumerate(found):
+            outputs_of[k].append(check.failed)
+            outputs_of[1 - k].append(np.False_)
+        for k, outputs in enumerate(outputs_of):
             outputs += memory.outputs(k)
         arrays = list({a: None for b in blocks for a in b.arrays})
-        stores = [_stores(array, blocks) for array in arrays]
+        stores = [_branch_stores(array, blocks) for array in arrays]
         for array, known in zip(arrays, stores, strict=True):
-            for k, (block, outputs) in enumerate(zip(blocks, found, strict=True)):
+            for k, (block, outputs) in enumerate(zip(blocks, outputs_of, strict=True)):
                 outputs += (
                     [block.arrays.get(array, array.node)] if known is None else store_outs(known, k)
                 )
-    outs = _node(test, blocks, found)
-    rest = iter(outs)
+    outs = _conditional_outputs(test, blocks, outputs_of)
+    remaining = iter(outs)
     spec = iter(specs)
     results_of: dict[str, list[Any]] = {}
     for name, shape in zip(names, shapes, strict=True):
-        numbers = [like_spec(next(rest), next(spec)) for _ in shape.numeric_leaves]
+        numbers = [like_spec(next(remaining), next(spec)) for _ in shape.numeric_leaves]
         results_of[name] = numbers = memory.same(name, numbers)
-        if name in into:
-            append_(into[name], shape.rebuild(numbers))
+        if name in lists_of:
+            append_(lists_of[name], shape.rebuild(numbers))
         else:
             variables.write({name: shape.rebuild(numbers)})
     for _, check in failures:
-        RuntimeChecks.add(next(rest), check.error)
-    conditions = [next(rest) for _ in memory.outputs(0)]
+        RuntimeChecks.add(next(remaining), check.error)
+    conditions = [next(remaining) for _ in memory.outputs(0)]
     for array, known in zip(arrays, stores, strict=True):
-        made = next(rest).node if known is None else apply_stores(array.node, known, rest, test)
-        rebind(array, made)
+        if known is None:
+            rebind(array, next(remaining).node)
+        else:
+            rebind(array, apply_stores(array.node, known, remaining, test))
     memory.record(results_of, test, conditions)
 
 
 def _add_values(
-    names: Sequence[str], blocks: Sequence[TracedBlock], found: Sequence[list[Any]]
+    names: Sequence[str], blocks: Sequence[TracedBlock], outputs_of: Sequence[list[Any]]
 ) -> tuple[list[PartitionedValue], list[Spec]]:
-    """Add the values of variables to the results of each branch; their parts and common specs."""
+    """Add the values of variables to the outputs of each branch.
+
+    Returns the values, for their structure, and the specs of the outputs.
+    """
     shapes: list[PartitionedValue] = []
     specs: list[Spec] = []
     for name in names:
-        parts = _both([b.at_end(b.values[name]) for b in blocks], name)
+        parts = _common_parts([b.at_end(b.values[name]) for b in blocks], name)
         pairs = zip(parts[0].specs, parts[1].specs, strict=True)
         joined = [joined_spec(a, b, name) for a, b in pairs]
         specs += joined
         shapes.append(parts[0])
-        for one, outputs in zip(parts, found, strict=True):
-            outputs += [cast(x, s) for x, s in zip(one.numeric_leaves, joined, strict=True)]
+        for partitioned, outputs in zip(parts, outputs_of, strict=True):
+            outputs += [cast(x, s) for x, s in zip(partitioned.numeric_leaves, joined, strict=True)]
     return shapes, specs
 
 
 def _changed(
     names: Sequence[str], blocks: Sequence[TracedBlock], variables: SharedVariables
 ) -> list[str]:
-    """Those of some variables that one of the branches assigns."""
+    """The variables, among these, that one of the branches assigns."""
     before = variables.read()
     return [n for n in names if any(b.values[n] is not before[n] for b in blocks)]
 
@@ -191,38 +199,38 @@ def _assigned_targets(blocks: Sequence[TracedBlock], variables: SharedVariables)
     return names
 
 
-def _appended(
+def _appended_values(
     blocks: Sequence[TracedBlock], lists: Sequence[Any], values: Sequence[list[list[Any]]]
 ) -> dict[str, Any]:
-    """What both branches append to lists: the names of these values, and the lists."""
-    found: dict[str, Any] = {}
-    for to, *columns in zip(lists, *values, strict=True):
+    """For each value that both branches append: a name, and the list."""
+    lists_of: dict[str, Any] = {}
+    for target, *columns in zip(lists, *values, strict=True):
         if len(columns[0]) != len(columns[1]):
             raise NotTraceable(
                 "it appends to a list in one of the branches only; append a value in both, or "
                 "store the values in an array of the greatest length, and count them"
             )
         for pair in zip(*columns, strict=True):
-            name = f"value {len(found)} that is appended to a list"
-            found[name] = to
+            name = f"value {len(lists_of)} that is appended to a list"
+            lists_of[name] = target
             for block, value in zip(blocks, pair, strict=True):
                 block.values[name] = value
-    return found
+    return lists_of
 
 
-def _stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:
-    """The stores by which the branches modified an array; None if they did so otherwise."""
-    found: list[BranchStore] = []
+def _branch_stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:
+    """The stores by which the branches modified an array; None if it was modified otherwise."""
+    stores: list[BranchStore] = []
     for k, block in enumerate(blocks):
-        more = stores_of(k, block.arrays.get(array, array.node), array.node)
-        if more is None:
+        stores_of_branch = stores_of(k, block.arrays.get(array, array.node), array.node)
+        if stores_of_branch is None:
             return None
-        found += more
-    return found
+        stores += stores_of_branch
+    return stores
 
 
-def _one_raises(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk]) -> None:
-    """Raise if the branch that raises is taken, and continue with the other one."""
+def _continue_with_other(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk]) -> None:
+    """Add a check that raises if the branch that raises is taken, and run the other one."""
     other, then = blocks
     if other.error is not None and then.error is not None:
         RuntimeChecks.add(test, then.error)
@@ -235,60 +243,65 @@ def _one_raises(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk])
         runs[1]()
 
 
-def _both(values: list[Any], name: str) -> list[PartitionedValue]:
-    """The values of a variable in both branches, with the same parts."""
+def _common_parts(values: list[Any], name: str) -> list[PartitionedValue]:
+    """The values of a variable after both branches, with the same structure."""
     if any(x is UNBOUND or type(x) is MaybeUnbound for x in values):
-        given = [x for x in values if x is not UNBOUND]
-        if not given:
+        bound_values = [x for x in values if x is not UNBOUND]
+        if not bound_values:
             return [PartitionedValue.of(x) for x in values]
-        made: list[Any] = [maybe_unbound(x, given[0]) for x in values]
-        values = [x.value for x in made] if name.startswith("__wg_") else made
+        maybe_values: list[Any] = [maybe_unbound(x, bound_values[0]) for x in values]
+        values = [x.value for x in maybe_values] if name.startswith("__wg_") else maybe_values
         if name.startswith("__wg_"):
-            return _alike(values, name)
-        parts = [PartitionedValue.of(x.value) for x in made]
+            return _checked_parts(values, name)
+        parts = [PartitionedValue.of(x.value) for x in maybe_values]
         if not all(all(p.numeric) for p in parts):
             raise NotTraceable(f"the variable {name} has a value in one of the branches only")
-        return _alike(
+        return _checked_parts(
             [
                 MaybeUnbound(x.value, np.bool_(x.defined) if type(x.defined) is bool else x.defined)
-                for x in made
+                for x in maybe_values
             ],
             name,
         )
-    return _alike(values, name)
+    return _checked_parts(values, name)
 
 
-def _alike(values: list[Any], name: str) -> list[PartitionedValue]:
+def _checked_parts(values: list[Any], name: str) -> list[PartitionedValue]:
     parts = [PartitionedValue.of(x) for x in values]
     parts[0].check_like(parts[1], name)
     return parts
 
 
-def _node(test: Any, blocks: Sequence[TracedBlock], values: Sequence[Sequence[Any]]) -> list[Any]:
-    """The outputs of a conditional of two branches with these values."""
-    made = []
+def _conditional_outputs(
+    test: Any, blocks: Sequence[TracedBlock], values: Sequence[Sequence[Any]]
+) -> list[Any]:
+    """Add the node of a conditional, and return its outputs.
+
+    `values` are the outputs of the else branch, and those of the if branch.
+    """
+    closures = []
     for block, leaves, name in zip(blocks, values, ("else", "if"), strict=True):
         nodes = [x if isinstance(x, Node) else closure_conversion.output(x, name) for x in leaves]
         body, outside = closure_conversion.cut(nodes, [], block.since, name, hoist=False)
-        made.append(
+        closures.append(
             closure_conversion.Closed(
                 body, [closure_conversion.operand(n) for n in outside], None, ()
             )
         )
-    if not made[0].body.outputs:
+    if not closures[0].body.outputs:
         return []
-    bodies, captured = closure_conversion.together(made)
+    bodies, captured = closure_conversion.together(closures)
     return list(operations.cond_op(test, *captured, branches=tuple(bodies)))
 
 
 def if_expression(test: object, then: Thunk, other: Thunk) -> Any:
     """The expression ``then if test else other``."""
-    if not (is_traced(test)) or current_trace() is None:
+    if not is_traced(test) or current_trace() is None:
         return then() if test else other()
     try:
         return conditional_value(as_bool(test), then, other)
     except NotTraceable as error:
-        raise _refused(error) from error.__cause__
+        raise _trace_error(error) from error.__cause__
 
 
 def conditional_value(test: Any, then: Thunk, other: Thunk) -> Any:

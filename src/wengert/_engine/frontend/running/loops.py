@@ -1,11 +1,13 @@
-"""Loops: ``for`` and ``while``.
+"""``for`` and ``while`` statements.
 
-Outside of a trace, and over containers of Python, a loop is run by Python.  In a trace it becomes a
-node (loop_tracer.py).  If that is not possible, and the number of trips is known, the loop is
-unrolled.
+Outside of a trace, and over containers of Python, a loop is run by Python.  In a trace, it becomes
+a node (loop_tracer.py); if that is not possible, and the number of iterations is known, it is run
+by Python, which unrolls it.
 
-    for_, while_
-    TRIPS_UNROLLED    loops up to this length are unrolled, if their bodies are short
+    for x in xs: ...    for_(xs, body, *facts)
+    while c: ...        while_(test, body, *facts)
+
+    ITERATIONS_UNROLLED    loops with at most so many iterations are unrolled, if they are short
 """
 
 from __future__ import annotations
@@ -33,46 +35,46 @@ if TYPE_CHECKING:
 else:  # for loops that become nodes
     loop_tracer = LazyModule("wengert._engine.frontend.running.loop_tracer")
 
-TRIPS_UNROLLED = 8
-_STATEMENTS_UNROLLED = 64  # trips times statements, with those of loops inside for each trip
-_TRIPS_IN_PYTHON = 10_000  # iterations of a loop that cannot become a node, and is unrolled
+ITERATIONS_UNROLLED = 8
+_STATEMENTS_UNROLLED = 64  # iterations times statements, including those of inner loops
+_MAX_ITERATIONS_IN_PYTHON = 10_000  # of a loop that cannot become a node, and is unrolled
 
 
 def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
     """A ``for`` statement."""
-    known = LoopFacts(*facts)
+    loop_facts = LoopFacts(*facts)
     variables = SharedVariables([body])
-    in_python = current_trace() is None or isinstance(iterable, UnrolledRange)
-    items = None if in_python else items_of(iterable)
+    runs_in_python = current_trace() is None or isinstance(iterable, UnrolledRange)
+    items = None if runs_in_python else items_of(iterable)
     if items is None:
-        _by_python(iter(iterable), body, known, variables)
+        _run_in_python(iter(iterable), body, loop_facts, variables)
         return
     length = items.length
     is_known = type(length) is int
     if is_known and (
-        (length <= TRIPS_UNROLLED and length * known.size <= _STATEMENTS_UNROLLED)
+        (length <= ITERATIONS_UNROLLED and length * loop_facts.size <= _STATEMENTS_UNROLLED)
         or not (has_traced_items(iterable) or can_reach_traced(body))
     ):
-        _by_python(_python_items(items), body, known, variables)
+        _run_in_python(_python_items(items), body, loop_facts, variables)
         return
     try:
-        _run_traced(body, items, None, known, variables)
+        _run_traced(body, items, None, loop_facts, variables)
     except NotTraceable as error:
         if not is_known:
-            raise _refused(error, "for") from error.__cause__
-        rest = _python_items(items)
-        if error.peeling and not known.stops:
-            body(next(rest))
-            shorter = items._replace(length=length - 1, start=items.start + items.step)
+            raise _trace_error(error, "for") from error.__cause__
+        remaining = _python_items(items)
+        if error.peeling and not loop_facts.stops:
+            body(next(remaining))
+            peeled = items._replace(length=length - 1, start=items.start + items.step)
             try:
-                _run_traced(body, shorter, None, known, variables)
+                _run_traced(body, peeled, None, loop_facts, variables)
                 return
-            except NotTraceable as again:
-                error = again
-        if length > _TRIPS_IN_PYTHON:
-            raise _refused(error, "for") from error.__cause__
-        note("unrolled", f"a loop of {length} trips is unrolled: {error}")
-        _by_python(rest, body, known, variables)
+            except NotTraceable as second_error:
+                error = second_error
+        if length > _MAX_ITERATIONS_IN_PYTHON:
+            raise _trace_error(error, "for") from error.__cause__
+        note("unrolled", f"a loop of {length} iterations is unrolled: {error}")
+        _run_in_python(remaining, body, loop_facts, variables)
 
 
 def _run_traced(
@@ -83,7 +85,7 @@ def _run_traced(
     variables: SharedVariables,
     runs: Any = None,
 ) -> None:
-    """Make the node of a loop, and set the variables to the values after it."""
+    """Add the node of a loop, and set the variables to their values after it."""
     try:
         with_slice_lengths(
             lambda slices: loop_tracer.LoopTracer(
@@ -91,28 +93,28 @@ def _run_traced(
             ).run()
         )
     except RecursionError as error:
-        raise NotTraceable("a function that it calls ends its recursion by a value") from error
+        raise NotTraceable("the recursion of a function that it calls ends at a traced condition") from error
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> None:
     """A ``while`` statement."""
-    known = LoopFacts(*facts)
+    loop_facts = LoopFacts(*facts)
     variables = SharedVariables([test, body])
-    trips = 0
-    tried = current_trace() is None
+    iterations = 0
+    tracing_failed = current_trace() is None
     while True:
-        stop = stopped(known, variables)
-        goes_on = not_(stop) if is_traced(stop) else not stop
-        if goes_on is True:
-            goes_on = test()
-        if is_traced(goes_on) or (not tried and trips >= TRIPS_UNROLLED):
-            if _while_node(test, body, known, variables, goes_on):
+        stop_flag = stopped(loop_facts, variables)
+        continues = not_(stop_flag) if is_traced(stop_flag) else not stop_flag
+        if continues is True:
+            continues = test()
+        if is_traced(continues) or (not tracing_failed and iterations >= ITERATIONS_UNROLLED):
+            if _while_node(test, body, loop_facts, variables, continues):
                 return
-            tried = True
-        if not goes_on:
+            tracing_failed = True
+        if not continues:
             return
         body()
-        trips += 1
+        iterations += 1
 
 
 def _while_node(
@@ -120,26 +122,27 @@ def _while_node(
     body: Callable[[], None],
     facts: LoopFacts,
     variables: SharedVariables,
-    goes_on: Any,
+    continues: Any,
 ) -> bool:
-    """Make the node of a loop; False if it must be run by Python, which is possible."""
+    """Add the node of a loop; False if it cannot be traced, and Python can run it."""
     try:
-        _run_traced(body, None, test, facts, variables, goes_on)
+        _run_traced(body, None, test, facts, variables, continues)
     except NotTraceable as error:
-        if is_traced(goes_on):
-            raise _refused(error, "while") from error.__cause__
+        if is_traced(continues):
+            raise _trace_error(error, "while") from error.__cause__
         note("unrolled", f"a while loop is unrolled: {error}")
         return False
     return True
 
 
-def _refused(error: NotTraceable, what: str) -> Exception:
+def _trace_error(error: NotTraceable, what: str) -> Exception:
     cause = error.__cause__
     if isinstance(cause, TraceError):
         return cause
     return TraceError(
-        f"a {what} loop whose number of trips is not known while a graph is built, or is above "
-        f"{_TRIPS_IN_PYTHON}, cannot be traced: {error}{at(user_place())}.{user_source()}"
+        f"a {what} loop whose number of iterations is not known while a graph is built, or is "
+        f"above {_MAX_ITERATIONS_IN_PYTHON}, cannot be traced: {error}{at(user_place())}."
+        f"{user_source()}"
     )
 
 
@@ -148,32 +151,32 @@ def _python_items(items: Items) -> Any:
         yield items.item(items.start + k * items.step)
 
 
-def _by_python(
+def _run_in_python(
     items: Iterator[Any], body: Callable[[Any], None], facts: LoopFacts, variables: SharedVariables
 ) -> None:
-    """Run the trips one after the other; after a flag that is not known, each in a branch."""
+    """Run the iterations; once the flag that ends the loop is traced, the others in a branch."""
     for item in items:
         body(item)
-        stop = stopped(facts, variables)
-        if is_traced(stop):
+        stop_flag = stopped(facts, variables)
+        if is_traced(stop_flag):
 
-            def rest() -> None:
-                _by_python(items, body, facts, variables)
+            def remaining() -> None:
+                _run_in_python(items, body, facts, variables)
 
-            rest = _with_cells(rest, body)
-            if_(not_(stop), rest, None, facts.assigned, facts.assigned, None)
+            remaining = _sharing_variables(remaining, body)
+            if_(not_(stop_flag), remaining, None, facts.assigned, facts.assigned, None)
             return
-        if stop:
+        if stop_flag:
             return
 
 
-def _with_cells(fun: Callable[[], None], body: Any) -> Any:
-    """A function with the variables of another one in addition to its own."""
-    return _Shared(fun, body)
+def _sharing_variables(fun: Callable[[], None], body: Any) -> Any:
+    """A callable that shares the variables of a loop body, for `SharedVariables`."""
+    return _SharingCallable(fun, body)
 
 
-class _Shared:
-    """A callable with the names of the variables that it shares."""
+class _SharingCallable:
+    """A callable with the code and closure of another function."""
 
     def __init__(self, fun: Callable[[], None], body: FunctionType) -> None:
         self._fun = fun

@@ -1,11 +1,11 @@
-"""Shared memory: values of a branch or loop that are arrays from outside, or views of them.
+"""Which results of branches and loops share memory with existing arrays.
 
-    if c: b = a            # b is a new array after the branch, and a if c holds
+    if c: b = a            # after the branch, b is a new array if c is false, and a if it is true
     else: b = 2.0 * a
 
-BranchMemory    records for the results of a branch which arrays they share memory with
-LoopMemory      the same for the variables of a loop, in its trips and after it
-shared_with     the arrays from outside with which a value at the end of a block shares memory
+BranchMemory    records this for the results of a branch
+LoopMemory      records this for the variables of a loop, in its iterations and after it
+shared_with     the existing arrays with which a value at the end of a block shares memory
 """
 
 from __future__ import annotations
@@ -47,32 +47,32 @@ def _arrays_in(value: Any) -> list[Handle | None]:
 
 
 def shared_with(array: Handle, since: int) -> list[tuple[Handle, Any]]:
-    """Arrays from outside of a block with which one shares memory, and on which condition.
+    """The arrays from before a block with which an array shares memory, with the conditions.
 
     Parameters
     ----------
     array : Handle
     since : int
-        The serial number at which the block began.
+        The serial number of the first node of the block.
 
     Returns
     -------
     list of (Handle, condition)
-        A condition is True, a boolean of the block, or None if it is not known.
+        A condition is True, a traced boolean of the block, or None if it is not known.
     """
     if array.node.serial < since:
         return [(array, True)]
     owner = owner_of_memory(array)
     if owner is not array:
         return [(x, None) for x, _ in shared_with(owner, since)]
-    known = [
+    conditional = [
         (other, condition)
         for memory, condition in choices_of(array)
         for other, _ in memory.arrays()
         if other is not array
     ]
-    found = [*known, *[(other, None) for other in unknown_of(array)]]
-    return [(x, c) for x, c in found if x.node.serial < since]
+    pairs = [*conditional, *[(other, None) for other in unknown_of(array)]]
+    return [(x, c) for x, c in pairs if x.node.serial < since]
 
 
 class BranchMemory:
@@ -81,7 +81,7 @@ class BranchMemory:
     Parameters
     ----------
     blocks : sequence of TracedBlock
-        If the condition does not hold, and if it does.
+        The else branch, and the if branch.
     names : iterable of str
         The variables that they assign.
     """
@@ -106,7 +106,7 @@ class BranchMemory:
                         self._conditions.append((k, condition))
 
     def same(self, name: str, numbers: list[Any]) -> list[Any]:
-        """The results for a variable, with arrays from outside that it is in both branches."""
+        """The results for a variable; if it is the same existing array in both branches, that."""
         other, then = self._names[name]
         if len(other) != len(then):
             return numbers
@@ -118,7 +118,7 @@ class BranchMemory:
         ]
 
     def outputs(self, branch: int) -> list[Any]:
-        """The conditions inside of the branches, as results of one of them."""
+        """The conditions that are computed in the branches, as outputs of one of them."""
         return [c if k == branch else np.False_ for k, c in self._conditions]
 
     def record(self, results: dict[str, list[Any]], test: Any, conditions: Sequence[Any]) -> None:
@@ -127,11 +127,11 @@ class BranchMemory:
         Parameters
         ----------
         results : dict
-            The numbers of the values of the variables after the branch.
+            The numeric leaves of the variables after the branch.
         test : Tensor
             The condition of the branch.
         conditions : sequence of Tensor
-            The results for `outputs`.
+            The results that correspond to `outputs`.
         """
         taken = lookup("logical_not")(test), test
         inside = iter(conditions)
@@ -149,13 +149,13 @@ class BranchMemory:
                     if array is None or array.node.serial < self._blocks[k].since:
                         continue
                     owner = owner_of_memory(array)
-                    made = results[name][number]
+                    result = results[name][number]
                     key = k, id(owner)
-                    if key in first and first[key] is not made:
+                    if key in first and first[key] is not result:
                         condition = taken[k] if owner is array else None
                         others.setdefault((name, number), []).append((first[key], condition))
                     elif owner is array or owner.node.serial >= self._blocks[k].since:
-                        first[key] = made
+                        first[key] = result
         for (name, number), pairs in others.items():
             result = results[name][number]
             if isinstance(result, Handle) and not any(o is result for o, _ in pairs):
@@ -164,10 +164,10 @@ class BranchMemory:
 
 
 class LoopMemory:
-    """Which arrays the variables of a loop share memory with, in its trips and after it.
+    """Which arrays the variables of a loop share memory with, in its iterations and after it.
 
-    A trip writes to the variable of another array, or to an array which a variable may be, only if
-    the others are not used afterwards: within the trip this is an error (branch_aliases.py).
+    If an iteration writes to an array that may be the value of two variables, reading the other
+    one afterwards in the same iteration is an error (branch_aliases.py).
     """
 
     def __init__(self) -> None:
@@ -179,14 +179,14 @@ class LoopMemory:
         self._last: dict[Key, Handle] = {}
 
     def begin(self, since: int) -> None:
-        """Forget the values of the last attempt to trace the body, which begins."""
+        """Start another attempt to trace the body, and drop the values of the previous one."""
         self._since = since
         self._start, self._inside, self._end, self._last = {}, {}, {}, {}
 
     def enter(
         self, name: str, before: PartitionedValue, during: Sequence[Any], nodes: Sequence[Any]
     ) -> None:
-        """Note a variable: its value before the loop, its numbers in a trip and their nodes."""
+        """Record a variable: its value before the loop, its leaves in the body and their nodes."""
         for number, (x, y, node) in enumerate(
             zip(before.numeric_leaves, during, nodes, strict=True)
         ):
@@ -196,7 +196,7 @@ class LoopMemory:
                     self._start[name, number] = owner_of_memory(x)
 
     def relate(self) -> None:
-        """Record, in a trip, which arrays variables may share memory with."""
+        """Record, at the start of the body, which arrays variables may share memory with."""
         pairs = [(self._inside[k][0], x) for k, x in self._start.items()]
         for key, other in self._pairs:
             array = other if isinstance(other, Handle) else self._inside[other][0]
@@ -204,7 +204,7 @@ class LoopMemory:
         add_unknown(pairs)
 
     def leave(self, name: str, after: Any) -> None:
-        """Note the value of a variable at the end of the body."""
+        """Record the value of a variable at the end of the body."""
         for number, x in enumerate(_arrays_in(after)):
             if x is not None:
                 self._last[name, number] = x
@@ -217,23 +217,23 @@ class LoopMemory:
                     raise _another_name(name)
 
     def _writes(self, key: Key) -> bool:
-        """Whether the body writes to the array that a variable is at its start."""
+        """Whether the body writes to the array that is the value of a variable at its start."""
         array, node = self._inside.get(key, (None, None))
         return array is not None and array.node is not node and array.node.op is not AMBIGUOUS
 
     def is_known(self, modified: dict[Handle, Node]) -> bool:
-        """Whether the body was traced with all variables related that it writes to; or they are.
+        """Whether `relate` had all pairs of arrays that may share memory; if not, they are added.
 
         Parameters
         ----------
         modified : dict
-            The arrays from outside that the body modifies, and their nodes at its end.
+            The arrays from before the loop that the body modifies, with their final nodes.
         """
         if any(node.op is AMBIGUOUS for node in modified.values()):
             raise _another_name("an array")
         outside = set(map(id, modified))
         owners: dict[int, Key] = {}
-        found: set[tuple[Key, Key | Handle]] = set()
+        pairs: set[tuple[Key, Key | Handle]] = set()
         for key, arrays in self._end.items():
             if key not in self._inside:
                 continue
@@ -241,28 +241,28 @@ class LoopMemory:
                 is_outside = array.node.serial < self._since
                 is_modified = id(array) in outside or self._writes(key)
                 if is_outside and is_modified and array is not self._start.get(key):
-                    found.add((key, array))
+                    pairs.add((key, array))
                 other = owners.setdefault(id(array), key)
                 if other != key and (self._writes(key) or self._writes(other)):
-                    found.add((key, other))
-        new = found - self._pairs
+                    pairs.add((key, other))
+        new = pairs - self._pairs
         self._pairs |= new
         return not new
 
     def written(self, block: TracedBlock) -> list[Handle]:
-        """The arrays from outside that may be modified, because variables are other names of them.
+        """The arrays from before the loop that it may modify because variables refer to them.
 
         Parameters
         ----------
         block : TracedBlock
             The body.
         """
-        found = [x for x, node in block.final.items() if node.op is AMBIGUOUS]
+        arrays = [x for x, node in block.final.items() if node.op is AMBIGUOUS]
         for key in self._inside:
             if self._writes(key):
-                found += self._starts(key)
-                found += [x for x in self._end.get(key, ()) if x.node.serial < self._since]
-        return list({id(x): x for x in found if id(x) not in self._placeholders()}.values())
+                arrays += self._starts(key)
+                arrays += [x for x in self._end.get(key, ()) if x.node.serial < self._since]
+        return list({id(x): x for x in arrays if id(x) not in self._placeholders()}.values())
 
     def check(self, block: TracedBlock, captured: Sequence[Node]) -> None:
         """Refuse a body that reads arrays which it may modify by other names.
@@ -271,7 +271,7 @@ class LoopMemory:
         ----------
         block : TracedBlock
         captured : sequence of Node
-            The values from outside that the body reads.
+            The captured values of the body.
 
         Raises
         ------
@@ -286,25 +286,25 @@ class LoopMemory:
         return {id(x): key for key, (x, _) in self._inside.items()}
 
     def _starts(self, key: Key) -> list[Handle]:
-        """The arrays before the loop that may be the value of a variable in some trip."""
-        placeholders, found, waiting = self._placeholders(), {key: None}, [key]
-        while waiting:
-            for array in self._end.get(waiting.pop(), ()):
+        """The arrays from before the loop that may be the value of a variable in some iteration."""
+        placeholders, keys, stack = self._placeholders(), {key: None}, [key]
+        while stack:
+            for array in self._end.get(stack.pop(), ()):
                 other = placeholders.get(id(array))
-                if other is not None and other not in found:
-                    found[other] = None
-                    waiting.append(other)
-        return [self._start[k] for k in found if k in self._start]
+                if other is not None and other not in keys:
+                    keys[other] = None
+                    stack.append(other)
+        return [self._start[k] for k in keys if k in self._start]
 
-    def record(self, results: dict[str, list[Any]], no_trip: Any) -> None:
+    def record(self, results: dict[str, list[Any]], is_empty: Any) -> None:
         """Record, after the loop, with which arrays results share memory.
 
         Parameters
         ----------
         results : dict
-            The numbers of the values of the variables after the loop.
-        no_trip : Tensor or bool
-            Whether the body is not run.
+            The numeric leaves of the variables after the loop.
+        is_empty : Tensor, bool or None
+            Whether the loop has no iterations; None if that is not known.
         """
         placeholders = self._placeholders()
         first: dict[int, Handle] = {}
@@ -314,12 +314,12 @@ class LoopMemory:
             if not isinstance(result, Handle):
                 continue
             start = self._start.get(key)
-            others: list[Handle] = [] if start is None or no_trip is not None else [start]
-            if start is not None and isinstance(no_trip, Handle):
-                add_choices(result, [(start, no_trip)])
+            others: list[Handle] = [] if start is None or is_empty is not None else [start]
+            if start is not None and isinstance(is_empty, Handle):
+                add_choices(result, [(start, is_empty)])
             last = self._last[key]
-            if no_trip is False and id(last) not in placeholders and not choices_of(last):
-                # It is the same array in each trip, or that of another variable.
+            if is_empty is False and id(last) not in placeholders and not choices_of(last):
+                # It is the same array in each iteration, or that of another variable.
                 is_outside = last.node.serial < self._since
                 same = last if is_outside else first.setdefault(id(last), result)
                 if same is not result:
