@@ -93,7 +93,9 @@ def _run_traced(
             ).run()
         )
     except RecursionError as error:
-        raise NotTraceable("the recursion of a function that it calls ends at a traced condition") from error
+        raise NotTraceable(
+            "the recursion of a function that it calls ends at a traced condition"
+        ) from error
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> None:
