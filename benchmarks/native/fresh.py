@@ -66,7 +66,7 @@ def process(
     script: str, arguments: Sequence[str], variables: Mapping[str, str], limit: float = LIMIT
 ) -> dict[str, Any]:
     """Run ``once`` of a module, ``arguments[0]``, in a fresh process."""
-    _write_bytecode()
+    write_bytecode()
     path = Path(__file__).resolve().parent.parent / script
     command = [elsewhere.python(arguments[-1]), str(path), "--once", *arguments]
     try:
@@ -84,7 +84,7 @@ def process(
 
 
 @functools.cache
-def _write_bytecode() -> None:
+def write_bytecode() -> None:
     """Let wengert have its bytecode beside its source, as every package has that pip installs.
 
     A checkout may have none (PYTHONDONTWRITEBYTECODE), and then each process compiles all of it.

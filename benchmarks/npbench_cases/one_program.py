@@ -18,6 +18,9 @@ SCRIPT = Path(__file__).resolve().parent.parent / "npbench.py"
 
 def in_process(module: str, *arguments: str, environment: Any = None) -> dict[str, Any]:
     """Return what ``module.one(*arguments)`` returns in a new process, or why it failed."""
+    from native.fresh import write_bytecode  # not in the process that is measured
+
+    write_bytecode()
     command = [sys.executable, str(SCRIPT), "--program", module, *arguments]
     try:
         done = subprocess.run(
