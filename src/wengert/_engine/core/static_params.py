@@ -32,17 +32,18 @@ def frozen(x: Any) -> Any:
     if kind is int or kind is float or kind is bool or kind is complex:
         # repr is equal for nan and nan, and distinguishes 0.0 from -0.0
         return (kind, x) if kind is int or kind is bool else (kind, repr(x))
-    if kind is tuple or kind is list:
-        return (kind, *map(frozen, x))
+    if kind is tuple or kind is list:  # mostly of integers
+        return (kind, *[(int, y) if type(y) is int else frozen(y) for y in x])
     if kind is dict:
-        if len(x) == 1:  # the usual case, without sorting
+        if len(x) < 2:  # the usual case, without sorting
             return (dict, *[(k, frozen(v)) for k, v in x.items()])
         return (
             dict,
             *((k, frozen(v)) for k, v in sorted(x.items(), key=lambda item: str(item[0]))),
         )
     if kind is slice:
-        return (slice, frozen(x.start), frozen(x.stop), frozen(x.step))
+        parts = x.start, x.stop, x.step
+        return (slice, *[(int, y) if type(y) is int else frozen(y) for y in parts])
     if isinstance(x, np.ndarray | np.generic):
         if x.dtype.kind == "O":
             return IncomparableKey(x)

@@ -125,7 +125,7 @@ class Rewiring:
     Attributes
     ----------
     place : dict
-        For each node its replacement.
+        The replacements of nodes; a node that is not in it stays as it is.
     parts : dict
         For a node with several outputs the replacement of each.
     """
@@ -155,9 +155,11 @@ class Rewiring:
             if node.name is not None and replacement.op is PART and replacement.name is None:
                 replacement.note(name=node.name)
             self.place[node] = replacement
-        elif node not in self.place:
+        elif node not in self.place and (self.place or self.lengths):
             changed = self._renamed(node) if self.lengths and node.args else None
-            self.place[node] = with_replaced(node, self.place) if changed is None else changed
+            rebuilt_node = with_replaced(node, self.place) if changed is None else changed
+            if rebuilt_node is not node:
+                self.place[node] = rebuilt_node
 
     def _renamed(self, node: Node) -> Node | None:
         """A node with replaced sizes and operands; None if it has no such sizes."""

@@ -23,7 +23,8 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from .affine import Length, is_one
 
-_SUPPORTED = (int, Dim, slice, type(None), type(Ellipsis), IndexSlot)
+_AXES = (int, Dim, slice, IndexSlot)
+_SUPPORTED = (*_AXES, type(None), type(Ellipsis))
 
 
 class AxisIndex(NamedTuple):
@@ -76,7 +77,7 @@ def chosen(
     entries = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(e, bool) or not isinstance(e, _SUPPORTED) for e in entries):
         return None
-    used = sum(isinstance(e, int | Dim | slice | IndexSlot) for e in entries)
+    used = sum(isinstance(e, _AXES) for e in entries)
     if not any(e is Ellipsis for e in entries):
         entries.append(Ellipsis)
     at = next(k for k, e in enumerate(entries) if e is Ellipsis)
