@@ -177,11 +177,13 @@ class LoopMemory:
         self._inside: dict[Key, tuple[Handle, Any]] = {}
         self._end: dict[Key, list[Handle]] = {}
         self._last: dict[Key, Handle] = {}
+        self._outside: set[int] = set()  # arrays from before the loop, by identity
 
     def begin(self, since: int) -> None:
         """Start another attempt to trace the body, and drop the values of the previous one."""
         self._since = since
         self._start, self._inside, self._end, self._last = {}, {}, {}, {}
+        self._outside = set()
 
     def enter(
         self, name: str, before: PartitionedValue, during: Sequence[Any], nodes: Sequence[Any]
@@ -212,7 +214,10 @@ class LoopMemory:
                 if id(owner) in self._placeholders():
                     others = []
                 before = set(map(id, self._start.values()))
-                self._end[name, number] = [owner, *[x for x in others if id(x) not in before]]
+                ends = [owner, *[x for x in others if id(x) not in before]]
+                self._end[name, number] = ends
+                # After the loop those that it modifies have newer nodes.
+                self._outside |= {id(a) for a in (x, *ends) if a.node.serial < self._since}
                 if x.node.op is AMBIGUOUS:
                     raise _another_name(name)
 
@@ -320,7 +325,7 @@ class LoopMemory:
             last = self._last[key]
             if is_empty is False and id(last) not in placeholders and not choices_of(last):
                 # It is the same array in each iteration, or that of another variable.
-                is_outside = last.node.serial < self._since
+                is_outside = id(last) in self._outside
                 same = last if is_outside else first.setdefault(id(last), result)
                 if same is not result:
                     add_choices(result, [(same, True)])
@@ -328,7 +333,7 @@ class LoopMemory:
             for array in arrays:
                 if id(array) in placeholders:
                     others += self._starts(placeholders[id(array)])
-                elif array.node.serial < self._since:
+                elif id(array) in self._outside:
                     others.append(array)
                     continue
                 others.append(first.setdefault(id(array), result))

@@ -1,0 +1,120 @@
+"""Names of one array: after branches and loops that may bind them anew, writes reach both.
+
+The compiled function has NumPy's value, leaves NumPy's values in its arguments, and its gradient is
+that of the eager tape.
+"""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import TraceError
+
+N = 12
+RNG = np.random.default_rng(5)
+A, X = RNG.uniform(0.1, 1.0, (N, N)), RNG.uniform(0.1, 1.0, N)
+SIGNS = np.where(np.arange(N) == 0, -1.0, 1.0)
+
+
+def argument_in_one_branch(a, x):
+    if x[0] > 0:
+        x = x * 0.5
+    x[1] = 1.0
+    return x.sum()
+
+
+def nested_branches(a, x):
+    y = x[1:]
+    if x[0] > 0:
+        y[2] = 3.0
+        if x[1] > 0.5:
+            x = x * 0.5
+    x[2] = 0.25
+    s = y[1] * 3
+    y[2] = 10.0
+    return s + x.sum()
+
+
+def perhaps_no_trips(a, x):
+    while x.sum() > 5.0:
+        x = x * 0.5
+    x[1] = 1.0
+    return x.sum()
+
+
+def old_name_of_a_carried_array(a, x):
+    old = x
+    s = 0.0
+    for i in range(N):
+        x[i] = x[i - 1] * 0.5
+        s += old[i]
+        x = x * 1.5
+    return s
+
+
+def one_name_for_another(a, x):
+    b = a
+    for _ in range(N):
+        a = a * 0.5
+        b = a
+        b[0] = 1.0
+    a[1] = 5.0
+    return b.sum()
+
+
+def array_from_outside(a, x):
+    u = x * 2.0
+    for i in range(N):
+        u = x
+        x[i] = 2.0
+    u[2] = 1.0
+    return x.sum()
+
+
+PROGRAMS = [
+    argument_in_one_branch, nested_branches, perhaps_no_trips, old_name_of_a_carried_array,
+    one_name_for_another, array_from_outside,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_writes_reach_all_names(f):
+    compiled, gradient = wg.jit(f), wg.grad(f, (0, 1))
+    both = wg.jit(gradient)
+    for x in (X, X * SIGNS, -X, X * 0.5):
+        want_arguments, arguments = (A.copy(), x.copy()), (A.copy(), x.copy())
+        want = f(*want_arguments)
+        np.testing.assert_allclose(compiled(*arguments), want, rtol=1e-12)
+        for found, wanted in zip(arguments, want_arguments, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+        for found, wanted in zip(
+            both(A.copy(), x.copy()), gradient(A.copy(), x.copy()), strict=True
+        ):
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_arrays_that_nothing_refers_to_are_not_carried():
+    """Two arrays of the function that a loop exchanges: nothing else is carried or computed."""
+
+    def f(x):
+        u, v = x * 1.0, x * 2.0
+        for _ in range(11):
+            u[1:-1] = 0.5 * v[2:]
+            u, v = v, u
+        return u.sum()
+
+    graph = wg.jit(f).lower(X).graph
+    (loop,) = [n for n in graph if n.op.name == "scan"]
+    assert loop.params["carried"] == 2
+    assert "where" not in [n.op.name for n in loop.params["body"].nodes]
+
+
+def test_a_view_at_an_index_of_the_loop_cannot_be_read_after_a_write_to_its_array():
+    def f(a, x):
+        for i in range(N):
+            e = a[i]
+        a[3] = 0.0
+        return e.sum() + x.sum()
+
+    with pytest.raises(TraceError, match="may share its memory"):
+        wg.jit(f)(A.copy(), X.copy())
