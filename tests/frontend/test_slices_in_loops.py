@@ -364,3 +364,35 @@ def test_explain_counts_operations_of_unknown_number():
         return a.sum()
 
     assert "floating-point operations" in str(wg.explain(f)(np.eye(COUNT)))
+
+
+def rows_of_a_slice(a, x):
+    s = 0.0
+    for i in range(1, a.shape[0]):
+        for r in a[i:]:
+            r *= 0.5
+            s += r[0] * x[i]
+        for k, (r, t) in enumerate(zip(a[:, i:], x[i:], strict=False)):
+            x[k] += t * r[0]
+        for t in x[i::-1]:
+            x[0] += 0.25 * t
+    return s + a.sum()
+
+
+def lengths_of_slices(a, x):
+    s = 0.0
+    for i in range(1, x.shape[0]):
+        s += x[:i].shape[0] * x[i] + len(a[i:])
+    return s
+
+
+@pytest.mark.parametrize("f", [rows_of_a_slice, lengths_of_slices], ids=lambda f: f.__name__)
+def test_the_lengths_of_slices_are_values(f):
+    rng = np.random.default_rng(2)
+    a, x = rng.random((12, 12)), rng.random(12)
+    np.testing.assert_allclose(wg.jit(f)(a.copy(), x.copy()), f(a.copy(), x.copy()), rtol=1e-12)
+    gradient = wg.grad(f, (0, 1))
+    for found, want in zip(
+        wg.jit(gradient)(a.copy(), x.copy()), gradient(a.copy(), x.copy()), strict=True
+    ):
+        np.testing.assert_allclose(found, want, rtol=1e-10)

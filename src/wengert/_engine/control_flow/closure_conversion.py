@@ -30,6 +30,7 @@ from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, cons
 from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert._engine.core.tracing import SIZE, placeholder
@@ -159,7 +160,7 @@ def with_lengths_grouped(
     """
     if not lengths:
         return outputs
-    order = _nodes_between([*outputs, *lengths.values()], inputs, since)
+    order = _nodes_between([*outputs, *lengths.values()], inputs, since, frozenset(lengths))
     return grouped(outputs, order, lengths, what)
 
 
@@ -257,15 +258,24 @@ def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if node.op is VARIABLE else None
 
 
-def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
-    """The nodes that some outputs need, recorded since a serial number, in evaluation order."""
+def _nodes_between(
+    outputs: Sequence[Node],
+    inputs: Sequence[Node],
+    since: int,
+    local: frozenset[str] = frozenset(),
+) -> list[Node]:
+    """The nodes that some outputs need, recorded since a serial number, in evaluation order.
+
+    Constants are not among them; of sizes those are that have one of the names `local`.
+    """
     seen: set[Node] = set()
     stack = list(outputs)
     while stack:
         node = stack.pop()
         if node in seen or node.serial < since or node.value is not None:
             continue
-        if isinstance(node.op, LeafOp) and node not in inputs:
+        is_leaf = isinstance(node.op, LeafOp) and node not in inputs
+        if is_leaf and (node.op is not SIZE or local.isdisjoint(sizes_of(node.params))):
             continue
         seen.add(node)
         stack += node.inputs
