@@ -21,7 +21,7 @@ versions.py            which values are an array with some elements written
 sparse_cotangents.py   cotangents with few nonzero elements
 dependence.py          which carried values depend on which operands
 jvp.py                 forward mode: the loop with tangents in the carry
-batching.py            loops over batches
+batching.py            loops over batches; inactive_elements.py those that need no result
 custom_functions.py    custom_jvp, custom_vjp; custom_calls.py one call of such a function
 primitive_calls.py     one call of a primitive
 custom.py              the node of such a call; call_rule.py its rule, and the rule of a batch

@@ -30,6 +30,7 @@ from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.casts import astype
 
 from .eager_loops import strong
+from .inactive_elements import inline_guarded, with_activity
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
@@ -150,8 +151,8 @@ def _idle_after_count(body: Body, fixed: int, carried: int, reverse: bool) -> Bo
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         end, number = (wrap(placeholder(Spec((), np.dtype(np.int64)))) for _ in range(2))
         handles = [wrap(n) for n in inputs]
-        outs = [strong(x) for x in inline_graph(body, handles)]
         active = number < end
+        outs = [strong(x) for x in inline_guarded(body, handles, active)]
         carry = _select(active, outs[:carried], handles[fixed : fixed + carried])
         ys = [lookup("where")(active, y, _zero(y)) for y in outs[carried:]]
         results = [number - 1 if reverse else number + 1, *carry, *ys]
@@ -213,7 +214,7 @@ def _idle_when_false(body: Body, condition: Body, fixed: int, carried: int) -> t
         steps = wrap(placeholder(Spec((), np.dtype(np.int64))))
         handles = [wrap(n) for n in inputs]
         (active,) = inline_graph(condition, handles)
-        outs = [strong(x) for x in inline_graph(body, handles)]
+        outs = [strong(x) for x in inline_guarded(body, handles, active)]
         carry = _select(active, outs[:carried], handles[fixed:])
         results = [*carry, steps + astype(active, np.int64)]
         results += outs[carried:]
@@ -245,13 +246,28 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
     branches: Sequence[Body] = params["branches"]
     operand_flags = tuple(flags[1:])
     required = (True,) * len(branches[0].outputs)
-    batched_branches = [for_batch(b, operand_flags, size, required)[0] for b in branches]
     if not flags[0]:
+        batched_branches = [for_batch(b, operand_flags, size, required)[0] for b in branches]
         name = "cond" if len(branches) == 2 and which.dtype.kind == "b" else "switch"
         return lookup(name)(which, *operands, branches=tuple(batched_branches))
+    rows = []
     with np.errstate(all="ignore"):  # branches that are not selected may overflow or divide by zero
-        columns = list(zip(*[inline_graph(b, operands) for b in batched_branches], strict=True))
+        for k, branch in enumerate(branches):
+            guarded = with_activity(branch, guard=True)
+            batched_branch, _ = for_batch(guarded, (*operand_flags, True), size, required)
+            active = _is_selected(which, k, len(branches))
+            rows.append(inline_graph(batched_branch, [*operands, active]))
+    columns = list(zip(*rows, strict=True))
     return tuple([_select_branch(which, list(column)) for column in columns])
+
+
+def _is_selected(which: Any, k: int, count: int) -> Any:
+    """Whether a branch is selected, for each batch element."""
+    if which.dtype.kind == "b":
+        return which if k else lookup("logical_not")(which)
+    if k == 0:
+        return which <= 0
+    return which >= k if k == count - 1 else which == k
 
 
 def _select_branch(which: Array, column: list[Any]) -> Any:
