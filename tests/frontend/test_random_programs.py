@@ -1,7 +1,8 @@
 """Random programs with loops: their values agree with NumPy, and their gradients with eager ones.
 
-`programs.py` describes the programs.  ``python -m tests.frontend.test_random_programs 0 5000`` runs
-a range of seeds, and prints which programs were refused.
+`programs.py` and `wider_programs.py` describe the programs, `program_checks.py` what is compared.
+``python -m tests.frontend.test_random_programs 0 5000`` runs a range of seeds, and prints which
+programs were refused.
 """
 
 import collections
@@ -14,69 +15,55 @@ import pytest
 
 import wengert as wg
 
+from .program_checks import Subject, Verdict, first_order, second_order
 from .programs import load, program
+from .wider_programs import wider_program
 
 N = 12  # above the length of loops that are unrolled
+WIDER = 40_000  # the first seed of the programs with more of Python and NumPy
 
 
-def run(seed, folder):
+def run(seed, folder, deep=False):
     """The verdict on a program.
 
     "agrees"; "raises" (in Python); "ill-conditioned", if it differs, but no more than a change of
-    its operands in the last digits changes it; or the reason of a refusal.
+    its operands in the last digits changes it; or the reason of a refusal.  With `deep`, second
+    order, forward mode and batches are compared too.
     """
-    rng = np.random.default_rng(seed)
-    given = rng.uniform(-1, 1, (N, N)), rng.uniform(-1, 1, N), rng.integers(0, N, N)
-    f = load(program(seed), folder, f"program_{seed}")
-    gradient = wg.grad(f, (0, 1))
-
-    def copies(factor=1.0):
-        return [a * a.dtype.type(factor) for a in given[:2]] + [given[2].copy()]
-
+    text = (program if seed < WIDER else wider_program)(seed)
+    f = load(text, folder, f"program_{seed}")
+    subjects = []
+    for k in (seed, seed + 1_000_000):
+        rng = np.random.default_rng(k)
+        given = rng.uniform(-1, 1, (N, N)), rng.uniform(-1, 1, N), rng.integers(0, N, N)
+        subjects.append(Subject(f, given, seed, single="astype(np.float32)" in text))
     with np.errstate(all="ignore"):
         try:
-            want = f(*copies())
-        except (ArithmeticError, IndexError, ValueError, UnboundLocalError):
-            return "raises"
-        if not np.isfinite(want):
-            return "raises"
-        try:
-            found = wg.jit(f)(*copies())
-        except wg.errors.TraceError as error:
+            gradients = first_order(*subjects)
+            if deep:
+                second_order(*subjects, gradients)
+        except Verdict as verdict:
+            return str(verdict)
+        except (wg.errors.TraceError, wg.errors.ConversionError) as error:
             return str(error)
-        compiled = wg.jit(gradient)(*copies())
-        for name, mine, eager, tolerance in (
-            ("value", [found], lambda *args: [f(*args)], 1e-9),
-            ("gradient", compiled, gradient, 1e-7),
-        ):
-            try:
-                wanted = eager(*copies())
-            except wg.errors.ConversionError as error:  # float(x) of what is differentiated
-                return str(error)
-            if differs(mine, wanted, tolerance):
-                if differs(eager(*copies(1.0 + 1e-14)), wanted, 0.1 * tolerance):
-                    return "ill-conditioned"
-                raise AssertionError(f"seed {seed}: {name} {mine}, not {wanted}")
     return "agrees"
 
 
-def differs(found, wanted, tolerance):
-    """Whether arrays differ by more than a tolerance, relative to their largest element."""
-    return any(
-        not np.allclose(a, b, rtol=tolerance, atol=0.1 * tolerance * max(1.0, np.abs(b).max()))
-        for a, b in zip(found, wanted, strict=True)
-    )
-
-
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("seed", range(1000, 1024))
+@pytest.mark.sample(10)
+@pytest.mark.parametrize("seed", [*range(1000, 1024), *range(WIDER + 2000, WIDER + 2024)])
 def test_program(seed, tmp_path):
     assert run(seed, tmp_path) in ("agrees", "raises", "ill-conditioned")
 
 
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(WIDER + 2024, WIDER + 2036))
+def test_second_order(seed, tmp_path):
+    assert run(seed, tmp_path, deep=True) in ("agrees", "raises", "ill-conditioned")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(10_000, 15_000, 100))
+@pytest.mark.parametrize("first", [*range(10_000, 15_000, 100), *range(WIDER, WIDER + 2000, 100)])
 def test_many_programs(first, tmp_path):
     found = collections.Counter(run(seed, tmp_path) for seed in range(first, first + 100))
     assert found["agrees"] >= 80
