@@ -3,6 +3,7 @@
 A result may be written over an input if it is a version of it with some elements written, and all
 that is read of the input is read before.  So a loop updates its arrays in place.
 
+    body_schedule    the schedule of a body, with slices written in place where that is possible
     updates_of       the body of a loop, and the inputs that its results are versions of
     carried_pairs    the carried inputs of a loop, and their results
     in_place         what a result may be written over, with the versions between
@@ -24,10 +25,25 @@ from ..lowering.gathers import Gather
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..schedule.fusion import FusedLoops, roots_of
+from ..schedule.in_place_writes import Updates
 from ..schedule.scheduling import Schedule
 from ..schedule.workspace import owners_of
 
-Updates = tuple[tuple[int, int], ...]
+
+def body_schedule(body: Body, updates: Updates) -> Schedule:
+    """The schedule of the body of a loop.
+
+    Parameters
+    ----------
+    updates : sequence of (int, int)
+        Inputs, and the results that may be written over them if the body permits it.
+    """
+    plan = Schedule(body, updates=updates)
+    given = {k: position for position, k in updates}
+    for k, result in enumerate(plan.outputs):
+        if result in plan.in_place and in_place(plan, plan.inputs[given[k]], result) is None:
+            return Schedule(body)
+    return plan
 
 
 def carried_pairs(params: Mapping[str, Any]) -> Updates:
@@ -63,7 +79,7 @@ def _writes_over(node: Node, position: int) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def _in_place(body: Body, updates: Updates) -> list[bool]:
-    plan = Schedule(body)
+    plan = body_schedule(body, updates)
     pairs = [(plan.inputs[given], plan.outputs[k]) for given, k in updates]
     return [in_place(plan, given, result) is not None for given, result in pairs]
 

@@ -33,7 +33,7 @@ from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule
 from ..schedule.slice_bounds import largest_sizes
 from ..tuning import thresholds
-from .in_place import in_place, read_by
+from .in_place import body_schedule, in_place, read_by
 
 
 class LoopBody(FunctionCodegen):
@@ -61,7 +61,7 @@ class LoopBody(FunctionCodegen):
     def __init__(
         self, context: ProgramContext, body: Body, name: str, updates: Sequence[tuple[int, int]]
     ) -> None:
-        super().__init__(context, Schedule(body))
+        super().__init__(context, body_schedule(body, updates))
         self.name = name
         self.largest_sizes = largest_sizes(body)
         plan = self.plan

@@ -22,7 +22,7 @@ from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
 from .registry import ACCEPT_DEFERRED, Lowering, lowers, opaque_call, settled
 from .scatter_chains import ScatterChain, position_of, read_back
-from .slice_updates import updated
+from .slice_updates import SliceSelection, spread, squeezed, updated
 
 
 def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:
@@ -180,15 +180,19 @@ def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
         expr: Expr = opaque_call(node, operands)
         return expr
-    while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
-        v = Expr(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
+    v = squeezed(v, len(found.shape))
 
     def choices(index: tuple[Affine, ...]) -> Any:
         place, conditions = _inverse(found, index)
         inside = aligned(place, v.shape, found.shape)
         return [(inside, conditions), (aligned(index, x.shape, node.spec.shape), ())]
 
-    return Expr(SelectExpr(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
+    rule = SelectExpr(node.op.name, choices)
+    if x.shape == node.spec.shape and x.dtype == node.spec.dtype:
+        parts, new = found.parts, spread(v, tuple(found.shape))
+        place = lambda index: tuple([_sliced(p, index) for p in parts])  # noqa: E731
+        rule = SliceSelection(node.op.name, choices, new, place)
+    return Expr(rule, (v, x), node.spec.shape, node.spec.dtype, node)
 
 
 def _inverse(

@@ -7,6 +7,7 @@ row_blocks       blocks of rows that loop groups take in turn
 iteration_space  order of loops, collapsed axes and vector width
 interior         ranges of axes in which selections choose one operand
 fma_fusion       scaled products and sums as one kernel call
+in_place_writes  slices that a step of a loop writes into the arrays that it carries
 reads_before_writes  order in which a step may write over the arrays that it updates
 buffer_donation  updates written into the memory of variables
 slice_bounds     upper bounds of lengths that differ between the steps of a loop

@@ -8,6 +8,7 @@ rows that are used later are stored before the write.
     updated_by     what the results of a call are versions of
     read_early     elements and rows that are read before a write and used after it
     in_order       expressions in an order in which arrays are read before they are written over
+    sorted_after   expressions, each after those that it depends on
 """
 
 from __future__ import annotations
@@ -134,7 +135,6 @@ def in_order(exprs: Sequence[Expr]) -> list[Expr]:
     writes = _writes_of(exprs)
     if not writes:
         return list(exprs)
-    place = {x: k for k, x in enumerate(exprs)}
     on: dict[Expr, set[Expr]] = {x: set(x.operands) for x in exprs}
     for reader in exprs:
         if not reader.is_root or isinstance(reader.rule, Stored | CallResult):
@@ -143,7 +143,7 @@ def in_order(exprs: Sequence[Expr]) -> list[Expr]:
             for write in writes.get(x, ()):
                 if write is not reader and not _depends(reader, write, on):
                     on[write].add(reader)
-    return _sorted(exprs, on, place)
+    return sorted_after(exprs, on)
 
 
 def _read_by(root: Expr) -> set[Expr]:
@@ -166,10 +166,9 @@ def _depends(expr: Expr, other: Expr, on: Mapping[Expr, set[Expr]]) -> bool:
     return False
 
 
-def _sorted(
-    exprs: Sequence[Expr], on: Mapping[Expr, set[Expr]], place: Mapping[Expr, int]
-) -> list[Expr]:
+def sorted_after(exprs: Sequence[Expr], on: Mapping[Expr, set[Expr]]) -> list[Expr]:
     """The expressions, each after those that it depends on, otherwise in their order."""
+    place = {x: k for k, x in enumerate(exprs)}
     users: dict[Expr, list[Expr]] = {}
     left = {x: len(on[x]) for x in exprs}
     for x in exprs:

@@ -43,6 +43,7 @@ from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
 from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
+from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import column_rows, is_by_columns
 from .loop_fission import split_loops
 from .reads_before_writes import chained, in_order, read_early
@@ -51,6 +52,11 @@ from .row_blocks import block_of, jammed_rows
 
 class Schedule:
     """The stages of a graph.
+
+    Parameters
+    ----------
+    updates : sequence of (int, int)
+        Of the body of a loop: inputs, and the results that may be written over them.
 
     Attributes
     ----------
@@ -63,9 +69,11 @@ class Schedule:
     stored : list of Expr
         The expressions stored between stages, including outputs, in the order of the stages.
     exprs : dict from Node to Expr or tuple of Expr
+    in_place : set of Expr
+        The slices of carried arrays that are to be written in place.
     """
 
-    def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
+    def __init__(self, graph: BaseGraph, layouts: str = "", updates: Updates = ()) -> None:
         self._graph = weakref.ref(graph)  # a program does not outlive its graph
         lowering = lowered(graph, layouts)
         self.exprs = lowering.exprs
@@ -79,6 +87,11 @@ class Schedule:
                 self.outputs.append(_result(x, spec, taken))
         results = [*self.outputs, *_flat_items([self.exprs[n] for n in graph.effects])]
         self.reachable = _reachable(results)
+        written = InPlaceWrites(self.inputs, self.outputs, self.reachable, updates)
+        self.in_place = set(written.writes)
+        if self.in_place:
+            written.apply()
+            self.reachable = _reachable(results)
         if fold(self.reachable, _consumers(self.reachable, results)):
             self.reachable = _reachable(results)
         self._consumers = _consumers(self.reachable)
