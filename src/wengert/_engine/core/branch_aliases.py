@@ -14,6 +14,7 @@ afterwards is an error.
 add_choices    record that an array has the memory of others on conditions
 add_unknown    record that arrays may share memory, on conditions that are not known
 choices_of     the memories that an array has on conditions
+unnoticed      a context in which writes do not reach other arrays
 unknown_of     the arrays with which an array may share memory
 may_share      the arrays whose memory an array may have
 """
@@ -23,6 +24,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .handle import (
@@ -112,7 +114,8 @@ def may_share(handle: Handle) -> list[Handle]:
     """The arrays whose memory an array may have, the owner of its memory among them."""
     owner = owner_of_memory(handle)
     others = [other for memory, _ in choices_of(owner) for other, _ in memory.arrays()]
-    others = [owner, *others, *unknown_of(owner)]
+    others = [owner, *others]
+    others += [x for other in others for x in unknown_of(other)]
     return list({id(x): x for x in map(owner_of_memory, others)}.values())
 
 
@@ -145,27 +148,42 @@ def add_choices(handle: Handle, others: Sequence[tuple[Handle, Any]]) -> None:
         aliases.choices.append(PossibleMemory(memory, condition))
 
 
-def add_unknown(pairs: Sequence[tuple[Handle, Handle]]) -> None:
-    """Record that arrays may share memory with others, on conditions that are not known."""
-    more = [(a, c) for a, b in pairs for c in may_share(b)]
+def add_unknown(pairs: Sequence[tuple[Handle, Handle]], one_way: bool = False) -> None:
+    """Record that arrays may share memory with others, on conditions that are not known.
+
+    With `one_way` only writes to the first of a pair are noticed.
+    """
+    more = [] if one_way else [(a, c) for a, b in pairs for c in may_share(b)]
     for a, b in [*pairs, *more]:
         if a is not b and not any(ref() is b for ref in _aliases(a).unknown):
             _aliases(a).unknown.append(weakref.ref(b))
-            _aliases(b).unknown.append(weakref.ref(a))
+            if not one_way:
+                _aliases(b).unknown.append(weakref.ref(a))
 
 
 class _Active(threading.local):
     """The arrays that this thread is writing to because of a write to another."""
 
     handles: frozenset[int] = frozenset()
+    is_noticing = True
 
 
 _active = _Active()
 
 
+@contextmanager
+def unnoticed() -> Iterator[None]:
+    """A context in which writes do not reach other arrays."""
+    before, _active.is_noticing = _active.is_noticing, False
+    try:
+        yield
+    finally:
+        _active.is_noticing = before
+
+
 def _written(handle: Handle) -> None:
     """Write to all arrays that share the memory of one, or of its views, on a condition."""
-    waiting = [handle]
+    waiting = [handle] if _active.is_noticing else []
     while waiting:
         one = waiting.pop()
         if id(one) not in _active.handles and getattr(one, "_aliases", None) is not None:

@@ -191,6 +191,10 @@ class ChangeLog:
         """Whether the block has created an object."""
         return id(x) in self._new
 
+    def has(self, x: object) -> bool:
+        """Whether the block has created an object, or built it for a variable."""
+        return id(x) in self._new or id(x) in self.rebuilt
+
     def note_change(self, x: Any, name: str | None) -> None:
         """Record the contents of an object that is about to be changed."""
         if id(x) in self.rebuilt:
@@ -237,6 +241,11 @@ class Speculation:
     def is_open(cls) -> bool:
         """Whether a block is being traced in which changes that cannot be undone are refused."""
         return bool(cls._open.logs) and cls._open.logs[-1].is_traced
+
+    @classmethod
+    def open_logs(cls) -> tuple[ChangeLog, ...]:
+        """The logs of the blocks that are being traced, outermost first."""
+        return cls._open.logs
 
     @classmethod
     def notes(cls) -> bool:

@@ -168,7 +168,10 @@ class Expressions(Calls):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """An element; if it is assigned or deleted, its object is recorded before."""
-        return self._store_target(node)
+        self._store_target(node)
+        if isinstance(node.ctx, ast.Load) and _may_be_of_list(node.slice):
+            node.value = located(node.value, call("before_load", node.value))
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """An attribute; if it is assigned or deleted, its object is recorded before."""
@@ -182,6 +185,13 @@ class Expressions(Calls):
                 attribute = [string(mangled(node.attr, self._private))]
             node.value = located(node.value, call("before_store", node.value, *attribute))
         return node
+
+
+def _may_be_of_list(index: ast.expr) -> bool:
+    """Whether an index may be a number: a list at an index that is not known is stacked."""
+    if isinstance(index, ast.Constant):
+        return type(index.value) is int
+    return not isinstance(index, ast.Slice | ast.Tuple | ast.JoinedStr)
 
 
 def _cannot_be_lambda(node: ast.AST) -> bool:

@@ -121,7 +121,7 @@ class Statements:
             return [node]
         if node in self._appends.statements:
             return [self._append(node)]
-        is_new = isinstance(getattr(node, "value", None), _DISPLAYS)
+        is_new = _is_display(getattr(node, "value", None))
         self._rewrite_children(node)
         if isinstance(node, ast.AugAssign):
             return [*self._before_augmented(node), node]
@@ -299,6 +299,13 @@ def _only_updated(node: ast.For | ast.While) -> set[str]:
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store | ast.Del):
             counts[inner.id] = counts.get(inner.id, 0) + 1
     return {n for n in updated if counts[n] == 0}
+
+
+def _is_display(node: ast.expr | None) -> bool:
+    """Whether an expression makes a list or dict, as ``[0.0] * n`` does."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return isinstance(node.left, ast.List) or isinstance(node.right, ast.List)
+    return isinstance(node, _DISPLAYS)
 
 
 def _stored(node: ast.For | ast.While) -> set[str]:

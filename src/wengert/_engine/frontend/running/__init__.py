@@ -11,6 +11,7 @@ iterables.py        range, zip, enumerate and reversed, with items by index
 list_appends.py     what the iterations of a loop append to lists
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
+stacked_lists.py    lists of equal elements at indices that are not known
 shared_memory.py    arrays from outside that branches and loops bind variables to
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions
@@ -27,7 +28,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import namespaces
-from . import booleans, branches, calls, list_appends, loops, object_changes, values
+from . import booleans, branches, calls, list_appends, loops, object_changes, stacked_lists, values
 
 RUNTIME: dict[str, Any] = {
     "__wg_buffer__": namespaces.buffer_of,
@@ -42,6 +43,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
+    "__wg_before_load__": stacked_lists.before_load,
     "__wg_before_store__": object_changes.before_store,
     "__wg_before_augmented__": object_changes.before_augmented,
     "__wg_new_container__": object_changes.new_container,

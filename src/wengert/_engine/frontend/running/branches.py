@@ -28,6 +28,7 @@ from .block_tracing import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, apply_stores, store_outs, stores_of
 from .list_appends import Collecting, append_
 from .shared_memory import BranchMemory
+from .stacked_lists import ListNeeded
 from .values import (
     MaybeUnbound,
     PartitionedValue,
@@ -76,6 +77,8 @@ def if_(
 
 
 def _trace_error(error: NotTraceable) -> Exception:
+    if isinstance(error, ListNeeded):
+        return error
     if error.__cause__ is not None and type(error.__cause__).__module__ != "builtins":
         return error.__cause__  # type: ignore[return-value]
     return TraceError(

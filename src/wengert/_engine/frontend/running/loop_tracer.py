@@ -35,6 +35,7 @@ from .list_appends import Collecting
 from .loop_facts import LoopFacts, stopped
 from .loop_node import loop_node, strongly_typed
 from .shared_memory import LoopMemory
+from .stacked_lists import LONGEST_OF_COPIES, ListNeeded, StackedList, stacking
 from .values import (
     MaybeUnbound,
     PartitionedValue,
@@ -89,6 +90,7 @@ class LoopTracer:
         self._before = variables.read()
         self._by_reference: set[str] = set()  # variables that refer to objects which it changes
         self._searches = 0
+        self._lists: dict[int, StackedList] = {}
         updated = [self._before[n] for n in facts.updated if n in self._before]
         stored = [
             self._before[n]
@@ -125,7 +127,10 @@ class LoopTracer:
         """Trace the body, make the node, and set the variables to the values after the loop."""
         for _ in range(_MAX_ATTEMPTS):
             if (attempt := self._attempt()) is not None:
+                self._refuse_copies()
                 self._add_node(*attempt)
+                for stack in self._lists.values():
+                    stack.finish()
                 return
         raise NotTraceable("its variables change their dtypes in each iteration")
 
@@ -175,14 +180,37 @@ class LoopTracer:
 
         if self._slices is not None:
             self._slices.names.clear()
-        with self._appends.block():
-            block = traced(iteration, self._variables, arrays, since, slices=self._slices)
+        try:
+            with self._appends.block(), stacking(self, self._lists):
+                block = traced(iteration, self._variables, arrays, since, slices=self._slices)
+        except ListNeeded as error:
+            self._stack(error, since)
+            return None
         known = _Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
         self._arrays += new
         if not self._targets_are_known(block) or new or not self._specs_agree(block):
             return None
         return block, condition, placeholders, handles
+
+    def _stack(self, error: ListNeeded, since: int) -> None:
+        """Stack a list that the body uses at an index that is not known."""
+        if error.loop is not self:
+            raise error
+        stack = self._lists.get(id(error.list))
+        if stack is None:
+            self._lists[id(error.list)] = StackedList(error.list, since)
+            return
+        known = _Identities(stack.arrays)
+        stack.restack()
+        self._arrays = [*[a for a in self._arrays if a not in known], *stack.arrays]
+
+    def _refuse_copies(self) -> None:
+        """Unroll a short loop that only reads lists of arrays, which would be copied."""
+        length = None if self._items is None else self._items.length
+        is_short = type(length) is int and length <= LONGEST_OF_COPIES and not self._facts.stops
+        if is_short and any(x.copies_much for x in self._lists.values()):
+            raise NotTraceable("it reads a list of arrays, which would be copied")
 
     def _condition(self) -> Any:
         """Whether there is another iteration; None if their number is known before the loop."""
@@ -250,7 +278,11 @@ class LoopTracer:
             self._memory.leave(n, block.values[n])
             block.values[n] = block.at_end(block.values[n])
         given = set(map(id, self._inputs))
-        agree = self._memory.is_known({h: n for h, n in block.arrays.items() if id(n) not in given})
+        rebound = _Identities([a for x in self._lists.values() for a in x.rebound])
+        modified = {h: n for h, n in block.arrays.items() if id(n) not in given}
+        for stack in self._lists.values():
+            stack.check(set(map(id, modified)))
+        agree = self._memory.is_known({h: n for h, n in modified.items() if h not in rebound})
         for name, parts in self._parts.items():
             after = self._after(block, name)
             parts.check_like(after, name)

@@ -29,6 +29,7 @@ from .branches import if_
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_facts import LoopFacts, stopped
 from .reachability import can_reach_traced
+from .stacked_lists import ListNeeded
 
 if TYPE_CHECKING:
     from . import loop_tracer
@@ -59,6 +60,8 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
         return
     try:
         _run_traced(body, items, None, loop_facts, variables)
+    except ListNeeded:
+        raise
     except NotTraceable as error:
         if not is_known:
             raise _trace_error(error, "for") from error.__cause__
@@ -69,6 +72,8 @@ def for_(iterable: Any, body: Callable[[Any], None], *facts: Any) -> None:
             try:
                 _run_traced(body, peeled, None, loop_facts, variables)
                 return
+            except ListNeeded:
+                raise
             except NotTraceable as second_error:
                 error = second_error
         if length > _MAX_ITERATIONS_IN_PYTHON:
@@ -129,6 +134,8 @@ def _while_node(
     """Add the node of a loop; False if it cannot be traced, and Python can run it."""
     try:
         _run_traced(body, None, test, facts, variables, continues)
+    except ListNeeded:
+        raise
     except NotTraceable as error:
         if is_traced(continues):
             raise _trace_error(error, "while") from error.__cause__

@@ -34,6 +34,7 @@ from wengert._engine.core.library_code import is_immutable, is_library_class
 
 from ..assignment_targets import containers, contents
 from ..state import Speculation
+from .stacked_lists import ListTarget
 
 _MUTABLE = (list, dict, set, bytearray, np.ndarray, collections.deque, array.array)
 _RECORDED = (list, dict)  # those whose contents can be recorded and restored
@@ -58,12 +59,20 @@ def before_store(x: Any, attribute: str | None = None, is_augmented: bool = Fals
     """
     if isinstance(x, Handle) or not Speculation.notes():
         return x
+    if type(x) is list and attribute is None:
+        return ListTarget(x, functools.partial(_note_elements, x, is_augmented))
     Speculation.note_change(x, attribute)
     if is_augmented:
         inside = x if attribute is None else [getattr(x, attribute, None)]
         for value in inside.values() if type(inside) is dict else inside:
             before_augmented(value)
     return x
+
+
+def _note_elements(x: list[Any], is_augmented: bool) -> None:
+    Speculation.note_change(x)
+    for value in x if is_augmented else ():
+        before_augmented(value)
 
 
 def before_augmented(x: Any) -> None:
