@@ -3,6 +3,7 @@
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
 call_signature.py      a call as a cache key; which arguments are inputs of a program
+static_numbers.py      which Python numbers are constants of a program
 captured_state.py      the captured values of a function, and the programs for them
 shape_polymorphism.py  programs for calls that differ in sizes only
 compiled_program.py    one compiled graph with its inputs, outputs, updates and effects

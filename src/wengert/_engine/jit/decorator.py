@@ -140,7 +140,8 @@ def jit(
     the time to compile does not grow with the number of iterations. A loop of at most 8 iterations
     with a short body is unrolled, and so is any loop over a container of Python, over
     `wengert.unroll`, and one that cannot be traced once (`explain` says why). Python integers that
-    are needed as lengths become static arguments.
+    are needed as lengths become static arguments; so do, for the first few values, integers without
+    which the lengths of slices in a loop are not known to be equal.
 
     *Derivatives.* ``jit(grad(f))`` compiles the derivative. In ``grad(jit(f))``, and if a tensor
     that requires a gradient is passed to a compiled function, the call is recorded as one

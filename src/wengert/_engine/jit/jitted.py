@@ -29,11 +29,12 @@ from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.assigned_parts import AssignedPart
-from wengert._engine.core.conversion_hook import conversion, converted, is_converting
+from wengert._engine.core.conversion_hook import conversion, converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.policy import gate
 from wengert._engine.core.recording import recording_session, switches
+from wengert._engine.core.static_integers import IntegersWanted, may_be_wanted
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
@@ -48,6 +49,7 @@ from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_
 from .rng_guard import forbid_global_rng
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
+from .static_numbers import StaticNumbers
 from .unsupported import check_host_callbacks, refuse_generators
 
 P = ParamSpec("P")
@@ -90,6 +92,7 @@ class Jitted(Generic[P, R]):
         parameters = parameter_names(fun, 0)
         numbers, names = options["static_argnums"], options["static_argnames"]
         self._layout = StaticArguments(numbers, names, parameters)
+        self._numbers = StaticNumbers(self._layout, options["source"])
         self._states = States(fun, self._layout, self._lock)
         self.clear_cache()
 
@@ -146,25 +149,25 @@ class Jitted(Generic[P, R]):
 
         If tracing fails, perhaps because it needs the values of captured arrays, these become
         constants of the program, which are compared at each call. If it still fails, Python
-        integers become static arguments, because they may be lengths or numbers of steps
-        (`_fixed_numbers`).
+        integers become static arguments (static_numbers.py).
         """
         with self._lock:
             first_error: Exception | None = None
             while True:
                 try:
                     compile = functools.partial(self._compile, state)
-                    compiled = state.family(call).find(call, compile)
+                    with may_be_wanted(self._numbers.may_be_wanted(args, kwargs)):
+                        compiled = state.family(call).find(call, compile)
                     state.captured.rebase()
                     break
                 except Exception as error:
-                    if state.captured.feeds:
+                    is_wanted = isinstance(error, IntegersWanted)
+                    if state.captured.feeds and not is_wanted:
                         state, call = self._states.with_fewer_inputs(state, args, kwargs)
-                    elif not (numbers := self._fixed_numbers(args, kwargs)):
-                        self._layout.numbers = ()
+                    elif not self._numbers.after_error(error, args, kwargs):
                         raise first_error or error from None
                     else:
-                        first_error, self._layout.numbers = first_error or error, numbers
+                        first_error = first_error or (None if is_wanted else error)
                         call = self._layout.call(args, kwargs, specs=True)
                         state, call = self._states.find(call, args, kwargs)
             if len(state.calls) >= CALLS:
@@ -172,21 +175,8 @@ class Jitted(Generic[P, R]):
             state.calls[call.key] = compiled
             state.captured.objects = {}
             self._install_entry(state, call, compiled, args, kwargs)
+            self._numbers.note_compiled(args, kwargs)
         return compiled, call
-
-    def _fixed_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[type, ...]:
-        """The classes of Python numbers to make static, for a call that could not be traced.
-
-        First integers, which may be lengths; then all numbers, if all arguments are numbers and
-        one is an integer.
-        """
-        kinds = set(map(type, (*args, *kwargs.values())))
-        if not (self._options["source"] and is_converting() and int in kinds):
-            return ()
-        if not self._layout.numbers:
-            return (int,)
-        all_kinds = (int, float, bool, complex)
-        return all_kinds if kinds <= set(all_kinds) and self._layout.numbers != all_kinds else ()
 
     def _add_entry(
         self,

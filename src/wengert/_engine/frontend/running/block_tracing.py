@@ -22,6 +22,7 @@ from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, 
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
+from wengert._engine.core.static_integers import IntegersWanted, want
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert.errors import ShapeError, WengertError
 
@@ -129,7 +130,7 @@ def traced(
         ):
             try:
                 result = block()
-            except (NotTraceable, RecursionError):
+            except (NotTraceable, RecursionError, IntegersWanted):
                 raise
             except Exception as error:
                 if may_raise and not isinstance(error, WengertError):
@@ -187,6 +188,11 @@ def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
     ----------
     trace : callable
         Traces the block; called again after NotTraceable, at most twice.
+
+    Raises
+    ------
+    IntegersWanted
+        With the values of integer arguments masks are not needed.
     """
     outside = current_trace()
     slices = SliceLengths()
@@ -195,12 +201,14 @@ def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
     except NotTraceable as error:
         if not slices.names:
             raise
-        shared = _lengths_differ(error) and outside is not None and bool(outside.lengths)
-    if shared:
+        differ = _lengths_differ(error)
+    if differ and outside is not None and outside.lengths:
         try:
             return trace(SliceLengths(outside))
         except NotTraceable:
             pass
+    if differ:
+        want(slices.names.values())
     return trace(None)
 
 
