@@ -283,14 +283,14 @@ def _write_of(version: Node) -> Write | None:
     For a `sized` node it only uses values that are known outside of the node: if its body writes to
     ``A[i, :j]``, the index is that of ``A[i]``.
     """
-    if version.op is lookup("setitem"):
+    if _is_write(version):
         return version.params["index"], version.inputs[2:]
     node = version.inputs[0]
     (body,) = node.params["branches"]
     current = body.outputs[version.params["index"]]
     common_write: Write | None = None
     while current not in body.inputs:
-        if current.op is not lookup("setitem"):
+        if not _is_write(current):
             return None
         indices = current.inputs[2:]
         if any(x not in body.inputs for x in indices):
@@ -302,6 +302,11 @@ def _write_of(version: Node) -> Write | None:
             return None
         common_write, current = write, current.inputs[0]
     return common_write
+
+
+def _is_write(version: Node) -> bool:
+    """Whether a version is its first operand with the elements at an index changed."""
+    return version.op is lookup("setitem") or version.op is lookup("scatter_add")
 
 
 def _times(chain: Chain) -> list[int]:

@@ -1,7 +1,8 @@
 """Sparse cotangents: sums with cotangents that have few nonzero elements, as writes.
 
 The cotangent that x[i] contributes to x is zero except at i.  Adding it to a sum is a write to one
-element, which a loop does in place.  The cotangent that x[:j] contributes is the result of a node
+element, which a loop does in place.  An index array may repeat positions: its cotangent is added to
+the elements one by one (`scatter_add`).  The cotangent that x[:j] contributes is the result of a node
 with computed lengths (sized.py); the sum becomes an operand of that node, which writes to its
 elements.
 
@@ -10,6 +11,7 @@ elements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any
@@ -27,6 +29,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from .residuals import ancestors
 
+_SMALL_SUM = 64  # elements of a sum that is added as a whole
 
 def added_in_place(
     results: Sequence[Node], nodes: Sequence[Node], keeps_sums: bool = False
@@ -86,7 +89,7 @@ def added_in_place(
 def _is_sparse(node: Node) -> bool:
     if node.op is PART:
         return _is_sized(node.inputs[0]) and _terms(*_output(node)) is not None
-    return node.op is lookup("scatter") and _writes_each_element_once(node)
+    return node.op is lookup("scatter") and _is_added(node)
 
 
 def _is_sized(node: Node) -> bool:
@@ -107,21 +110,36 @@ def _terms(body: Body, output: Node) -> list[Node] | None:
         operand_terms = [_terms(body, a) for a in output.inputs]
         terms = [p for f in operand_terms if f is not None for p in f]
         return terms if None not in operand_terms and len(operand_terms) == 2 else None
-    return (
-        [output] if output.op is lookup("scatter") and _writes_each_element_once(output) else None
-    )
+    return [output] if output.op is lookup("scatter") and _is_added(output) else None
 
 
 def _add_sparse(total: Node, part: Node) -> Node:
     """total + part, by reading and writing the elements where `part` is not zero."""
     if part.op is PART:
         return (wrap(total) + wrap(part)).node  # type: ignore[no-any-return]
-    t, *operands = part.args
-    index = part.params["index"]
-    indices = [wrap(x) if isinstance(x, Node) else x for x in operands]
-    old = lookup("getitem")(wrap(total), *indices, index=index)
-    updated: Any = lookup("setitem")(wrap(total), old + wrap(t), *indices, index=index)
-    return updated.node  # type: ignore[no-any-return]
+    t, *indices = [wrap(x) if isinstance(x, Node) else x for x in part.args]
+    return _with_added(wrap(total), t, indices, part).node  # type: ignore[no-any-return]
+
+
+def _with_added(total: Any, t: Any, indices: Sequence[Any], term: Node) -> Any:
+    """`total` with `t` added where a term writes."""
+    index = term.params["index"]
+    if not _writes_each_element_once(term):
+        return lookup("scatter_add")(total, t, *indices, index=index)
+    old = lookup("getitem")(total, *indices, index=index)
+    return lookup("setitem")(total, old + t, *indices, index=index)
+
+
+def _is_added(part: Node) -> bool:
+    """Whether a sum with this scatter is a write to its elements.
+
+    Small arrays are added as a whole: a step keeps their elements in registers.
+    """
+    if _writes_each_element_once(part):
+        return True
+    is_small = all([type(n) is int for n in part.spec.shape])
+    is_small = is_small and math.prod(part.spec.shape) <= _SMALL_SUM
+    return not is_small and all([x.spec.dtype.kind in "iu" for x in part.inputs[1:]])
 
 
 def _writes_each_element_once(part: Node) -> bool:
@@ -260,9 +278,7 @@ def _body_with_totals(body: Body, with_totals: Collection[int], outputs: Sequenc
             updated: Any = wrap(total)
             for term in terms[k]:
                 t, *indices = [next(outs) for _ in term.inputs]
-                index = term.params["index"]
-                old = lookup("getitem")(updated, *indices, index=index)
-                updated = lookup("setitem")(updated, old + t, *indices, index=index)
+                updated = _with_added(updated, t, indices, term)
             results[k] = updated
     ordered = [results[k].node for k in outputs]
     return Body(*ordered, inputs=[*inputs, *sums.values()], name=body.name)

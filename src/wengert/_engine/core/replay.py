@@ -25,7 +25,7 @@ from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
 from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant, owner_of
 from .recording import current_trace, no_grad
 from .spec import Spec
-from .static_params import substituted
+from .static_params import sizes_of, substituted
 from .symbolic.constraints import solve
 from .symbolic.dim import Dim, is_open, open_length
 from .tracing import derivation, placeholder, record, scope_here, size_value
@@ -104,6 +104,8 @@ def record_again(node: Node, args: Sequence[Any], params: dict[str, Any], known:
     op: Any = node.op
     if not args:
         return op.run(**params) if known else record(op, args, params)
+    if not known and params and not _has_handle(args) and sizes_of(params):
+        return record(op, args, params)  # a slice of a constant, of a length that is not known
     if is_stopped(node):
         with no_grad():
             return _apply(node, op, args, params)

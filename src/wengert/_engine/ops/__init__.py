@@ -8,7 +8,7 @@ flops              counts of floating-point operations, for `Cost.flops`
 creation           full, eye, arange
 cumulative         cumulative sums, products and extremes; linear recurrences
 fft                discrete Fourier transforms
-indexing_batching  batching rules of getitem, setitem and scatter
+indexing_batching  batching rules of getitem, setitem, scatter and scatter_add
 joining            concatenate, stack
 reductions         sum, prod, max, mean, variance ...
 shape_rules        shape rules of views, joins, sorting and matrices, exact for symbolic sizes

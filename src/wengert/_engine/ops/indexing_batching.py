@@ -1,4 +1,4 @@
-"""Batching rules of indexing: getitem, setitem and scatter.
+"""Batching rules of indexing: getitem, setitem, scatter and scatter_add.
 
 NumPy moves the axes of index arrays to the front if slices separate them, so with a leading batch
 axis they may be at other positions than for one element.  A rule therefore returns the index for
@@ -28,6 +28,7 @@ from wengert.errors import ShapeError, at, user_line
 from .casts import astype
 from .elementwise.selection import where
 from .indexing.getitem import IndexSlot, getitem, scatter, setitem
+from .indexing.scatter_add import scatter_add
 from .shapes import inverse_order, reshape, transpose
 
 if TYPE_CHECKING:
@@ -199,6 +200,15 @@ def _scatter_batch(
     batch, _ = batched_index(index, operands, batched[1:], len(shape), True, size)
     t = _ordered(fronted(t, batched[0], size), batch)
     return scatter(t, *batch.operands, index=batch.template, shape=(size, *shape))
+
+
+@scatter_add.batch
+def _scatter_add_batch(args: list[Array], batched: list[bool], size: int, *, index: Any) -> Any:
+    x, t, *operands = args
+    x = fronted(x, batched[0], size)
+    batch, _ = batched_index(index, operands, batched[2:], ndim_of(x) - 1, True, size)
+    t = _ordered(fronted(t, batched[1], size), batch)
+    return scatter_add(x, t, *batch.operands, index=batch.template)
 
 
 @setitem.batch

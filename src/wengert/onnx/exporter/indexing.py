@@ -189,6 +189,17 @@ def _without_leading_ones(w: GraphWriter, v: str, shape: Any) -> str:
     return str(w.op("Squeeze", v, w.ints(range(ones)))) if ones else v
 
 
+@exports("scatter_add")
+def _scatter_add(w: GraphWriter, node: Node, x: str, t: str, *operands: str) -> Any:
+    base, value, *indices = node.inputs
+    t = w.cast(t, value.spec.dtype, node.spec.dtype)
+    places, chosen = _positions(w, node, base.spec.shape, indices, operands)
+    flat = w.op("Reshape", x, w.ints([-1]))
+    updates = w.op("Reshape", w.op("Expand", t, chosen), w.ints([-1]))
+    out = w.op("ScatterElements", flat, places, updates, axis=0, reduction="add")
+    return reshaped(w, out, base.spec.shape)
+
+
 @exports("scatter")
 def _scatter(w: GraphWriter, node: Node, t: str, *operands: str) -> Any:
     shape = node.spec.shape

@@ -79,7 +79,7 @@ def _axes(flags: Sequence[bool], axis: int) -> tuple[int | None, ...]:
 
 def _has_unequal_shapes(op: Any, operands: Sequence[Any], flags: Sequence[bool]) -> bool:
     """Whether the items may have results of different shapes, which vmap rejects."""
-    if op.name in ("getitem", "setitem", "scatter"):
+    if op.name in ("getitem", "setitem", "scatter", "scatter_add"):
         masks = [np.asarray(x).dtype == bool for x in operands[1:]]
         return any(m and flag for m, flag in zip(masks, flags[1:], strict=True))
     return bool(op.effects.value_dependent_shape)

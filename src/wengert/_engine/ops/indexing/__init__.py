@@ -2,6 +2,7 @@
 
 getitem           x[index] and x[index] = v for all indices of NumPy, and their transposes
 masks             masks in an index while tracing
+scatter_add       x with elements added at an index
 selection         the elements that a traced mask selects
 shapes            shapes of indexed arrays, exact for symbolic sizes
 slice_ends        start and stop of slices with traced bounds
@@ -13,8 +14,9 @@ window_access     reading and writing windows
 window_operators  operators and functions of windows
 """
 
-from . import getitem
+from . import getitem, scatter_add
 
 __all__ = [
     "getitem",
+    "scatter_add",
 ]

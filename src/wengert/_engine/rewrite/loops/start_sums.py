@@ -166,6 +166,9 @@ def _before(node: Node, depends: set[Node]) -> Sequence[Node] | None:
         return _of_inner(node, depends)
     if node.op.name in ("add", "subtract"):
         return _term(node, depends)
+    if node.op.name == "scatter_add":
+        before, *others = node.inputs
+        return (before,) if depends.isdisjoint(others) else None
     if node.op.name != "setitem":
         return None
     before, value, *places = node.args

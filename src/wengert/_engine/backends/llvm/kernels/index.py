@@ -23,7 +23,7 @@ KERNEL_MODULES: dict[str, str] = {
         "linalg.exchanges",
         "conv.recursive_filter": "signal.lfilter",
         "fft": "fft rfft irfft",
-        "scatter": "scatter setitem getitem scatter_along",
+        "scatter": "scatter scatter_add setitem getitem scatter_along",
         "concatenate": "stack concatenate roll",
         "random.keys": "random_split random_fold",
         "conv.pooling": "sum_pool sum_pool_adjoint max_pool max_pool_tangent max_pool_adjoint",

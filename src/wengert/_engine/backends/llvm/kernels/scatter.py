@@ -2,6 +2,7 @@
 
     getitem          of no elements; other reads are gathers (lowering/gathers.py)
     scatter          zeros, with t added at an index
+    scatter_add      an array, with t added at an index
     setitem          an array with elements replaced; the last of several writes to an element wins
     scatter_along    zeros, with t added at positions along one axis
 
@@ -51,7 +52,7 @@ class IndexArray(NamedTuple):
 def _is_supported(node: Node) -> bool:
     """Whether the index arrays are positions, and all sizes follow from the arrays."""
     specs = [node.spec, *[a.spec for a in node.inputs]]
-    first = 2 if node.op.name == "setitem" else 1
+    first = 1 if node.op.name == "scatter" else 2
     sizes = set(names_in(n for s in specs for n in s.shape))
     arrays = [a.spec for a in node.inputs[first:]]
     selection = chosen(node.params["index"], node.spec.shape, [a.shape for a in arrays])
@@ -69,6 +70,15 @@ def scatter(call: KernelCall) -> None:
     (z,) = call.results
     clear(call, call.section, z.pointer, size_of(z), z.dtype)
     store_at_index(call, z, t, arrays, call.params["index"], bool(arrays))
+
+
+@kernel("scatter_add", strided=True, serves=_is_supported, updates=lambda _: True)
+def scatter_add(call: KernelCall) -> None:
+    """A copy of x with t added at an index; in place if x has the memory of the result."""
+    x, t, *arrays = call.operands
+    (z,) = call.results
+    copy_unless_same(call, call.section, z, x)
+    store_at_index(call, z, t, arrays, call.params["index"], True)
 
 
 @kernel("setitem", strided=True, serves=_is_supported, updates=lambda _: True)
