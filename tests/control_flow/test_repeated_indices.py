@@ -1,4 +1,4 @@
-"""Loops that read by index arrays: their cotangents are added at the positions, which may repeat."""
+"""Loops that read by index arrays: cotangents are added at the positions, which may repeat."""
 
 from __future__ import annotations
 

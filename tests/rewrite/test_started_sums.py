@@ -165,3 +165,41 @@ def test_backward_loops_of_nests_accumulate_in_the_outer_sum():
     (loop,) = [n for n in graph if n.op.name == "scan" and n.params["reverse"]]
     sums = [n for n in loop.params["body"].nodes if n.op.name == "add" and n.spec.shape]
     assert not sums
+
+
+def test_a_number_fills_the_sum():
+    def f(x):
+        total = np.zeros_like(x)
+        for i in range(12):
+            total[: i % 4] += x[: i % 4] * i
+        return (total + 1.0) * 2.0, total.dtype
+
+    graph = wg.trace(lambda x: f(x)[0])(X).simplify()
+    assert not adds_after_loops(graph)
+    np.testing.assert_allclose(graph(X), f(X)[0], rtol=1e-13)
+
+
+def rank_two_update(c, a, b, beta):
+    """NPBench's syr2k: cotangents of the factors are sums over slices and over elements."""
+    c = c.copy()
+    for i in range(len(a)):
+        c[i, : i + 1] *= beta
+        for k in range(a.shape[1]):
+            c[i, : i + 1] += a[: i + 1, k] * b[i, k] + b[: i + 1, k] * a[i, k]
+    return np.sum(c)
+
+
+def test_sums_over_slices_and_elements_start_at_the_outer_sum():
+    rng = np.random.default_rng(1)
+    args = rng.normal(size=(11, 11)), rng.normal(size=(11, 10)), rng.normal(size=(11, 10)), 1.5
+    gradient = wg.grad(rank_two_update, argnums=(0, 1, 2))
+    for got, want in zip(wg.jit(gradient)(*args), gradient(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+    (outer,) = [n for n in wg.jit(gradient).lower(*args).graph if n.op.name == "scan"]
+    body = outer.params["body"]
+    assert not [n for n in body.nodes if n.op.name == "full"]  # no zeros in a step
+    assert not [n for n in body.nodes if n.op.name == "add" and n.spec.shape]
+    (inner,) = [n for n in body.nodes if n.op.name == "scan"]
+    # The cotangent of an array that only has something added is the same in all steps.
+    carried = inner.args[-inner.params["carried"] :]
+    assert all(n.spec.shape != (11, 11) for n in carried)

@@ -138,3 +138,53 @@ def test_convolution_with_indices_of_rows_and_columns():
     eager, (ex, ew) = slope(x, w)
     for found, wanted in ((value, eager), (dx, ex), (dw, ew)):
         np.testing.assert_allclose(found, wanted, 1e-13)
+
+
+def test_what_is_stored_again_needs_no_store():
+    def f(x, i):
+        y = x * 1.0
+        y[i] = y[i]
+        y[1:] = y[1:]
+        return y
+
+    graph = wg.trace(f)(X, AT).simplify()
+    assert "setitem" not in [n.op.name for n in graph]
+    np.testing.assert_array_equal(graph(X, AT), X)
+
+
+def test_what_is_stored_at_another_place_is_kept():
+    def f(x, i):
+        y = x * 1.0
+        z = y * 1.0
+        y[i] = y[i[::-1]]
+        z[1:] = y[:-1]
+        return y, z
+
+    graph = wg.trace(f)(X, AT).simplify()
+    for got, want in zip(graph(X, AT), f(X, AT), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_number_that_fills_a_slice_is_read_back():
+    def f(x):
+        y = x * 1.0
+        y[1:] = 0.5
+        return y[1:] * x[1:]
+
+    graph = wg.trace(f)(X).simplify()
+    assert "setitem" not in [n.op.name for n in graph]
+    np.testing.assert_array_equal(graph(X), f(X))
+
+
+def test_the_cotangent_of_a_modified_slice_is_written_once():
+    def f(x, w):
+        y = x * 1.0
+        y[1:] += w
+        y[:2] *= 3.0
+        return np.sum(np.sin(y))
+
+    gradient = wg.grad(f, argnums=(0, 1))
+    graph = wg.trace(gradient)(X, V[1:]).simplify()
+    assert [n.op.name for n in graph].count("setitem") <= 3  # two of the value
+    for got, want in zip(graph(X, V[1:]), gradient(X, V[1:]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)

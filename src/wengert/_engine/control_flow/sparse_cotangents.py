@@ -2,8 +2,8 @@
 
 The cotangent that x[i] contributes to x is zero except at i.  Adding it to a sum is a write to one
 element, which a loop does in place.  An index array may repeat positions: its cotangent is added to
-the elements one by one (`scatter_add`).  The cotangent that x[:j] contributes is the result of a node
-with computed lengths (sized.py); the sum becomes an operand of that node, which writes to its
+the elements one by one (`scatter_add`).  The cotangent that x[:j] contributes is the result of a
+node with computed lengths (sized.py); the sum becomes an operand of that node, which writes to its
 elements.
 
     added_in_place    the same results, with writes instead of sums
@@ -30,6 +30,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 from .residuals import ancestors
 
 _SMALL_SUM = 64  # elements of a sum that is added as a whole
+
 
 def added_in_place(
     results: Sequence[Node], nodes: Sequence[Node], keeps_sums: bool = False

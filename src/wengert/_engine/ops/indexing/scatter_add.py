@@ -88,9 +88,10 @@ scatter_add = register(ScatterAdd("scatter_add", "x with t added at an index."))
 
 @scatter_add.examples
 def _(rng: np.random.Generator) -> Any:
-    yield (rng.normal(size=4), rng.normal(size=5), np.array([3, 0, 0, -4, 3])), {
-        "index": IndexSlot(0)
-    }
+    yield (
+        (rng.normal(size=4), rng.normal(size=5), np.array([3, 0, 0, -4, 3])),
+        {"index": IndexSlot(0)},
+    )
     x, rows = rng.normal(size=(3, 4)), np.array([[0, 2], [2, 1]])
     yield (x, rng.normal(size=(2, 2, 2)), rows), {"index": (IndexSlot(0), slice(1, 3))}
     yield (x, rng.normal(size=4), np.array(1)), {"index": IndexSlot(0)}

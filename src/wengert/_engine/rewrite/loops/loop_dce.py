@@ -396,17 +396,42 @@ def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None
         known = _known(x, branches[0].inputs[k], False) if k in need.inputs else None
         if known is not None:
             constants[k] = known
-    inputs = [k for k in range(len(values)) if k in need.inputs and k not in constants]
-    outputs = sorted(need.results)
+    passed = _passed_through(node, values, need.results)
+    outputs = [k for k in sorted(need.results) if k not in passed]
     done = ["constant inlined"] if constants else []
+    done += ["result that is an operand removed"] if passed else []
+    if passed:
+        need = _need_of_branches(node, outputs)
+    inputs = [k for k in range(len(values)) if k in need.inputs and k not in constants]
     if len(inputs) + len(constants) < len(values):
         done.append("unused input removed")
     if len(outputs) < len(branches[0].outputs):
         done.append("unused result removed")
     if not done:
         return None
+    if not outputs:
+        return Trimmed(node, passed, done)
     new_branches = tuple([_restricted(b, inputs, outputs, constants) for b in branches])
     conditional = like(
         node, (which, *[values[k] for k in inputs]), {**node.params, "branches": new_branches}
     )
-    return Trimmed(conditional, {k: part_of(conditional, i) for i, k in enumerate(outputs)}, done)
+    results = {k: part_of(conditional, i) for i, k in enumerate(outputs)}
+    return Trimmed(conditional, {**passed, **results}, done)
+
+
+def _passed_through(node: Node, values: Sequence[Node], results: Iterable[int]) -> dict[int, Node]:
+    """The results that are the same operand in each branch."""
+    passed = {}
+    branches: tuple[Body, ...] = node.params["branches"]
+    positions = {n: k for k, n in enumerate(branches[0].inputs)}
+    for k in results:
+        place = positions.get(branches[0].outputs[k])
+        if place is None or any(b.outputs[k] is not b.inputs[place] for b in branches):
+            continue
+        value = values[place]
+        is_stopped = type(value) is Node and any(
+            type(b.inputs[place]) is not Node for b in branches
+        )
+        if value.spec == node.spec[k] and not is_stopped:
+            passed[k] = value
+    return passed

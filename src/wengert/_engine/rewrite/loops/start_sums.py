@@ -2,7 +2,8 @@
 
 The cotangent of an operand that all steps use is such a sum.  It starts at zero in each backward
 loop; where it is added to another cotangent, as that of an outer loop, the sum starts there: no
-array of zeros is made, and the array is not read and written again after the loop.
+array of zeros is made, and the array is not read and written again after the loop.  A number that
+is added, such as the cotangent 1.0 of a sum of all elements, fills the array instead of the zeros.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import numpy as np
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.handle import value_of, wrap
-from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
 
 from ..driver import Applied
-from .loop_dce import used
+from .loop_dce import key_of_result, used
 from .loop_view import LoopView, Rewiring, like, parts_of
 
 NAME = "sum started at a value"
@@ -84,17 +88,35 @@ def _sums_of(graph: AnyGraph) -> dict[Node, dict[int, StartedSum]]:
             if result.op is not PART or result.inputs[0].op.name != "scan":
                 continue
             loop, k = result.inputs[0], result.params["index"]
+            filled = _filled(start, node)
             if (
                 uses[result] == 1
                 and k not in found.get(loop, ())
-                and start.spec == result.spec == node.spec
-                and position[start] < position[loop]
+                and filled.spec == result.spec == node.spec
+                and (filled is not start or position[start] < position[loop])
                 and _starts_at_zero(loop, k)
-                and _takes(loop, k, start)
+                and _takes(loop, k, filled)
             ):
-                found.setdefault(loop, {})[k] = StartedSum(node, result, start)
+                found.setdefault(loop, {})[k] = StartedSum(node, result, filled)
                 break
     return found
+
+
+def _filled(start: Node, total: Node) -> Node:
+    """A known number as an array of the shape of the sum; any other value unchanged."""
+    spec = total.spec
+    if (
+        start.op is not CONSTANT
+        or start.spec.shape
+        or not spec.shape
+        or start.spec.dtype != spec.dtype
+    ):
+        return start
+    if any(is_open(n) for n in spec.shape):
+        return start
+    value = np.asarray(value_of(wrap(start))).item()
+    params = {"shape": spec.shape, "value": value, "dtype": spec.dtype}
+    return ConstantLeaf(lookup("full"), (), params, None, total.provenance(spec))
 
 
 def _starts_at_zero(node: Node, k: int) -> bool:
@@ -114,7 +136,7 @@ def _is_zero(x: Node) -> bool:
 def _is_linear(x: StartedSum) -> bool:
     """Whether the sum is recorded as one that is linear in the value, a cotangent."""
     info = x.total.info
-    return info is not None and x.total.args.index(x.start) in info.linear
+    return info is not None and (x.total.args.index(x.result) ^ 1) in info.linear
 
 
 def _takes(node: Node, k: int, start: Node) -> bool:
@@ -132,7 +154,7 @@ def is_sum(body: Body, given: int, output: int) -> bool:
     start, end = body.inputs[given], body.outputs[output]
     depends = {start}
     for node in body.nodes:
-        if not depends.isdisjoint(node.inputs):
+        if not depends.isdisjoint(_operands(node)):
             depends.add(node)
     chain: set[Node] = {start}
     node = end
@@ -151,6 +173,13 @@ def is_sum(body: Body, given: int, output: int) -> bool:
     return all(
         n in chain or chain.isdisjoint(n.inputs) or _is_other_result(n, chain) for n in body.nodes
     )
+
+
+def _operands(node: Node) -> Sequence[Node]:
+    """What a node is computed from; of a loop or branch what this result depends on."""
+    if node.op is PART and node.inputs[0].op.control_flow in (LOOP, BRANCH):
+        return key_of_result(node.inputs[0], node.params["index"])[1]
+    return node.inputs
 
 
 def _is_other_result(node: Node, chain: set[Node]) -> bool:

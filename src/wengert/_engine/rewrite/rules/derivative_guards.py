@@ -1,8 +1,10 @@
-"""Derivative guards: strong zeros that properties of the values make unnecessary.
+"""Derivative guards: strong zeros and sums that properties of the values make unnecessary.
 
 A traced backward pass does not know values, so after a selection and at a pole it uses
 `strong_zero(t, g)`, which is g, but 0 where t is exactly 0 and g is NaN.  It equals g if t is never
 zero, if g cannot be NaN, or if g is a sum of multiples of t with finite factors.
+
+Cotangents that a store has cleared are zeros, to which others are added.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
+from wengert._engine.core.tracing import derivation
 from wengert._engine.ops.elementwise import selection
 from wengert._engine.ops.linalg import matmul
 
@@ -108,4 +111,26 @@ def strong_contraction(node: Node, new: NodeBuilder) -> Node | None:
     return None
 
 
-RULES = (strong_zero, strong_zero_twice, strong_contraction)
+def _with_zeros(t: Any) -> Any:
+    with derivation(1):
+        return t + 0.0
+
+
+@rule(
+    "added to zeros",
+    "add",
+    reason="no cotangent is added; in derivatives the sign of a zero has no meaning",
+    example=(_with_zeros, np.ones(3)),
+)
+def added_to_zeros(node: Node, new: NodeBuilder) -> Node | None:
+    """The other term of a sum in a derivative."""
+    if node.level == 0:
+        return None
+    context = new.context
+    for term, zeros in (node.args, node.args[::-1]):
+        if context.spec(term) == context.spec(node) and context.number(zeros) == 0:
+            return term
+    return None
+
+
+RULES = (strong_zero, strong_zero_twice, strong_contraction, added_to_zeros)

@@ -4,7 +4,9 @@ Loops write to positions of arrays that they carry, and their derivatives clear 
 positions.  Each of these is a separate write; often one is enough.
 
     read back      x[i] after x[i] = v is v
+    stored again   x after x[i] = x[i] is x
     written over   the second of two writes to the same positions replaces the first
+    cleared        in derivatives, x[i] = 0 and then x[i] += t is x[i] = t
     whole          x[:] is x, and x[:] = v is v
     copied         a copy of a value is the value itself, because values of a graph never change
 """
@@ -16,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.ops.indexing.getitem import scatter
+from wengert._engine.core.tracing import derivation
+from wengert._engine.ops.indexing.getitem import getitem, scatter, setitem
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..rule import NodeBuilder, rule
@@ -59,17 +62,38 @@ def _selects_each_once(node: Node, new: NodeBuilder) -> bool:
     example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, np.array(5.0)),
 )
 def read_back(node: Node, new: NodeBuilder) -> Node | None:
-    """The stored value, if it has the shape and dtype of the result."""
+    """The stored value, if it has the shape and dtype of the result or is one known number."""
     inner = node.args[0]
     if not _is_same_index(node, inner) or not _selects_each_once(node, new):
         return None
     value = inner.args[1]
     stored_spec, result_spec = new.context.spec(value), new.context.spec(node)
-    return (
-        value
-        if (stored_spec.shape, stored_spec.dtype) == (result_spec.shape, result_spec.dtype)
-        else None
-    )
+    if stored_spec.dtype != result_spec.dtype:
+        return None
+    if stored_spec.shape == result_spec.shape:
+        return value
+    number = new.context.number(value)
+    return None if number is None else new.context.filled(number, node)
+
+
+@rule(
+    "stored again",
+    "setitem",
+    "getitem",
+    operand=1,
+    reason="the elements are there already",
+    exact=True,
+    example=(
+        lambda x, i: setitem(x, getitem(x, i, index=IndexSlot(0)), i, index=IndexSlot(0)),
+        np.arange(3.0),
+        np.array([1, 1, 0]),
+    ),
+)
+def stored_again(node: Node, new: NodeBuilder) -> Node | None:
+    """The array, if the stored value was read from it at the same index."""
+    array, value = node.args[:2]
+    is_same = value.args[0] is array and _is_same_index(node, value)
+    return array if is_same and isinstance(array, Node) else None
 
 
 @rule(
@@ -119,6 +143,36 @@ def _reads(value: Node, array: Node) -> bool:
                 seen.add(a)
                 pending.append(a)
     return False
+
+
+def _cleared(x: Any, t: Any, i: Any) -> Any:
+    with derivation(1):
+        index = {"index": IndexSlot(0)}
+        return setitem(x, np.zeros(()), i, **index) + scatter(t, i, **index, shape=(3,))
+
+
+@rule(
+    "cleared",
+    "add",
+    "scatter",
+    reason="one write; in derivatives the sign of a zero has no meaning",
+    example=(_cleared, np.arange(3.0), np.array(5.0), 1),
+)
+def cleared(node: Node, new: NodeBuilder) -> Node | None:
+    """The cotangent of an array of which some elements were overwritten, and used before."""
+    for array, term in (node.args, node.args[::-1]):
+        if (
+            node.level
+            and term.op is scatter
+            and array.op is setitem
+            and _is_same_index(array, term)
+            and _selects_each_once(array, new)
+            and new.context.number(array.args[1]) == 0
+            and new.context.spec(array) == new.context.spec(node) == new.context.spec(term)
+        ):
+            stored: Node = new(array.op, array.args[0], *term.args, index=term.params["index"])
+            return stored
+    return None
 
 
 @rule(
@@ -173,4 +227,7 @@ def whole_store(node: Node, new: NodeBuilder) -> Node | None:
     )
 
 
-RULES = (read_back, read_from_zeros, written_over, copied, whole_read, whole_store)
+RULES = (
+    *(read_back, read_from_zeros, stored_again, written_over, cleared, copied),
+    *(whole_read, whole_store),
+)
