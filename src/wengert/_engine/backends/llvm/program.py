@@ -270,6 +270,10 @@ class Program(FunctionCodegen):
         pairs += [(self.plan.outputs[k], self.inputs[i]) for k, i in self.overwritten.items()]
         return {expr: self.framed(self._head, port.slot) for expr, port in pairs}
 
+    def separate_results(self) -> Sequence[Expr]:
+        """The results, except variables that are overwritten."""
+        return [x for k, x in enumerate(self.plan.outputs) if k not in self.overwritten]
+
     def named_size(self, name: str) -> str:
         """A symbolic size, or a stride, as an i64."""
         if name in self._stride_slots:

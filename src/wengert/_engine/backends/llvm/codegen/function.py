@@ -25,13 +25,12 @@ from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
 from ..kernels.loop_helpers import offset as shifted
-from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
-from ..lowering.registry import specs_of
+from ..lowering.loop_ir import Expr, Stored, strided_view
 from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule, owner_of
 from ..schedule.slice_bounds import largest_shape
-from ..schedule.workspace import arranged
+from ..schedule.workspace import arranged, results_of_calls, taken_over
 from ..tuning import thresholds
 from .host_callbacks import copied_flag, is_conditional, lengths_of, table_of
 from .kernel_dedup import EmittedNest, KernelDedup
@@ -115,6 +114,10 @@ class FunctionCodegen:
         """The address of the program's frame."""
         raise NotImplementedError
 
+    def separate_results(self) -> Sequence[Expr]:
+        """The results whose memory is not that of an input."""
+        raise NotImplementedError
+
     def is_written_out(self, stage: Expr) -> bool:
         """Whether the branches of a conditional are inlined as straight-line code."""
         return False
@@ -172,11 +175,20 @@ class FunctionCodegen:
         """Assign memory to every stored expression."""
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
-        inner += [p for p in self._unused_parts() if p not in self._pointers]
+        self._parts, self._spared = results_of_calls(self.plan)
+        unused = {s: [self._parts[s][k] for k in places] for s, places in self._spared.items()}
+        inner += [x for parts in unused.values() for x in parts if x not in self._pointers]
+        sources = taken_over(self.plan, [*self.plan.outputs, *inner], self._overwrites)
+        for expr in self.separate_results():  # what becomes a result is computed in its memory
+            source = None if any(map(is_open, expr.shape)) else sources.get(expr)
+            while source is not None and source not in self._pointers:
+                self._pointers[source] = self._pointers[expr]
+                source = sources.get(source)
+        inner = [x for x in inner if x not in self._pointers]
         largest = {x: largest_shape(x.shape, self.largest_sizes) for x in inner}
         shapes = {x: shape for x, shape in largest.items() if shape is not None}
         inner = list(shapes)
-        offsets, total = arranged(self.plan, inner, shapes)
+        offsets, total = arranged(self.plan, inner, shapes, sources)
         for nested in self._nested.values():
             total = nested.place(total)
         self.workspace = total
@@ -189,6 +201,11 @@ class FunctionCodegen:
             self._pointers[expr] = self.inside(base, offset)
         for nested in self._nested.values():
             nested.settle(self, base)
+
+    def _overwrites(self, step: Expr, position: int) -> bool:
+        """Whether a loop, or a body with lengths, writes a result over the operand it updates."""
+        nested = self._nested.get(step)
+        return nested is not None and nested.overwrites(position)
 
     def inside(self, base: str, offset: Length) -> str:
         """An address with an offset in bytes."""
@@ -206,28 +223,6 @@ class FunctionCodegen:
         self._head.label("begin")
         self._head.write(f"store i64 0, ptr {self._status}")
         return base
-
-    def _unused_parts(self) -> list[Expr]:
-        """Memory for unused results, which their call writes nevertheless."""
-        found: list[Expr] = []
-        for expr in self.plan.reachable:
-            if isinstance(expr.rule, CallResult):
-                self._parts.setdefault(expr.operands[0], []).append(expr)
-        for stage in self.plan.stages:
-            if isinstance(stage, FusedLoops):
-                continue
-            node = stage.node
-            specs = specs_of(node)
-            own = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
-            unused = tuple(k for k in range(len(specs)) if k not in own)
-            if unused:
-                self._spared[stage] = unused
-            for k, spec in enumerate(specs):
-                if k in unused:
-                    own[k] = Expr(CallResult(k), (stage,), spec.shape, spec.dtype, node)
-                    found.append(own[k])
-            self._parts[stage] = [own[k] for k in range(len(specs))]
-        return found
 
     def ask(self, section: Section, expr: Expr) -> None:
         """Allocate an array whose size is computed by the run, unless it has memory already."""

@@ -77,6 +77,10 @@ class BranchCodegen:
             [b.work_bytes for b in self.branches if type(b.work_bytes) is int], default=0
         )
 
+    def overwrites(self, position: int) -> bool:
+        """Whether a result is written over an operand."""
+        return False
+
     def _number(self, routine: FunctionCodegen, section: Section, which: ArrayPointer) -> str:
         """The number of the branch, clamped to those that exist."""
         bits = 8 * which.dtype.itemsize
@@ -97,7 +101,14 @@ class SizedCodegen(BranchCodegen):
     def _bodies(self, context: ProgramContext, node: Node) -> list[Any]:
         updates = updates_of(node)
         assert updates is not None
-        return [context.body(*updates)]
+        body = context.body(*updates)
+        positions = [k for _, k in updates[1]]
+        self._overwrites = dict(zip(positions, body.in_place, strict=True))
+        return [body]
+
+    def overwrites(self, position: int) -> bool:
+        """Whether a result is written over the array of which it is a version."""
+        return self._overwrites.get(position, False)
 
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs

@@ -53,6 +53,10 @@ class CheckpointedReverse:
         self.call = step
         self._offsets: dict[LoopBody, Length] = {}
 
+    def overwrites(self, position: int) -> bool:
+        """Whether a result is written over an operand."""
+        return False
+
     def place(self, total: Length) -> Length:
         """Reserve workspace for both bodies."""
         total = self.back.place(total)

@@ -73,6 +73,10 @@ class LoopCodegen:
         """Set the address of that workspace."""
         self.memory = {key: routine.inside(base, offset) for key, offset in self._workspace}
 
+    def overwrites(self, position: int) -> bool:
+        """Whether a result is written over the value that is carried into the first step."""
+        return position < self.carried and self.in_place[position]
+
     def work(self) -> str:
         """The workspace of the body."""
         return self.memory.get("work", "null")

@@ -67,6 +67,8 @@ class LoopBody(FunctionCodegen):
         plan = self.plan
         chains = [in_place(plan, plan.inputs[given], plan.outputs[k]) for given, k in updates]
         self.in_place = [chain is not None for chain in chains]
+        pairs = zip(updates, chains, strict=True)
+        self._written_over = {k for (_, k), chain in pairs if chain is not None}
         self._between = {
             x: f"%out{k}"
             for (_, k), chain in zip(updates, chains, strict=True)
@@ -106,6 +108,12 @@ class LoopBody(FunctionCodegen):
         found = {expr: f"%in{k}" for k, expr in enumerate(self.plan.inputs)}
         found.update({expr: f"%out{k}" for k, expr in enumerate(self.plan.outputs)})
         return {**found, **self._between}
+
+    def separate_results(self) -> Sequence[Expr]:
+        """The results that are not written over an input."""
+        if self.is_straight:  # it may write over inputs that it has read
+            return ()
+        return [x for k, x in enumerate(self.plan.outputs) if k not in self._written_over]
 
     def named_size(self, name: str) -> str:
         """A symbolic size as an i64."""

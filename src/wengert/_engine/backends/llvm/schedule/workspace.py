@@ -1,30 +1,40 @@
 """Workspace: intermediate arrays in one block of memory, by lifetime.
 
 Memory is reused when the array in it is no longer needed, by an array of about the same size.
-Arrays begin at cache lines.  The result of a call that replaces some elements of an array is in the
-memory of that array, if nothing reads it later.
+Arrays begin at cache lines.  The result of a call that replaces some elements of an array, and of a
+loop that overwrites a carried array, is in the memory of that array, if nothing reads it later; so
+what a loop begins with is computed where its result belongs, and not copied.
+
+    arranged            the offsets of arrays in the workspace
+    taken_over          the arrays in whose memory results are
+    results_of_calls    the results of calls, also those that are not used
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ..ir.affine import Length, size_of
 from ..kernels import KERNELS, is_served
 from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
+from ..lowering.registry import specs_of
 from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of
 
 _LINE = 64  # bytes of a cache line
 
+# Whether result k of a call with bodies is written over the operand that it updates.
+Overwrites = Callable[[Expr, int], bool]
+
 
 def arranged(
     plan: Schedule,
     exprs: Sequence[Expr],
     shapes: Mapping[Expr, Sequence[Length]] = MappingProxyType({}),
+    sources: Mapping[Expr, Expr] = MappingProxyType({}),
 ) -> tuple[list[Length], Length]:
     """The offset of each expression in the workspace, and the size of the workspace.
 
@@ -34,6 +44,8 @@ def arranged(
     exprs : sequence of Expr
     shapes : mapping
         Upper bounds of shapes that differ between the steps of a loop.
+    sources : mapping
+        The array in whose memory an expression is, as far as there is one (`taken_over`).
     """
     last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of free blocks
@@ -47,7 +59,7 @@ def arranged(
             _, number, *block = heapq.heappop(live)
             if number not in passed_on:
                 free.append((block[0], block[1]))
-        source = _updated(plan, expr, last)
+        source = sources.get(expr)
         if source in blocks:
             passed_on.add(source.number)
             blocks[expr] = blocks[source]
@@ -64,7 +76,52 @@ def arranged(
     return [blocks[x][1] for x in exprs], total
 
 
-def _updated(plan: Schedule, expr: Expr, last: Mapping[Expr, int]) -> Expr | None:
+def results_of_calls(
+    plan: Schedule,
+) -> tuple[dict[Expr, list[Expr]], dict[Expr, tuple[int, ...]]]:
+    """All results of each call, and the positions of those that are not used.
+
+    A call writes unused results, too, and so they need memory.
+    """
+    results: dict[Expr, list[Expr]] = {}
+    unused: dict[Expr, tuple[int, ...]] = {}
+    for expr in plan.reachable:
+        if isinstance(expr.rule, CallResult):
+            results.setdefault(expr.operands[0], []).append(expr)
+    for stage in plan.stages:
+        if isinstance(stage, FusedLoops):
+            continue
+        node = stage.node
+        specs = specs_of(node)
+        own = {p.rule.position: p for p in results.get(stage, [])}  # type: ignore[attr-defined]
+        if len(own) < len(specs):
+            unused[stage] = tuple([k for k in range(len(specs)) if k not in own])
+        for k in unused.get(stage, ()):
+            own[k] = Expr(CallResult(k), (stage,), specs[k].shape, specs[k].dtype, node)
+        results[stage] = [own[k] for k in range(len(specs))]
+    return results, unused
+
+
+def taken_over(plan: Schedule, exprs: Sequence[Expr], overwrites: Overwrites) -> dict[Expr, Expr]:
+    """The array whose memory each of some expressions takes over, if there is one.
+
+    Parameters
+    ----------
+    plan : Schedule
+    exprs : sequence of Expr
+    overwrites : callable
+        ``overwrites(step, k)``: whether a loop or a body with lengths writes result `k` over the
+        operand that it updates.
+    """
+    last = last_uses(plan)
+    kept = set(plan.outputs)
+    found = {x: _updated(plan, x, last, overwrites) for x in exprs}
+    return {x: source for x, source in found.items() if source is not None and source not in kept}
+
+
+def _updated(
+    plan: Schedule, expr: Expr, last: Mapping[Expr, int], overwrites: Overwrites
+) -> Expr | None:
     """The array whose memory an expression may take over, element by element."""
     if isinstance(expr.rule, SliceUpdate):
         source = expr.operands[1]
@@ -75,9 +132,17 @@ def _updated(plan: Schedule, expr: Expr, last: Mapping[Expr, int]) -> Expr | Non
     if not isinstance(expr.rule, CallResult):
         return None
     (step,) = expr.operands
-    if not is_served(step.node) or not KERNELS[step.node.op.name].updates(step.node.params):
+    node, place = step.node, 0
+    if node.op.kind == "control":
+        position = expr.rule.position
+        updated = node.op.updated_operand(node, position)
+        if updated is None or not overwrites(step, position):
+            return None
+        place = updated
+    elif not is_served(node) or not KERNELS[node.op.name].updates(node.params):
         return None
-    source, *others = step.operands
+    source = step.operands[place]
+    others = [x for k, x in enumerate(step.operands) if k != place]
     if (
         isinstance(source.rule, Stored)
         or not source.is_root
