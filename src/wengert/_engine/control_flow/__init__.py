@@ -4,6 +4,7 @@ loops.py               scan, map
 fori_while.py          fori_loop, while_loop
 associative_scan.py    associative_scan
 cond_switch.py         cond, switch
+products_before_loops.py  products for all steps of a loop, before it
 sized.py               a body with computed lengths; slice_groups.py finds what becomes one
 eager_loops.py         checks of loop arguments; iterations that run in Python
 closure_conversion.py  a function as a subgraph, with captured values as operands

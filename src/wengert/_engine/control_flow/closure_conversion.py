@@ -37,6 +37,7 @@ from wengert._engine.core.tracing import SIZE, placeholder
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ShapeError, StructureError, TraceError, at, user_line
 
+from .products_before_loops import with_products_before
 from .slice_groups import grouped
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def closed(
     what: str,
     hoist: bool = True,
     recomputed: bool = False,
+    steps: object = None,
 ) -> Closed:
     """The body of a function of leaves with these specs.
 
@@ -88,6 +90,8 @@ def closed(
         for branches, which may not be taken.
     recomputed : bool
         Whether it is the body of a call that is recomputed, rather than of a loop.
+    steps : int, optional
+        The number of steps of a loop, if it is known.
 
     Raises
     ------
@@ -97,7 +101,7 @@ def closed(
         The function returns something that is not a number or an array.
     """
     try:
-        return _closed(fun, specs, what, hoist, recomputed, None)
+        return _closed(fun, specs, what, hoist, recomputed, None, steps)
     except ShapeError as error:
         enclosing = current_trace()
         if (
@@ -107,7 +111,7 @@ def closed(
         ):
             raise
         # Slices in the step may have the same lengths as captured slices.
-        return _closed(fun, specs, what, hoist, recomputed, enclosing)
+        return _closed(fun, specs, what, hoist, recomputed, enclosing, steps)
 
 
 def _closed(
@@ -117,6 +121,7 @@ def _closed(
     hoist: bool,
     recomputed: bool,
     enclosing: Session | None,
+    steps: object,
 ) -> Closed:
     """`closed`; computed lengths that also occur in the session `enclosing` are its lengths."""
     with tracing_body() as opened, RuntimeChecks.collected() as checks:
@@ -135,7 +140,7 @@ def _closed(
         leaves, structure = pytree.flatten(out)
         live = tuple([x is not None for x in leaves])
         outputs = [output(x, what) for x in leaves if x is not None]
-        outputs = with_lengths_grouped(outputs, inputs, opened.since, opened.lengths, what)
+        outputs = with_lengths_grouped(outputs, inputs, opened.since, opened.lengths, what, steps)
     body, captured = cut(outputs, inputs, opened.since, what, hoist)
     return Closed(body, [operand(n) for n in captured], structure, live)
 
@@ -146,6 +151,7 @@ def with_lengths_grouped(
     since: int,
     lengths: Mapping[str, Node],
     what: str,
+    steps: object = None,
 ) -> list[Node]:
     """The outputs of a step, with computations on slices of computed lengths in `sized` nodes.
 
@@ -157,7 +163,14 @@ def with_lengths_grouped(
     lengths : mapping from str to Node
         The lengths by name, plus one.
     what : str
+    steps : int, optional
+        The number of steps, if it is known: products that all of them need are computed before.
     """
+    if type(steps) is int and steps > 1:
+        order = _nodes_between([*outputs, *lengths.values()], inputs, since)
+        new = with_products_before(order, _inside(order, inputs, True), steps)
+        outputs = [new.get(n, n) for n in outputs]
+        lengths = {name: new.get(n, n) for name, n in lengths.items()}
     if not lengths:
         return outputs
     order = _nodes_between([*outputs, *lengths.values()], inputs, since, frozenset(lengths))
@@ -226,10 +239,7 @@ def cut(
         Whether newer nodes that do not depend on the inputs are captured too.
     """
     order = _nodes_between(outputs, inputs, since)
-    inside: set[Node] = set(inputs)
-    for node in order:
-        if _belongs(node, inside, hoist):
-            inside.add(node)
+    inside = _inside(order, inputs, hoist)
     placeholders: dict[Node, Node] = {}
     captured: list[Node] = []
 
@@ -280,6 +290,15 @@ def _nodes_between(
         seen.add(node)
         stack += node.inputs
     return sorted(seen.difference(inputs), key=lambda n: n.serial)
+
+
+def _inside(order: Sequence[Node], inputs: Sequence[Node], hoist: bool) -> set[Node]:
+    """The inputs of a body, and the nodes that must be part of it."""
+    inside: set[Node] = set(inputs)
+    for node in order:
+        if _belongs(node, inside, hoist):
+            inside.add(node)
+    return inside
 
 
 def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:

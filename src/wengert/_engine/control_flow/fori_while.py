@@ -112,10 +112,10 @@ def fori_loop(
         note_range(i, lower, upper)
         return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
 
-    closure = closed(step, [_NUMBER, *carry.specs], what)
     length = None if is_traced(lower) or is_traced(upper) else upper - lower
     if length is not None and not isinstance(length, Dim):
         length = max(length, 0)
+    closure = closed(step, [_NUMBER, *carry.specs], what, steps=length)
     count = None
     if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
         length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))

@@ -151,7 +151,7 @@ def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed
         out = pair(f(carry.container(leaves[:count]), rows.container(leaves[count:])))
         return carry.checked(out[0]), mapped(strong, out[1])
 
-    return closed(step, [*carry.specs, *rows.specs], "scan")
+    return closed(step, [*carry.specs, *rows.specs], "scan", steps=rows.length)
 
 
 def scan_node(

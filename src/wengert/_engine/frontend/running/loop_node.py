@@ -6,6 +6,7 @@ strongly_typed    an operand of the node
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,10 @@ def loop_node(
     list
         The final carry, and the stacked rows.
     """
-    body, outside = cut(_grouped(outputs, inputs, block), inputs, block.since, "loop", hoist=True)
-    memory.check(block, outside)
+    steps = None if items is None or condition is not None else items.length
+    outputs = _grouped(outputs, inputs, block, steps)
+    body, outside = cut(outputs, inputs, block.since, "loop", hoist=True)
+    memory.check(block, _read_from_outside(outside, block.since))
     closed = Closed(body, [operand(n) for n in outside], None, ())
     if condition is None:
         assert items is not None
@@ -96,10 +99,24 @@ def loop_node(
     return list(recorded(while_op, [*captured, *start], params))[: len(start)]
 
 
-def _grouped(outputs: list[Node], inputs: list[Node], block: TracedBlock) -> list[Node]:
+def _read_from_outside(captured: Sequence[Node], since: int) -> list[Node]:
+    """The older nodes that captured ones are, or are computed from before the loop."""
+    found: dict[Node, None] = {}
+    pending = list(captured)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found[node] = None
+            pending += node.inputs if node.serial >= since else ()
+    return list(found)
+
+
+def _grouped(
+    outputs: list[Node], inputs: list[Node], block: TracedBlock, steps: object = None
+) -> list[Node]:
     """The outputs, with nodes that use slices of computed lengths grouped in nodes of their own."""
     try:
-        return with_lengths_grouped(outputs, inputs, block.since, block.lengths, "loop")
+        return with_lengths_grouped(outputs, inputs, block.since, block.lengths, "loop", steps)
     except TraceError as error:
         raise NotTraceable(str(error).rstrip(".")) from error
 

@@ -1,4 +1,4 @@
-"""Contractions: sums over an axis of only one factor of a product.
+"""Contractions: sums over an axis of only one factor of a product, and sums of two products.
 
 The gradient with respect to a value that is broadcast before a product, such as the mean that is
 subtracted from points, ends with the sum of a matrix product.  If the factor with the summed axis
@@ -7,9 +7,14 @@ all multiplications.
 
 The sum of a factor may overflow where the sum of products does not, if the other factor is small.
 This is accepted, because a sum of products may overflow in intermediate sums too.
+
+The gradient of a product of an array with itself is the sum of two products with that array; their
+other factors are added first.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 import numpy as np
 
@@ -22,6 +27,8 @@ from ..rule import NodeBuilder, rule
 
 _A = np.arange(6.0).reshape(2, 3)
 _SUMS = ("sum_to", "sum")
+_MIN_WORK = 4096  # multiplications; fewer are not worth an addition before
+_CONTRACTIONS = ("einsum", "strong_einsum")
 
 
 @rule(
@@ -95,4 +102,59 @@ def _summed_axes(
     return repeated_axes(shape, result_shape)
 
 
-RULES = (sum_of_negatives, sum_of_contraction)
+@rule(
+    "sum of two contractions",
+    "add",
+    ("einsum", "strong_einsum"),
+    reason="the product distributes over the sum; half of the multiplications",
+    example=(
+        lambda t, x: np.einsum("ij,kj->ki", t, x) + np.einsum("ij,ki->kj", t, x),
+        np.arange(256.0).reshape(16, 16),
+        np.arange(256.0).reshape(16, 16) / 7.0,
+    ),
+)
+def sum_of_two_contractions(node: Node, new: NodeBuilder) -> Node | None:
+    """The contraction of a sum, if the second factors are the same; also in (c + x) + y."""
+    for one, y in (node.args, node.args[::-1]):
+        if y.op.name not in _CONTRACTIONS:
+            continue
+        merged = _merged(one, y, node, new)
+        if merged is not None:
+            return merged
+        if one.op.name == "add" and new.context.spec(one) == new.context.spec(node):
+            for c, x in (one.args, one.args[::-1]):
+                merged = _merged(x, y, node, new)
+                if merged is not None:
+                    return new("add", c, merged)
+    return None
+
+
+def _merged(x: Node, y: Node, node: Node, new: NodeBuilder) -> Node | None:
+    """The sum of two contractions as one; None if that is not possible."""
+    spec = new.context.spec
+    if x.op is not y.op or x.op.name not in _CONTRACTIONS or len(x.args) != 2 or len(y.args) != 2:
+        return None
+    (t, a), (u, b) = x.args, y.args
+    if a is not b or not spec(x) == spec(y) == spec(node) or spec(t).dtype != spec(u).dtype:
+        return None
+    word, factor, result = x.params["subscripts"]
+    other, *others = y.params["subscripts"]
+    names = dict(zip("".join(others), factor + result, strict=True))
+    if len(set(names.values())) < len(names) or any(
+        [names[c] != d for c, d in zip("".join(others), factor + result, strict=True)]
+    ):
+        return None
+    renamed = [names.get(c) for c in other]
+    if len(set(word)) < len(word) or sorted(map(str, renamed)) != sorted(word):
+        return None
+    lengths = dict(zip(word + factor, spec(t).shape + spec(a).shape, strict=True)).values()
+    if not all([type(n) is int for n in lengths]) or prod(lengths) < _MIN_WORK:
+        return None
+    axes = tuple([renamed.index(c) for c in word])
+    if [spec(u).shape[k] for k in axes] != list(spec(t).shape):
+        return None
+    u = u if axes == tuple(range(len(axes))) else new("transpose", u, axes=axes)
+    return new(x.op, new("add", t, u), a, **x.params)
+
+
+RULES = (sum_of_negatives, sum_of_contraction, sum_of_two_contractions)
