@@ -168,7 +168,7 @@ def linear() -> Path:
     return lambda: layer(x)
 
 
-def optimiser() -> Path:
+def optimizer() -> Path:
     """A step of Adam over two layers."""
     model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     chosen = optim.Adam(model.parameters(), lr=1e-9)
@@ -267,7 +267,7 @@ PATHS: dict[str, Hot] = {
     "eager vmap": Hot(partial(transformed, wg.vmap, lambda x: np.sin(x) * x + 1.0), "program"),
     "flatten containers": Hot(containers),
     "nn.Linear": Hot(linear),
-    "Adam step": Hot(optimiser, "program"),
+    "Adam step": Hot(optimizer, "program"),
     "random.split": Hot(keys),
     "compiled call": Hot(partial(compiled, lambda x: np.sin(x) * x**2, 0.7)),
     "compiled gradient of ten": Hot(

@@ -37,9 +37,9 @@ class Ocean(NamedTuple):
     """Masks (1 is water) of tracer cells and of east, north and upper faces; spacings; cosines.
 
     dx, dy, dz : of tracer cells, of shape (nx, 1, 1), (1, ny, 1), (nz,).
-    dx_face, dy_face, dz_face : between their centres.
-    cos, cos_face : of the latitude of centres and of northern faces, of shape (1, ny, 1).
-    depth : of centres.
+    dx_face, dy_face, dz_face : between their centers.
+    cos, cos_face : of the latitude of centers and of northern faces, of shape (1, ny, 1).
+    depth : of centers.
     bottom : index of the deepest layer of water of each column, -1 where there is land.
     layers : 0, 1, 2, ...
     """

@@ -74,7 +74,7 @@ def stepping(run: Any, inputs: tuple[Any, ...], ready: Any = None) -> Call:
 
 
 def wengert(of: Any, quick: bool) -> Call:
-    """Modules and the optimiser in one compiled function."""
+    """Modules and the optimizer in one compiled function."""
     import wengert as wg
     from wengert import optim
 
@@ -94,7 +94,7 @@ def wengert(of: Any, quick: bool) -> Call:
 
 
 def torch(of: Any, quick: bool, compiled: bool) -> Call:
-    """PyTorch's own layers and fused optimiser; compiled is the loss, and so its gradient."""
+    """PyTorch's own layers and fused optimizer; compiled is the loss, and so its gradient."""
     t = libraries.torch()
     parameters, loss_of = of.torch(t, weights(of.SHAPES))
     optimizer = t.optim.AdamW(parameters, lr=RATE, weight_decay=DECAY, fused=True)

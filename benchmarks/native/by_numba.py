@@ -138,17 +138,17 @@ def mixture(alphas: Any, means: Any, icf: Any, points: Any, gamma: float, fixed:
     diagonals = np.exp(icf[:, :d])
     logdets = np.array([icf[c, :d].sum() for c in range(k)])
     alphas_bar, means_bar, icf_bar = np.zeros(k), np.zeros((k, d)), np.zeros_like(icf)
-    centred, y, terms, back = np.empty((k, d)), np.empty((k, d)), np.empty(k), np.empty(d)
+    centered, y, terms, back = np.empty((k, d)), np.empty((k, d)), np.empty(k), np.empty(d)
     value = fixed
     for p in range(n):
         for c in range(k):
             at, square = d, 0.0
             for i in range(d):
-                centred[c, i] = points[p, i] - means[c, i]
-                y[c, i] = diagonals[c, i] * centred[c, i]
+                centered[c, i] = points[p, i] - means[c, i]
+                y[c, i] = diagonals[c, i] * centered[c, i]
             for i in range(d):
                 for j in range(i + 1, d):
-                    y[c, j] += icf[c, at + j - i - 1] * centred[c, i]
+                    y[c, j] += icf[c, at + j - i - 1] * centered[c, i]
                 at += d - i - 1
                 square += y[c, i] * y[c, i]
             terms[c] = alphas[c] + logdets[c] - 0.5 * square
@@ -163,11 +163,11 @@ def mixture(alphas: Any, means: Any, icf: Any, points: Any, gamma: float, fixed:
             alphas_bar[c] += weight
             at = d
             for i in range(d):
-                icf_bar[c, i] += weight * (1.0 - diagonals[c, i] * y[c, i] * centred[c, i])
+                icf_bar[c, i] += weight * (1.0 - diagonals[c, i] * y[c, i] * centered[c, i])
                 back[i] = diagonals[c, i] * y[c, i]
                 for j in range(i + 1, d):
                     back[i] += icf[c, at + j - i - 1] * y[c, j]
-                    icf_bar[c, at + j - i - 1] -= weight * y[c, j] * centred[c, i]
+                    icf_bar[c, at + j - i - 1] -= weight * y[c, j] * centered[c, i]
                 at += d - i - 1
                 means_bar[c, i] += weight * back[i]
     top = alphas.max()

@@ -73,8 +73,8 @@ def objective(
         diagonals = xp.exp(icf[:, :d])
         logdets = icf[:, :d].sum(1)
         factors = triangle(icf[:, d:]) + diagonals[:, :, None] * unit
-        centred = points[None, :, :] - means[:, None, :]
-        y = centred @ xp.swapaxes(factors, 1, 2)
+        centered = points[None, :, :] - means[:, None, :]
+        y = centered @ xp.swapaxes(factors, 1, 2)
         terms = (alphas + logdets)[:, None] - 0.5 * (y * y).sum(2)
         value = logsumexp(terms, 0).sum() - n * logsumexp(alphas, 0)
         squares = (diagonals**2).sum() + (icf[:, d:] ** 2).sum()
@@ -95,8 +95,8 @@ def by_hand(n: int, d: int, k: int) -> Any:
         factors[:, rows, columns] = icf[:, d:]
         factors[:, axis, axis] = diagonals
         logdets = icf[:, :d].sum(1)
-        centred = points[None] - means[:, None]
-        y = centred @ factors.swapaxes(1, 2)
+        centered = points[None] - means[:, None]
+        y = centered @ factors.swapaxes(1, 2)
         terms = (alphas + logdets)[:, None] - 0.5 * np.einsum("knd,knd->kn", y, y)
         top = terms.max(0)
         weights = np.exp(terms - top)
@@ -109,7 +109,7 @@ def by_hand(n: int, d: int, k: int) -> Any:
         value += fixed - M * logdets.sum()
         held = weights.sum(1)
         y *= weights[:, :, None]
-        products = y.swapaxes(1, 2) @ centred
+        products = y.swapaxes(1, 2) @ centered
         icf_bar = np.empty_like(icf)
         icf_bar[:, :d] = held[:, None] - diagonals * products[:, axis, axis]
         icf_bar[:, :d] += GAMMA**2 * diagonals**2 - M

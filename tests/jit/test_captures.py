@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.core.bytecode_names import reads_of
 from wengert._engine.graphs.captures import captured_by
-from wengert._engine.graphs.captures.code import reads_of
 from wengert._engine.jit.settings import FAMILIES, MODES
 from wengert.errors import ArgumentError
 

@@ -115,7 +115,7 @@ def test_eager_and_compiled_steps_take_turns():
         np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-11)
 
 
-def test_state_of_a_compiled_optimiser():
+def test_state_of_a_compiled_optimizer():
     *_, model, optimizer, step = run(wg.jit)
     state = optimizer.state_dict()
     assert all(type(s["step"]) is int and s["step"] == 12 for s in state["states"])

@@ -343,13 +343,13 @@ def test_what_a_call_leaves_behind_is_left_once():
 def test_a_step_of_training():
     layer = wg.nn.Linear(100, 30)
     weight, bias = layer.weight.numpy().copy(), layer.bias.numpy().copy()
-    optimiser = wg.optim.SGD(layer.parameters(), lr=0.5, momentum=0.9)
+    optimizer = wg.optim.SGD(layer.parameters(), lr=0.5, momentum=0.9)
 
     def train(x):
         loss = np.mean(layer(x) ** 2)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         return loss.detach()
 
     x = np.ones((5, 100))
@@ -357,7 +357,7 @@ def test_a_step_of_training():
     y = x @ weight.T + bias
     assert seen.value.item() == pytest.approx(np.mean(y**2))
     np.testing.assert_allclose(layer.weight.numpy(), weight - 0.5 * (2 / y.size * y).T @ x)
-    assert 1 in of_line(seen, "optimiser.step()").levels
+    assert 1 in of_line(seen, "optimizer.step()").levels
     # As in calls, of weights and what is remembered of them one is written where the old one lay.
     assert weight.nbytes < seen.timing.outputs < 2 * weight.nbytes
     assert of_line(seen, "loss = np.mean(layer(x) ** 2)").levels.keys() == {0, 1}

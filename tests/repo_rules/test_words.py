@@ -89,6 +89,10 @@ WORDS = {
         "our",
         r"[Nn]eighbour|[Cc]olour|[Bb]ehaviour(?!s\.md)",
     ),
+    "center, normalize, optimizer, generalize (American spelling)": (
+        "entre|ormalise|ptimise|eneralise",
+        r"\b_?[Cc]entred?s?\b|[Nn]ormalise|[Oo]ptimise|[Gg]eneralise",
+    ),
 }
 _FRAGMENTS = {word: fragments.split("|") for word, (fragments, _) in WORDS.items()}
 _PATTERNS = {word: re.compile(pattern) for word, (_, pattern) in WORDS.items()}

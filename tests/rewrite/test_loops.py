@@ -564,9 +564,9 @@ def test_nodes_that_follow_replacements_do_not_copy_them():
 
     graph = wg.trace(lambda x: np.sin(np.exp(x * 2.0) + x))(1.0)
     rewiring = Rewiring()
-    rewiring.place = Counting()
+    rewiring.replacements = Counting()
     first = graph.inputs[0]
-    rewiring.place[first] = other = wg.trace(lambda x: x)(1.0).inputs[0]
+    rewiring.replacements[first] = other = wg.trace(lambda x: x)(1.0).inputs[0]
     for node in graph.nodes:
         rewiring.follow(node)
     assert Counting.copies == 0

@@ -53,9 +53,9 @@ def test_mean_and_variance(rng):
     for axis in (None, 0, (0, 2), -1):
         count = x.size // np.mean(x, axis).size
         np.testing.assert_allclose(wg.grad(lambda x, a=axis: np.sum(np.mean(x, a)))(x), 1 / count)
-        centred = x - np.mean(x, axis, keepdims=True)
+        centered = x - np.mean(x, axis, keepdims=True)
         got = wg.grad(lambda x, a=axis: np.sum(np.var(x, a)))(x)
-        np.testing.assert_allclose(got, 2 * centred / count, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(got, 2 * centered / count, rtol=1e-12, atol=1e-15)
         check_grads(lambda x, a=axis: np.sum(np.var(x, a, ddof=1)), (x,), order=2, entries=False)
 
 

@@ -129,7 +129,7 @@ def test_modules_in_lists_and_modes():
     assert len(net.state_dict()) == 4
 
 
-def test_the_optimiser_accepts_parameters_without_gradient():
+def test_the_optimizer_accepts_parameters_without_gradient():
     """10: crashed."""
     a, b = nn.Parameter(np.ones(2)), nn.Parameter(np.ones(2))
     (a * a).sum().backward()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wengert._engine.visualization import layout
 from wengert._engine.visualization.layout import (
-    GAP,
+    BOX_GAP,
     _coordinates,
     _ordered,
     _ranks,
@@ -38,15 +38,15 @@ def test_boxes_do_not_overlap_and_edges_go_down(graph):
     sizes, edges = graph
     found = arrange(sizes, edges)
     rows = {}
-    for i, (x, y) in enumerate(found.centres):
+    for i, (x, y) in enumerate(found.centers):
         assert sizes[i][0] / 2 - 1e-6 <= x <= found.width - sizes[i][0] / 2 + 1e-6
         assert 0 <= y <= found.height
         rows.setdefault(y, []).append((x, sizes[i][0]))
     for row in rows.values():
         for (x, w), (next_x, next_w) in pairwise(sorted(row)):
-            assert next_x - x >= (w + next_w) / 2 + GAP - 1e-6
+            assert next_x - x >= (w + next_w) / 2 + BOX_GAP - 1e-6
     for (a, b), route in found.routes.items():
-        assert route[0] == found.centres[a] and route[-1] == found.centres[b]
+        assert route[0] == found.centers[a] and route[-1] == found.centers[b]
         assert all(q[1] > p[1] for p, q in pairwise(route))
 
 

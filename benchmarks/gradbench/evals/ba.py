@@ -37,8 +37,8 @@ def rotated(rotation: Any, v: Any) -> tuple[Any, Any, Any]:
 def residual(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
     """How far a point is from where a camera saw it, in both coordinates."""
     camera, point = [*camera], [*point]
-    rotation, centre, (focal, u, v, k1, k2) = camera[:3], camera[3:6], camera[6:]
-    x, y, depth = rotated(rotation, [p - c for p, c in zip(point, centre, strict=True)])
+    rotation, center, (focal, u, v, k1, k2) = camera[:3], camera[3:6], camera[6:]
+    x, y, depth = rotated(rotation, [p - c for p, c in zip(point, center, strict=True)])
     x, y = x / depth, y / depth
     square = x * x + y * y
     scale = focal * (1.0 + k1 * square + k2 * square * square)

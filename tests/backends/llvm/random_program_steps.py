@@ -18,9 +18,9 @@ def softmax(x):
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
-def normalised(x, axis=-1):
-    centred = x - np.mean(x, axis=axis, keepdims=True)
-    return centred / np.sqrt(0.1 + np.mean(centred * centred, axis=axis, keepdims=True))
+def normalized(x, axis=-1):
+    centered = x - np.mean(x, axis=axis, keepdims=True)
+    return centered / np.sqrt(0.1 + np.mean(centered * centered, axis=axis, keepdims=True))
 
 
 def logsumexp(x):
@@ -187,18 +187,18 @@ WHOLE_REDUCTIONS = {
 
 ROWS = {
     "softmax": softmax,
-    "normalised": normalised,
+    "normalized": normalized,
     "logsumexp": logsumexp,
     "log softmax": lambda x: x - logsumexp(x),
-    "columns": lambda x: normalised(x, 0),
+    "columns": lambda x: normalized(x, 0),
     "cumsum": lambda x: np.cumsum(x, axis=-1) * 0.1,
     "cumsum 0": lambda x: np.cumsum(x, axis=0) * 0.1,
     "cumprod": lambda x: np.cumprod(1.0 + 0.1 * np.sin(x), axis=-1),
     "diff": lambda x: np.diff(x, axis=-1),
-    "centred": lambda x: x - np.mean(x, axis=0),
+    "centered": lambda x: x - np.mean(x, axis=0),
     "shares": lambda x: np.exp(x) / np.sum(np.exp(x)),
     "weighted": lambda x: np.sum(softmax(x) * x, axis=-1),
-    "twice": lambda x: normalised(softmax(x)),
+    "twice": lambda x: normalized(softmax(x)),
 }
 ROUGH_ROWS = {
     "sort": lambda x: np.sort(x, axis=-1),

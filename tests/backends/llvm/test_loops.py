@@ -257,7 +257,7 @@ def test_summary_names_loops():
 
 
 def descent(x):
-    """Branches in branches, as an optimiser has them; in registers."""
+    """Branches in branches, as an optimizer has them; in registers."""
 
     def step(c):
         x, fx, eta, k, _ = c

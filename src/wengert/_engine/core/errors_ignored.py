@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 
 def call_ignoring_errors(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a copy of the context in which ``np.errstate(all="ignore")`` holds."""
+    """Call a function in a copy of the context in which ``np.errstate(all="ignore")`` is active."""
     context = copy_context()
     context.run(np.errstate(all="ignore").__enter__)  # ends with the context
     return context.run(function, *args, **kwargs)
 
 
 def errors_ignored(function: Callable[P, T]) -> Callable[P, T]:
-    """`function`, each call of which is one of `call_ignoring_errors`.
+    """Decorate a function so that it is called by `call_ignoring_errors`.
 
     Examples
     --------

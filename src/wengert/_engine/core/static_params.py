@@ -4,7 +4,7 @@ Parameters (axis, shape, index, ...) are part of the identity of an operation.  
 strings, dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
 
     frozen       a hashable key that distinguishes 1 from True and 1.0: for equality and caches
-    normalised   the same parameters with NumPy scalars replaced by Python numbers
+    normalized   the same parameters with NumPy scalars replaced by Python numbers
     substituted  the same parameters with sizes substituted
     sizes_of     the names of symbolic sizes in them
     spelled      a parameter as text
@@ -73,15 +73,15 @@ class IncomparableKey:
         return id(self.thing)
 
 
-def normalised(x: Any) -> Any:
+def normalized(x: Any) -> Any:
     """A parameter with NumPy integers and booleans replaced by Python ones."""
     kind = type(x)
     if kind is tuple or kind is list:
-        return kind(map(normalised, x))
+        return kind(map(normalized, x))
     if kind is dict:
-        return {k: normalised(v) for k, v in x.items()}
+        return {k: normalized(v) for k, v in x.items()}
     if kind is slice:
-        return slice(*map(normalised, (x.start, x.stop, x.step)))
+        return slice(*map(normalized, (x.start, x.stop, x.step)))
     return x.item() if isinstance(x, np.integer | np.bool_) else x
 
 

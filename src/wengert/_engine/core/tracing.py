@@ -39,7 +39,7 @@ from .op import Op, lookup
 from .policy import check_cast, chosen
 from .recording import innermost_session, is_recording
 from .spec import Spec, is_inexact, spec_of
-from .static_params import frozen, normalised, sizes_of
+from .static_params import frozen, normalized, sizes_of
 from .symbolic.constraints import Demands, demands
 from .symbolic.dim import Dim, bounds, register_value
 
@@ -363,7 +363,7 @@ def record(
         inputs = fitted(op, inputs, specs)
         specs = tuple([_spec(a) for a in inputs])
     if params:
-        params = normalised(params)
+        params = normalized(params)
     spec, needs = infer(op, specs, params)
     if weak and type(spec) is Spec and (op.casts or all(s.weak for s in specs)):
         spec = Spec(spec.shape, spec.dtype, weak=True)

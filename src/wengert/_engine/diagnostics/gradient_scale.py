@@ -50,7 +50,7 @@ def out_of_scale(back: Backward, target: Node) -> list[Finding]:
         message += f" in {len(edges)} operations, {_power(abs(worst[1]))} at most in one"
     message += f": {named(node)}. "
     message += (
-        "Rescale, clip or normalise there, or shorten the chain"
+        "Rescale, clip or normalize there, or shorten the chain"
         if sign > 0
         else "Rescale there, avoid the flat part of the function, or compute with logarithms"
     )

@@ -124,7 +124,7 @@ def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
             "vanished",
             f"the cotangent of {named(edge.node)} is at most {magnitude(t):.3g}, and its "
             "product with the slope there underflows in this precision: the derivatives along the "
-            f"path multiply to zero. Compute with logarithms, or normalise{_wider(edge)}",
+            f"path multiply to zero. Compute with logarithms, or normalize{_wider(edge)}",
         )
     return _slope(edge, t)
 

@@ -92,7 +92,7 @@ class ProgramFamily:
         if self.general is not None and self.general.supports(call.shapes):
             return self.general.compiled
         for base in self._bases(call.shapes):
-            general = self._generalised(call, base, compile)
+            general = self._generalized(call, base, compile)
             if general is not None:
                 self.general = general
                 return general.compiled
@@ -113,7 +113,7 @@ class ProgramFamily:
         recent = [s for s in self.exact if not any(n == 0 for shape in s if shape for n in shape)]
         return [*bases, *recent[-2:]]
 
-    def _generalised(self, call: CallSignature, base: Shapes, compile: Compile) -> General | None:
+    def _generalized(self, call: CallSignature, base: Shapes, compile: Compile) -> General | None:
         """A program that supports two shapes; None if it cannot be compiled."""
         pattern = _pattern(base, call.shapes)
         if pattern in self._refused or pattern == base:

@@ -44,7 +44,7 @@ def _with_inlined_bodies(graph: AnyGraph, inlined_bodies: dict[Body, Body]) -> A
             rewiring.replace(node, dict(enumerate(outs)))
         elif any(inlined_bodies[b] is not b for b in bodies_of(node)):
             operands = tuple(rewiring.replaced(node.inputs))
-            rewiring.place[node] = with_bodies(node, operands, inlined_bodies)
+            rewiring.replacements[node] = with_bodies(node, operands, inlined_bodies)
         else:
             rewiring.follow(node)
     return rewiring.graph(graph)

@@ -156,11 +156,11 @@ def traced(
 
     run = _call if _in_shared_trace.get() else Context().run
     first_values = {p: samples[p][0] for p in params}
-    generalised: Tree = run(tree, first_values)
+    generalized: Tree = run(tree, first_values)
     for p in params:
         other = run(tree, {**first_values, p: samples[p][1]})
-        generalised = _generalised(generalised, other, p, samples[p], fun)
-    return generalised
+        generalized = _generalized(generalized, other, p, samples[p], fun)
+    return generalized
 
 
 # Patterns are traced in a separate context, in which no policy, scope or trace is active.
@@ -204,7 +204,7 @@ def _tree(x: Any, wildcards: Mapping[Node, int], fun: Callable[..., Any]) -> Any
     return OperationPattern(x.op, dict(x.params), tuple(_tree(a, wildcards, fun) for a in x.inputs))
 
 
-def _generalised(
+def _generalized(
     a: Any, b: Any, name: str, values: tuple[Any, Any], fun: Callable[..., Any]
 ) -> Any:
     """The tree that generalizes two, with a parameter wildcard where they differ."""
@@ -224,7 +224,7 @@ def _generalised(
             raise _unsupported_use(name, fun)
     pairs = zip(a.args, b.args, strict=True)
     return OperationPattern(
-        a.op, params, tuple(_generalised(x, y, name, values, fun) for x, y in pairs)
+        a.op, params, tuple(_generalized(x, y, name, values, fun) for x, y in pairs)
     )
 
 

@@ -41,7 +41,7 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
     ----------
     what : object
         A `Graph`, an array, a tensor, a number, a string, or nested lists, tuples and dicts of
-        these. For a model or optimiser pass its `state_dict()`.
+        these. For a model or optimizer pass its `state_dict()`.
     file : path or binary file object
         A path is written atomically: an existing file is replaced only when the new one is
         complete.

@@ -24,21 +24,27 @@ from typing import NamedTuple
 Edge = tuple[int, int]
 Point = tuple[float, float]
 
-GAP = 26.0  # between boxes of a rank
-LANE = 12.0  # between edges passing a rank
-RISE = 46.0  # between ranks
-ITERATIONS = 24
+# Distances in pixels.
+BOX_GAP = 26.0  # between boxes of a rank
+EDGE_GAP = 12.0  # between edges that cross a rank
+RANK_GAP = 46.0
+ITERATIONS = 24  # passes over all ranks
 
 
 class GraphLayout(NamedTuple):
     """The positions of boxes and edges.
 
-    centres : the centre of each box.
-    routes : the points of each edge, from box to box.
-    width, height : the size of the drawing.
+    Attributes
+    ----------
+    centers : list of (float, float)
+        The center of each box.
+    routes : dict
+        The points of each edge, from box to box.
+    width, height : float
+        The size of the drawing.
     """
 
-    centres: list[Point]
+    centers: list[Point]
     routes: dict[Edge, list[Point]]
     width: float
     height: float
@@ -80,8 +86,8 @@ class _Vertices:
         return 1.0 if (a, b) in self.spine or (b, a) in self.spine else 0.1
 
     def distance(self, a: int, b: int) -> float:
-        """The minimum distance between the centres of neighbors in a rank."""
-        gap = LANE if self.dummy[a] and self.dummy[b] else GAP
+        """The minimum distance between the centers of neighbors in a rank."""
+        gap = EDGE_GAP if self.dummy[a] and self.dummy[b] else BOX_GAP
         return (self.width[a] + self.width[b]) / 2 + gap
 
 
@@ -117,7 +123,7 @@ def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
         uses[a].append(b)
         operands[b].append(a)
     spine = {(a, b) for a, b in edges if rank[b] == rank[a] + 1}
-    free = [False] * n  # it can move down without making edges longer: all boxes above follow
+    free = [False] * n  # can move down without making edges longer: all boxes above move too
     for i in range(n):
         free[i] = all(free[a] and len(uses[a]) == 1 for a in operands[i])
     for i in range(n - 1, -1, -1):
@@ -289,7 +295,7 @@ def _layout(
             y[i] = top + tallest / 2
             if vertices.dummy[i]:
                 vertices.height[i] = tallest
-        top += tallest + RISE
+        top += tallest + RANK_GAP
     left = min((x[i] - vertices.width[i] / 2 for i in range(len(x))), default=0.0)
     right = max((x[i] + vertices.width[i] / 2 for i in range(len(x))), default=0.0)
     routes = {}
@@ -299,5 +305,5 @@ def _layout(
             half = vertices.height[i] / 2
             route += [(x[i] - left, y[i] - half), (x[i] - left, y[i] + half)]
         routes[edge] = [*route, (x[end] - left, y[end])]
-    centres = [(x[i] - left, y[i]) for i in range(n)]
-    return GraphLayout(centres, routes, right - left, max(0.0, top - RISE))
+    centers = [(x[i] - left, y[i]) for i in range(n)]
+    return GraphLayout(centers, routes, right - left, max(0.0, top - RANK_GAP))

@@ -161,7 +161,7 @@ def _drawing(picture: _Picture) -> list[str]:
     parts = _edges(labels, sizes, layout)
     for label in labels:
         width, height = sizes[label.number]
-        x, y = layout.centres[label.number]
+        x, y = layout.centers[label.number]
         pictures = inside.get(label.number, [])
         parts.append(_box(label, width, height, x, y, bool(pictures)))
         left = x - (sum(p.layout.width + MARGIN for p in pictures) - MARGIN) / 2
@@ -208,7 +208,7 @@ def _edges(
         arriving = sorted(operands, key=came_from.__getitem__)
         numbered = arriving != operands and not label.node.op.commutative
         width, height = sizes[label.number]
-        x, y = layout.centres[label.number]
+        x, y = layout.centers[label.number]
         for slot, k in enumerate(arriving):
             end = (x + _port(slot, len(arriving), width), y - height / 2)
             points = [leaving[k, label.number], *layout.routes[k, label.number][1:-1], end]
@@ -237,7 +237,7 @@ def _leaving(
         targets.setdefault(a, []).append(b)
     points = {}
     for a, ends in targets.items():
-        x, y = layout.centres[a]
+        x, y = layout.centers[a]
         width, height = sizes[a]
         goes_to = {b: layout.routes[a, b][1][0] for b in ends}
         ends.sort(key=goes_to.__getitem__)

@@ -5,7 +5,6 @@ records their values at one time, but a later call must use the current ones.  S
 are inputs of the program, passed at each call ("fed"), and everything else is guarded: at each call
 it is compared with its value at tracing time.
 
-code.py          the names that a code object reads
 sources.py       how a captured value is read again: from a cell, a dict, a list
 guards.py        comparisons of captured values with those at tracing time
 discovery.py     the search for the captured values of a function

@@ -27,6 +27,7 @@ from inspect import getattr_static
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
+from wengert._engine.core.bytecode_names import Reads, reads_of
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.library_code import (
     is_immutable,
@@ -38,7 +39,6 @@ from wengert._engine.core.library_code import (
 from wengert._engine.core.node import is_variable
 
 from .captured import Captured, CapturedObject
-from .code import Reads, reads_of
 from .guards import Content, KeyOrder, SameObject, Test
 from .object_search import INIT, ObjectSearch
 from .objects import has_own_code, is_iterator, is_searched, name_of

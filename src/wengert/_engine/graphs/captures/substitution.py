@@ -16,12 +16,12 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from wengert._engine.core import pytree
+from wengert._engine.core.bytecode_names import reads_of
 from wengert._engine.core.conversion_hook import is_noted
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.node import is_variable
 
 from .captured import Captured
-from .code import reads_of
 from .sources import ABSENT, Kind
 
 Change = Callable[[], None]

@@ -242,7 +242,7 @@ for _op in (rad2deg, degrees):
 @facts(cost=call(23.0))
 @elementwise(ufunc=np.sinc, oracle="sincpi(x)", complex_ok=True)
 def sinc(s: ScalarLanguage, x: Scalar) -> Any:
-    """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalised sinc."""
+    """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalized sinc."""
     y = pi * x
     zero = s.equal(y, 0)
     return s.where(zero, 1.0, s.sin(y) / s.where(zero, 1.0, y))

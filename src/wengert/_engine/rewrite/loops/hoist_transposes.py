@@ -37,7 +37,7 @@ def with_hoisted_transposes(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     rewiring, applied = Rewiring(), []
     for node in graph.nodes:
         rewiring.follow(node)
-        loop = rewiring.place.get(node, node)
+        loop = rewiring.replacements.get(node, node)
         if (
             node not in needs
             or node.op.control_flow != LOOP

@@ -377,7 +377,7 @@ class _FusedLoop:
                     node = next(inner)
                     if key not in group:
                         group[key] = placeholder(node.spec, node.name, type(node) is Node)
-                        self.operands[key] = self.new.place.get(x, x)
+                        self.operands[key] = self.new.replacements.get(x, x)
         for group in groups:
             self.inputs.update(group)
         consts, carry, rows = map(list, groups)

@@ -124,7 +124,7 @@ class Rewiring:
 
     Attributes
     ----------
-    place : dict
+    replacements : dict
         The replacements of nodes; a node that is not in it stays as it is.
     parts : dict
         For a node with several outputs the replacement of each.
@@ -132,19 +132,19 @@ class Rewiring:
 
     def __init__(self, lengths: Mapping[str, Any] | None = None) -> None:
         self.lengths = lengths or {}
-        self.place: dict[Node, Node] = {}
+        self.replacements: dict[Node, Node] = {}
         self.parts: dict[Node, Mapping[int, Node]] = {}
 
     def replaced(self, nodes: Iterable[Node]) -> list[Node]:
         """Nodes with replacements applied."""
-        return [self.place.get(n, n) for n in nodes]
+        return [self.replacements.get(n, n) for n in nodes]
 
     def replace(self, node: Node, parts: Mapping[int, Node]) -> None:
         """Replace the outputs of a node."""
         self.parts[node] = {
             k: stopped_like(node, k, replacement) for k, replacement in parts.items()
         }
-        self.place[node] = node
+        self.replacements[node] = node
 
     def follow(self, node: Node) -> None:
         """Rebuild a node that is not itself replaced."""
@@ -154,12 +154,12 @@ class Rewiring:
                 return  # an operand of a removed node
             if node.name is not None and replacement.op is PART and replacement.name is None:
                 replacement.note(name=node.name)
-            self.place[node] = replacement
-        elif node not in self.place and (self.place or self.lengths):
+            self.replacements[node] = replacement
+        elif node not in self.replacements and (self.replacements or self.lengths):
             changed = self._renamed(node) if self.lengths and node.args else None
-            rebuilt_node = with_replaced(node, self.place) if changed is None else changed
+            rebuilt_node = with_replaced(node, self.replacements) if changed is None else changed
             if rebuilt_node is not node:
-                self.place[node] = rebuilt_node
+                self.replacements[node] = rebuilt_node
 
     def _renamed(self, node: Node) -> Node | None:
         """A node with replaced sizes and operands; None if it has no such sizes."""
@@ -172,7 +172,9 @@ class Rewiring:
 
     def graph(self, graph: AnyGraph) -> AnyGraph:
         """The graph with all replacements."""
-        return graph.with_nodes({old: new for old, new in self.place.items() if old is not new})
+        return graph.with_nodes(
+            {old: new for old, new in self.replacements.items() if old is not new}
+        )
 
 
 def stopped_like(node: Node, index: int, replacement: Node) -> Node:

@@ -66,7 +66,7 @@ def with_started_sums(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
             new.replace(node, parts_of(loop, needs[node].results))
             applied.append(Applied(NAME, node, loop))
         elif node in totals:
-            new.place[node] = new.replaced([totals[node].result])[0]
+            new.replacements[node] = new.replaced([totals[node].result])[0]
         else:
             new.follow(node)
     return new.graph(graph), applied

@@ -1,9 +1,10 @@
 """Batches of small matrices in SIMD registers: a vector per element, with a lane per matrix.
 
-    SimdMatrix  stack memory for the vectors of a block's matrices
-    each        a loop over indices, or its unrolled body
-    until       a loop with an exit condition
-    load, save  copy matrices of a block to a SimdMatrix and back
+    SimdMatrix     stack memory for the vectors of a block's matrices
+    each           a loop over indices, or its unrolled body
+    until          a loop with an exit condition
+    integer_lane   an integer as a value of all lanes
+    load, save     copy matrices of a block to a SimdMatrix and back
 
 For matrices of up to `UNROLLED` rows loops are unrolled: all indices are constants, and LLVM keeps
 the elements in registers.  The unrolled code of an elimination, and LLVM's compile time, grow with
@@ -107,8 +108,8 @@ def until(s: Section, limit: int) -> Iterator[tuple[Section, Any]]:
     s.block(f"left{n}")
 
 
-def whole(block: Block, s: Section, i: Index) -> Lane:
-    """An integer for all lanes."""
+def integer_lane(block: Block, s: Section, i: Index) -> Lane:
+    """An integer as a value of all lanes."""
     language = block.call.language
     if str(i).lstrip("-").isdigit():
         lane: Lane = language.constant(int(i), I64)

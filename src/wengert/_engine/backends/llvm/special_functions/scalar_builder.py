@@ -212,8 +212,8 @@ class ScalarBuilder:
         panel = s.lane(body.now, f"udiv i64 {turn.name}, {steps}", I64, 1)
         start = (turn - panel * steps) * (8 * _POINTS)
         nodes, weights = [self._table(body, v, start) for v in rule]
-        centre = s.cast(panel, F64) * 2.0 + 1.0
-        points = TracedScalar(self, centre + nodes, body) * half + low
+        center = s.cast(panel, F64) * 2.0 + 1.0
+        points = TracedScalar(self, center + nodes, body) * half + low
         found = f(points, slice(None))
         value = found.seen_in(body) if isinstance(found, TracedScalar) else s.constant(found, dtype)
         value = s.cast(value, dtype)

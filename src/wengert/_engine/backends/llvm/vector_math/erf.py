@@ -63,7 +63,7 @@ _ERFC_NEAR_ZERO = {
         0.12837917, -0.3761261, 0.11282855, -0.026758812, 0.004720762,
     ),
 }  # fmt: skip
-# (x + c) exp(x*x) erfc(x), of (x - c) / (x + c), c = _CENTRE.
+# (x + c) exp(x*x) erfc(x), of (x - c) / (x + c), c = _CENTER.
 _RATIO = {
     8: (
         1.0977860127399681, -0.9844605555842771, 0.7898998399210982, -0.5643003465719333,
@@ -80,7 +80,7 @@ _RATIO = {
     ),
 }  # fmt: skip
 _RANGE = {8: (3.5, 2.5), 4: (2.5, 1.5)}  # erf is 1 beyond 3.5 + 2.5
-_CENTRE = {8: 4.125, 4: 2.875}
+_CENTER = {8: 4.125, 4: 2.875}
 _END = {8: 28.0, 4: 10.2}  # erfc is 0 beyond
 
 
@@ -104,15 +104,15 @@ def erf(s: ScalarLanguage, x: Any) -> Any:
 def erfc(s: ScalarLanguage, x: Any) -> Any:
     """1 - erf(x), with all digits where erf(x) is close to 1."""
     size = x.dtype.itemsize
-    centre = _CENTRE[size]
+    center = _CENTER[size]
     a, square = s.abs(x), x * x
     near = s.fma(-x, horner(s, square, _ERFC_NEAR_ZERO) + 1.0, 1.0)
     end = s.where(s.less(_END[size], a), _END[size], a)
-    moved = end + centre
+    moved = end + center
     inverse = 1.0 / moved
-    scaled = horner(s, s.fma(inverse, -2.0 * centre, 1.0), _RATIO) * inverse
+    scaled = horner(s, s.fma(inverse, -2.0 * center, 1.0), _RATIO) * inverse
     # The derivative of T = exp(x*x) erfc(x) is 2 x T - 2 / sqrt(pi).
-    off = s.fma(moved, inverse, -1.0) + (end - (moved - centre)) * inverse
+    off = s.fma(moved, inverse, -1.0) + (end - (moved - center)) * inverse
     steep = s.fma(end + end, scaled, -2.0 / sqrt(pi))
     lost = s.fma(end, end, -(end * end))
     scaled = scaled + s.fma(-lost, scaled, off * moved * steep)
@@ -125,15 +125,15 @@ def erfc(s: ScalarLanguage, x: Any) -> Any:
 def gelu(s: Any, x: Any) -> Any:
     """x Phi(x), with the normal distribution function Phi, accurate in its lower tail."""
     size, root = x.dtype.itemsize, sqrt(0.5)
-    limit, centre = _END[size] / root, _CENTRE[size]
+    limit, center = _END[size] / root, _CENTER[size]
     inner = x * root
     near = s.fma(inner, horner(s, inner * inner, _ERFC_NEAR_ZERO), inner)
     near = x * s.fma(near, 0.5, 0.5)
     a = s.abs(x)
     a = s.where(s.less(limit, a), limit, a)  # beyond, the tail is 0
     square = a * a
-    inverse = 1.0 / s.fma(a, root, centre)
-    scaled = horner(s, s.fma(inverse, -2.0 * centre, 1.0), _RATIO) * inverse
+    inverse = 1.0 / s.fma(a, root, center)
+    scaled = horner(s, s.fma(inverse, -2.0 * center, 1.0), _RATIO) * inverse
     scaled = scaled * (0.5 * a)
     # The rounding error of x*x.  The exponential comes last: it may underflow before the product.
     scaled = s.fma(s.fma(a, a, -square) * -0.5, scaled, scaled)

@@ -1,6 +1,6 @@
 // Layer: the layout of one group, from its members and the links between them.
 //
-//   arrange(items, links)  ->  { w, h, at: centres of the items, routes: points of each link }
+//   arrange(items, links)  ->  { w, h, at: centers of the items, routes: points of each link }
 //
 // A point of a route has `l: 1` if the segment that leads to it is straight; otherwise the segment
 // is a curve that is vertical at both ends.

@@ -25,7 +25,7 @@ from ...ir.llvm_types import F64, I64
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
 from ..loop_helpers import in_section
-from ..simd_matrix import UNROLLED, SimdMatrix, each, until, whole
+from ..simd_matrix import UNROLLED, SimdMatrix, each, integer_lane, until
 from .tridiagonalization import lifted, reduced, scaled
 
 ROWS = 8  # maximum
@@ -120,7 +120,7 @@ class _Spectrum:
         return s.value(f"xor i1 {self.block.any_of(s, flag)}, true")
 
     def _is_index(self, s: Section, i: Any, index: Any) -> Any:
-        return self.language.compare("equal", whole(self.block, s, i), index)
+        return self.language.compare("equal", integer_lane(self.block, s, i), index)
 
     def _element_at(self, s: Section, panel: SimdMatrix, index: Scalar) -> Any:
         """The element at an index that differs between lanes."""
@@ -178,10 +178,10 @@ class _Spectrum:
             limit = roots[i] * roots[i + 1] * _EPS
             size = language.unary("absolute", self.e.get(s, i))
             is_small = language.compare("less_equal", size, limit)
-            is_in_block = language.compare("greater_equal", whole(self.block, s, i), first)
+            is_in_block = language.compare("greater_equal", integer_lane(self.block, s, i), first)
             is_small = self._all(flag, is_small, is_in_block)
             self.e.put_where(s, is_small, 0.0, i)
-            last = language.select(is_small, whole(self.block, s, i), last)
+            last = language.select(is_small, integer_lane(self.block, s, i), last)
         self.next.put_where(s, flag, last + 1)
         self._scale_up(s, flag, first, last)
         has_one_row = language.compare("equal", first, last)
@@ -208,7 +208,7 @@ class _Spectrum:
         largest: Any = zero
         in_block = []
         for i in range(self.n):
-            number = whole(self.block, s, i)
+            number = integer_lane(self.block, s, i)
             in_block.append(
                 self._all(
                     flag,
@@ -279,7 +279,7 @@ class _Spectrum:
             limit = language.fma(
                 sizes[0] * _EPS**2, sizes[1], language.constant(_SMALLEST_NORMAL, F64)
             )
-            number = whole(self.block, s, i)
+            number = integer_lane(self.block, s, i)
             is_small = self._all(
                 is_active,
                 language.compare("less_equal", x * x, limit),
@@ -291,7 +291,7 @@ class _Spectrum:
             is_split = self._all(
                 is_active,
                 self._is_index(s, i, split),
-                language.compare("less", whole(self.block, s, i), last),
+                language.compare("less", integer_lane(self.block, s, i), last),
             )
             self.e.put_where(s, is_split, 0.0, i)
         return split
@@ -325,7 +325,7 @@ class _Spectrum:
         for panel, start in ((c_now, 1.0), (s_now, 1.0), (p_now, 0.0)):
             panel.put(s, start)
         for t, i in each(s, 0, n - 1, unrolled=self.unrolled, down=True):
-            number, begin = whole(self.block, t, i), self.first.get(t)
+            number, begin = integer_lane(self.block, t, i), self.first.get(t)
             active = self._all(
                 in_section(t, flag),
                 language.compare("greater_equal", number, begin),

@@ -1,7 +1,7 @@
-"""Bytecode: the names that a code object reads.
+"""The names that a function reads and assigns, from its bytecode.
 
-Reads       globals, attributes and free variables of a code object and of nested ones
-reads_of    the reads of a code object; cached
+Reads       the globals, attributes and free variables of a code object and of nested ones
+reads_of    those of a code object; cached
 """
 
 from __future__ import annotations
@@ -27,15 +27,22 @@ _CONSTANTS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
 
 
 class Reads(NamedTuple):
-    """The names that a code object may read.
+    """The names that a code object may read, and those that it assigns.
 
-    globals : names of globals.
-    attributes : names of attributes of any object.
-    written_cells, written_globals : free variables and globals that it assigns to.
-    imports : the modules that it imports, each with the number of dots before it.
-    any_attribute : whether it may read attributes that it does not name.
-    any_global : whether it may read globals that it does not name.
-    absent : whether it may continue if an attribute that it reads does not exist.
+    Attributes
+    ----------
+    globals : frozenset of str
+        The global variables that it reads.
+    attributes : frozenset of str
+        The attributes that it reads, of any object.
+    written_cells, written_globals : frozenset of str
+        The free variables and the global variables that it assigns.
+    imports : frozenset of (str, int)
+        The modules that it imports, each with the number of dots before it.
+    any_attribute, any_global : bool
+        Whether it may read attributes, or globals, that it does not name.
+    absent : bool
+        Whether it may continue if an attribute that it reads does not exist.
     """
 
     globals: frozenset[str]
