@@ -88,6 +88,17 @@ def processor() -> str:
     return platform.processor() or "unknown"
 
 
+def generation() -> str:
+    """The family and model numbers of the processor, as processors of several share a name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    numbers = dict(map(str.strip, line.split(":", 1)) for line in lines if ":" in line)
+    found = [f"{key} {numbers[key]}" for key in ("cpu family", "model") if key in numbers]
+    return " ".join(found).removeprefix("cpu ")
+
+
 def machine_line(described: Mapping[str, Any], sections: Iterable[Mapping[str, Any]] = ()) -> str:
     """Return the machine as one sentence, and another for sections measured elsewhere."""
     versions = [f"{name} {v}" for name, v in described["packages"].items() if v]

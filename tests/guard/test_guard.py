@@ -122,6 +122,14 @@ def test_ratios_of_another_processor_have_a_wide_margin(stored, file):
     assert found.slow({"a": 240_000.0}) == [] and found.slow({"a": 260_000.0}) == ["a"]
 
 
+def test_processors_of_one_name_and_two_generations_have_figures_of_their_own(
+    stored, file, monkeypatch
+):
+    monkeypatch.setattr(stored, "generation", lambda: "family 1 model 2")
+    assert stored.standard("ratios", file).margin == stored.ELSEWHERE
+    assert stored.standard("instructions", file).margin == stored.MARGINS["instructions"]
+
+
 def test_nothing_is_compared_with_another_python(stored, file):
     text = file.read_text().replace(stored.belongs("bytecodes"), "CPython 2.7")
     file.write_text(text)
