@@ -111,3 +111,20 @@ def test_another_shape_is_refused():
     w = wg.variable(np.zeros(2), "w")
     with pytest.raises(ShapeError):
         wg.computation(w + 0.0, updates={w: np.concatenate([w, w])})()
+
+
+def test_views_that_a_trace_made_of_a_variable_do_not_slow_later_runs():
+    w = wg.variable(np.ones((2, 3)), "w")
+
+    @wg.jit
+    def step(x):
+        loss = np.sum(x @ w.T)
+        w[...] = w * 0.5
+        return loss
+
+    for _ in range(3):
+        step(np.ones(3))
+    assert not w._views  # the quick way to write new values is for variables without views
+    view = w[:1]
+    step(np.ones(3))
+    assert view.tolist() == w.tolist()[:1] == [[0.0625] * 3] and len(w._views) == 1

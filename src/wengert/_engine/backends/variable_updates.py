@@ -122,8 +122,13 @@ def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]
 def _let_views_follow(owners: Sequence[Any]) -> None:
     for owner in owners:
         views = getattr(owner, "_views", None)
-        if views and any([view() is not None for view in views]):
+        if not views:
+            continue
+        freed = [view for view in views if view() is None]
+        if len(freed) < len(views):
             refresh_views(owner)
+        for view in freed:  # one by one, as another thread may add a view; then runs are quick
+            views.remove(view)
 
 
 def _new_leaf(owner: Any, old: Node, value: Array) -> Node:

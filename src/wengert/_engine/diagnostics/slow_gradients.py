@@ -35,6 +35,7 @@ SPREAD_BY = 64  # ... which has this many times the elements of its largest oper
 COPIES = 16  # assignments at one line that had to copy a large array
 READ = 1 << 26  # bytes of constants that are checked for changes, over all uses
 SHARE = 0.3  # share of the measured time from which a line is reported
+RUNS = 3  # of each operation, of which the fastest counts
 
 
 def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
@@ -212,11 +213,15 @@ def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]
 
 
 def _seconds(node: Node, t: Any) -> float:
+    """The least of some runs: the first may load code, and any may be interrupted."""
     values = [plain(a) for a in node.args]
     op: Any = node.op
+    runs = []
     with np.errstate(all="ignore"):
-        start = time.perf_counter()
-        op.run(*values, **node.params)
-        if t is not None:
-            contributions(node, t, RuleContext())
-        return time.perf_counter() - start
+        for _ in range(RUNS):
+            start = time.perf_counter()
+            op.run(*values, **node.params)
+            if t is not None:
+                contributions(node, t, RuleContext())
+            runs.append(time.perf_counter() - start)
+    return min(runs)

@@ -64,7 +64,7 @@ def why(
     index : index, optional
         An element of the gradient with respect to x, a single array: why is it zero?
     time : bool, default False
-        Also run every operation again and measure it, forward and backward.
+        Also run every operation three times, forward and backward, and take the fastest.
 
     Returns
     -------

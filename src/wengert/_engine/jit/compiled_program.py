@@ -19,17 +19,19 @@ from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, owners_of, wrap
+from wengert._engine.core.large_arrays import load_fingerprints
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import (
     INPUT,
     NO_PARAMS,
     ConstantLeaf,
     DiscreteLeaf,
+    Fingerprints,
     Node,
     constant,
     keep,
 )
-from wengert._engine.core.recording import Changes, is_recording
+from wengert._engine.core.recording import Changes, is_recording, switches
 from wengert._engine.core.spec import unweakened
 from wengert._engine.graphs import Graph
 from wengert._engine.graphs.pytree_signature import restored
@@ -131,13 +133,7 @@ class CompiledProgram:
         fed : sequence
             Examples of the arguments, for their memory layouts.
         """
-        if (
-            self.is_inline
-            or self.assumes_inequalities
-            or self._guards
-            or not self.is_plain
-            or self._has_other_effects
-        ):
+        if not self.may_have_entry:
             return None
         if self._written:
             results = self.graph.structure[1]
@@ -149,6 +145,17 @@ class CompiledProgram:
             return writing_entry_of(self._executable, otherwise, written, fed)
         nested = not (flat or self.is_single or self._is_tuple)
         return entry_of(self._executable, self._returns_one, otherwise, nested, fed=fed)
+
+    @property
+    def may_have_entry(self) -> bool:
+        """Whether all that it does besides computing results is to modify arguments."""
+        return not (
+            self._has_other_effects
+            or self.is_inline
+            or self.assumes_inequalities
+            or self._guards
+            or not self.is_plain
+        )
 
     def is_valid(self) -> bool:
         """Whether everything that the function read besides its arguments is unchanged."""
@@ -209,6 +216,8 @@ class CompiledProgram:
             if self._operation is None:
                 graph = closed(self.graph, self._count)
                 self._operation = GraphOperation(graph, self.backend, self._simplify)
+            elif Fingerprints.native is None:
+                load_fingerprints()
             args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
             value = tuple(values) if self._operation.several else values[0]
             call = Node(self._operation, args, NO_PARAMS, value)
@@ -241,9 +250,15 @@ class CompiledProgram:
         stored = iter(values[self._count :])
         for tensor, has_gradient, was_set in self._grads:
             gradient = wrap(constant(next(stored))) if has_gradient else None
+            if gradient is None and not was_set:
+                continue
             accumulated = None if was_set else tensor.grad
-            if gradient is not None or was_set:
-                tensor.grad = gradient if accumulated is None else accumulated + gradient
+            if accumulated is not None:
+                tensor.grad = accumulated + gradient
+            elif switches.count:
+                tensor.grad = gradient
+            else:
+                tensor._grad = gradient  # without the checks: its shape is right
         for k in self._written:
             value = next(stored)
             if type(fed[k]) is np.ndarray:  # numbers of Python and NumPy are immutable

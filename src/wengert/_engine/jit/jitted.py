@@ -116,7 +116,7 @@ class Jitted(Generic[P, R]):
         compiled = state.calls.get(call.key)
         if compiled is None or not compiled.is_valid():
             compiled, call = self._compiled(state, call, args, kwargs)
-        elif not call.handles and not compiled.is_inline:
+        elif not call.handles and compiled.may_have_entry:
             self._add_entry(state, call, compiled, args, kwargs)
         if compiled.is_inline:
             return self._fun(*args, **kwargs)
