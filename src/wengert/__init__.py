@@ -235,7 +235,9 @@ def __getattr__(name: str) -> Any:
     if name in PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in ELSEWHERE:
-        return getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
+        found = getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
+        globals()[name] = found  # at the next use this function is not called
+        return found
     raise missing(f"module {__name__!r}", name, PACKAGE)
 
 

@@ -38,6 +38,7 @@ that a NumPy user would expect (ValueError, TypeError, ...), so that existing ha
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import linecache
 import sys
@@ -190,9 +191,17 @@ def user_frame() -> tuple[FrameType | None, int]:
 
 def is_inside(frame: FrameType) -> bool:
     """Whether a call is one of ours, or of a library that calls us back, and not the user's."""
-    name = frame.f_code.co_filename
-    if name == "<string>":  # the methods that Python writes for a dataclass
+    inside = _is_inside_file(frame.f_code.co_filename)
+    if inside is None:  # the methods that Python writes for a dataclass
         return str(frame.f_globals.get("__name__")).startswith("wengert.")
+    return inside
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_inside_file(name: str) -> bool | None:
+    """Whether code of a file is ours, or a library's; None for generated code of any module."""
+    if name == "<string>":
+        return None
     if name.startswith(_PYTHON) and "-packages" not in name:
         return True
     return name.startswith(_INSIDE)
@@ -200,10 +209,14 @@ def is_inside(frame: FrameType) -> bool:
 
 def user_line() -> str:
     """``file.py:12, in f``: the innermost frame that is the user's, or '' where there is none."""
-    frame, _ = user_frame()
-    if frame is None:
-        return ""
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:  # as in `user_frame`; it is called for each node that is traced
+        inside = _is_inside_file(frame.f_code.co_filename)
+        if not inside and (inside is False or not is_inside(frame)):
+            code = frame.f_code
+            return f"{code.co_filename}:{frame.f_lineno}, in {code.co_name}"
+        frame = frame.f_back
+    return ""
 
 
 def user_place() -> str:

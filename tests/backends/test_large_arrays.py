@@ -9,10 +9,12 @@ import wengert as wg
 import wengert._engine.backends.llvm.backend  # which loads thresholds
 from wengert._engine.backends import large_array_kernels as kernels
 from wengert._engine.backends.llvm import tuning
+from wengert._engine.backends.llvm.runtime import array_fingerprint
 from wengert._engine.core.large_arrays import LEAST_ELEMENTS
-from wengert._engine.core.node import Node
+from wengert._engine.core.node import Fingerprints, Node
 from wengert._engine.core.op import REGISTRY, RuleContext, lookup
 from wengert._engine.ops.elementwise.error_function import erf
+from wengert.errors import MutatedError
 
 N = LEAST_ELEMENTS  # the tests' threshold: the smallest that is possible
 
@@ -382,3 +384,91 @@ def test_operations_with_several_outputs(rng):
 
     x = rng.normal(size=N)
     np.testing.assert_allclose(wg.grad(f)(x), np.cos(np.sin(x)) * np.cos(x), rtol=1e-12)
+
+
+# ---- memory and changes of plain arrays ----------------------------------------------------------
+
+
+allocator_of = np._core.multiarray.get_handler_name  # of an array, or of new ones
+
+
+def test_new_arrays_of_a_derivative_are_in_recycled_memory():
+    names = []
+
+    def f(x):
+        names.append(allocator_of())
+        return np.sum(x * 2.0)
+
+    def g(x):
+        if x[0] > 0:
+            raise ValueError("an error")
+        return f(x)
+
+    wg.grad(f)(np.ones(N))  # the first call does not load native code
+    names.clear()
+    for x in (np.ones(N), np.ones(3)):
+        wg.grad(f)(x)
+    assert names == ["wengert", "default_allocator"]
+    with pytest.raises(ValueError, match="an error"):
+        wg.grad(g)(np.ones(N))
+    assert allocator_of() == "default_allocator"
+    bar = wg.grad(lambda x: np.sum(x * x))(np.ones(N))
+    assert bar.flags.owndata and bar.flags.writeable
+    x = wg.tensor(np.ones(N), requires_grad=True)
+    np.sum(x * 3.0).backward()
+    assert allocator_of(x.grad.node.value) == "wengert"
+
+
+def test_a_changed_array_is_detected_whether_native_code_was_loaded_before_or_between(monkeypatch):
+    for native in (None, array_fingerprint.fingerprint):
+        monkeypatch.setattr(Fingerprints, "native", native)
+        x, y = wg.tensor(np.ones(N), requires_grad=True), np.arange(float(N))
+        total = np.sum(x * y)
+        monkeypatch.setattr(Fingerprints, "native", array_fingerprint.fingerprint)
+        total.backward()
+        assert (np.asarray(x.grad) == y).all()
+        total = np.sum(x * y)
+        y[3], y[5] = y[5], y[3]
+        with pytest.raises(MutatedError):
+            total.backward()
+
+
+def test_a_sum_does_not_read_a_plain_array_again():
+    x, y = wg.tensor(np.ones(N), requires_grad=True), np.ones(N)
+    total = np.sum((x + y) - 2.0 * y)
+    y[0] = 7.0
+    total.backward()
+    assert (np.asarray(x.grad) == 1.0).all()
+
+
+@pytest.mark.parametrize("shape", [(N,), (N + 3,), (64, N // 64), (N // 64, 64, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+def test_fingerprints_change_with_any_element_and_with_the_order(shape, dtype, rng):
+    x = rng.integers(-3, 4, size=shape).astype(dtype)
+    x.reshape(-1)[[0, 1]] = 1, 2
+    for array in (x, np.asfortranarray(x)):
+        before = array_fingerprint.fingerprint(array)
+        assert before == array_fingerprint.fingerprint(array.copy(order="K"))
+        for k in (0, x.size // 2, x.size - 1):
+            array.flat[k] += 1
+            assert array_fingerprint.fingerprint(array) != before
+            array.flat[k] -= 1
+        for k in (1, 32, 1024, x.size - 1):
+            other = array.copy(order="K")
+            other.flat[0], other.flat[k] = array.flat[k], array.flat[0]
+            if other.flat[0] != array.flat[0]:
+                assert array_fingerprint.fingerprint(other) != before
+        assert array_fingerprint.fingerprint(array) == before
+
+
+def test_a_large_second_operand_has_a_kernel_too(by_numpy, rng):
+    x = rng.normal(size=N)
+    for f in (lambda x: np.sum(np.logaddexp(0.0, x)), lambda x: np.sum(np.arctan2(2.0, x))):
+        np.testing.assert_allclose(wg.grad(f)(x), by_numpy(wg.grad(f), x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("exponent", [2, 2.0, 3, -1, 0.5, 0, 1, 2.25, -3.5, 7])
+def test_powers_with_common_exponents(exponent, by_numpy, rng):
+    x = rng.uniform(0.5, 2.0, size=N)
+    gradient = wg.grad(lambda x: np.sum(x**exponent * np.cos(x)))
+    np.testing.assert_allclose(gradient(x), by_numpy(gradient, x), rtol=1e-13, atol=1e-13)

@@ -17,13 +17,14 @@ from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
+from wengert._engine.core.large_arrays import recycling
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.validation import integers, words
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .cotangent_space import zeros
 from .tape import fresh
-from .written_arguments import WrittenArguments
+from .written_arguments import written_arguments
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -136,7 +137,7 @@ class DifferentiatedCall:
         argnames: str | Sequence[str] | None,
         what: str,
     ) -> None:
-        by_number = isinstance(argnums, int | np.integer)
+        by_number = type(argnums) is int or isinstance(argnums, int | np.integer)
         by_name = isinstance(argnames, str) and by_number and argnums == 0
         self.single = by_name or (by_number and argnames is None)
         positions, names = _positions(fun, args, kwargs, argnums, argnames, what)
@@ -149,8 +150,8 @@ class DifferentiatedCall:
         new_kwargs = dict(kwargs)
         for n, h in zip(names, handles[len(positions) :], strict=True):
             new_kwargs[n] = h
-        has_handles = any(isinstance(leaf, Handle) for leaf in self.variables.leaves)
-        self._written = None if has_handles else WrittenArguments(fun, new_args, new_kwargs)
+        has_handles = any([isinstance(leaf, Handle) for leaf in self.variables.leaves])
+        self._written = None if has_handles else written_arguments(fun, new_args, new_kwargs)
         self.fun, self.args, self.kwargs = fun, new_args, new_kwargs
         self.nodes = self.variables.nodes
 
@@ -166,7 +167,7 @@ class DifferentiatedCall:
         return recorded((), self._run)
 
     def _run(self) -> Any:
-        return converted(self.fun)(*self.args, **self.kwargs)
+        return recycling(self.nodes, converted(self.fun), *self.args, **self.kwargs)
 
     def results(self, bars: Sequence[Any]) -> Any:
         """The result for the caller: one pytree for a single argnum, else a tuple of them."""
@@ -177,6 +178,8 @@ class DifferentiatedCall:
 def _positions(
     fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, what: str
 ) -> tuple[list[int], list[str]]:
+    if argnames is None and type(argnums) is int and 0 <= argnums < len(args):
+        return [argnums], []
     names = words(argnames, f"{what}: argnames")
     numbers: list[int] = []
     if argnames is None or not isinstance(argnums, int) or argnums != 0:

@@ -84,10 +84,10 @@ class BatchedGraph:
         checks = nonfinite_checks.current_checks() if switches.count else None
         if checks is not None:
             return self._checked_values(nodes, outputs, checks)
-        if any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
+        if any([isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()]):
             with derivation(0) as context:  # records scopes and the user's lines
                 self._evaluate(nodes, context)
-        elif any(n.level for n in nodes):
+        elif any([n.level for n in nodes]):
             call_ignoring_errors(self._evaluate, nodes)
         else:
             self._evaluate(nodes)
@@ -211,6 +211,8 @@ class BatchedGraph:
             The rule is wrong, or the shape depends on the values.
         """
         spec = node.info.spec if node.info is not None else node.spec
+        if type(spec) is Spec and type(out) is np.ndarray and out.shape == (self.size, *spec.shape):
+            return
         specs, outs = ((spec,), (out,)) if type(spec) is Spec else (spec, out)
         for one, x in zip(specs, outs, strict=True):
             shape = x.shape if type(x) is np.ndarray else shape_of(x)

@@ -218,12 +218,11 @@ def _value_and_grad(
     call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
     out = call()
     out, aux = split_aux(out, has_aux, what)
-    check_scalar(out, what)
+    dtype = check_scalar(out, what)
     result = Result([out], call.nodes, call.variables)
     bars = [None] * len(call.nodes)
     if result.connected:
-        seed = out.node.spec.dtype.type(1)
-        bars = result.pull({out.node: seed})
+        bars = result.pull({out.node: dtype.type(1)})
     bars = fill(bars, call.variables, unconnected, what)
     value = result.plain(out)
     if has_aux:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.core.large_arrays import KERNELS, kernels
 from wengert._engine.core.node import Node
 
+from .cotangent_space import project
+
 if TYPE_CHECKING:
     from wengert._engine.core.op import RuleContext
 
@@ -41,18 +43,42 @@ def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> b
     if not KERNELS:
         return False
     args = node.args
+    op: Any = node.op
+    if op.constant_partials:  # a plain array is not read, which would check it for changes
+        _accumulate(node, t, None, (None,) * len(args), bars, owned)
+        return True
     wanted = [type(a) is Node for a in args]
     targets = list(dict.fromkeys([a for a in args if type(a) is Node]))
     is_repeated = sum(wanted) > len(targets)  # x * x
     values = [a.value if isinstance(a, Node) else a for a in args]
+    out = node.value
     sums = [bars.get(a) for a in targets]
-    op: Any = node.op
-    new = kernels().cotangents(op, node.params, t, node.value, values, wanted, is_repeated, sums)
+    new = kernels().cotangents(op, node.params, t, out, values, wanted, is_repeated, sums)
     if new is None:
-        return False
+        _accumulate(node, t, out, values, bars, owned)
+        return True
     bars.update(zip(targets, new, strict=True))
     owned.update(targets)
     return True
+
+
+def _accumulate(
+    node: Node, t: Any, out: Any, values: Sequence[Any], bars: dict[Node, Any], owned: set[Node]
+) -> None:
+    """Add the contributions, computed by NumPy."""
+    op: Any = node.op
+    for pull, a in zip(op.pulls, node.args, strict=True):
+        if type(a) is not Node:
+            continue
+        bar = project(pull(t, out, *values), a)
+        current = bars.get(a)
+        if current is None:
+            bars[a] = bar
+        elif a in owned:
+            current += bar
+        else:
+            bars[a] = current + bar
+            owned.add(a)
 
 
 def contributions(

@@ -105,13 +105,14 @@ def check_policy(unconnected: str) -> None:
         )
 
 
-def check_scalar(out: Operand, what: str) -> None:
-    """Raise for an output that is not one real number."""
+def check_scalar(out: Operand, what: str) -> np.dtype[Any]:
+    """The dtype of an output; raise if it is not one real number."""
     spec = describe(out)
     if spec is None or isinstance(spec, tuple):
         returned = f"a {type(out).__name__}"
     elif spec.shape == () and spec.dtype.kind == "f":
-        return
+        dtype: np.dtype[Any] = spec.dtype
+        return dtype
     else:
         returned = str(spec)
     remedy = "Sum the result, or use wengert.jacobian"

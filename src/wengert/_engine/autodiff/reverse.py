@@ -25,7 +25,7 @@ from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import TupleCotangent, part
 from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.large_arrays import LEAST_ELEMENTS
+from wengert._engine.core.large_arrays import LEAST_ELEMENTS, recycling
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
@@ -39,7 +39,7 @@ from .buffer_ownership import owned
 from .cotangent_space import project, uniform, zeros
 from .linearity import check_linear
 from .strong_zeros import TracedGuards, linear_nodes, note_written
-from .tape import Tape, cycle, fresh, tape_between
+from .tape import VARIABLE, Tape, cycle, fresh, tape_between
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -98,7 +98,7 @@ def pullback(
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
         checks.locator.report_backward(checks, tape, seeds, bars)
         return bars
-    return _eager_pullback(seeds, targets, tape, recorded, closed, stable)
+    return recycling(targets, _eager_pullback, seeds, targets, tape, recorded, closed, stable)
 
 
 @errors_ignored
@@ -290,7 +290,7 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
         t = through_hooks(node, t)
     if node in state.targets:
         state.done[node] = t
-        if state.ends:
+        if state.ends or (node.op is VARIABLE and type(node.args[0]) is not Node):
             return
     args = node.args
     if not args:
@@ -304,7 +304,8 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     else:
         out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
     contributions = None
-    if type(inputs[0]) is np.ndarray and inputs[0].size >= LEAST_ELEMENTS and _is_plain(ctx):
+    first = inputs[0]
+    if type(first) is np.ndarray and first.size >= LEAST_ELEMENTS and _is_plain(ctx):
         contributions = large_cotangents.contributions(node, t, out, inputs, ctx)
     if contributions is None:
         rule = op.vjp if op.has_vjp else vjp_from_jvp

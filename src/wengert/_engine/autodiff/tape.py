@@ -91,12 +91,11 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
     traced = any(n.is_traced for n in outputs)
     oldest = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}
-    foreign = any(n.serial < oldest for n in seen)
     stack = [n for n in seen if n.serial >= oldest]
-    nodes: list[Node] = []
+    foreign = len(stack) < len(seen)
+    seen = set(stack)
     while stack:
         node = stack.pop()
-        nodes.append(node)
         if ends and node in targets:
             continue
         args = node.args
@@ -111,7 +110,7 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
                 else:
                     seen.add(a)
                     stack.append(a)
-    nodes.sort(key=_serial)
+    nodes = sorted(seen, key=_serial)
     wanted = _dependent(nodes, targets) if foreign else None
     return Tape(nodes, wanted, foreign, ends, traced)
 

@@ -3,7 +3,8 @@
 A tensor is passed to the function in place of the array.  When the function returns, the values are
 copied into the array, as if the function had been called without being differentiated.
 
-    WrittenArguments    the arrays of one call
+    written_arguments   the arrays of one call
+    WrittenArguments    replaces them, and stores their values
 """
 
 from __future__ import annotations
@@ -24,6 +25,16 @@ from wengert._engine.core.recording import current_trace
 Array = np.ndarray[Any, Any]
 
 
+def written_arguments(
+    fun: Callable[..., object], args: list[object], kwargs: dict[str, object]
+) -> WrittenArguments | None:
+    """The plain arrays among the arguments of a call that the function may modify, if any."""
+    if not any(map(_is_buffer, (*args, *kwargs.values()))) or current_trace() is not None:
+        return None
+    names = written_parameters(fun)
+    return WrittenArguments(fun, args, kwargs, names) if names else None
+
+
 class WrittenArguments:
     """The plain arrays among the arguments of one call that the function modifies.
 
@@ -32,17 +43,18 @@ class WrittenArguments:
     fun : callable
     args, kwargs : list, dict
         The arguments; the arrays are replaced by tensors.
+    names : set of str
+        The parameters that the function modifies.
     """
 
     def __init__(
-        self, fun: Callable[..., object], args: list[object], kwargs: dict[str, object]
+        self,
+        fun: Callable[..., object],
+        args: list[object],
+        kwargs: dict[str, object],
+        names: frozenset[str],
     ) -> None:
         self._arrays: list[tuple[str, Array, Handle, Node]] = []
-        if current_trace() is not None or not any(map(_is_buffer, (*args, *kwargs.values()))):
-            return
-        names = written_parameters(fun)
-        if not names:
-            return
         for name in names & kwargs.keys():
             kwargs[name] = self._tensor(name, kwargs[name])
         parameters = inspect.signature(fun).parameters.values()

@@ -1,7 +1,8 @@
 """Kernels of single operations, for eager operations on large arrays (core/large_arrays.py).
 
-    value_of_large   the value of an operation
-    cotangents       the contributions of an operation to the cotangents of its operands
+    value_of_large      the value of an operation
+    cotangents          the contributions of an operation to the cotangents of its operands
+    in_recycled_memory  a call of a function whose new arrays are in recycled memory
 
 A kernel is the graph of one operation, or of its vjp rule, compiled for all sizes at its first use:
 it reads each operand once, and its results are in recycled memory.  Values are those of compiled
@@ -16,13 +17,14 @@ each number of axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.node import LeafOp, Node
+from wengert._engine.core.node import Fingerprints, LeafOp, Node
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.spec import Spec, unweakened
@@ -37,8 +39,19 @@ if TYPE_CHECKING:
     from wengert._engine.core.op import Op
     from wengert._engine.core.subgraph import Body
     from wengert._engine.core.types import Array
+
+    from .llvm.abi import cpython_layout
+    from .llvm.runtime import array_fingerprint, pooled_arrays
 else:
     closure_conversion = LazyModule("wengert._engine.control_flow.closure_conversion")
+    cpython_layout = LazyModule("wengert._engine.backends.llvm.abi.cpython_layout")
+    array_fingerprint, pooled_arrays = (
+        LazyModule("wengert._engine.backends.llvm.runtime.array_fingerprint"),
+        LazyModule("wengert._engine.backends.llvm.runtime.pooled_arrays"),
+    )
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 _EXACT = 1 << 53  # integers up to it are floating-point numbers
@@ -67,6 +80,34 @@ class _Operands(NamedTuple):
     dtype: np.dtype[Any]
 
 
+# ---- memory --------------------------------------------------------------------------------------
+
+
+class _Calls:
+    """Calls of `in_recycled_memory`: the first does not load LLVM, which takes 0.1 s."""
+
+    count = 0
+
+
+def in_recycled_memory(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function; NumPy's arrays that it makes own recycled memory (runtime/allocator.py)."""
+    _Calls.count += 1
+    if _Calls.count == 1 or not cpython_layout.is_known():
+        return function(*args, **kwargs)
+    load_fingerprints()
+    set_handler = pooled_arrays.set_handler()
+    before = set_handler(pooled_arrays.handler())
+    try:
+        return function(*args, **kwargs)
+    finally:
+        set_handler(before)
+
+
+def load_fingerprints() -> None:
+    """Take fingerprints of plain arrays by native code."""
+    Fingerprints.native = array_fingerprint.fingerprint
+
+
 # ---- values --------------------------------------------------------------------------------------
 
 
@@ -77,8 +118,9 @@ def value_of_large(op: Op, *values: Any, **params: Any) -> Any:
     """
     out = None
     errors = np.geterr()
-    if values[0].size >= thresholds.native_elements and errors["under"] == "ignore":
-        out = _value(op, values, params)
+    large = values[0] if isinstance(values[0], np.ndarray) else values[-1]
+    if large.size >= thresholds.native_elements and errors["under"] == "ignore":
+        out = _value(op, values, params, large)
         silent = all([how == "ignore" for how in errors.values()])
         if out is not None and not (silent or _is_finite(out)):
             out = None
@@ -92,9 +134,9 @@ def _is_finite(x: Any) -> bool:
     return bool(np.isfinite(total) or np.isfinite(x).all())
 
 
-def _value(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
+def _value(op: Op, values: Sequence[Any], params: dict[str, Any], large: Array) -> Any:
     flat = op.kind == "elementwise"
-    operands = _operands(values, values[0].shape, values[0].dtype, flat)
+    operands = _operands(values, large.shape, large.dtype, flat)
     if operands is None or (flat and params):
         return None
 
@@ -105,7 +147,7 @@ def _value(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     found = _run(("value", op, _hashable(params)), operands, flat, compiled)
     if found is None:
         return None
-    return _shaped(found[0], values[0].shape) if flat else found[0]
+    return _shaped(found[0], large.shape) if flat else found[0]
 
 
 # ---- cotangents ----------------------------------------------------------------------------------
@@ -154,12 +196,20 @@ def cotangents(
         return None
     places = tuple([k for k, chosen in enumerate(wanted) if chosen])
     ranks = operands.ranks[2 : 2 + len(values)]
-    if not all([ranks[k] for k in places]) or (op.special_numbers and not all(ranks)):
+    if not all([ranks[k] for k in places]):
         return None
+    fixed: tuple[Any, ...] = (None,) * len(values)
+    if op.special_numbers and not all(ranks):
+        fixed = tuple(
+            [None if rank else unweakened(x) for x, rank in zip(values, ranks, strict=True)]
+        )
+        if not all([x is None or _is_common_exponent(x) for x in fixed]):
+            return None
     having = tuple([s is not None for s in sums]) or (False,) * len(places)
 
     def pulled(t: Any, out: Any, *rest: Any) -> Any:
-        bars = _rule(op, params, t, out, rest[: len(values)], places, twice)
+        xs = [x if number is None else number for x, number in zip(rest, fixed, strict=False)]
+        bars = _rule(op, params, t, out, xs, places, twice)
         more = iter(rest[len(values) :])
         return tuple([next(more) + b if s else b for b, s in zip(bars, having, strict=True)])
 
@@ -170,11 +220,16 @@ def cotangents(
             specs[0] = specs[1] = op.infer([full], params)
         return _compiled(pulled, specs, full)
 
-    key = ("vjp", op, _hashable(params), places, twice, having)
+    key = ("vjp", op, _hashable(params), places, twice, having, fixed)
     found = _run(key, operands, flat, compiled)
     if found is None:
         return None
     return [_shaped(bar, out.shape) for bar in found] if flat else list(found)
+
+
+def _is_common_exponent(x: Any) -> bool:
+    """Whether a number is one of the few for which a rule has kernels of its own."""
+    return type(x) in (int, float) and abs(x) <= 4 and 2 * x == int(2 * x)
 
 
 def _rule(
@@ -187,7 +242,7 @@ def _rule(
     twice: bool,
 ) -> list[Any]:
     """The vjp rule on traced values."""
-    nodes = tuple([xs[0].node if twice else x.node for x in xs])
+    nodes = tuple([xs[0].node if twice else x.node if isinstance(x, Handle) else x for x in xs])
     node = Node(op, nodes, params, None, NodeInfo(out.node.spec))
     ctx = RuleContext({nodes[k] for k in places}, recorded=True)
     bars = op.vjp(node, t, out, xs, ctx)

@@ -16,8 +16,9 @@ Every transformation runs ``converted(fun)`` in place of ``fun``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -34,38 +35,41 @@ NAMESPACES: dict[str, str] = {}
 _enabled: Blocks[bool] = Blocks("wengert_conversion", True)
 
 
+@functools.cache
+def _converter() -> Any:
+    return import_module(CONVERTER[0])
+
+
 def converted(fun: F) -> F:
     """The function to run in place of `fun`, which is `fun` itself outside of transformations."""
     if not CONVERTER or not (is_differentiating() or recording.current_trace() is not None):
         return fun
     if not _enabled.get():
         return fun
-    return import_module(CONVERTER[0]).convert(fun)  # type: ignore[no-any-return]
+    return _converter().convert(fun)  # type: ignore[no-any-return]
 
 
 def written_parameters(fun: Callable[..., object]) -> frozenset[str]:
     """The parameters whose elements a user function assigns."""
     if not is_converting():
         return frozenset()
-    return import_module(CONVERTER[0]).written_parameters(fun)  # type: ignore[no-any-return]
+    return _converter().written_parameters(fun)  # type: ignore[no-any-return]
 
 
-@contextmanager
-def object_changes(inner: bool = False) -> Iterator[Any]:
+def object_changes(inner: bool = False) -> AbstractContextManager[Any]:
     """A block that notes which parts of objects are assigned (assigned_parts.py).
 
     None inside of another such block, unless it is an inner one, which refuses assignments.
     """
     if not is_converting():
-        yield None
-        return
-    with import_module(CONVERTER[0]).object_changes(inner) as found:
-        yield found
+        return nullcontext()
+    changes: AbstractContextManager[Any] = _converter().object_changes(inner)
+    return changes
 
 
 def is_noted(x: object) -> bool:
     """Whether a change of an object is noted (`object_changes`)."""
-    return is_converting() and import_module(CONVERTER[0]).is_noted(x)
+    return is_converting() and _converter().is_noted(x)
 
 
 def is_converting() -> bool:

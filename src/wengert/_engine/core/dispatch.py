@@ -22,7 +22,7 @@ from wengert.errors import (
 )
 
 from .handle import Handle, _Class, is_general, wrap
-from .large_arrays import LEAST_ELEMENTS, run_of
+from .large_arrays import LEAST_ELEMENTS, is_large, run_of
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
@@ -63,38 +63,38 @@ def apply(
     """
     if len(args) == 2:  # unrolled, as below: a loop would take a quarter of the time of the call
         a, b = args
+        arrays = False  # whether an operand is a plain array
         if isinstance(a, Handle):
             a = a.node
             x = a.value
             if type(x) is not _Array:
                 x = unweakened(x)
         else:
-            x = a
+            x, arrays = a, type(a) is _Array
         if isinstance(b, Handle):
             b = b.node
             y = b.value
             if type(y) is not _Array:
                 y = unweakened(y)
         else:
-            y = b
+            y, arrays = b, arrays or type(b) is _Array
         traced = x is None or y is None
         inputs: Any = (a, b)
         values: Any = (x, y)
         recorded = type(a) is Node or type(b) is Node
         derived = recorded or type(a) is DiscreteLeaf or type(b) is DiscreteLeaf
-        arrays = type(a) is _Array or type(b) is _Array
     elif len(args) == 1:
         a = args[0].node  # the only operand is a handle
         x = a.value
         inputs, values, traced = (a,), (x if type(x) is _Array else unweakened(x),), x is None
         recorded, derived, arrays = type(a) is Node, not isinstance(a, ConstantLeaf), False
     else:
-        inputs, values, traced, recorded, derived, arrays = _gather(args)
-        x = None
+        inputs, values, traced, recorded, derived, arrays, x = _gather(args)
     if traced or (switches.count and derived and _are_general(inputs)):
         return record(op, args, params, run is not None)
     if run is None:
-        run = run_of(op) if type(x) is _Array and x.size >= LEAST_ELEMENTS else op.run
+        large = x.size >= LEAST_ELEMENTS if type(x) is _Array else is_large(values[-1])
+        run = run_of(op) if large else op.run
     try:
         value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
@@ -133,13 +133,14 @@ def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
     return node
 
 
-def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool, bool, bool]:
+def _gather(args: Sequence[Any]) -> tuple[Any, list[Any], bool, bool, bool, bool, Any]:
     inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
     values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
     types = [type(a) for a in inputs]
     recorded = Node in types
     traced = any([v is None for v in values])
-    return inputs, values, traced, recorded, recorded or DiscreteLeaf in types, _Array in types
+    derived, arrays = recorded or DiscreteLeaf in types, _Array in types
+    return inputs, values, traced, recorded, derived, arrays, values[0]
 
 
 def _notes(

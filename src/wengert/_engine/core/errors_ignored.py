@@ -21,7 +21,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def call_ignoring_errors(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_ignoring_errors(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a copy of the context in which ``np.errstate(all="ignore")`` is active."""
     context = copy_context()
     context.run(np.errstate(all="ignore").__enter__)  # ends with the context

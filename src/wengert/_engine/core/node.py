@@ -18,6 +18,7 @@ The `serial` number is the order of creation, which is a topological order.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -244,18 +245,19 @@ class Watched(ConstantLeaf):
     recorded, so that an array overwritten in the meantime is an error and never a wrong gradient.
     """
 
-    __slots__ = ("_array", "_fingerprint")
+    __slots__ = ("_array", "_fingerprint", "_take_fingerprint")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
-        self._fingerprint = fingerprint(array)
+        self._take_fingerprint = Fingerprints.native or fingerprint
+        self._fingerprint = self._take_fingerprint(array)
         self.op, self.args, self.params, self.info = CONSTANT, (), NO_PARAMS, None
         self.serial = next_serial()
 
     @property
     def value(self) -> Any:
         """The array, checked to be unchanged."""
-        if fingerprint(self._array) != self._fingerprint:
+        if self._take_fingerprint(self._array) != self._fingerprint:
             raise MutatedError(
                 f"An array {spec_of(self._array)} was overwritten after a recorded operation used "
                 "it, so the derivative at the recorded point can no longer be computed. Copy it "
@@ -263,6 +265,12 @@ class Watched(ConstantLeaf):
                 "derivative first."
             )
         return self._array
+
+
+class Fingerprints:
+    """The function that takes fingerprints of arrays, when native code has been loaded."""
+
+    native: Callable[[np.ndarray[Any, Any]], Hashable] | None = None
 
 
 COPY_LIMIT = 1 << 14  # bytes; below it a copy costs less than two fingerprints

@@ -125,6 +125,8 @@ class Op:
         Its rule is defined in this package, so that native code may run it.
     special_numbers : bool
         Its rules are simpler for some operands that are numbers (an exponent of 2).
+    constant_partials : bool
+        Its rules read neither the operands nor the result, as those of a sum.
     """
 
     kind = "opaque"
@@ -144,7 +146,7 @@ class Op:
     control_flow = ""  # of a node with bodies: LOOP, BRANCH ... (core/op_facts.py)
     selectors = NO_OPERANDS
     promotes = False
-    native = is_built_in = special_numbers = False
+    native = is_built_in = special_numbers = constant_partials = False
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False

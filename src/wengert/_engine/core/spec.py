@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
 Shape = tuple[Any, ...]  # of Length: a length may be a symbolic size
+_ARRAYS = (np.ndarray, np.generic)  # making a union of types takes longer than testing for it
 _PYTHON_DTYPE = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),
@@ -71,8 +72,9 @@ class Spec:
             return True
         if not isinstance(other, Spec):
             return NotImplemented
-        mine, theirs = (self.shape, self.dtype, self.weak), (other.shape, other.dtype, other.weak)
-        return mine == theirs
+        if self.shape != other.shape or self.weak != other.weak:
+            return False
+        return self.dtype is other.dtype or bool(self.dtype == other.dtype)
 
     def __hash__(self) -> int:
         return self._hash
@@ -102,8 +104,8 @@ class Spec:
 
 def spec_of(value: Any) -> Any:
     """The Spec of a value; a tuple of Specs for a tuple; None if it is not numeric."""
-    if isinstance(value, np.ndarray | np.generic):
-        return Spec(value.shape, value.dtype, weak=type(value) in WEAK)
+    if isinstance(value, _ARRAYS):
+        return Spec(value.shape, value.dtype, type(value) in WEAK)
     dtype = _PYTHON_DTYPE.get(type(value))
     if dtype is not None:
         return Spec((), dtype, weak=True)

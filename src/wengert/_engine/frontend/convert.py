@@ -14,8 +14,10 @@ from __future__ import annotations
 import functools
 import inspect
 from itertools import islice
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.library_code import (
@@ -28,7 +30,7 @@ from wengert._engine.core.trace_notes import note
 
 from .code_facts import CodeFacts, code_facts
 from .function_copies import with_overlay
-from .namespaces import has_replacement, replacement
+from .namespaces import REPLACED_MODULES, has_replacement, replacement
 from .outer_assignments import note_outer_assignments
 from .overlay import Overlay
 from .state import Speculation
@@ -39,6 +41,10 @@ else:  # for functions with loops, branches and calls
     rewriting = LazyModule("wengert._engine.frontend.rewritten_functions")
 
 _ELEMENTS_EXAMINED = 64  # elements of a container that are examined
+# Types of objects that contain no functions to be converted (`_may_contain_functions`).
+_WITHOUT_FUNCTIONS = frozenset(
+    (ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, np.ndarray, type(None))
+)
 # Built-in functions that have replacements in rewritten code.
 _REPLACED_BUILTINS = frozenset(
     ("bool", "enumerate", "float", "int", "max", "min", "range", "reversed", "zip")
@@ -52,6 +58,8 @@ def convert(fun: object) -> Any:
     """
     if type(fun) is FunctionType:
         return _function(fun)
+    if type(fun) is np.ufunc or type(fun) is BuiltinFunctionType:
+        return replacement(fun)
     if type(fun) is MethodType:
         function = convert(fun.__func__)
         return fun if function is fun.__func__ else MethodType(function, fun.__self__)
@@ -76,26 +84,21 @@ def _function(fun: FunctionType) -> FunctionType:
     if is_library_function(fun):
         return replacement(fun)  # type: ignore[no-any-return]
     facts = code_facts(fun.__code__)
+    calls = facts.calls or _uses_callable_globals(fun, facts)
     rewrite_all = tracing and (
-        facts.branches
-        or facts.calls
+        calls
+        or facts.branches
         or facts.stores
         or facts.writes_globals
         or not _REPLACED_BUILTINS.isdisjoint(facts.names)
-        or _uses_callable_globals(fun, facts)
     )
     if tracing and Speculation.notes() and not Speculation.is_open():
         note_outer_assignments(fun)
     fills = facts.stores and not tracing and rewriting.fills_computed_arrays(fun.__code__)
-    if not (rewrite_all or fills or _needs_conversion(fun, facts)):
+    rewrites = rewrite_all or fills or calls or _uses_callable_variables(fun, facts)
+    if not rewrites and not _uses_replaced_globals(fun, facts):
         return fun
-    if (
-        rewrite_all
-        or fills
-        or facts.calls
-        or _uses_callable_globals(fun, facts)
-        or _uses_callable_variables(fun, facts)
-    ):
+    if rewrites:
         rewritten = rewriting.rewritten(fun, rewrite_all or tracing)
         if rewritten is not None:
             return _writing_globals_back(rewritten) if facts.writes_globals else rewritten
@@ -120,25 +123,28 @@ def _writing_globals_back(converted_function: FunctionType) -> FunctionType:
     return run  # type: ignore[return-value]
 
 
-def _needs_conversion(fun: FunctionType, facts: CodeFacts) -> bool:
-    """Whether a function refers to something that is replaced or converted."""
-    if facts.calls:
-        return True
+def _uses_replaced_globals(fun: FunctionType, facts: CodeFacts) -> bool:
+    """Whether a function uses global objects that are replaced, or functions to be converted."""
     module = fun.__globals__
     for name in facts.names:
         x = module.get(name)
         if has_replacement(x) or (type(x) is FunctionType and not is_library_function(x)):
             return True
-    return _uses_callable_globals(fun, facts) or _uses_callable_variables(fun, facts)
+    return False
 
 
 def _uses_callable_globals(fun: FunctionType, facts: CodeFacts) -> bool:
     """Whether a function uses global objects that are callable or may contain functions."""
     module = fun.__globals__
-    if any(_may_contain_functions(module.get(name)) for name in facts.names):
-        return True
-    owners = [module.get(name) for name in facts.members]
-    return any(x is not None and not _is_library_object(x) for x in owners)
+    for name in facts.names:
+        x = module.get(name)
+        if type(x) not in _WITHOUT_FUNCTIONS and _may_contain_functions(x):
+            return True
+    for name in facts.members:
+        x = module.get(name)
+        if x is not None and id(x) not in REPLACED_MODULES and not _is_library_object(x):
+            return True
+    return False
 
 
 def _may_contain_functions(x: object, depth: int = 3) -> bool:

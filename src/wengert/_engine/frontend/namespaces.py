@@ -3,11 +3,12 @@
 A module is replaced by one with the same names, whose functions also accept tensors.  Names without
 a replacement are those of the module itself.
 
-    replacement       the replacement of a module, or of a function or class of one
-    has_replacement   whether an object has one
-    isinstance_       the replacement of `isinstance`
-    new_array         the replacement of ``numpy.ndarray(...)``
-    buffer_of         a new array, elements of which are assigned later, as a tensor
+    replacement        the replacement of a module, or of a function or class of one
+    REPLACED_MODULES   modules and their replacements, as far as they have been used
+    has_replacement    whether an object has one
+    isinstance_        the replacement of `isinstance`
+    new_array          the replacement of ``numpy.ndarray(...)``
+    buffer_of          a new array, elements of which are assigned later, as a tensor
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def _namespace(name: str) -> Namespace:
     return Namespace(real, None if target == "math" else import_module(target))
 
 
+REPLACED_MODULES: dict[int, tuple[Any, Any]] = {}  # by identity: the module, its replacement
 _function_replacements: dict[int, tuple[Any, Any]] = {}
 _REPLACED_TYPES = (BuiltinFunctionType, FunctionType, type)
 _REPLACED_PACKAGES = ("numpy", "scipy", "math", "wengert.numpy")
@@ -101,11 +103,18 @@ _REPLACED_PACKAGES = ("numpy", "scipy", "math", "wengert.numpy")
 
 def replacement(x: Any) -> Any:
     """The object to use instead of `x` in a converted function; `x` itself for most objects."""
+    known = REPLACED_MODULES.get(id(x))
+    if known is not None:
+        return known[1]
     cls = type(x)
     if cls is ModuleType or isinstance(x, ModuleType):
         name = x.__name__
-        return _namespace(name) if name in NAMESPACES and sys.modules.get(name) is x else x
-    if isinstance(x, _REPLACED_TYPES) or type(x).__name__ == "_ArrayFunctionDispatcher":
+        if name not in NAMESPACES or sys.modules.get(name) is not x:
+            return x
+        namespace = _namespace(name)
+        REPLACED_MODULES[id(x)] = x, namespace  # keeps the module, so no other object has its id
+        return namespace
+    if isinstance(x, _REPLACED_TYPES) or cls.__name__ == "_ArrayFunctionDispatcher":
         known = _function_replacements.get(id(x))
         if known is not None and known[0] is x:
             return known[1]

@@ -16,7 +16,7 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.fork_safe_locks import lock
 
 from .builtin_overrides import builtins_of
-from .namespaces import replacement
+from .namespaces import REPLACED_MODULES, replacement
 
 _MAX_CACHED = 256
 
@@ -53,6 +53,9 @@ class Overlay(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         x = self.module_globals[name]
+        known = REPLACED_MODULES.get(id(x))  # as in `replacement`, whose call would take longer
+        if known is not None:
+            return known[1]
         if self.converts and type(x) is FunctionType:
             return converted(x)
         return replacement(x)

@@ -301,17 +301,6 @@ class Speculation:
 
     @classmethod
     @contextmanager
-    def noting(cls) -> Iterator[ChangeLog]:
-        """A context in which changes are recorded, and none is refused."""
-        before, log = cls._open.logs, ChangeLog((), is_traced=False)
-        cls._open.logs = (*before, log)
-        try:
-            yield log
-        finally:
-            cls._open.logs = before
-
-    @classmethod
-    @contextmanager
     def block(cls, variables: SharedVariables) -> Iterator[ChangeLog]:
         """A context that restores these variables, and all changed objects, when it exits."""
         before, log = cls._open.logs, ChangeLog(variables.cells.values())
@@ -370,10 +359,16 @@ def object_changes(inner: bool) -> Iterator[ObjectChanges | None]:
     if Speculation.notes() and not inner:
         yield None
         return
-    with Speculation.noting() as log:
-        changes = ObjectChanges(log)
-        try:
-            yield changes
-        except BaseException:
-            changes.taken(lambda x: isinstance(x, Handle) and is_traced(x))
-            raise
+    log = ChangeLog((), is_traced=False)  # records changes, and refuses none
+    changes = ObjectChanges(log)
+    # Without calls, as an interrupt comes where a function is called or returns.
+    open_logs = Speculation._open
+    before = open_logs.logs
+    open_logs.logs = (*before, log)
+    try:
+        yield changes
+    except BaseException:
+        changes.taken(lambda x: isinstance(x, Handle) and is_traced(x))
+        raise
+    finally:
+        open_logs.logs = before

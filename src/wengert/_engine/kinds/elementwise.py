@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from wengert._engine.core.dispatch import Operation
+from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
@@ -76,6 +77,7 @@ class Elementwise(Operation):
         commutative: bool = False,
         half: bool = True,
         single: bool = True,
+        constant_partials: bool = False,
     ) -> None:
         super().__init__(name or body.__name__, inspect.getdoc(body))
         self.body = body
@@ -89,7 +91,7 @@ class Elementwise(Operation):
         self.complex_ok = complex_ok
         self.bounded = bounded
         self.differentiation = Differentiation(masks, singular)
-        self.commutative = commutative
+        self.commutative, self.constant_partials = commutative, constant_partials
         self.half, self.single = half and single, single
         self.differentiable = discrete
         self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
@@ -135,9 +137,8 @@ class Elementwise(Operation):
         """Broadcast the shapes; the dtype is that of NumPy."""
         shape = broadcast(*[s.shape for s in specs])
         small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
-        with np.errstate(all="ignore"):
-            one = spec_of(self.run(*[example_of(s) for s in small], **params))
-        return Spec(shape, one.dtype)
+        one = call_ignoring_errors(self.run, *[example_of(s) for s in small], **params)
+        return Spec(shape, spec_of(one).dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The operation itself, with aligned operands."""
@@ -240,6 +241,8 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     half, single : bool
         Whether half (single) precision operands give a result of that precision, which not all
         functions of SciPy do.
+    constant_partials : bool
+        The partials are constants, so the rules read neither operands nor result.
 
     Returns
     -------

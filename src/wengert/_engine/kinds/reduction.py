@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from wengert._engine.core.dispatch import Operation
+from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.spec import Spec, example_of, spec_of
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 Axis = int | tuple[int, ...] | None
+# Elements up to which a copy takes less time than NumPy's broadcast_to: 0.9 and 4 us.
+_COPIED = 4096
 
 
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -88,10 +92,8 @@ class Reduction(Operation):
         small_shape = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
         # With ddof=1 NumPy warns about the standard deviation of one element.
         options = {k: v for k, v in params.items() if k != "ddof"}
-        with np.errstate(all="ignore"):
-            example = spec_of(
-                self.run(example_of(Spec(small_shape, spec.dtype, spec.weak)), **options)
-            )
+        small = example_of(Spec(small_shape, spec.dtype, spec.weak))
+        example = spec_of(call_ignoring_errors(self.run, small, **options))
         axes = axes_of(params.get("axis"), len(shape))
         if params.get("keepdims"):
             return Spec(kept_shape(shape, params.get("axis")), example.dtype)
@@ -117,9 +119,13 @@ class Reduction(Operation):
             bar = strong_zero(t, bar)
         if holomorphic:
             bar = bar.conj()
-        if bar.shape != shape:
-            bar = lookup("broadcast_to")(bar, shape=shape)
-        return [bar]
+        if bar.shape == shape:
+            return [bar]
+        if type(x) is np.ndarray and x.size <= _COPIED and not isinstance(bar, Handle):
+            whole = np.empty(shape, bar.dtype)
+            whole[...] = bar
+            return [whole]
+        return [lookup("broadcast_to")(bar, shape=shape)]
 
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext

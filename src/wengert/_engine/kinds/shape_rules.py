@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.static_params import sizes_of, substituted
 from wengert._engine.core.symbolic.constraints import broadcast
@@ -29,8 +28,7 @@ def small_run(op: Operation, specs: Sequence[Spec], params: dict[str, Any]) -> A
     names = sizes_of(params)
     if names:
         params = substituted(params, dict.fromkeys(names, 1))
-    with np.errstate(all="ignore"):
-        return spec_of(op.run(*map(example_of, small), **params))
+    return spec_of(call_ignoring_errors(op.run, *map(example_of, small), **params))
 
 
 def of_elements(*ops: Any) -> None:

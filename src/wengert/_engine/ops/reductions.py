@@ -70,6 +70,7 @@ def _mean_partial(t: Array, out: Array, x: Array, axis: int | None) -> Any:
     return t / count_along(getattr(x, "shape", ()), axis)
 
 
+@facts(native=True)
 @reduction(oracle="numpy")
 def var(x: Array, *, axis: Axes = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """The variance: the sum of squared deviations from the mean, divided by n - ddof."""
@@ -91,10 +92,11 @@ def _deviation(x: Array, axis: Axes) -> Any:
 
 @var.partial
 def _var_partial(t: Array, out: Array, x: Array, axis: Axes, ddof: int = 0) -> Any:
-    return t * (_deviation(x, axis) * (2 / _degrees_of_freedom(x, axis, ddof)))
+    # The cotangent has few elements: it is scaled first.
+    return (t * (2 / _degrees_of_freedom(x, axis, ddof))) * _deviation(x, axis)
 
 
-@facts(zero_slope=AT_ORIGIN)
+@facts(zero_slope=AT_ORIGIN, native=True)
 @reduction(oracle="numpy")
 def std(x: Array, *, axis: int | None = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The square root of the variance; its derivative is 0 where all elements are equal."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .types import Operand
 
 Method = Callable[..., Any]
+_OPERANDS = {*NUMERIC}  # types of operands that need no conversion; `install` adds the class
 T = TypeVar("T")
 
 
@@ -43,7 +44,7 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     convert = _factor if name == "multiply" else _operand
 
     def forward(self: Any, other: Operand) -> Any:
-        if not isinstance(other, Handle) and type(other) not in NUMERIC:
+        if type(other) not in _OPERANDS and not isinstance(other, Handle):
             other = convert(self, other)
             if other is NotImplemented:
                 return NotImplemented
@@ -293,6 +294,7 @@ def _number(x: Any, name: str) -> Any:
 
 def install(cls: type[T]) -> type[T]:
     """Add the operators to a class (a decorator)."""
+    _OPERANDS.add(cls)
     for dunder, name in BINARY.items():
         run = getattr(operator, f"__{dunder}__")
         forward, reflected, in_place = binary(name, run)

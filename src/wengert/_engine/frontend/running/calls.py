@@ -78,7 +78,7 @@ def callee(f: Any) -> Any:
             return functools.partial(getattr(replacement(np), f.__name__), owner)
         check_method(f)
         return returning_new(f) if f.__name__ == "__new__" else f
-    if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
+    if cls is np.ufunc or isinstance(f, Handle) or cls.__module__.startswith("wengert."):
         return f
     return converted(f)
 

@@ -55,7 +55,14 @@ def _may_be_steep(node: Node) -> bool:
 
 
 @facts(cost=ARITHMETIC, onnx="Add")
-@elementwise(ufunc=np.add, commutative=True, oracle="x + y", complex_ok=True, bounded=True)
+@elementwise(
+    ufunc=np.add,
+    commutative=True,
+    oracle="x + y",
+    complex_ok=True,
+    bounded=True,
+    constant_partials=True,
+)
 def add(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x + y."""
     return x + y
@@ -65,7 +72,9 @@ add.partials(lambda t, out, x, y: t, lambda t, out, x, y: t)
 
 
 @facts(cost=ARITHMETIC, remedy=Remedy(outside="inf - inf: find the earlier overflow"), onnx="Sub")
-@elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True)
+@elementwise(
+    ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True, constant_partials=True
+)
 def subtract(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y."""
     return x - y

@@ -346,7 +346,7 @@ def read(x: Any, index: Any) -> Any:
         template, operands = split_index(index, x)
     except DynamicSlice:
         return window_access.read_window(x, index)
-    if has_local(template):
+    if type(template) is not int and has_local(template):
         fixed, slices = split_local(template, operands)
         if is_backward(template):
             return read(getitem(x, *operands, index=fixed) if operands else read(x, fixed), slices)
@@ -379,7 +379,7 @@ def _read_unlinked(x: Handle, params: dict[str, Any]) -> Any:
     whole = x.node.value
     if type(part) is not np.ndarray or type(whole) is not np.ndarray:
         return out
-    if part.nbytes * 4 <= whole.nbytes > copy_on_write.LIMIT:
+    if whole.nbytes > copy_on_write.LIMIT and part.nbytes * 4 <= whole.nbytes:
         out.node.value = detached(part)
     return out
 
@@ -408,12 +408,12 @@ def written(x: Any, index: Any, v: Any) -> Any:
         return written(x, index, v)
     if isinstance(v, Window):
         v = window_access.write_into(x, index, v)
-    if has_local(template):
+    if type(template) is not int and has_local(template):
         fixed, slices = split_local(template, operands)
         if fixed is not None and is_backward(template):
             row = written(getitem(x, *operands, index=fixed), slices, v)
             return replaced(x, row, fixed, operands)
-    if isinstance(v, list | tuple):
+    if type(v) is not float and isinstance(v, list | tuple):
         v = stacked(v) if holds_handles(v) else np.asarray(v)
     if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):
         if any(map(is_traced, operands)):

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
+_INDEX_ARRAYS = (Handle, list, tuple, range, np.ndarray, bool, np.bool_)
+
+
 class IndexSlot:
     """Placeholder in an index template for operand number `k`."""
 
@@ -55,7 +58,7 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
     """An index of `x` as (template, operands)."""
     if type(index) is int or index is None or index is Ellipsis:
         return index, ()
-    if type(index) is tuple and all(type(part) is int for part in index):
+    if type(index) is tuple and all([type(part) is int for part in index]):
         return index, ()
     parts = index if isinstance(index, tuple) else (index,)
     template: list[Any] = []
@@ -65,7 +68,7 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
             if x is not None and is_computed(part):
                 part = named_slice(part, axis_length(x, parts, k))
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
-        elif isinstance(part, Handle | list | tuple | range | np.ndarray | bool | np.bool_):
+        elif isinstance(part, _INDEX_ARRAYS):
             template.append(IndexSlot(len(operands)))
             operands.append(_index_array(part))
             continue

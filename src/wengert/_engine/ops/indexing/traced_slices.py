@@ -282,16 +282,17 @@ def axis_length(x: Any, parts: Sequence[Any], place: int) -> Any:
 
 def is_computed(part: slice) -> bool:
     """Whether a bound of a slice is a traced value other than a symbolic size."""
-    return any(
-        isinstance(b, Handle) and is_traced(b) and "size" not in b.node.params
-        for b in (part.start, part.stop, part.step)
-    )
+    for bound in (part.start, part.stop, part.step):
+        if isinstance(bound, Handle) and is_traced(bound) and "size" not in bound.node.params:
+            return True
+    return False
 
 
 def has_local(template: object) -> bool:
     """Whether an index has a slice whose length is known only within a step."""
-    parts = template if isinstance(template, tuple) else (template,)
-    return any(map(_is_local, parts))
+    if isinstance(template, tuple):
+        return slice in map(type, template) and any(map(_is_local, template))
+    return _is_local(template)
 
 
 def _is_local(part: object) -> bool:
