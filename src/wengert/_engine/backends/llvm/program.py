@@ -293,7 +293,7 @@ class Program(FunctionCodegen):
 
     def memory(self, total: Length) -> str:
         """Allocate a number of bytes."""
-        return self.asked(total)
+        return self.allocate_workspace(total)
 
     def callback_slot(self) -> int:
         """The slot of the frame with the entry of host callbacks."""

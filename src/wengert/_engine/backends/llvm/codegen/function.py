@@ -85,10 +85,10 @@ class FunctionCodegen:
         self.nests: list[tuple[EmittedNest, str]] = []
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
-        self._learned: dict[str, Section] = {}  # sizes computed by the run, and where
+        self._lengths_bound_in: dict[str, Section] = {}  # lengths computed at run time, and where
         self._parts: dict[Expr, list[Expr]] = {}
         self._spared: dict[Expr, tuple[int, ...]] = {}  # unused results of calls
-        self._late: list[str] = []
+        self._allocation_slots: list[str] = []
         self._nested: dict[Expr, Any] = {}
 
     # ---- defined by subclasses -------------------------------------------------------------------
@@ -147,7 +147,7 @@ class FunctionCodegen:
         self._dedup = KernelDedup(self._stored, self._new_nest)
         self.run_stages(body)
         body.block("leave")
-        self._give_back(body)
+        self._free_memory(body)
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
         self.module.add(self.function)
@@ -165,7 +165,7 @@ class FunctionCodegen:
         made = roots_of(stage) if isinstance(stage, FusedLoops) else self._parts[stage]
         for expr in made:
             if expr in self._stored and any(map(is_open, expr.shape)):
-                self.ask(body, expr)
+                self.allocate(body, expr)
         if isinstance(stage, FusedLoops):
             self._run_fused_loops(body, stage)
         else:
@@ -190,9 +190,9 @@ class FunctionCodegen:
         inner = list(shapes)
         offsets, total = arranged(self.plan, inner, shapes, sources)
         for nested in self._nested.values():
-            total = nested.place(total)
+            total = nested.reserve_workspace(total)
         self.workspace = total
-        self._held: str | None = None
+        self._workspace_base: str | None = None
         if type(total) is int and total <= thresholds.workspace_stack_bytes:
             base = self.function.slot(f"[{max(total, 1)} x i8]", LINE)
         else:
@@ -200,7 +200,7 @@ class FunctionCodegen:
         for expr, offset in zip(inner, offsets, strict=True):
             self._pointers[expr] = self.inside(base, offset)
         for nested in self._nested.values():
-            nested.settle(self, base)
+            nested.set_workspace(self, base)
 
     def _overwrites(self, step: Expr, position: int) -> bool:
         """Whether a loop, or a body with lengths, writes a result over the operand it updates."""
@@ -211,12 +211,12 @@ class FunctionCodegen:
         """An address with an offset in bytes."""
         return self._head.value(f"getelementptr i8, ptr {base}, i64 {self.number(offset)}")
 
-    def asked(self, total: Length) -> str:
-        """Memory that is allocated now, and freed at the end."""
+    def allocate_workspace(self, total: Length) -> str:
+        """Allocate the workspace, which is freed at the end; returns its address."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
         count = self.number(total)
         base = self._head.value(f"call ptr {alloc}(i64 {count})")
-        self._held = base
+        self._workspace_base = base
         none = self._head.value(f"icmp eq ptr {base}, null")
         self._head.write(f"store i64 3, ptr {self._status}")
         self._head.write(f"br i1 {none}, label %leave, label %begin")
@@ -224,16 +224,16 @@ class FunctionCodegen:
         self._head.write(f"store i64 0, ptr {self._status}")
         return base
 
-    def ask(self, section: Section, expr: Expr) -> None:
-        """Allocate an array whose size is computed by the run, unless it has memory already."""
+    def allocate(self, section: Section, expr: Expr) -> None:
+        """Allocate an array whose size is computed at run time, unless it has memory already."""
         if expr in self._pointers:
             return
-        self._pointers[expr] = self.asked_now(section, self.number(bytes_of(expr)))
+        self._pointers[expr] = self.allocate_bytes(section, self.number(bytes_of(expr)))
 
-    def asked_now(self, section: Section, size: str) -> str:
+    def allocate_bytes(self, section: Section, size: str) -> str:
         """Allocate a number of bytes (an i64), freed at the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
-        slot = self.late_slot()
+        slot = self.allocation_slot()
         pointer = section.value(f"call ptr {alloc}(i64 {section.value(f'or i64 {size}, 1')})")
         section.write(f"store ptr {pointer}, ptr {slot}")
         self.leave_without(section, pointer)
@@ -244,22 +244,22 @@ class FunctionCodegen:
         none = section.value(f"icmp eq ptr {pointer}, null")
         self.leave_if_not_zero(section, section.value(f"select i1 {none}, i64 3, i64 0"))
 
-    def late_slot(self) -> str:
+    def allocation_slot(self) -> str:
         """A slot for the address of memory that is allocated later, and freed at the end."""
         slot = self.function.slot("ptr")
         self._head.write(f"store ptr null, ptr {slot}")
-        self._late.append(slot)
+        self._allocation_slots.append(slot)
         return slot
 
-    def _give_back(self, body: Section) -> None:
+    def _free_memory(self, body: Section) -> None:
         free = ""
-        if self._held is not None or self._late:
+        if self._workspace_base is not None or self._allocation_slots:
             free = self.runtime("wengert_free", "void", ["ptr"])
-        for slot in self._late:
+        for slot in self._allocation_slots:
             late = body.value(f"load ptr, ptr {slot}")
             body.write(f"call void {free}(ptr {late})")
-        if self._held is not None:
-            body.write(f"call void {free}(ptr {self._held})")
+        if self._workspace_base is not None:
+            body.write(f"call void {free}(ptr {self._workspace_base})")
 
     # ---- numbers and addresses -------------------------------------------------------------------
 
@@ -270,7 +270,9 @@ class FunctionCodegen:
         found = self._lanes.get(length)
         if found is None:
             sizes = {name: self._size(name) for name in sorted(names_in((length,)))}
-            if after := [section for name, section in self._learned.items() if name in sizes]:
+            if after := [
+                section for name, section in self._lengths_bound_in.items() if name in sizes
+            ]:
                 # A length that depends on one computed by the run is computed after it.
                 sizes = {
                     n: Lane(self.language, after[-1], x.name, I64, 1) for n, x in sizes.items()
@@ -290,8 +292,8 @@ class FunctionCodegen:
             found = self._lanes[name] = lane
         return found
 
-    def learn(self, length: Length, section: Section, value: str) -> None:
-        """Bind a length that the run has computed; a known one is compared with it."""
+    def bind_length(self, length: Length, section: Section, value: str) -> None:
+        """Bind a length that is computed at run time, or compare it if it is bound already."""
         if isinstance(length, Dim):
             (name,) = length.names
             if name in self._lanes:
@@ -299,7 +301,7 @@ class FunctionCodegen:
                 self.leave_if_not_zero(section, section.value(f"zext i1 {other} to i64"))
                 return
             self._lanes[name] = Lane(self.language, section, value, I64, 1)
-            self._learned[name] = section
+            self._lengths_bound_in[name] = section
 
     def pointer(self, expr: Expr) -> str:
         """The address of a stored expression."""
@@ -368,7 +370,7 @@ class FunctionCodegen:
             if any(n.startswith(LOCAL) for n in names) and not any(
                 n.startswith(OPEN) for n in names
             ):
-                self.ask(body, part)
+                self.allocate(body, part)
         self._nested[step].run(self, body, operands, self._parts[step])
 
     def result(self, part: Expr) -> ArrayPointer:

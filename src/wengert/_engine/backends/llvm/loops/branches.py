@@ -36,16 +36,16 @@ class BranchCodegen:
     def _bodies(self, context: ProgramContext, node: Node) -> list[Any]:
         return [context.body(b) for b in node.params["branches"]]
 
-    def place(self, total: Length) -> Length:
-        """Reserve workspace for the bodies."""
+    def reserve_workspace(self, total: Length) -> Length:
+        """Reserve workspace for the bodies; returns the new total."""
         self._offset = total
         needs = [b.needs for b in self.branches if type(b.needs) is not int or b.needs > 0]
         for size in needs:
             total = total + size + LINE
         return total
 
-    def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Set the address of that workspace."""
+    def set_workspace(self, routine: FunctionCodegen, base: str) -> None:
+        """Set the base address of the workspace."""
         self._memory = []
         offset = self._offset
         for body in self.branches:
@@ -103,7 +103,7 @@ class SizedCodegen(BranchCodegen):
         assert updates is not None
         body = context.body(*updates)
         positions = [k for _, k in updates[1]]
-        self._overwrites = dict(zip(positions, body.in_place, strict=True))
+        self._overwrites: dict[int, bool] = dict(zip(positions, body.in_place, strict=True))
         return [body]
 
     def overwrites(self, position: int) -> bool:

@@ -57,9 +57,9 @@ class CheckpointedReverse:
         """Whether a result is written over an operand."""
         return False
 
-    def place(self, total: Length) -> Length:
-        """Reserve workspace for both bodies."""
-        total = self.back.place(total)
+    def reserve_workspace(self, total: Length) -> Length:
+        """Reserve workspace for both bodies; returns the new total."""
+        total = self.back.reserve_workspace(total)
         for body in (self.step, self.keep):
             needs = body.needs
             if type(needs) is not int or needs > 0:
@@ -67,9 +67,9 @@ class CheckpointedReverse:
                 total = total + needs + LINE
         return total
 
-    def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Set the address of that workspace."""
-        self.back.settle(routine, base)
+    def set_workspace(self, routine: FunctionCodegen, base: str) -> None:
+        """Set the base address of the workspace."""
+        self.back.set_workspace(routine, base)
         self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
 
     def work(self, body: LoopBody) -> str:
@@ -101,9 +101,9 @@ class _ReverseLoop:
         if params["counted"]:
             number = section.value(f"load i64, ptr {remaining.pop(0).pointer}")
             self.count = section.larger(number, "0")
-            routine.learn(params["length"], section, self.count)
+            routine.bind_length(params["length"], section, self.count)
             for part in parts[params["pulled"] :]:
-                routine.ask(section, part)
+                routine.allocate(section, part)
         else:
             self.count = routine.number(params["length"])
         carried = params["carried"]
@@ -140,18 +140,18 @@ class _ReverseLoop:
         self.states = CheckpointLayout(routine, base, state)
         if not ends_with(routine.plan, self.of.call, self.of.snapshots):
             size = section.value(f"mul i64 {self.states.size}, {slots}")
-            own = routine.asked_now(section, size)
+            own = routine.allocate_bytes(section, size)
             section.copy_bytes(own, base, size)
             self.states = CheckpointLayout(routine, own, state)
         self.between: CheckpointLayout | None = None
         if not self.registers:
             size = section.value(f"mul i64 {self.states.size}, 2")
-            self.between = CheckpointLayout(routine, routine.asked_now(section, size), state)
+            self.between = CheckpointLayout(routine, routine.allocate_bytes(section, size), state)
         kept = CheckpointLayout(routine, "", self.of.kept)
         rows = section.smaller(self.count, str(self.block))
         size = section.value(f"mul i64 {kept.size}, {rows}")
-        self.kept = CheckpointLayout(routine, routine.asked_now(section, size), self.of.kept)
-        self.begins = routine.asked_now(section, str(16 * slots))
+        self.kept = CheckpointLayout(routine, routine.allocate_bytes(section, size), self.of.kept)
+        self.begins = routine.allocate_bytes(section, str(16 * slots))
         self.ends = section.value(f"getelementptr i64, ptr {self.begins}, i64 {slots}")
 
     def _between(self, section: Section, number: str) -> list[str]:
@@ -307,7 +307,7 @@ class _ReverseLoop:
         ]
         inputs = [*self.consts, *source, *rows]
         body.call(routine, section, inputs, [*target, *(kept or ())], self.of.work(body))
-        routine.leave_if_not_zero(section, self.interrupts.ask(section, k))
+        routine.leave_if_not_zero(section, self.interrupts.check(section, k))
 
     def _backwards(self, section: Section, number: str, k: str) -> None:
         """Reverse one step, whose residuals are in the row with this number."""
@@ -329,7 +329,7 @@ class _ReverseLoop:
             self.of.back.work(),
         )
         self.carried.swap(section, written)
-        routine.leave_if_not_zero(section, self.interrupts.ask(section, k))
+        routine.leave_if_not_zero(section, self.interrupts.check(section, k))
 
 
 def _rows(routine: FunctionCodegen, section: Section, index: str, arrays: Arrays) -> list[str]:

@@ -59,8 +59,8 @@ class LoopCodegen:
         self.state = state
         self._workspace: list[tuple[Any, Length]] = []
 
-    def place(self, total: Length) -> Length:
-        """Reserve workspace for the body and for carried values."""
+    def reserve_workspace(self, total: Length) -> Length:
+        """Reserve workspace for the body and for carried values; returns the new total."""
         wanted: list[Any] = [("work", self.body.needs)]
         wanted += [(k, n) for k, n in enumerate(self.sizes) if not self.in_place[k]]
         for key, size in wanted:
@@ -69,8 +69,8 @@ class LoopCodegen:
                 total = total + (-(-size // LINE) * LINE if type(size) is int else size + LINE)
         return total
 
-    def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Set the address of that workspace."""
+    def set_workspace(self, routine: FunctionCodegen, base: str) -> None:
+        """Set the base address of the workspace."""
         self.memory = {key: routine.inside(base, offset) for key, offset in self._workspace}
 
     def overwrites(self, position: int) -> bool:
@@ -214,7 +214,7 @@ class ScanCodegen(LoopCodegen):
                 routine, inner, [*consts, *read, *x_rows], [*written, *y_rows], self.work()
             )
             carry.swap(inner, written)
-            routine.leave_if_not_zero(inner, interrupts.ask(inner, i))
+            routine.leave_if_not_zero(inner, interrupts.check(inner, i))
         carry.finish(section)
         if isinstance(params["length"], int):
             routine.work_bytes = routine.work_bytes + params["length"] * (self.body.work_bytes + 8)
@@ -228,9 +228,9 @@ class ScanCodegen(LoopCodegen):
         ys = parts[self.carried :]
         if not ys:
             return
-        routine.learn(self.params["length"], section, count)
+        routine.bind_length(self.params["length"], section, count)
         for part in ys:
-            routine.ask(section, part)
+            routine.allocate(section, part)
 
 
 class WhileCodegen(LoopCodegen):
@@ -240,9 +240,9 @@ class WhileCodegen(LoopCodegen):
         super().__init__(context, step.node.params)
         self.condition = context.body(self.params["condition"])
 
-    def place(self, total: Length) -> Length:
+    def reserve_workspace(self, total: Length) -> Length:
         """Reserve workspace for the condition too."""
-        total = super().place(total)
+        total = super().reserve_workspace(total)
         size = self.condition.needs
         if type(size) is not int or size > 0:
             self._workspace.append(("condition", total))
@@ -285,7 +285,7 @@ class WhileCodegen(LoopCodegen):
             checkpoints.visit(inner, count, read)
         self.body.call(routine, inner, [*consts, *read], [*written, *y_rows], self.work())
         carry.swap(inner, written)
-        routine.leave_if_not_zero(inner, interrupts.ask(inner, count))
+        routine.leave_if_not_zero(inner, interrupts.check(inner, count))
         following = inner.value(f"add i64 {count}, 1")
         inner.write(f"store i64 {following}, ptr {steps}")
         inner.write(f"br label %while{n}")
@@ -294,8 +294,8 @@ class WhileCodegen(LoopCodegen):
         total = section.value(f"load i64, ptr {steps}")
         section.write(f"store i64 {total}, ptr {results[self.carried]}")
         if stacks.parts:
-            routine.learn(self.params["length"], section, total)
-            stacks.settle(section)
+            routine.bind_length(self.params["length"], section, total)
+            stacks.set_result_pointers(section)
         routine.work_bytes = routine.work_bytes + (1 << 30)
 
 
@@ -305,7 +305,7 @@ class _GrowingStacks:
     def __init__(self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr]) -> None:
         self.routine, self.parts = routine, parts
         self.sizes = [row(routine, p.shape, p.dtype) for p in parts]
-        self.slots = [routine.late_slot() for _ in parts]
+        self.slots = [routine.allocation_slot() for _ in parts]
         self.capacity = routine.function.slot("i64")
         section.write(f"store i64 0, ptr {self.capacity}")
         largest = "1"
@@ -341,7 +341,7 @@ class _GrowingStacks:
             found.append(row_address(section, section.value(f"load ptr, ptr {slot}"), count, size))
         return found
 
-    def settle(self, section: Section) -> None:
+    def set_result_pointers(self, section: Section) -> None:
         """Set the addresses of the results after the loop."""
         for slot, part in zip(self.slots, self.parts, strict=True):
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))

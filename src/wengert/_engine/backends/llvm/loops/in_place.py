@@ -137,11 +137,11 @@ def _written_over(plan: Schedule, result: Expr) -> Expr | None:
     stage = plan.stages[plan.position_of(result)]
     if isinstance(result.rule, SliceUpdate):
         return result.operands[1]
-    place = None if isinstance(stage, FusedLoops) else _place_of(stage, result)
-    return None if place is None else stage.operands[place]  # type: ignore[union-attr]
+    operand_index = None if isinstance(stage, FusedLoops) else _updated_operand(stage, result)
+    return None if operand_index is None else stage.operands[operand_index]  # type: ignore[union-attr]
 
 
-def _place_of(stage: Expr, result: Expr) -> int | None:
+def _updated_operand(stage: Expr, result: Expr) -> int | None:
     """The number of the operand that a call may write a result over."""
     rule: Any = stage.rule
     if rule.options:
@@ -149,8 +149,8 @@ def _place_of(stage: Expr, result: Expr) -> int | None:
     node, position = stage.node, result.rule.position  # type: ignore[attr-defined]
     if node.op.kind == "control" and not _writes_over(node, position):
         return None
-    place: int | None = node.op.updated_operand(node, position)
-    return place
+    operand_index: int | None = node.op.updated_operand(node, position)
+    return operand_index
 
 
 def _reads_as_it_writes(plan: Schedule, given: Expr, result: Expr) -> bool:
@@ -168,7 +168,9 @@ def _reads_as_it_writes(plan: Schedule, given: Expr, result: Expr) -> bool:
         return not isinstance(result.rule, Gather)
     if result.operands != (stage,):
         return False
-    place = _place_of(stage, result)
-    if place is None or stage.operands[place] is not given:
+    operand_index = _updated_operand(stage, result)
+    if operand_index is None or stage.operands[operand_index] is not given:
         return False
-    return not any(given in owners_of(x) for k, x in enumerate(stage.operands) if k != place)
+    return not any(
+        given in owners_of(x) for k, x in enumerate(stage.operands) if k != operand_index
+    )

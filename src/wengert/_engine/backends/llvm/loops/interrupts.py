@@ -46,8 +46,8 @@ class InterruptChecks:
         self._status = section.function.slot("i64")
         section.write(f"store i64 0, ptr {self._last}")
 
-    def ask(self, section: Section, step: str) -> str:
-        """Check for an interrupt if it is time; a status, nonzero for an exception."""
+    def check(self, section: Section, step: str) -> str:
+        """Check for an interrupt every so many steps; the status is nonzero if there is one."""
         section.write(f"store i64 0, ptr {self._status}")
         rest = section.value(f"and i64 {step}, {self._every - 1}")
         now = section.value(f"icmp eq i64 {rest}, {self._every - 1}")
@@ -95,10 +95,10 @@ def _return_if_early(body: Section, clock: str) -> None:
     body.write(f"store i64 {kept}, ptr %last")
     n = body.function.number()
     leaves = body.value(f"or i1 {is_early}, {is_first}")
-    body.write(f"br i1 {leaves}, label %early{n}, label %ask{n}")
+    body.write(f"br i1 {leaves}, label %early{n}, label %check{n}")
     body.label(f"early{n}")
     body.write("ret i64 0")
-    body.label(f"ask{n}")
+    body.label(f"check{n}")
 
 
 def _clock(module: ModuleBuilder) -> str | None:
