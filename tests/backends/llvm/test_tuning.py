@@ -251,3 +251,18 @@ def test_a_valid_file_warns_of_nothing(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tuned_thresholds.load() == {NAME: 1234}
+
+
+def test_values_that_are_installed_in_a_block_are_used_after_it():
+    """The backend reads the file of this machine when it is first used, which may be in a block."""
+    try:
+        with tuning.using(unrolled_terms=7):
+            with tuning.using(unrolled_terms=8, unrolled_work=9):
+                tuning.install({"unrolled_terms": 300, "unrolled_elements": 30})
+                assert tuning.thresholds.unrolled_terms == 8
+                assert tuning.thresholds.unrolled_elements == 30
+            assert tuning.thresholds.unrolled_terms == 7
+            assert tuning.thresholds.unrolled_work == tuning.describe("unrolled_work").default
+        assert tuning.thresholds.unrolled_terms == 300
+    finally:
+        tuning.install({})

@@ -392,9 +392,17 @@ def problem_of(name: str, value: object) -> str | None:
 
 
 def install(values: Mapping[str, int]) -> None:
-    """Use these values from now on, and the defaults of the others."""
+    """Use these values from now on, and the defaults of the others; after blocks of `using`."""
     for name, described in _DESCRIBED.items():
-        setattr(thresholds, name, values.get(name, described.default))
+        value = values.get(name, described.default)
+        block = next((b for b in _blocks if name in b), None)
+        if block is None:
+            setattr(thresholds, name, value)
+        else:
+            block[name] = value
+
+
+_blocks: list[dict[str, int]] = []  # of `using`, the outermost first: the values to restore
 
 
 @contextlib.contextmanager
@@ -408,14 +416,16 @@ def using(**values: int) -> Iterator[Thresholds]:
     ...     tuning.key()
     "[('parallel_loop_work', 1000)]"
     """
-    before = dict(vars(thresholds))
     for name in values:
         describe(name)  # raises KeyError for others
+    before: dict[str, int] = {name: getattr(thresholds, name) for name in values}
+    _blocks.append(before)
     try:
         for name, value in values.items():
             setattr(thresholds, name, value)
         yield thresholds
     finally:
+        _blocks[:] = [b for b in _blocks if b is not before]
         for name, value in before.items():
             setattr(thresholds, name, value)
 
