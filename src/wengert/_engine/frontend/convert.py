@@ -47,7 +47,7 @@ _WITHOUT_FUNCTIONS = frozenset(
 )
 # Built-in functions that have replacements in rewritten code.
 _REPLACED_BUILTINS = frozenset(
-    ("bool", "enumerate", "float", "int", "max", "min", "range", "reversed", "zip")
+    "all any bool enumerate float format int max min range repr reversed sorted str sum zip".split()
 )
 
 
@@ -91,6 +91,7 @@ def _function(fun: FunctionType) -> FunctionType:
         or facts.stores
         or facts.writes_globals
         or not _REPLACED_BUILTINS.isdisjoint(facts.names)
+        or "sort" in fun.__code__.co_names
     )
     if tracing and Speculation.notes() and not Speculation.is_open():
         note_outer_assignments(fun)

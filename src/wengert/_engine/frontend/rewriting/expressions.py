@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..tree_traversal import children, copied
 from .calls import Calls
@@ -34,6 +35,7 @@ _OPERATORS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+_LOGGING = frozenset("debug info warning warn error exception critical log write print".split())
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -62,6 +64,7 @@ class Expressions(Calls):
         self._private = private
         self._unbound, self._comprehensions = unbound, comprehensions
         self._inside_lambda = 0
+        self.in_message = False
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         """A lambda; comprehensions inside it are left, since they may read its parameters."""
@@ -97,6 +100,11 @@ class Expressions(Calls):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """A call."""
+        if _is_message(node) and not self.in_message:
+            with self.message():
+                return self.visit_Call(node)
+        if self.in_message and _makes_text(node):
+            return self.generic_visit(node)
         consumer = None if self._inside_lambda else self._comprehensions.consumer_call(node)
         if isinstance(node.func, ast.Name) and node.func.id.startswith("__wg_"):
             return self.generic_visit(node)
@@ -107,6 +115,38 @@ class Expressions(Calls):
         original = super().visit_Call(copied(node))
         assert isinstance(original, ast.expr)
         return choose_call(node, name, loop_call, original)
+
+    @contextmanager
+    def message(self) -> Iterator[None]:
+        """A context for expressions in messages, which may show traced values."""
+        before, self.in_message = self.in_message, True
+        try:
+            yield
+        finally:
+            self.in_message = before
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """An f-string: its values are checked, unless it is a part of a message."""
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue):
+                value.value = self._formatted(self.visit(value.value))
+                if value.format_spec is not None:
+                    value.format_spec = self.visit(value.format_spec)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """An operator; the values that ``"text" % values`` formats are checked."""
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mod) and _is_text(node.left):
+            if isinstance(node.right, ast.Tuple):
+                node.right.elts = [self._formatted(x) for x in node.right.elts]
+            else:
+                node.right = self._formatted(node.right)
+        return node
+
+    def _formatted(self, node: ast.expr) -> ast.expr:
+        is_starred = isinstance(node, ast.Starred)
+        return node if self.in_message or is_starred else located(node, call("formatted", node))
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """A variable."""
@@ -185,6 +225,26 @@ class Expressions(Calls):
                 attribute = [string(mangled(node.attr, self._private))]
             node.value = located(node.value, call("before_store", node.value, *attribute))
         return node
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _makes_text(node: ast.Call) -> bool:
+    """Whether a call may be one of ``str``, ``repr``, ``format``, or of a method ``format``."""
+    called = node.func
+    if isinstance(called, ast.Attribute):
+        return called.attr == "format"
+    return isinstance(called, ast.Name) and called.id in ("str", "repr", "format")
+
+
+def _is_message(node: ast.Call) -> bool:
+    """Whether a call prints or logs its arguments."""
+    called = node.func
+    if isinstance(called, ast.Attribute):
+        return called.attr in _LOGGING
+    return isinstance(called, ast.Name) and called.id in ("print", "warn")
 
 
 def _may_be_of_list(index: ast.expr) -> bool:

@@ -113,7 +113,12 @@ class Statements:
         if isinstance(node, ast.If):
             return self._if(node)
         if isinstance(node, ast.Assert):
-            return [self._assert(node)]
+            with self._expressions.message():
+                return [self._assert(node)]
+        if isinstance(node, ast.Raise):
+            with self._expressions.message():
+                self._rewrite_children(node)
+            return [node]
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             self._expressions.visit(node)
             return [self._nested(node)]

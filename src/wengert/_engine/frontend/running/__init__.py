@@ -11,6 +11,8 @@ iterables.py        range, zip, enumerate and reversed, with items by index
 list_appends.py     what the iterations of a loop append to lists
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
+sorting.py          sorted, and min and max with keys, of traced numbers
+strings.py          strings made of traced values
 stacked_lists.py    lists of equal elements at indices that are not known
 shared_memory.py    arrays from outside that branches and loops bind variables to
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
@@ -28,7 +30,17 @@ from __future__ import annotations
 from typing import Any
 
 from .. import namespaces
-from . import booleans, branches, calls, list_appends, loops, object_changes, stacked_lists, values
+from . import (
+    booleans,
+    branches,
+    calls,
+    list_appends,
+    loops,
+    object_changes,
+    stacked_lists,
+    strings,
+    values,
+)
 
 RUNTIME: dict[str, Any] = {
     "__wg_buffer__": namespaces.buffer_of,
@@ -43,6 +55,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
+    "__wg_formatted__": strings.formatted,
     "__wg_before_load__": stacked_lists.before_load,
     "__wg_before_store__": object_changes.before_store,
     "__wg_before_augmented__": object_changes.before_augmented,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, KeysView, Set, ValuesView
 from types import (
     BuiltinMethodType,
     FunctionType,
@@ -44,6 +44,8 @@ from . import builtin_loops
 from .branches import if_expression
 from .iterables import enumerate_, range_, reversed_, zip_
 from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, returning_new
+from .sorting import extreme_by, sort_list, sorted_
+from .strings import format_method, string_type
 from .values import as_bool, weakly_typed
 
 _CALLABLE_TYPES = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
@@ -76,6 +78,10 @@ def callee(f: Any) -> Any:
             return _REPLACEMENTS.get(f) or _of_c_function(f)
         if type(owner) is np.ndarray and f.__name__ in _ARRAY_METHODS:
             return functools.partial(getattr(replacement(np), f.__name__), owner)
+        if type(owner) is list and f.__name__ == "sort":
+            return functools.partial(sort_list, owner)
+        if type(owner) is str and f.__name__ == "format":
+            return format_method(owner)
         check_method(f)
         return returning_new(f) if f.__name__ == "__new__" else f
     if cls is np.ufunc or isinstance(f, Handle) or cls.__module__.startswith("wengert."):
@@ -212,8 +218,10 @@ def _extreme(name: str) -> Callable[..., Any]:
     builtin = getattr(builtins, name)
 
     def extreme(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], GeneratorType):
+        if len(args) == 1 and isinstance(args[0], GeneratorType | ValuesView | KeysView | Set):
             args = (list(args[0]),)
+        if kwargs.keys() == {"key"} and kwargs["key"] is not None:
+            return extreme_by(name, args[0] if len(args) == 1 else args, kwargs["key"])
         has_several = len(args) > 1 and not kwargs
         if len(args) == 1 and not kwargs and (values := _traced_sequence(args[0])) is not None:
             loop = builtin_loops.min_ if name == "min" else builtin_loops.max_
@@ -271,6 +279,9 @@ _REPLACEMENTS: dict[Any, Any] = {
     builtins.max: _extreme("max"),
     builtins.sum: _loop_or_builtin(builtins.sum, builtin_loops.sum_, 0),
     builtins.any: _loop_or_builtin(builtins.any, builtin_loops.any_),
+    builtins.sorted: sorted_,
+    builtins.repr: string_type(builtins.repr),
+    builtins.format: string_type(builtins.format),
     builtins.all: _loop_or_builtin(builtins.all, builtin_loops.all_),
 }
 _TYPE_REPLACEMENTS: dict[type, Any] = {
@@ -279,6 +290,7 @@ _TYPE_REPLACEMENTS: dict[type, Any] = {
     builtins.zip: zip_,
     builtins.enumerate: enumerate_,
     builtins.reversed: reversed_,
+    str: string_type(str),
     int: _number_type(int),
     float: _number_type(float),
     bool: _number_type(bool),
