@@ -248,7 +248,7 @@ def _is_message(node: ast.Call) -> bool:
 
 
 def _may_be_of_list(index: ast.expr) -> bool:
-    """Whether an index may be a number: a list at an index that is not known is stacked."""
+    """Whether an index may be a number: a list that is used at a traced index is stacked."""
     if isinstance(index, ast.Constant):
         return type(index.value) is int
     return not isinstance(index, ast.Slice | ast.Tuple | ast.JoinedStr)

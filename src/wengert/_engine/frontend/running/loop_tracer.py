@@ -194,7 +194,7 @@ class LoopTracer:
         return block, condition, placeholders, handles
 
     def _stack(self, error: ListNeeded, since: int) -> None:
-        """Stack a list that the body uses at an index that is not known."""
+        """Stack a list that the body uses at a traced index."""
         if error.loop is not self:
             raise error
         stack = self._lists.get(id(error.list))

@@ -1,16 +1,17 @@
-"""Stacked lists: lists of equal elements, read and assigned at indices that are not known.
+"""Lists that loops read and assign at traced indices, as stacked arrays.
 
     for k in range(n):                 s = stack of the elements
         x = f(states[k], x)      ->    loop: x = f(s[k], x);  s[k] = x
         states[k] = x                  the elements of states are the rows of s
 
-While a loop is traced, such a list has an array for each leaf of its elements.  Elements are equal
-if they have the same structure and shapes; dtypes are joined.  An array that is read is a copy,
-whose changes in place are written to the stack as well, if it is known to be the element still.
+While a loop is traced, such a list has one array for each leaf of its elements, which must have the
+same structure and shapes; dtypes are promoted.  An array that is read is a copy.  Changes of it in
+place are written to the stack too, provided that the element cannot have been replaced meanwhile.
 
-before_load    the list of an expression ``x[index]``
+before_load    called with the list of an expression ``x[index]``
+ListSource     the list of such an expression
 ListTarget     the list of a statement ``x[index] = value``
-StackedList    a list and the arrays of its elements
+StackedList    a list, and the stacked arrays of its elements
 ListNeeded     a loop must be traced again, with a list stacked
 stacking       a context in which a loop is traced with stacked lists
 """
@@ -44,11 +45,12 @@ from wengert.errors import at, user_place
 from ..state import NotTraceable, Speculation
 from .values import PartitionedValue, cast, joined_spec, weakly_typed
 
-LONGEST_OF_COPIES = 64  # trips of a loop that is unrolled rather than copying lists of arrays
+# A loop with at most so many iterations is unrolled, rather than stacking a list of arrays.
+LONGEST_OF_COPIES = 64
 
 
 class ListNeeded(NotTraceable):
-    """A loop must be traced again, because a list is used at an index that is not known."""
+    """A loop must be traced again, because a list is used at a traced index."""
 
     def __init__(self, loop: object, values: Any) -> None:
         super().__init__("it uses a list at an index that is not known")
@@ -56,7 +58,7 @@ class ListNeeded(NotTraceable):
 
 
 class _Open(threading.local):
-    """The loops that are being traced, each with the number of logs around it; stacked lists."""
+    """The loops that are being traced, with the number of open change logs; and stacked lists."""
 
     loops: tuple[tuple[Any, int], ...] = ()
     lists: dict[int, StackedList] = {}  # noqa: RUF012  (replaced, and never modified)
@@ -66,18 +68,18 @@ _open = _Open()
 
 
 class StackedList:
-    """A list and the arrays of its elements.
+    """A list, and the stacked arrays of its elements.
 
     Parameters
     ----------
     values : list or tuple
     since : int
-        The serial number at which the loop began.
+        The serial number of the first node of the loop.
 
     Attributes
     ----------
     arrays : list of Handle
-        For each leaf of an element the array of all.
+        For each leaf of an element, the stack of this leaf over all elements.
     is_assigned, is_modified : bool
         Whether the loop assigns elements, and whether it modifies their arrays in place.
     """
@@ -85,13 +87,13 @@ class StackedList:
     def __init__(self, values: Any, since: int) -> None:
         parts = [PartitionedValue.of(v) for v in values]
         if not parts or not all(all(p.numeric) for p in parts):
-            raise NotTraceable("it uses a list of other things than numbers and arrays")
+            raise NotTraceable("it uses a list with elements that are not numbers or arrays")
         if any(p.structure != parts[0].structure for p in parts) or _has_lists(values[0]):
-            raise NotTraceable("it uses a list of unlike elements")
+            raise NotTraceable("it uses a list whose elements have different structures")
         handles = [x for p in parts for x in p.numeric_leaves if isinstance(x, Handle)]
         handles = [x for x in handles if not isinstance(x, LoopRow)]
         if any(x.node.serial >= since for x in handles):
-            raise NotTraceable("it uses a list that it makes")
+            raise NotTraceable("it uses a list that it creates")
         self.list, self._parts = values, parts[0]
         self._before = list(values)
         self.specs: list[Spec] = list(parts[0].specs)
@@ -109,7 +111,7 @@ class StackedList:
         self.begin()
 
     def begin(self) -> None:
-        """Forget the last attempt to trace the loop."""
+        """Start another attempt to trace the loop, and drop the state of the previous one."""
         for array in self.arrays:
             add_unknown([(x, array) for x in self._owners], one_way=not self.is_modified)
         self._version = 0
@@ -121,13 +123,13 @@ class StackedList:
 
     def _widen(self, specs: Sequence[Spec]) -> bool:
         if len(specs) != len(self.specs):
-            raise NotTraceable("it assigns unlike elements of a list")
+            raise NotTraceable("it assigns elements with different structures to a list")
         joined = [joined_spec(a, b, "an element") for a, b in zip(self.specs, specs, strict=True)]
         changed, self.specs = joined != self.specs, joined
         return changed
 
     def restack(self) -> None:
-        """Make the arrays again, with the present specs."""
+        """Convert the arrays to the current specs."""
         self.arrays = [cast(a, s) for a, s in zip(self.arrays, _stacked_specs(self), strict=True)]
 
     # ---- elements ------------------------------------------------------------------------------
@@ -153,7 +155,8 @@ class StackedList:
         def put(_: Any, view: Any) -> Any:
             if self._version != version or current_trace() is not session or self._shares:
                 raise NotTraceable(
-                    "it modifies an element of a list in place, which may be another one by then"
+                    "it modifies an element of a list in place, which may have been replaced since "
+                    "it was read"
                 )
             self._note("is_modified")
             for ref in self._copies:
@@ -206,7 +209,7 @@ class StackedList:
         )
 
     def _share(self, leaf: Handle, array: Handle) -> None:
-        """Note that an array becomes an element, and may be an element already."""
+        """Record that an array becomes an element; it may be an element already."""
         owner, session = owner_of_memory(leaf), current_trace()
         is_new = owner is leaf and session is not None and owner.node.serial >= session.since
         if not is_new or owner.node.op is INPUT or id(owner) in self._stored:
@@ -217,12 +220,12 @@ class StackedList:
         add_unknown([(owner, array)], one_way=not self.is_modified)
 
     def check(self, modified: Collection[int]) -> None:
-        """Refuse a body that modifies, in the next trip, an array that it assigns as an element.
+        """Refuse a body that modifies, in the next iteration, an array that it made an element.
 
         Parameters
         ----------
         modified : collection of int
-            The identities of the arrays from outside that it modifies.
+            The ids of the arrays from before the loop that it modifies.
         """
         if not self._stored.keys().isdisjoint(modified):
             raise NotTraceable("it modifies an array that is an element of a list")
@@ -230,7 +233,7 @@ class StackedList:
     # ---- after the loop ------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Give the list its elements after the loop."""
+        """Set the elements of the list after the loop."""
         if not self.is_assigned and not self.is_modified:
             return
         length = len(self._before)
@@ -242,7 +245,7 @@ class StackedList:
         self.list[:] = [self._parts.rebuild([c[k] for c in columns]) for k in range(length)]
 
     def hide(self) -> None:
-        """Replace the elements while the loop is traced, if they are not what the list contains."""
+        """Replace the elements by placeholders while the loop, which changes them, is traced."""
         if self.is_assigned or self.is_modified:
             self.list[:] = [_HIDDEN] * len(self._before)
 
@@ -267,7 +270,7 @@ class _Hidden:
     """An element of a list that a loop changes, while the loop is traced."""
 
     def _refuse(self, *args: Any) -> Any:
-        raise NotTraceable("it uses a list as a whole whose elements it changes")
+        raise NotTraceable("it reads a whole list whose elements it changes")
 
     __getattr__ = __bool__ = __eq__ = __hash__ = __iter__ = __len__ = __float__ = _refuse
     __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __lt__ = __gt__ = _refuse
@@ -306,7 +309,7 @@ def _checked(index: Any) -> Any:
 
 
 def _loop_of(values: Any) -> Any:
-    """The outermost loop that is being traced outside of which the list exists."""
+    """The outermost loop that is being traced, and before which the list existed."""
     logs = Speculation.open_logs()
     inside = max((k for k, log in enumerate(logs) if log.has(values)), default=-1)
     return next((loop for loop, depth in _open.loops if depth > inside), None)
@@ -317,7 +320,7 @@ def _is_traced_index(index: object) -> bool:
 
 
 def _stack_of(values: Any, index: object) -> StackedList | None:
-    """The stack of a list; a loop is traced again if there is none, and the index is not known."""
+    """The stack of a list; if it has none, and the index is traced, raise `ListNeeded`."""
     stack = _open.lists.get(id(values))
     if stack is not None and stack.list is values:
         return stack
@@ -352,7 +355,7 @@ class ListSource:
 
 
 def _read_alone(x: Any, index: Any) -> Any:
-    """An element of a list outside of loops, or that is made in a loop."""
+    """An element of a list, outside of loops or of a list that a loop creates."""
     try:
         stack = StackedList(x, _ALWAYS)
     except NotTraceable:

@@ -129,7 +129,7 @@ def added_to_zeros(node: Node, new: NodeBuilder) -> Node | None:
     context = new.context
     for term, zeros in (node.args, node.args[::-1]):
         if context.spec(term) == context.spec(node) and context.number(zeros) == 0:
-            return term
+            return term  # type: ignore[no-any-return]
     return None
 
 

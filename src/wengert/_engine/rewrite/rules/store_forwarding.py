@@ -71,7 +71,7 @@ def read_back(node: Node, new: NodeBuilder) -> Node | None:
     if stored_spec.dtype != result_spec.dtype:
         return None
     if stored_spec.shape == result_spec.shape:
-        return value
+        return value  # type: ignore[no-any-return]
     number = new.context.number(value)
     return None if number is None else new.context.filled(number, node)
 

@@ -57,7 +57,7 @@ def kinds(builder: EntryBuilder, ports: Sequence[Port], arguments: Sequence[Name
     for port, kind in zip(ports, found, strict=True):
         if port.spec.shape:
             builder.check(builder.same(kind, builder.word("ndarray")))
-    builder.settle()
+    builder.branch_on_checks()
     return found
 
 

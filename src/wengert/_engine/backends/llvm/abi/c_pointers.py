@@ -214,7 +214,7 @@ class _PointerBuilder(FunctionBuilder):
         self._put(output.slot, cell, "ptr")
         status = self._run()
         self.check(self.same(status, "0", "i64"))
-        self.settle()
+        self.branch_on_checks()
         kind = in_memory(output.spec.dtype)
         value = self.load(kind, cell)
         if kind != self._result:
@@ -237,7 +237,7 @@ class _PointerBuilder(FunctionBuilder):
 
     def _run(self) -> Name:
         kernel = f"inttoptr (i64 {self._kernel} to ptr)"
-        self.settle()
+        self.branch_on_checks()
         return self.value(f"call i64 {kernel}(ptr {self._frame})")
 
     def _put(self, slot: int, value: Name, kind: str) -> None:

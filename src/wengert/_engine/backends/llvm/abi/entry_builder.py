@@ -42,8 +42,8 @@ class FunctionBuilder:
         self.function = Function(module, name, arguments, result, attributes, linkage="")
         self.section = self.function.body
         self.write, self.value = self.section.write, self.section.value
-        self._noted: list[Name] = []
-        self.lengths = SizeArguments(module, self.section, self.check, self.settle)
+        self._conditions: list[Name] = []
+        self.lengths = SizeArguments(module, self.section, self.check, self.branch_on_checks)
 
     # ---- memory --------------------------------------------------------------------------------
 
@@ -71,26 +71,26 @@ class FunctionBuilder:
 
     def go(self, label: str) -> None:
         """End the block with a branch."""
-        self.settle()
+        self.branch_on_checks()
         self.write(f"br label %{label}")
 
     def branch(self, condition: Name, yes: str, no: str) -> None:
         """End the block with a conditional branch."""
-        self.settle()
+        self.branch_on_checks()
         self.write(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def check(self, condition: Name) -> None:
-        """Record a condition that must hold; `settle` branches to ``miss`` otherwise.
+        """Record a condition that must hold; `branch_on_checks` branches to ``miss`` otherwise.
 
         Checks are combined: they nearly always hold, and each branch adds to the compile time.
         """
-        self._noted.append(condition)
+        self._conditions.append(condition)
 
-    def settle(self) -> None:
-        """Continue only if all recorded conditions hold; later code may depend on them."""
-        if self._noted:
-            all_hold, *others = self._noted
-            self._noted = []
+    def branch_on_checks(self) -> None:
+        """Branch to ``miss`` unless all recorded conditions hold; later code may depend on them."""
+        if self._conditions:
+            all_hold, *others = self._conditions
+            self._conditions = []
             for condition in others:
                 all_hold = self.value(f"and i1 {all_hold}, {condition}")
             self.unless(all_hold, "miss")

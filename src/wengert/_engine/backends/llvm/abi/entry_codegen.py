@@ -100,7 +100,7 @@ class _EntryPoint:
             return
         results = Results(builder, program.outputs, python_results, self.donated)
         results.measure()
-        builder.settle()  # objects are created from here on
+        builder.branch_on_checks()  # objects are created from here on
         is_long = self._is_long()
         action = builder.function.slot("i64")
         builder.store("i64", "0", action)
@@ -133,7 +133,7 @@ class _EntryPoint:
         builder.check(builder.same("%nargs", str(count), "i64"))
         builder.check(builder.same("%names", "null"))
         builder.check(builder.same(builder.load("i64", builder.word("gate")), "0", "i64"))
-        builder.settle()
+        builder.branch_on_checks()
         arguments = [builder.load("ptr", "%args", 8 * k) for k in range(count)]
         donated = getattr(program, "overwritten", {})
         self.donated = {k: arguments[i] for k, i in donated.items()}
@@ -142,7 +142,7 @@ class _EntryPoint:
         arrays = [(port, argument) for port, argument, _ in inputs if port.spec.shape]
         for port, array in arrays:
             argument_guards.header(builder, port, array)
-        builder.settle()
+        builder.branch_on_checks()
         for port, array in arrays:
             slots, found = argument_guards.read(builder, port, array)
             filled += slots

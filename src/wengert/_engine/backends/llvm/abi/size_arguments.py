@@ -15,9 +15,6 @@ from wengert._engine.core.types import Size
 
 from ..ir.ir_builder import ModuleBuilder, Name, Section
 
-Check = Callable[[Name], None]  # records a condition that must hold
-Settle = Callable[[], None]  # branches if a recorded condition does not hold
-
 
 class SizeArguments:
     """Computes the values of lengths.
@@ -26,7 +23,7 @@ class SizeArguments:
     ----------
     check : callable
         Records a condition that must hold.
-    settle : callable
+    branch_on_checks : callable
         Branches to the failure block if a recorded condition does not hold.
 
     Attributes
@@ -36,10 +33,14 @@ class SizeArguments:
     """
 
     def __init__(
-        self, module: ModuleBuilder, section: Section, check: Check, settle: Settle
+        self,
+        module: ModuleBuilder,
+        section: Section,
+        check: Callable[[Name], None],
+        branch_on_checks: Callable[[], None],
     ) -> None:
         self._module, self._section = module, section
-        self._check, self._settle = check, settle
+        self._check, self._branch_on_checks = check, branch_on_checks
         self.bound: dict[str, Name] = {}
         self._known: dict[Any, Name] = {}
 
@@ -124,7 +125,7 @@ class SizeArguments:
         positive = section.value(f"icmp sgt i64 {below}, 0")
         if checked:
             self._check(positive)
-            self._settle()
+            self._branch_on_checks()
         else:
             below = section.value(f"select i1 {positive}, i64 {below}, i64 1")
         whole = section.value(f"sdiv i64 {above}, {below}")
