@@ -91,3 +91,31 @@ def test_an_index_out_of_bounds_names_its_line(f, text):
     message = r"^index \d is out of bounds for axis 0 with size 5 \(at .*error_locations.py:{},"
     with pytest.raises(IndexError, match=message.format(line_of(f, text))):
         compiled(X.copy(), 7)
+
+
+def of_a_counter(x, rows):
+    s = 0.0
+    for k in rows:
+        s = s + x[k] ** 2
+    return s
+
+
+def of_the_same_loop(x, rows):
+    s = 0.0
+
+    for i in range(20):
+        k = rows[i]
+        s = s + x[k] ** 2
+    return s
+
+
+@pytest.mark.parametrize("derive", [lambda f: f, wg.grad, wg.value_and_grad, wg.hessian])
+def test_equal_loops_of_two_functions_name_their_own_lines(derive):
+    x, rows = np.linspace(1.0, 2.0, 30), np.arange(20)
+    wrong = np.where(rows == 13, 44, rows)
+    for f in (of_a_counter, of_the_same_loop, of_a_counter):
+        compiled = wg.jit(derive(f))
+        compiled(x, rows)
+        line = line_of(f, "x[k]")
+        with pytest.raises(IndexError, match=rf"index 44 .*error_locations.py:{line},"):
+            compiled(x, wrong)

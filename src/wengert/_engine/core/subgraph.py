@@ -38,12 +38,21 @@ if TYPE_CHECKING:
 Values = Sequence[Any]
 
 
+def _has_index(node: Node) -> bool:
+    """Whether a node reads or stores elements at an index that is an operand."""
+    return "index" in node.params and any(
+        isinstance(x, Node) and type(x.spec) is Spec and x.spec.dtype.kind in "iu"
+        for x in node.args[1:]
+    )
+
+
 class Body(BaseGraph):
     """A closed graph: inputs, constants, and nodes computed from them.
 
     Two bodies are equal if their inputs, nodes and outputs are, operands of commutative operations
     in either order.  Names, including those of lengths that are known only after a loop inside,
-    source lines, scopes and levels are ignored.
+    scopes and levels are ignored, and source lines, except those of elements at computed indices:
+    an index that is out of bounds raises an error with the line.
     """
 
     def __init__(self, *outputs: Any, **options: Any) -> None:
@@ -68,7 +77,8 @@ class Body(BaseGraph):
         def encode(node: Node) -> tuple[bool, Hashable]:
             if isinstance(node.op, LeafOp):
                 return False, leaf_key(node)
-            return node.op.commutative, node_key(node, names)
+            line = node.where if _has_index(node) else None
+            return node.op.commutative, (node_key(node, names), line)
 
         rows, number = canonical(self, encode)
         keys = [(key, *(sorted(of) if commutes else of)) for (commutes, key), of in rows]
