@@ -23,6 +23,25 @@ def argument_in_one_branch(a, x):
     return x.sum()
 
 
+def one_of_two_arrays(a, x):
+    e = x if x[0] > 0 else a[3]
+    a[3] *= 0.5
+    s = e.sum()
+    x += 1.0
+    s = s + 2 * e.sum()
+    e[2] = 7.0
+    return s + 3 * x.sum() + 5 * (a * a).sum()
+
+
+def view_in_one_branch(a, x):
+    if x[0] > 0:
+        a = a.T
+    elif x[1] > 0:
+        a = a + 1.0
+    a[-1] = 0.5
+    return a.sum()
+
+
 def nested_branches(a, x):
     y = x[1:]
     if x[0] > 0:
@@ -35,11 +54,44 @@ def nested_branches(a, x):
     return s + x.sum()
 
 
+def written_in_a_loop(a, x):
+    u = a[1] if x[0] > 0 else a[:, 2]
+    for i in range(N):
+        u[i] = 0.5 * u[i - 1]
+    return a.sum() + u[2]
+
+
+def branch_in_a_loop(a, x):
+    for i in range(N):
+        if a[i, 0] > 0.5 * x[0]:
+            x = x * 0.5
+        x[i] = 0.25
+    x[1] = 1.0
+    return x.sum()
+
+
 def perhaps_no_trips(a, x):
     while x.sum() > 5.0:
         x = x * 0.5
     x[1] = 1.0
     return x.sum()
+
+
+def exchanged(a, x):
+    u, v = a[0], x
+    for _ in range(11):
+        u[1:-1] = 0.5 * v[2:]
+        u, v = v, u
+    return u[1] + 2 * v[2] + a.sum()
+
+
+def view_bound_in_a_loop(a, x):
+    y = x[1:]
+    for _ in range(11):
+        y = x[1:]
+        y *= 0.5
+    x[2:] = 0.25
+    return y.sum()
 
 
 def old_name_of_a_carried_array(a, x):
@@ -71,9 +123,37 @@ def array_from_outside(a, x):
     return x.sum()
 
 
+def reversed_in_one_branch(a, x):
+    if x[-1] > 0.2:
+        a = a[::-1]
+    a[N - 1] = 0.5
+    return x.sum()
+
+
+def in_a_nested_loop(a, x):
+    y = x
+    for i in range(N):
+        for j in range(i):
+            if a[i, j] > 0.5:
+                x = x + a[i]
+            x[j] *= 0.5
+        y[i] += 0.25
+    return x.sum() + y[3]
+
+
+def boundary_values(a, x):
+    for _ in range(N):
+        x[0] = 0.0
+        x = x + 0.1 * np.sin(x)
+        x[-1] = 1.0
+    return x.sum()
+
+
 PROGRAMS = [
-    argument_in_one_branch, nested_branches, perhaps_no_trips, old_name_of_a_carried_array,
-    one_name_for_another, array_from_outside,
+    argument_in_one_branch, one_of_two_arrays, view_in_one_branch, nested_branches,
+    written_in_a_loop, branch_in_a_loop, perhaps_no_trips, exchanged, view_bound_in_a_loop,
+    old_name_of_a_carried_array, one_name_for_another, array_from_outside, reversed_in_one_branch,
+    in_a_nested_loop, boundary_values,
 ]  # fmt: skip
 
 

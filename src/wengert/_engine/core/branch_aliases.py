@@ -13,7 +13,10 @@ afterwards is an error.
 
 add_choices    record that an array has the memory of others on conditions
 add_unknown    record that arrays may share memory, on conditions that are not known
+set_memories   record the memories of an array
+forget         separate an array from others
 choices_of     the memories that an array has on conditions
+memories_of    these, and the one that it has otherwise
 unnoticed      a context in which writes do not reach other arrays
 unknown_of     the arrays with which an array may share memory
 may_share      the arrays whose memory an array may have
@@ -55,9 +58,18 @@ class ArrayMemory:
         self._kept = handle if hasattr(handle, "_link") else None
         self._members: list[weakref.ref[Handle]] = []
 
+    @property
+    def handle(self) -> Handle | None:
+        """The array whose own memory it is; None if nothing refers to it any longer."""
+        return self._handle()
+
     def add(self, handle: Handle) -> None:
         """Note an array that has it on a condition."""
         self._members.append(weakref.ref(handle))
+
+    def remove(self, handle: Handle) -> None:
+        """Note that an array does not have it any longer."""
+        self._members = [ref for ref in self._members if ref() is not handle]
 
     def arrays(self) -> Iterator[tuple[Handle, Any]]:
         """The arrays that have it, each with the condition; True if it always does."""
@@ -80,10 +92,11 @@ class PossibleMemory(NamedTuple):
 class _Aliases:
     """The memories of an array, and the arrays with which it may share memory."""
 
-    __slots__ = ("choices", "own", "unknown")
+    __slots__ = ("choices", "group", "own", "unknown")
 
     def __init__(self, handle: Handle) -> None:
         self.own = ArrayMemory(handle)
+        self.group: object = None  # of arrays that have a memory one at a time
         self.choices: list[PossibleMemory] = []
         self.unknown: list[weakref.ref[Handle]] = []
 
@@ -119,7 +132,7 @@ def may_share(handle: Handle) -> list[Handle]:
     return list({id(x): x for x in map(owner_of_memory, others)}.values())
 
 
-def _memories_of(handle: Handle) -> list[PossibleMemory]:
+def memories_of(handle: Handle) -> list[PossibleMemory]:
     """The memories of an array: those that it has on conditions, then its own."""
     found = _aliases(handle)
     own: Any = True
@@ -139,13 +152,49 @@ def add_choices(handle: Handle, others: Sequence[tuple[Handle, Any]]) -> None:
     """
     found: dict[ArrayMemory, Any] = {}
     for other, condition in others:
-        for memory, inner in _memories_of(other):
+        for memory, inner in memories_of(other):
             both = _both(condition, inner)
             found[memory] = _either(found[memory], both) if memory in found else both
     aliases = _aliases(handle)
     for memory, condition in found.items():
         memory.add(handle)
         aliases.choices.append(PossibleMemory(memory, condition))
+
+
+def set_memories(handle: Handle, memories: Sequence[PossibleMemory], group: object = None) -> None:
+    """Record that an array has memories on conditions.
+
+    Parameters
+    ----------
+    handle : Handle
+        A new array.
+    memories : sequence of PossibleMemory
+    group : object, optional
+        The same for arrays of which at most one has such a memory at a time.
+    """
+    aliases = _aliases(handle)
+    aliases.group = group
+    for one in memories:
+        one.memory.add(handle)
+        aliases.choices.append(one)
+
+
+def forget(handle: Handle) -> None:
+    """Separate an array, which will not be used any longer, from those that share its memory."""
+    aliases: _Aliases | None = getattr(handle, "_aliases", None)
+    if aliases is None:
+        return
+    for memory, _ in aliases.choices:
+        memory.remove(handle)
+    for other in unknown_of(handle):
+        others = _aliases(other)
+        others.unknown = [ref for ref in others.unknown if ref() is not handle]
+    aliases.choices, aliases.unknown = [], []
+
+
+def _in_same_group(a: Handle, b: Handle) -> bool:
+    group = _aliases(a).group
+    return group is not None and group is _aliases(b).group
 
 
 def add_unknown(pairs: Sequence[tuple[Handle, Handle]], one_way: bool = False) -> None:
@@ -183,11 +232,15 @@ def unnoticed() -> Iterator[None]:
 
 def _written(handle: Handle) -> None:
     """Write to all arrays that share the memory of one, or of its views, on a condition."""
-    waiting = [handle] if _active.is_noticing else []
+    waiting, before = [handle] if _active.is_noticing else [], _active.handles
     while waiting:
         one = waiting.pop()
-        if id(one) not in _active.handles and getattr(one, "_aliases", None) is not None:
-            _spread(one)
+        if id(one) not in before and getattr(one, "_aliases", None) is not None:
+            _active.handles = before | {id(handle)}  # its value is known
+            try:
+                _spread(one)
+            finally:
+                _active.handles = before
         waiting += [v for ref in getattr(one, "_views", None) or () if (v := ref()) is not None]
 
 
@@ -196,9 +249,10 @@ def _spread(handle: Handle) -> None:
         return
     others: dict[int, tuple[Handle, list[Any]]] = {}
     if choices_of(handle) or any(x is not handle for x, _ in _aliases(handle).own.arrays()):
-        for memory, condition in _memories_of(handle):
+        for memory, condition in memories_of(handle):
             for other, inner in memory.arrays():
-                if other is not handle and id(other) not in _active.handles:
+                is_active = other is handle or id(other) in _active.handles
+                if not is_active and not _in_same_group(other, handle):
                     found = others.setdefault(id(other), (other, []))
                     found[1].append(_both(condition, inner))
     before = _active.handles
@@ -206,9 +260,10 @@ def _spread(handle: Handle) -> None:
     try:
         for other, conditions in others.values():
             _write(other, handle, conditions)
-        for one in (handle, *[x for x, _ in others.values()]):
+        # What a variable of a loop may share memory with is also noted for its other memories.
+        for one in (handle, *[x for x, _ in others.values() if _aliases(x).group is None]):
             for other in unknown_of(one):
-                if id(other) not in _active.handles:
+                if other is not handle and id(other) not in before:
                     _make_ambiguous(other, handle)
     finally:
         _active.handles = before
@@ -219,10 +274,9 @@ def _make_ambiguous(handle: Handle, written: Handle) -> None:
     if handle.node.op is AMBIGUOUS:
         return
     make_ambiguous(owner_of_memory(handle), except_for=written)
-    for memory in [c.memory for c in choices_of(handle)] + [_aliases(handle).own]:
-        for other, _ in memory.arrays():
-            if other is not written and id(other) not in _active.handles:
-                _make_ambiguous(other, written)
+    for other, _ in _aliases(handle).own.arrays():  # those with its other memories are noted, too
+        if other is not written and id(other) not in _active.handles:
+            _make_ambiguous(other, written)
 
 
 def _write(other: Handle, written: Handle, conditions: Sequence[Any]) -> None:

@@ -14,7 +14,8 @@ branch_stores.py    stores to elements in a branch, moved behind it
 sorting.py          sorted, and min and max with keys, of traced numbers
 strings.py          strings made of traced values
 stacked_lists.py    lists of equal elements at indices that are not known
-shared_memory.py    arrays from outside that branches and loops bind variables to
+shared_memory.py    arrays from outside that branches bind variables to
+loop_memory.py      the same for loops
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions
 builtin_loops.py    sum, any, all, min and max of traced arrays, as loops

@@ -32,7 +32,7 @@ from wengert.errors import TraceError
 from ..state import NotTraceable
 from .block_tracing import TracedBlock
 from .iterables import Items
-from .shared_memory import LoopMemory
+from .loop_memory import LoopMemory
 
 _INTEGER = np.dtype(np.int64)
 

@@ -11,7 +11,7 @@ changes its dtype, the carry is extended and the body is traced again.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,11 @@ from .booleans import and_, not_
 from .iterables import Items, note_counter_range, size_or_value
 from .list_appends import Collecting
 from .loop_facts import LoopFacts, stopped
+from .loop_memory import LoopMemory
 from .loop_node import loop_node, strongly_typed
-from .shared_memory import LoopMemory
 from .stacked_lists import LONGEST_OF_COPIES, ListNeeded, StackedList, stacking
 from .values import (
+    Identities,
     MaybeUnbound,
     PartitionedValue,
     as_bool,
@@ -102,7 +103,7 @@ class LoopTracer:
         updated_in_place = {
             n
             for n in facts.updated
-            if n in self._before and self._before[n] in _Identities(modified)
+            if n in self._before and self._before[n] in Identities(modified)
         }
         carried = [n for n in facts.assigned if n in (*facts.carried, *facts.live)]
         self._parts = {
@@ -116,22 +117,22 @@ class LoopTracer:
         ]
         self._first_assigned: dict[str, PartitionedValue] = {}
         has_known_length = items is not None and type(items.length) is int and not facts.stops
-        refusal = (
-            None
-            if has_known_length
-            else "it appends to a list, whose length would depend on values"
-        )
+        unknown = "it appends to a list, whose length would depend on values"
+        refusal = None if has_known_length else unknown
         self._appends = Collecting([self._before.get(n) for n in facts.filled], refusal)
 
     def run(self) -> None:
         """Trace the body, make the node, and set the variables to the values after the loop."""
-        for _ in range(_MAX_ATTEMPTS):
-            if (attempt := self._attempt()) is not None:
-                self._refuse_copies()
-                self._add_node(*attempt)
-                for stack in self._lists.values():
-                    stack.finish()
-                return
+        try:
+            for _ in range(_MAX_ATTEMPTS):
+                if (attempt := self._attempt()) is not None:
+                    self._refuse_copies()
+                    self._add_node(*attempt)
+                    for stack in self._lists.values():
+                        stack.finish()
+                    return
+        finally:
+            self._memory.end()
         raise NotTraceable("its variables change their dtypes in each iteration")
 
     # ---- one attempt ---------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class LoopTracer:
         except ListNeeded as error:
             self._stack(error, since)
             return None
-        known = _Identities(self._arrays)
+        known = Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
         self._arrays += new
         if not self._targets_are_known(block) or new or not self._specs_agree(block):
@@ -201,7 +202,7 @@ class LoopTracer:
         if stack is None:
             self._lists[id(error.list)] = StackedList(error.list, since)
             return
-        known = _Identities(stack.arrays)
+        known = Identities(stack.arrays)
         stack.restack()
         self._arrays = [*[a for a in self._arrays if a not in known], *stack.arrays]
 
@@ -262,7 +263,7 @@ class LoopTracer:
                 )
                 self._specs[name] = self._parts[name].specs
                 # It was modified as the value of the target, which has a placeholder now.
-                owners = _Identities(arrays_of(self._parts[name].numeric_leaves))
+                owners = Identities(arrays_of(self._parts[name].numeric_leaves))
                 self._arrays = [a for a in self._arrays if a not in owners]
         self._searches += bool(new)
         if self._searches > _MAX_TARGET_SEARCHES:
@@ -278,7 +279,7 @@ class LoopTracer:
             self._memory.leave(n, block.values[n])
             block.values[n] = block.at_end(block.values[n])
         given = set(map(id, self._inputs))
-        rebound = _Identities([a for x in self._lists.values() for a in x.rebound])
+        rebound = Identities([a for x in self._lists.values() for a in x.rebound])
         modified = {h: n for h, n in block.arrays.items() if id(n) not in given}
         for stack in self._lists.values():
             stack.check(set(map(id, modified)))
@@ -384,6 +385,11 @@ class LoopTracer:
             outputs.append(output(lookup("logical_or")(wrap(before), check.failed), "loop"))
             start.append(np.False_)
             inputs.append(before)
+        flags = self._memory.flags(self._runs_at_least_once())
+        for flag, value, initial in flags:
+            outputs.append(output(value, "loop"))
+            start.append(initial)
+            inputs.append(flag)
         for parts in self._first_assigned.values():
             for x, spec in zip(parts.numeric_leaves, parts.specs, strict=True):
                 outputs.append(output(strongly_typed(x), "loop"))
@@ -396,12 +402,14 @@ class LoopTracer:
         rows = self._appends.rows()
         outputs += [output(strongly_typed(x), "loop") for r in rows for x in r.numeric_leaves]
         outs = loop_node(outputs, inputs, start, condition, self._items, block, self._memory)
-        self._assign_results(outs, ambiguous, block)
+        self._assign_results(outs, ambiguous, len(flags), block)
         stacked = iter(outs[len(start) :])
         for r in rows:
             r.finish([next(stacked) for _ in r.numeric_leaves], self._items.length)  # type: ignore[union-attr]
 
-    def _assign_results(self, outs: list[Any], ambiguous: list[Handle], block: TracedBlock) -> None:
+    def _assign_results(
+        self, outs: list[Any], ambiguous: list[Handle], flag_count: int, block: TracedBlock
+    ) -> None:
         rest = iter(outs[1:] if self._items is not None else outs)
         values: dict[str, Any] = {}
         results: dict[str, list[Any]] = {}
@@ -413,24 +421,15 @@ class LoopTracer:
             rebind(array, next(rest).node)
         for check in block.checks:
             RuntimeChecks.add(next(rest), check.error)
+        flags = [next(rest) for _ in range(flag_count)]
         for name, parts in self._first_assigned.items():
             results[name] = [like_spec(next(rest), s) for s in parts.specs]
             values[name] = parts.rebuild(results[name])
-        self._memory.record(results, self._runs_never())
+        self._memory.record(results, self._runs_never(), flags)
         for handle in ambiguous:
             make_ambiguous(handle)
         names = {*self._facts.assigned, *self._variables.targets.values()}
         self._variables.write({n: v for n, v in values.items() if n in names})
-
-
-class _Identities:
-    """A set of objects that compares by identity."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        self._known = {id(v) for v in values}
-
-    def __contains__(self, x: Any) -> bool:
-        return id(x) in self._known
 
 
 def _is_array(x: Handle) -> bool:

@@ -11,11 +11,12 @@ placeholder_value   a value for an unbound variable
 MaybeUnbound        the value of a variable that may be unbound
 maybe_unbound       a value, or UNBOUND, as MaybeUnbound
 bound               the value of such a variable, where it is read
+Identities          a set of objects that compares by identity
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,3 +253,13 @@ def bound(x: object, name: str) -> Any:
             raise error
         RuntimeChecks.add(lookup("logical_not")(x.defined), error)
     return x.value
+
+
+class Identities:
+    """A set of objects that compares by identity."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._known = {id(v) for v in values}
+
+    def __contains__(self, x: Any) -> bool:
+        return id(x) in self._known
