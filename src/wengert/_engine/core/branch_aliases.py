@@ -108,6 +108,7 @@ def _aliases(handle: Handle) -> _Aliases:
     found: _Aliases | None = getattr(handle, "_aliases", None)
     if found is None:
         found = handle._aliases = _Aliases(handle)  # type: ignore[attr-defined]
+        register_aliases(_written)  # from now on it is called after each write to an array
     return found
 
 
@@ -304,6 +305,3 @@ def _both(a: Any, b: Any) -> Any:
 
 def _either(a: Any, b: Any) -> Any:
     return True if a is True or b is True else lookup("logical_or")(a, b)
-
-
-register_aliases(_written)
