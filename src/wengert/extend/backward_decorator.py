@@ -49,7 +49,7 @@ class Gradients:
     def __call__(self, name: str, replace: bool = False) -> Callable[[Rule], Rule]:
         """Register a rule under a name (a decorator); the same module may replace it."""
 
-        def enter(rule: Rule) -> Rule:
+        def add(rule: Rule) -> Rule:
             known = self._rules.get(name, rule)
             if known.__module__ != rule.__module__ and not replace:
                 raise RegistryError(
@@ -59,7 +59,7 @@ class Gradients:
             self._rules[name] = rule
             return rule
 
-        return enter
+        return add
 
     def __setitem__(self, name: str, rule: Rule) -> None:
         self._rules[name] = rule
@@ -172,9 +172,9 @@ def in_class(x: Any, cls: type) -> Any:
         return tuple(in_class(h, cls) for h in x)
     if type(x) is cls:
         return x
-    made: Any = object.__new__(cls)
-    made.node = x.node if isinstance(x, Handle) else constant(np.array(x))
-    return made
+    tensor: Any = object.__new__(cls)
+    tensor.node = x.node if isinstance(x, Handle) else constant(np.array(x))
+    return tensor
 
 
 def backward(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -80,16 +80,16 @@ def test_an_object_file_of_another_processor_is_not_used(monkeypatch):
     keys = set()
     for name in ("cpu", "features", "heading"):
         monkeypatch.setattr(execution_engine, name, lambda: "another")
-        object_files.circumstances.cache_clear()
+        object_files.compiler_fingerprint.cache_clear()
         keys.add(object_files.key_of("text"))
         monkeypatch.undo()
-    object_files.circumstances.cache_clear()
+    object_files.compiler_fingerprint.cache_clear()
     keys.add(object_files.key_of("text"))
     monkeypatch.setattr(object_files.llvm, "llvm_version_info", (1, 2, 3))
-    object_files.circumstances.cache_clear()
+    object_files.compiler_fingerprint.cache_clear()
     keys.add(object_files.key_of("text"))
     monkeypatch.undo()
-    object_files.circumstances.cache_clear()
+    object_files.compiler_fingerprint.cache_clear()
     keys |= {object_files.key_of("texts"), object_files.key_of("")}
     assert len(keys) == 7
 

@@ -38,7 +38,7 @@ from wengert.errors import FOLDER
 from . import tuning
 from .abi.ports import Port
 from .cache import disk_cache
-from .cache.object_files import cached_object, circumstances, key_of, read_object
+from .cache.object_files import cached_object, compiler_fingerprint, key_of, read_object
 from .codegen.host_callbacks import HostCallbacks, lengths_of
 from .ir.object_symbols import symbols_of
 from .loops.interrupts import LISTENED
@@ -194,7 +194,7 @@ def _key(graph: BaseGraph, options: tuple[Any, ...], nodes: list[Node]) -> bytes
         return None
     made = hashlib.sha256(b"program")
     tuned = tuning.key().encode()
-    for part in (sources, circumstances(), repr(options).encode(), tuned, content):
+    for part in (sources, compiler_fingerprint(), repr(options).encode(), tuned, content):
         made.update(hashlib.sha256(part).digest())
     return made.digest()
 

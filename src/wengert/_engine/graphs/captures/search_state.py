@@ -34,7 +34,7 @@ class SearchState:
     absent : bool
         Whether it may continue if an attribute does not exist.
     variable : collection of Location
-        Parts of objects with numbers that were seen to change, which may be fed.
+        Parts of objects whose values are numbers that have changed; they may become inputs.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SearchState:
     def _entries(
         self, captured: CapturedObject, entries: dict[str, Any], prefix: str, names: frozenset[Any]
     ) -> None:
-        """The entries of a namespace with these names."""
+        """Visit the entries of a namespace with these names."""
         all_names = self._all and not isinstance(captured.value, ModuleType)
         if self._absent:
             length_source = CaptureSource(Kind.LENGTH, entries, None, prefix.rstrip("."))

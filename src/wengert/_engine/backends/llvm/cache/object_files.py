@@ -1,12 +1,12 @@
-"""The object file of a module, from the disk if it was compiled before.
+"""The object file of a module, from the disk cache if it was compiled before.
 
-    read_object      the object file stored under a key
-    cached_object    text -> the bytes of an object file, as from `execution_engine.object_of`
-    key_of           the key of a text
-    circumstances    a checksum of the other inputs of the compilation
+    cached_object          the object file of LLVM IR, as from `execution_engine.object_of`
+    read_object            the object file stored under a key
+    key_of                 the key of LLVM IR
+    compiler_fingerprint   a checksum of the other inputs of the compilation
 
-The key is a checksum of the text, the processor and its features, the versions of LLVM and
-llvmlite, and the source that calls LLVM (ir/execution_engine.py).
+The key is a checksum of the IR, the processor and its features, the versions of LLVM and llvmlite,
+and the source that calls LLVM (ir/execution_engine.py).
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def _names(text: str) -> list[str]:
 
 def key_of(text: str, quick: bool = False) -> bytes:
     """The key of the object file of a module: 32 bytes."""
-    made = hashlib.sha256(circumstances() + (b"quick" if quick else b""))
-    made.update(text.encode())
-    return made.digest()
+    checksum = hashlib.sha256(compiler_fingerprint() + (b"quick" if quick else b""))
+    checksum.update(text.encode())
+    return checksum.digest()
 
 
 @functools.cache
-def circumstances() -> bytes:
-    """A checksum of everything but the text that an object file depends on."""
+def compiler_fingerprint() -> bytes:
+    """A checksum of everything that an object file depends on, except the IR."""
     try:
         engine_text = Path(execution_engine.__file__).read_bytes()
     except OSError:  # no source file: rely on the versions
@@ -96,5 +96,5 @@ def circumstances() -> bytes:
         execution_engine.features(),
         execution_engine.heading(),
     ]
-    made = hashlib.sha256(b"\0".join([*(part.encode() for part in parts), engine_text]))
-    return made.digest()
+    checksum = hashlib.sha256(b"\0".join([*(part.encode() for part in parts), engine_text]))
+    return checksum.digest()

@@ -1,9 +1,9 @@
 """Depthwise convolution: each input channel has its own kernels.
 
-    serves       whether each input channel has a few kernels of its own
-    value        y from x and w
-    of_input     x from y and w
-    of_weight    w from x and y
+    serves       whether each input channel has only a few kernels of its own
+    value        the convolution: y from x and w
+    of_input     its transpose with respect to x: x from y and w
+    of_weight    its transpose with respect to w: w from x and y
 
 A matrix product would have one row.  Here neighboring positions form a SIMD vector, and the
 elements of a kernel, or their sums, are kept in registers.
@@ -89,7 +89,7 @@ def _all_outputs(
 
 
 def value(call: KernelCall, form: Any) -> None:
-    """Sums of products, for each sample and channel."""
+    """The convolution, for each sample and channel."""
 
     def write_part(inner: KernelCall, start: Name, stop: Name) -> None:
         (x, w), (y,) = inner.operands, inner.results
@@ -124,7 +124,7 @@ def value(call: KernelCall, form: Any) -> None:
 
 
 def of_input(call: KernelCall, form: Any) -> None:
-    """Products added to the windows, for each sample and channel."""
+    """The transpose with respect to the input, for each sample and channel."""
     write = _as_convolution if set(form.geometry.stride) == {1} else _by_accumulation
 
     def write_part(inner: KernelCall, start: Name, stop: Name) -> None:
@@ -195,7 +195,7 @@ def _by_accumulation(inner: KernelCall, start: Name, stop: Name, form: Any) -> N
 
 
 def of_weight(call: KernelCall, form: Any) -> None:
-    """Sums over positions and samples for each channel; lanes are summed at the end."""
+    """The transpose with respect to the kernels, for each channel; lanes are summed at the end."""
 
     def write_part(inner: KernelCall, start: Name, stop: Name) -> None:
         (x, y), (w,) = inner.operands, inner.results
