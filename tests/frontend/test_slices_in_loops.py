@@ -396,3 +396,33 @@ def test_the_lengths_of_slices_are_values(f):
         wg.jit(gradient)(a.copy(), x.copy()), gradient(a.copy(), x.copy()), strict=True
     ):
         np.testing.assert_allclose(found, want, rtol=1e-10)
+
+
+def alternating(m):
+    for _ in range(12):
+        for color in range(2):
+            for r in range(1, COUNT - 1):
+                s = (r + color) % 2 + 1
+                left, right = m[r, s - 1 : COUNT - 2 : 2], m[r, s + 1 : COUNT : 2]
+                m[r, s : COUNT - 1 : 2] = np.tanh(
+                    0.3 * (m[r - 1, s : COUNT - 1 : 2] + left + right)
+                )
+    return (m**2).sum()
+
+
+def halves(m):
+    for i in range(2, COUNT):
+        k = max(i // 2, i - 7, 1)
+        m[i, k:i] = 0.5 * m[i - 1, k - 1 : i - 1] + m[k, k:i]
+    return (m**2).sum()
+
+
+@pytest.mark.parametrize("f", [alternating, halves], ids=lambda f: f.__name__)
+def test_slices_between_computed_positions(f):
+    """Whose lengths are equal, since remainders and quotients are known to be positive."""
+    m = np.random.default_rng(8).normal(size=(COUNT, COUNT))
+    assert len(wg.trace(f)(m.copy()).nodes) < 16
+    np.testing.assert_allclose(wg.jit(f)(m.copy()), f(m.copy()), rtol=1e-13)
+    np.testing.assert_allclose(
+        wg.jit(wg.grad(f))(m.copy()), wg.grad(f)(m.copy()), rtol=1e-10, atol=1e-12
+    )

@@ -3,8 +3,8 @@
 interval    the minimum and maximum of an integer; None if unbounded
 Interval    the type of the pair
 
-The counters of loops have bounds (`NodeInfo.interval`), from which those of sums and products of
-them follow.
+The counters of loops have bounds (`NodeInfo.interval`), from which those of expressions in them
+follow.
 """
 
 from __future__ import annotations
@@ -67,11 +67,51 @@ def _multiply(a: Interval, b: Interval) -> Interval:
     return None, None
 
 
+def _union(a: Interval, b: Interval) -> Interval:
+    low = None if a[0] is None or b[0] is None else min(a[0], b[0])
+    return low, None if a[1] is None or b[1] is None else max(a[1], b[1])
+
+
+def _maximum(a: Interval, b: Interval) -> Interval:
+    lows = [x for x in (a[0], b[0]) if x is not None]
+    high = None if a[1] is None or b[1] is None else max(a[1], b[1])
+    return max(lows, default=None), high
+
+
+def _minimum(a: Interval, b: Interval) -> Interval:
+    return _negative(_maximum(_negative(a), _negative(b)))
+
+
+def _remainder(a: Interval, b: Interval) -> Interval:
+    """Of a positive divisor; the result has its sign."""
+    if b[0] is None or b[0] <= 0:
+        return None, None
+    if None not in a and a[0] >= 0 and a[1] < b[0]:  # type: ignore[operator]
+        return a
+    return 0, None if b[1] is None else b[1] - 1
+
+
+def _floor_divide(a: Interval, b: Interval) -> Interval:
+    """Of a positive divisor."""
+    if b[0] is None or b[0] <= 0:
+        return None, None
+    ends = [x // y for x in a for y in b if x is not None and y is not None]
+    if None not in (*a, *b):
+        return min(ends), max(ends)
+    low = None if a[0] is None else min(0, a[0])
+    return low, None if a[1] is None else max(0, a[1])
+
+
 _RULES: dict[str, Any] = {
     "add": _add,
     "subtract": lambda a, b: _add(a, _negative(b)),
     "negative": _negative,
     "multiply": _multiply,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "remainder": _remainder,
+    "floor_divide": _floor_divide,
+    "where": lambda _, a, b: _union(a, b),
     "cast": lambda a: a,
     "positive": lambda a: a,
     "stop_gradient": lambda a: a,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.intervals import interval
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
@@ -85,15 +86,17 @@ class Linear:
         form = self
         while form.terms:
             key = max(form.terms, key=lambda k: form.nodes[k].serial)
-            counter_range = _ranges.get(form.nodes[key])
-            factor = form.terms[key]
+            node, factor = form.nodes[key], form.terms[key]
+            counter_range = _ranges.get(node)
             if counter_range is None:
-                return False
-            extreme = (
-                linear(counter_range[0])
-                if factor > 0
-                else linear(counter_range[1]).plus(linear(-1))
-            )
+                number = interval(node)[0 if factor > 0 else 1]
+                if number is None:
+                    return False
+                extreme = linear(number)
+            elif factor > 0:
+                extreme = linear(counter_range[0])
+            else:
+                extreme = linear(counter_range[1]).plus(linear(-1))
             form = Linear({**form.terms, key: 0}, form.rest, form.nodes).plus(extreme, factor)
         low, _ = bounds(form.rest)
         return low is not None and low >= 0
