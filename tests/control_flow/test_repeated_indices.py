@@ -103,3 +103,36 @@ def test_no_step_makes_an_array_of_the_size_of_the_operand(f):
     names = _operations(wg.jit(wg.grad(f)).lower(np.ones(N)).graph)
     assert "scatter_add" in names
     assert "scatter" not in names
+
+
+def stencil(x):
+    """Slices that are used several times in a step."""
+    x = x.reshape(9, 10).copy()
+    for _ in range(9):
+        inner = x[1:-1, 1:-1]
+        a = x[2:, 1:-1] - 2.0 * x[1:-1, 1:-1] + x[:-2, 1:-1]
+        b = x[1:-1, 2:] - 2.0 * x[1:-1, 1:-1] + x[1:-1, :-2]
+        x[1:-1, 1:-1] = 0.1 * a + 0.2 * b * inner + x[1:-1, 1:-1]
+    return np.sum(x**2)
+
+
+def elements_used_twice(x):
+    total = 0.0
+    for i in range(1, N - 1):
+        j = i - 1
+        total = total + x[i] * x[i] + x[j] * x[i + 1] * x[i] + np.sin(total) * x[j]
+    return total
+
+
+@pytest.mark.parametrize("f", [stencil, elements_used_twice], ids=lambda f: f.__name__)
+def test_cotangents_at_the_same_index_are_added_first(f):
+    x, v = _rng().uniform(0.1, 0.9, N), _rng().normal(size=N)
+    gradient = wg.grad(f)
+    assert np.allclose(wg.jit(gradient)(x), gradient(x), rtol=1e-11, atol=1e-12)
+    by_reverse = wg.jit(wg.grad(lambda x: (wg.grad(f)(x) * v).sum()))
+    assert np.allclose(by_reverse(x), wg.hvp(f, (x,), (v,)), rtol=1e-9, atol=1e-10)
+    (loop,) = [n for n in wg.jit(gradient).lower(x).graph if n.params.get("reverse")]
+    stores = [n for n in loop.params["body"].nodes if n.op.name == "setitem"]
+    assert len({(str(n.params["index"]), n.args[2:]) for n in stores}) == len(stores) - (
+        f is stencil  # the primal that is restored
+    )

@@ -12,7 +12,8 @@ elements.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -23,6 +24,7 @@ from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.static_params import frozen
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.template import IndexSlot
@@ -38,7 +40,7 @@ def added_in_place(
     """The same results, with writes of few elements instead of sums of arrays.
 
     The terms of a sum of sparse cotangents are written to a total one by one, so that the cost is
-    proportional to the number of their nonzero elements.
+    proportional to the number of their nonzero elements.  Terms at the same index are added first.
 
     Parameters
     ----------
@@ -48,43 +50,67 @@ def added_in_place(
     """
     add = lookup("add")
     sums: dict[Node, tuple[Node, ...]] = {}  # new nodes that are sums of sparse cotangents
+    totals: dict[Node, tuple[Node, tuple[Node, ...]]] = {}  # those of an array and such cotangents
+    uses = Counter([*results, *[a for n in nodes for a in n.inputs]])
 
     def sparse(node: Node) -> tuple[Node, ...]:
         return (node,) if _is_sparse(node) else sums.get(node, ())
 
     def filled(node: Node) -> Node:
         """A sum of sparse cotangents as an array."""
-        if node not in sums:
+        if node in totals:
+            result, parts = totals[node]
+        elif node in sums:
+            result, *parts = _grouped(sums[node])
+        else:
             return node
-        result, *parts = sums[node]
-        for term in parts:
+        for term in _grouped(parts):
             result = _add_sparse(result, term)
         return result
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
-        if node.op is not add:
-            full = tuple([filled(a) if isinstance(a, Node) else a for a in args])
-            same = all(a is b for a, b in zip(args, full, strict=True))
-            return None if same else with_args(node, full)
-        if sparse(args[0]) and sparse(args[1]) and args[0].spec == args[1].spec:
+        if node.op is add and sparse(args[0]) and sparse(args[1]) and args[0].spec == args[1].spec:
             combined = with_args(node, args)
             sums[combined] = (*sparse(args[0]), *sparse(args[1]))
             return combined
-        for total, other in (args[::-1], args) if sparse(args[0]) else (args, args[::-1]):
+        for total, other in _orders(args, sparse) if node.op is add else ():
             parts = sparse(other)
-            if not parts or total.spec != node.spec:
-                continue
-            result = total
-            for term in parts:
-                result = _add_sparse(result, term)
-            return result
-        return None
+            if parts and total.spec == node.spec:
+                array, before = totals.get(total, (total, ()))
+                combined = with_args(node, args)
+                totals[combined] = array, (*before, *parts)
+                return combined if uses[node] == 1 else filled(combined)
+        full = tuple([filled(a) if isinstance(a, Node) else a for a in args])
+        same = all(a is b for a, b in zip(args, full, strict=True))
+        return None if same else with_args(node, full)
 
     copies = rebuilt(nodes, None, change)
     new_results = [copies.get(n, n) for n in results]
     return _with_sums_in_sized_nodes(
-        new_results if keeps_sums else [filled(n) for n in new_results]
+        [n if keeps_sums and n in sums else filled(n) for n in new_results]
     )
+
+
+def _orders(
+    args: tuple[Node, ...], sparse: Callable[[Node], Sequence[Node]]
+) -> Sequence[tuple[Node, ...]]:
+    """The operands of a sum in both orders, first that in which the second one is sparse."""
+    return (args[::-1], args) if sparse(args[0]) else (args, args[::-1])
+
+
+def _grouped(terms: Sequence[Node]) -> list[Node]:
+    """The terms, with those at the same index added."""
+    found: dict[object, Node] = {}
+    for term in terms:
+        key: object = term
+        if term.op is not PART and _writes_each_element_once(term):
+            key = frozen(term.params), term.args[1:], term.args[0].spec
+        before = found.get(key)
+        if before is not None:
+            value = (wrap(before.args[0]) + wrap(term.args[0])).node
+            term = with_args(term, (value, *term.args[1:]))
+        found[key] = term
+    return list(found.values())
 
 
 def _is_sparse(node: Node) -> bool:
