@@ -96,7 +96,13 @@ def _function(fun: FunctionType) -> FunctionType:
     if tracing and Speculation.notes() and not Speculation.is_open():
         note_outer_assignments(fun)
     fills = facts.stores and not tracing and rewriting.fills_computed_arrays(fun.__code__)
-    rewrites = rewrite_all or fills or calls or _uses_callable_variables(fun, facts)
+    rewrites = (
+        rewrite_all
+        or fills
+        or calls
+        or facts.writes_globals
+        or _uses_callable_variables(fun, facts)
+    )
     if not rewrites and not _uses_replaced_globals(fun, facts):
         return fun
     if rewrites:

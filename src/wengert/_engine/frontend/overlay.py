@@ -44,6 +44,8 @@ class Overlay(dict[str, Any]):
 
     def __init__(self, module_globals: dict[str, Any], runtime: dict[str, Any] | None) -> None:
         super().__init__(runtime or {})
+        if runtime is not None:
+            self["__wg_module__"] = module_globals
         self.module_globals, self.converts = module_globals, runtime is None
         self["__builtins__"] = builtins_of(module_globals)
         self.predefined = frozenset(self)

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from ..tree_traversal import children, copied
 from .calls import Calls
 from .comprehensions import Comprehensions, choose_call
+from .global_stores import stores_global
 from .syntax import call, located, mangled, string, thunk
 
 _OPERATORS = {
@@ -219,7 +220,7 @@ class Expressions(Calls):
 
     def _store_target(self, node: ast.Subscript | ast.Attribute) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
+        if not isinstance(node.ctx, ast.Load) and not stores_global(node):
             attribute: list[ast.expr] = []
             if isinstance(node, ast.Attribute):
                 attribute = [string(mangled(node.attr, self._private))]

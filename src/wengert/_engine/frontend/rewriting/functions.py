@@ -19,6 +19,7 @@ from ..tree_traversal import copied, traverse
 from .buffers import with_buffers
 from .calls import Calls
 from .exits import Unsupported, without_exits
+from .global_stores import with_global_stores
 from .last_elements import with_last_element_variables
 from .list_appends import appends_in, as_append_calls
 from .statements import Statements
@@ -85,7 +86,8 @@ def _rewrite_definition(node: ast.AST, private: str | None, whole: bool) -> ast.
 def _with_rewritten_calls(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
     """The body with only its calls rewritten."""
     parameter_names = parameters(node)
-    return [Calls(parameter_names[0] if parameter_names else None).visit(s) for s in node.body]
+    calls = Calls(parameter_names[0] if parameter_names else None)
+    return with_global_stores([calls.visit(s) for s in node.body])
 
 
 def _check_supported(node: ast.FunctionDef, whole: bool) -> None:
@@ -107,7 +109,7 @@ def _rewrite_body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
     parameter_names = parameters(node)
     docstring = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
     body = as_append_calls(without_exits(node.body[len(docstring) :]), set(parameter_names))
-    body = with_last_element_variables(body, set(parameter_names))
+    body = with_global_stores(with_last_element_variables(body, set(parameter_names)))
     global_names, nonlocal_names = declared(body)
     local = (bound_in(body) | set(parameter_names)) - global_names
     live = live_names(body, frozenset())

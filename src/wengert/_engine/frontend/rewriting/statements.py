@@ -38,6 +38,7 @@ from ..liveness import Liveness
 from ..names import bound_in, function_scope
 from .comprehensions import Comprehensions
 from .expressions import Expressions
+from .global_stores import stores_global
 from .list_appends import Appends, append_of
 from .syntax import (
     call,
@@ -139,6 +140,8 @@ class Statements:
         """Statements that record an object before ``x += y`` may change it in place."""
         target, statements = node.target, list[ast.stmt]()
         if not isinstance(target, ast.Name):
+            if stores_global(target):
+                return statements
             store_call = target.value
             assert isinstance(store_call, ast.Call)
             store_call.args += [located(target, string(None))] * (2 - len(store_call.args))

@@ -58,6 +58,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_callee__": calls.callee,
     "__wg_formatted__": strings.formatted,
     "__wg_before_load__": stacked_lists.before_load,
+    "__wg_store_global__": object_changes.store_global,
     "__wg_before_store__": object_changes.before_store,
     "__wg_before_augmented__": object_changes.before_augmented,
     "__wg_new_container__": object_changes.new_container,

@@ -8,6 +8,7 @@ While a block is traced, the contents of an object are recorded before its first
     x = [a, b]           x = new_container([a, b])
 
 before_store      called with the object whose element or attribute is assigned or deleted
+store_global      called with the globals of a module that are about to be assigned
 before_augmented  called with the value of a variable before ``x += y``
 new_container     called with a list or dict display
 new_variables     called with the local variables that inner functions assign
@@ -67,6 +68,14 @@ def before_store(x: Any, attribute: str | None = None, is_augmented: bool = Fals
         for value in inside.values() if type(inside) is dict else inside:
             before_augmented(value)
     return x
+
+
+def store_global(module: dict[str, Any], name: str, is_augmented: bool) -> dict[str, Any]:
+    """The globals of a module, of which the function is about to assign a variable."""
+    Speculation.note_change(module, name)
+    if is_augmented:
+        before_augmented(module.get(name))
+    return module
 
 
 def _note_elements(x: list[Any], is_augmented: bool) -> None:
