@@ -16,7 +16,7 @@ from wengert._engine.autodiff.cotangent_space import uniform
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import lookup
+from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
@@ -28,7 +28,7 @@ from .used_inputs import with_used_inputs
 
 
 def pull_conditional(
-    node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any
+    node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: RuleContext
 ) -> list[Any]:
     """The cotangents of a conditional's operands: the conditional of the branches' pullbacks."""
     which, *operands = inputs

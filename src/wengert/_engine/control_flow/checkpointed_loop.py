@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import CHECKPOINTED
 from wengert._engine.core.spec import Spec, spec_of
 
@@ -64,12 +64,12 @@ class Checkpointed(Control):
             writer.stored_steps = stored_by_count(count, slots, block)
         return (*op.walked(compile, values, plain(params), writer.visit), rows)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The rule of the loop."""
         inner = _by_itself(node)
         return inner.op.vjp(inner, t, out, inputs, ctx)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The rule of the loop."""
         inner = _by_itself(node)
         return [*inner.op.jvp(inner, dots, out, inputs, ctx), None]

@@ -15,7 +15,7 @@ from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import lookup
+from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
@@ -102,7 +102,9 @@ def _interleaved(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[in
 class _LoopTangent:
     """The JVP of one loop."""
 
-    def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> None:
+    def __init__(
+        self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: RuleContext
+    ) -> None:
         params = node.params
         self.carried, stacked = params["carried"], params.get("stacked", 0)
         body: Body = params["body"]
@@ -130,7 +132,9 @@ class _LoopTangent:
         return out
 
 
-def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def push_scan(
+    node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: RuleContext
+) -> list[Any]:
     """The tangents of a scan's results."""
     params = node.params
     count = params["counted"]
@@ -148,7 +152,9 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) 
     return loop.tangents(results, 0, len(params["body"].outputs) - loop.carried)
 
 
-def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def push_while(
+    node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: RuleContext
+) -> list[Any]:
     """The tangents of a while loop's results; the number of steps has none."""
     params = node.params
     loop = _LoopTangent(node, dots, inputs, ctx)
@@ -173,7 +179,9 @@ def _with_more_inputs(condition: Body, active: Iterable[int], bounds: Sequence[i
     return Body(*condition.outputs, inputs=inputs, name=condition.name)
 
 
-def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def push_conditional(
+    node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: RuleContext
+) -> list[Any]:
     """The tangents of a conditional's results: the conditional of the branches' JVPs."""
     which, *operands = inputs
     active = tuple([k for k, d in enumerate(dots[1:]) if d is not None])

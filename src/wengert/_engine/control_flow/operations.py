@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, bare, shown
@@ -125,7 +125,7 @@ class Scan(_Loop):
         return (*carry, *[y.array for y in ys])
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
         """The backward loop."""
         return reverse.pull_scan(node, t, out, inputs, ctx)
@@ -136,7 +136,7 @@ class Scan(_Loop):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        ctx: Any,
+        ctx: RuleContext,
     ) -> Any:
         """The same loop, with tangents next to the carry."""
         return forward.push_scan(node, dots, inputs, ctx)
@@ -214,7 +214,7 @@ class While(_Loop):
         return (*carry, np.int64(count), *stacks)
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
         """The backward loop over the steps that were taken."""
         return reverse.pull_while(node, t, out, inputs, ctx)
@@ -225,7 +225,7 @@ class While(_Loop):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        ctx: Any,
+        ctx: RuleContext,
     ) -> Any:
         """The same loop, with tangents next to the carry."""
         return forward.push_while(node, dots, inputs, ctx)
@@ -256,7 +256,7 @@ class Choice(Control):
         return tuple(compile(branches[min(max(int(which), 0), len(branches) - 1)])(operands))
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
         """The conditional of the branches' pullbacks."""
         return pull_conditional(node, t, inputs, ctx)
@@ -267,7 +267,7 @@ class Choice(Control):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        ctx: Any,
+        ctx: RuleContext,
     ) -> Any:
         """The conditional of the branches' JVPs."""
         return forward.push_conditional(node, dots, inputs, ctx)

@@ -23,7 +23,7 @@ from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.autodiff.tape import fresh, tape_between
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import REPLAY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -126,7 +126,7 @@ class CheckpointedReplay(Control):
                     stack[row] = value
         return (*carried, *stacks)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The rule of the equivalent two loops."""
         variables = [fresh(_node(x)) for x in inputs]
         outs = _equivalent_loops(node, variables)
@@ -141,7 +141,7 @@ class CheckpointedReplay(Control):
         ctx.mask([a for a, v in zip(node.args, variables, strict=True) if v in masked_targets])
         return cotangents
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The rule of the equivalent two loops."""
         variables = [fresh(_node(x)) for x in inputs]
         outs = [_node(x) for x in _equivalent_loops(node, variables)]

@@ -22,7 +22,7 @@ from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.op import lookup
+from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
@@ -193,7 +193,7 @@ def _step(chain: Chain, fixed: Sequence[Node]) -> Any:
 
 
 def pull_scan(
-    node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: Any
+    node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: RuleContext
 ) -> list[Any]:
     """The cotangents of a scan's operands."""
     params = node.params
@@ -226,7 +226,7 @@ def pull_scan(
 
 
 def pull_while(
-    node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: Any
+    node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: RuleContext
 ) -> list[Any]:
     """The cotangents of a while loop's operands, by a scan over its steps."""
     params = node.params
@@ -257,7 +257,7 @@ class _LoopCotangent:
         args: Sequence[Any],
         inputs: Sequence[Any],
         t: Mapping[int, Any],
-        ctx: Any,
+        ctx: RuleContext,
         results: Sequence[Any],
         steps: Any,
     ) -> None:

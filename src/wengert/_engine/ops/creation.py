@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
@@ -35,7 +35,7 @@ class Creation(Operation):
         self.run = run
         self.oracle = "numpy"
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Any, ctx: Any) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Any, ctx: RuleContext) -> Any:
         """No cotangents, because there are no operands."""
         return []
 

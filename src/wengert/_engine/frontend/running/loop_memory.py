@@ -11,7 +11,7 @@ LoopMemory    records this for the iterations of a loop, and for the values afte
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ class LoopMemory:
         return self._count() == count
 
     def _count(self) -> int:
-        known = (*self._memories.values(), *self._unknown.values(), self._pairs)
+        known: list[Sized] = [*self._memories.values(), *self._unknown.values(), self._pairs]
         return sum(map(len, known))
 
     def _key_of(self, x: Handle) -> Key | None:

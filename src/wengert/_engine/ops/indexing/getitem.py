@@ -25,7 +25,7 @@ from wengert._engine.core.array_states import ArrayState
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import SELECTS, facts
 from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
@@ -245,7 +245,7 @@ class SetItem(Operation):
             out.flat[k] = value
         return out
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """For x, zero at the index; for v, the elements at the index whose writes took effect."""
         _, v, *operands = inputs
         index = node.params["index"]
@@ -288,7 +288,7 @@ class SetItem(Operation):
             t[index] = 0
             buffers.donate(x, t)
 
-    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The same replacement of the tangents."""
         spec = node.spec
         x_dot, v_dot = dots[0], dots[1]

@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
@@ -66,14 +66,14 @@ class ScatterAdd(Operation):
             out.flat[k] += value
         return out
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The cotangent, and its elements at the index."""
         operands = inputs[2:]
         wanted = ctx.wants(node.args[1])
         bar = getitem(t, *operands, index=node.params["index"]) if wanted else None
         return [t, bar, *([None] * len(operands))]
 
-    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The same for the tangents."""
         x_dot, t_dot, index = dots[0], dots[1], node.params["index"]
         if t_dot is None:
