@@ -361,6 +361,34 @@ def properties(x):
     return thing.x * len(thing.changes)
 
 
+class Bounded:
+    """An object with properties that are set."""
+
+    def __init__(self, x):
+        self._x, self.count = x, 0
+
+    @property
+    def x(self):
+        return self._x
+
+    @x.setter
+    def x(self, value):
+        self.count += 1
+        for _ in range(12):
+            value = value * 0.99
+        self._x = value if value < 5.0 else 5.0
+
+
+def properties_that_are_set(x):
+    thing = Bounded(x[0])
+    for i in range(N):
+        thing.x = thing.x * 0.9 + x[i]
+        thing.x += 0.1
+        if x[i] > 0.5:
+            thing.x *= 0.5
+    return thing.x * thing.count
+
+
 def checked_attributes(x):
     thing = Checked()
     thing.x = x[0]
@@ -444,6 +472,7 @@ def functions_without_source(x):
     return body.position
 
 
+LOOPS.append(properties_that_are_set)
 UNROLLED = [
     operators_that_change_objects, functions_without_source, properties, checked_attributes, queues,
     iterators, growing_lists, swapped_lists, other_objects_in_each_iteration,

@@ -24,12 +24,14 @@ import collections
 import copy
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.library_code import is_immutable, is_library_class
 
@@ -62,12 +64,43 @@ def before_store(x: Any, attribute: str | None = None, is_augmented: bool = Fals
         return x
     if type(x) is list and attribute is None:
         return ListTarget(x, functools.partial(_note_elements, x, is_augmented))
+    if attribute is not None and Speculation.is_open():
+        member = inspect.getattr_static(type(x), attribute, None)
+        if type(member) is property and type(member.fset) is FunctionType:
+            return PropertyTarget(x, member)
     Speculation.note_change(x, attribute)
     if is_augmented:
         inside = x if attribute is None else [getattr(x, attribute, None)]
         for value in inside.values() if type(inside) is dict else inside:
             before_augmented(value)
     return x
+
+
+class PropertyTarget:
+    """The object of a statement ``x.name = value`` whose attribute is a property of the user.
+
+    Parameters
+    ----------
+    owner : object
+    member : property
+    """
+
+    __slots__ = ("_member", "_owner")
+
+    def __init__(self, owner: Any, member: property) -> None:
+        object.__setattr__(self, "_owner", owner)
+        object.__setattr__(self, "_member", member)
+
+    def __getattr__(self, name: str) -> Any:
+        get = self._member.fget
+        return converted(get)(self._owner) if get is not None else getattr(self._owner, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        converted(self._member.fset)(self._owner, value)
+
+    def __delattr__(self, name: str) -> None:
+        Speculation.note_change(self._owner, name)
+        delattr(self._owner, name)
 
 
 def store_global(module: dict[str, Any], name: str, is_augmented: bool) -> dict[str, Any]:
