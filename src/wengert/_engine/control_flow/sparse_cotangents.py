@@ -58,6 +58,7 @@ def added_in_place(
 
     def filled(node: Node) -> Node:
         """A sum of sparse cotangents as an array."""
+        parts: Sequence[Node]
         if node in totals:
             result, parts = totals[node]
         elif node in sums:
