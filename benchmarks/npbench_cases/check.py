@@ -45,7 +45,7 @@ def value_check(given: Program) -> dict[str, Any]:
     fun(*again)
     numpy = time.perf_counter() - start
     error = max([difference(a, b) for a, b in zip(found, wanted, strict=True)], default=0.0)
-    right = agrees(found, wanted)
+    right = agrees(found, wanted, given.stated_limit)
     return {"first": first, "again": second, "numpy": numpy, "error": error, "right": right}
 
 

@@ -45,10 +45,12 @@ def jax_kernel(given: Program) -> tuple[Any, Any]:
     return given.implementation("jax"), arguments
 
 
-def agrees_with_jax(out: Any, wanted: list[Any]) -> bool:
+def agrees_with_jax(out: Any, wanted: list[Any], stated: float) -> bool:
     """Whether each result of a JAX function is one of NumPy's results."""
     found = [np.asarray(x) for x in listed(out)]
-    return bool(found) and all(any(difference(x, w) < limit(w) for w in wanted) for x in found)
+    return bool(found) and all(
+        any(difference(x, w) < limit(w, stated) for w in wanted) for x in found
+    )
 
 
 def one(name: str, size: str, seconds: str, larger: str = "") -> dict[str, Any]:
@@ -87,7 +89,7 @@ def at_size(
         except Exception as error:
             found[label] = {"failed": str(error).strip().splitlines()[0][:150]}
             continue
-        if agrees(out, wanted):
+        if agrees(out, wanted, given.stated_limit):
             contestants[label] = Contestant(call, given.copied)
         else:
             found[label] = {"wrong": right(out, wanted)}
@@ -96,7 +98,7 @@ def at_size(
             kernel, arguments = jax_kernel(given)
             import jax
 
-            if agrees_with_jax(kernel(*arguments()), wanted):
+            if agrees_with_jax(kernel(*arguments()), wanted, given.stated_limit):
                 contestants["JAX"] = Contestant(kernel, arguments, jax.block_until_ready)
             else:
                 found["JAX"] = {"wrong": float("inf")}
