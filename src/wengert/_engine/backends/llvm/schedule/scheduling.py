@@ -47,6 +47,7 @@ from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import column_rows, is_by_columns
 from .loop_fission import split_loops
 from .reads_before_writes import chained, in_order, read_early
+from .recomputation import recomputed
 from .row_blocks import block_of, jammed_rows
 
 
@@ -95,7 +96,9 @@ class Schedule:
         if fold(self.reachable, _consumers(self.reachable, results)):
             self.reachable = _reachable(results)
         self._consumers = _consumers(self.reachable)
+        self._shared: set[Expr] = set()  # roots only because they are used more than once
         self._choose_roots()
+        self._recompute()
         if isinstance(graph, Body):  # a loop writes over the arrays of the step before
             chained(self.reachable)
             for x in read_early(self.reachable):
@@ -135,6 +138,7 @@ class Schedule:
                 for x in expr.operands:
                     if not is_in_memory(x) and not (strided and strided_view(x)):
                         x.is_root = x.is_flat = True
+                        self._shared.discard(x)
             if isinstance(rule, Map):
                 for x in expr.operands:
                     if x.weight > thresholds.inline_work and _repeats(x, expr):
@@ -153,13 +157,12 @@ class Schedule:
                 if not x.is_root:
                     weight += x.weight
             expr.weight = weight
-            is_shared = self._consumers.get(expr, 0) > 1
-            if (
-                expr in outputs
-                or (is_shared and weight > thresholds.inline_work)
-                or weight > thresholds.expression_work
-            ):
+            is_shared = self._consumers.get(expr, 0) > 1 and weight > thresholds.inline_work
+            if expr in outputs or weight > thresholds.expression_work:
                 self._make_root(expr)
+            elif is_shared and not expr.is_root:
+                self._make_root(expr)
+                self._shared.add(expr)
             expr.is_flat = expr.is_root or rule.takes_flat(expr)
             for read in _unbounded_reads(expr):
                 x = read.operand
@@ -170,6 +173,18 @@ class Schedule:
         if isinstance(expr.rule, ScalarConstant) and not expr.shape:
             return
         expr.is_root = expr.is_flat = True
+        self._shared.discard(expr)
+
+    def _recompute(self) -> None:
+        """Compute some expressions where they are used, instead of storing them."""
+        if not self._shared:
+            return
+        for expr, work in recomputed(self._shared, self.reachable, accesses_of).items():
+            if work:
+                expr.weight = work
+            else:
+                expr.is_root = False
+                expr.is_flat = expr.rule.takes_flat(expr)
 
     # ---- stages --------------------------------------------------------------------------------
 

@@ -1,0 +1,141 @@
+"""Recomputation: intermediate results of stencils that are computed where they are used.
+
+A difference of a Laplacian that is used at x[i] and x[i + 1] is computed twice if it is not stored,
+but then the Laplacians that both need are computed once, and nothing is written and read again:
+
+    lap = 4.0 * x[1:-1] - x[:-2] - x[2:]
+    flux = lap[1:] - lap[:-1]
+    out = x[2:-2] - c * (flux[1:] - flux[:-1])
+
+is one loop, which computes three Laplacians for each element.
+
+    recomputed    the expressions that are not worth storing
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Sequence
+from typing import Any
+
+from ..ir.affine import FlatIndex, Index, counters
+from ..lowering.loop_ir import CallResult, Expr, Map, OpaqueCall, ScalarConstant, Stored, View
+from ..lowering.slice_updates import SliceUpdate
+from ..tuning import thresholds
+from .fusion import Access, space_of
+
+
+def recomputed(
+    shared: Container[Expr], exprs: Sequence[Expr], accesses: Callable[[Expr], Sequence[Access]]
+) -> dict[Expr, int]:
+    """The expressions that are not worth storing, and the work of those that use them.
+
+    Parameters
+    ----------
+    shared : container of Expr
+        Expressions that are stored only because they are used more than once.
+    exprs : sequence of Expr
+        All, operands first.
+    accesses : callable
+        The accesses of a root to stored expressions.
+
+    Returns
+    -------
+    dict from Expr to int
+        Those that are not to be stored have no work.
+    """
+    if not any(isinstance(x.rule, View) and not x.rule.keeps_order for x in exprs):
+        return {}  # all is read at its own place
+    readers: dict[Expr, dict[Expr, None]] = {}
+    elsewhere: set[Expr] = set()
+    for root in exprs:
+        if isinstance(root.rule, OpaqueCall):
+            for x in _roots_of(root.operands):
+                readers.setdefault(x, {})[root] = None
+        elif root.is_root and not isinstance(root.rule, Stored | CallResult):
+            here = counters(space_of(root))
+            for access in accesses(root):
+                readers.setdefault(access.expr, {})[root] = None
+                if access.index != here:
+                    elsewhere.add(access.expr)
+    users: dict[Expr, list[Expr]] = {}
+    for x, roots in readers.items():
+        if x in shared and x in elsewhere and len(roots) == 1:
+            (root,) = roots
+            if _is_pointwise(root) and root not in shared and _is_local(x):
+                users.setdefault(root, []).append(x)
+    found: dict[Expr, int] = {}
+    for root, inner in users.items():
+        work = _gain(root, inner)
+        if work:
+            found.update(dict.fromkeys(inner, 0))
+            found[root] = work
+    return found
+
+
+def _roots_of(exprs: Sequence[Expr]) -> set[Expr]:
+    """The roots that expressions are computed from."""
+    found: set[Expr] = set()
+    pending = list(exprs)
+    while pending:
+        x = pending.pop()
+        if x.is_root:
+            found.add(x)
+        else:
+            pending += x.operands
+    return found
+
+
+def _is_pointwise(root: Expr) -> bool:
+    return isinstance(root.rule, SliceUpdate) or not root.rule.is_stored
+
+
+def _is_local(x: Expr) -> bool:
+    """Whether an element is computed by arithmetic from elements at known places."""
+    pending = [x]
+    while pending:
+        y = pending.pop()
+        if not isinstance(y.rule, Map | View | ScalarConstant):
+            return False
+        pending += [z for z in y.operands if not z.is_root]
+    return True
+
+
+def _gain(root: Expr, inner: Sequence[Expr]) -> int:
+    """The work of an element of a root that computes some operands itself; 0 if it is not less."""
+    shapes = [space_of(root), *[x.shape for x in inner]]
+    if any(type(n) is not int for shape in shapes for n in shape):
+        return 0
+    sizes = [math.prod(shape) for shape in shapes]
+    separate, together = _work(root, ()), _work(root, inner)
+    if separate is None or together is None or not all(sizes):
+        return 0
+    total = separate[0]
+    for x, size in zip(inner, sizes[1:], strict=True):
+        own = _work(x, ())
+        if own is None:
+            return 0
+        total += (own[0] + thresholds.element_overhead_work) * size / sizes[0]
+    return together[1] if together[0] <= total and together[1] <= thresholds.expression_work else 0
+
+
+def _work(root: Expr, inner: Container[Expr]) -> tuple[int, int] | None:
+    """The work of an element with its reads, and without; None if it is read by position."""
+    start: Index = counters(space_of(root))
+    first = root.operands[0] if isinstance(root.rule, SliceUpdate) else root
+    pending: list[tuple[Expr, Index]] = [(first, start)]
+    seen: set[Any] = set(pending)
+    reads = work = 0
+    while pending:
+        expr, index = pending.pop()
+        if expr.is_root and expr is not first and expr not in inner:
+            reads += 1
+            continue
+        work += expr.rule.weight
+        for read in expr.reads(index):
+            if read.index is None or isinstance(read.index, FlatIndex):
+                return None
+            if (read.operand, read.index) not in seen:
+                seen.add((read.operand, read.index))
+                pending.append((read.operand, read.index))
+    return work + reads, work
