@@ -284,7 +284,7 @@ def rebind(handle: Handle, node: Node) -> None:
         node = leaf_like(old, node.value, handle)
     handle.node = node
     refresh_views(handle)
-    if _Class.aliases is not None:
+    if _Class.aliases is not None and current_trace() is not None:  # only traces have aliases
         _Class.aliases(handle)
 
 
