@@ -189,6 +189,21 @@ def test_arrays_that_nothing_refers_to_are_not_carried():
     assert "where" not in [n.op.name for n in loop.params["body"].nodes]
 
 
+def test_views_of_what_a_branch_leaves_are_not_written_elsewhere():
+    def f(a, x):
+        for i in range(N):
+            if x[i] > 0.5:
+                a = a[::-1]
+            a[i] *= 0.5
+        return a[1].sum()
+
+    with pytest.raises(TraceError, match="may share its memory"):
+        wg.jit(f)(A.copy(), X.copy())
+    np.testing.assert_allclose(
+        wg.jit(lambda a, x: f(a.copy(), x))(A, X), f(A.copy(), X), rtol=1e-12
+    )
+
+
 def test_a_view_at_an_index_of_the_loop_cannot_be_read_after_a_write_to_its_array():
     def f(a, x):
         for i in range(N):

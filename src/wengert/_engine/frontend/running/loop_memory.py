@@ -163,8 +163,12 @@ class LoopMemory:
                 self._memories.setdefault(key, {}).update(self._memories.get(start, {}))
             known = {m for found in self._memories.values() for m in found}
             for choice in choices_of(x):
+                array = choice.memory.handle
                 if id(choice.memory) in known or self._is_old(choice.memory):
                     self._add_memories(key, [choice])
+                elif array is not None and owner_of_memory(array) is not array:
+                    for other in may_share(array):  # a view that the iteration has made
+                        self._add_unknown(key, other)
             for other in unknown_of(x):
                 self._add_unknown(key, other)
             for other in may_share(x):

@@ -81,8 +81,11 @@ def shared_with(array: Handle, since: int) -> list[tuple[Handle, Any]]:
 def outside_view(view: Handle, since: int) -> Handle | None:
     """A view of an existing array that a block has made, made again after it.
 
-    None if its index is computed in the block, or if it is a view of an array made there.
+    None if its index is computed in the block, if it is a view of an array made there, or of one
+    that shares the memory of others on a condition.
     """
+    if choices_of(owner_of_memory(view)):
+        return None
     if view.node.serial < since:
         return view
     shared = getattr(view, "_link", None)
