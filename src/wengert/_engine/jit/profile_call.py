@@ -89,8 +89,8 @@ def profile(
     >>> seen = wg.profile(wg.grad(f), repeats=10)(np.linspace(0.0, 1.0, 1000))
     >>> [row.kind for row in seen.rows]
     ['nest', 'around']
-    >>> seen.by_line()[0].text
-    'return np.sum(np.exp(-x * x))'
+    >>> [line.text for line in seen.by_line() if line.text]
+    ['return np.sum(np.exp(-x * x))']
     >>> round(sum(node.share for node in seen.by_line()), 6)
     1.0
     """
