@@ -10,6 +10,7 @@ from _harness import machine_line, table
 from native.page import duration
 
 from .program import SINGLE
+from .values import MUCH_SLOWER, NOT_AT_THIS_SIZE
 
 REASONS = ("wrong", "failed", "cannot")
 # Versions for JAX that compute something else.
@@ -51,7 +52,7 @@ def notes(cases: list[dict[str, Any]]) -> str:
         for case in cases
         for name, c in case["contestants"].items()
         for reason in REASONS
-        if reason in c
+        if reason in c and c[reason] != NOT_AT_THIS_SIZE
     ]
     return "\n".join(lines)
 
@@ -71,7 +72,13 @@ def values(section: dict[str, Any]) -> list[str]:
         if "larger" in c
     ]
     parts = _values_at(cases)
-    return [*parts, "### At size M", *_values_at(larger)] if larger else parts
+    if not larger:
+        return parts
+    text = (
+        f"numba runs its fastest version at size S, and JAX takes part where it was at most "
+        f"{MUCH_SLOWER:g} times slower than wengert there."
+    )
+    return [*parts, "### At size M", text, *_values_at(larger)]
 
 
 def _values_at(cases: list[dict[str, Any]]) -> list[str]:
