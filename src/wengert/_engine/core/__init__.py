@@ -44,6 +44,7 @@ fork_safe_locks.py             locks that are free in a forked child
 validation.py                  checks of arguments; integer_range.py of Python integers
 intervals.py                   bounds of integers that are computed from loop counters
 static_integers.py             functions traced again with the values of their integers
+scalar_inputs.py               inputs without axes: numbers, or arrays that are modified in place
 trace_notes.py                 decisions of the front end, for explain
 runtime_checks.py              conditions that raise when the graph runs
 other_libraries.py             names of PyTorch and JAX

@@ -24,6 +24,7 @@ from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import Session, enable_grad, tracing
+from wengert._engine.core.scalar_inputs import note_scalar_inputs
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.validation import refuse_unknown_length
@@ -57,6 +58,7 @@ def built(
     grads: list[Any] | None = None,
     written: list[int] | None = None,
     assigned: list[AssignedPart] | None = None,
+    numbers: list[int] | None = None,
     original: Callable[[Any], Any] = lambda x: x,
 ) -> AnyGraph:
     """The graph of a function for given arguments.
@@ -84,6 +86,8 @@ def built(
     assigned : list, optional
         Receives the parts of objects from outside that it assigns (assigned_parts.py). Their values
         are additional outputs, after all others; if None, such assignments are refused.
+    numbers : list, optional
+        Receives the positions of the inputs that in-place operators replaced, as they do numbers.
     original : callable
         The object that a replacement of a captured one stands for.
     """
@@ -113,6 +117,8 @@ def built(
         if changes is not None:
             arguments = tuple(positional), keywords
             extra_outputs += assigned_parts(changes, arguments, what, since, assigned, original)
+    if numbers is not None:
+        numbers += inputs.updated_numbers()
     if guards is not None:
         guards += session.guards
     leaves, structure = pytree.flatten(out)
@@ -138,6 +144,7 @@ class _Inputs:
         self.handles: list[Any] = []
         self.fed: list[bool] = []
         self.passed: list[str] = []
+        self._updated: set[Node] = set()
 
     def take(self, argument: Any, name: str, static: bool) -> Any:
         """An argument with new input tensors in place of specs, arrays and numbers."""
@@ -171,9 +178,14 @@ class _Inputs:
             refuse_ambiguous(self.handles[k].node)
         return modified
 
+    def updated_numbers(self) -> list[int]:
+        """The positions of the numbers to which in-place operators have been applied."""
+        return [k for k, node in enumerate(self.nodes) if node in self._updated]
+
     @contextmanager
     def belonging_to(self, what: str) -> Iterator[None]:
         """A context at whose end the inputs are marked as leaked tracers if they are still used."""
+        self._updated = note_scalar_inputs(self.nodes)
         try:
             yield
         finally:

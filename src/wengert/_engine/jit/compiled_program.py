@@ -68,6 +68,8 @@ class CompiledProgram:
         (shape_polymorphism.py).
     is_inline : bool
         Whether it is part of a graph built by hand, and cannot run.
+    numbers : tuple of int
+        The inputs that in-place operators replaced, as they do numbers (core/scalar_inputs.py).
     """
 
     def __init__(
@@ -79,8 +81,9 @@ class CompiledProgram:
         grads: Grads = (),
         written: Sequence[int] = (),
         assigned: Sequence[AssignedPart] = (),
+        numbers: Sequence[int] = (),
     ) -> None:
-        self.graph, self.backend = graph, backend
+        self.graph, self.backend, self.numbers = graph, backend, tuple(numbers)
         self._simplify, self._guards, self._grads = simplify, guards, grads
         self._written, self.assigned = tuple(written), assigned
         self._seen = -1, False  # the count of changes at the last check, and its result
@@ -151,6 +154,7 @@ class CompiledProgram:
         """Whether all that it does besides computing results is to modify arguments."""
         return not (
             self._has_other_effects
+            or bool(self.numbers)
             or self.is_inline
             or self.assumes_inequalities
             or self._guards
@@ -266,6 +270,10 @@ class CompiledProgram:
         for assigned in self.assigned:
             assigned.assign(stored, arguments)
         return values[: self._count]
+
+    def has_array_for_number(self, fed: Sequence[Any]) -> bool:
+        """Whether an in-place operator would modify an array that was traced as a number."""
+        return any(type(fed[k]) is np.ndarray for k in self.numbers)
 
     def writes_to_unshared(self, fed: Sequence[Any], handles: bool) -> bool:
         """Whether arguments that are modified in place share no memory with other arguments.

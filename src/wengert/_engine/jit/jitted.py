@@ -122,6 +122,8 @@ class Jitted(Generic[P, R]):
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_to_unshared(call.fed, call.handles):
             return self._fun(*args, **kwargs)
+        if compiled.numbers and compiled.has_array_for_number(call.fed):
+            return self._fun(*args, **kwargs)
         if not compiled.assigns_without_history(call.handles):
             return self._fun(*args, **kwargs)
         return compiled.run(call.fed, call.handles, (args, kwargs))  # type: ignore[no-any-return]
@@ -206,7 +208,7 @@ class Jitted(Generic[P, R]):
         no Python. It passes calls that it does not support to the slow path.
         """
         captured, plain_call = state.captured, call.given
-        if not self._layout.is_plain or plain_call.policy:
+        if not self._layout.is_plain or plain_call.policy or compiled.numbers:
             return
         signature = entry_signature(args, kwargs)
         if signature is None and plain_call.is_simple:  # specs or tensors, which are rare
@@ -255,6 +257,7 @@ class Jitted(Generic[P, R]):
         grads: list[Any] = []
         written: list[int] = []
         assigned: list[AssignedPart] = []
+        numbers: list[int] = []
         fun, original = self._states.substituted(state, call)
         self._traces += 1
         try:
@@ -273,13 +276,16 @@ class Jitted(Generic[P, R]):
                     grads=grads,
                     written=written,
                     assigned=assigned,
+                    numbers=numbers,
                     original=original,
                 )
             if options["simplify"]:
                 graph = graph.simplify()
             backend = self._backend()
             simplify = options["simplify"]
-            compiled = CompiledProgram(graph, backend, simplify, guards, grads, written, assigned)
+            compiled = CompiledProgram(
+                graph, backend, simplify, guards, grads, written, assigned, numbers
+            )
             check_host_callbacks(backend, compiled.executed, options["host_callbacks"])
             return compiled
         except RecursionError as error:

@@ -17,9 +17,10 @@ import numpy as np
 from wengert._engine.core.concretization import is_differentiating
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.node import INPUT, NO_PARAMS, Node
+from wengert._engine.core.node import NO_PARAMS, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
+from wengert._engine.core.scalar_inputs import modified_in_place
 from wengert._engine.ops.casts import astype
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import DtypeError, TraceError, at, user_line
@@ -58,7 +59,7 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
 
     def in_place(self: Any, other: Operand) -> Any:
         result = forward(self, other)
-        if result is NotImplemented or not _is_mutable(self):
+        if result is NotImplemented or not modified_in_place(self):
             return result  # a number is immutable, as in NumPy: return a new one
         self._assign(fitted(result, self, f"in-place {name}"))
         return self
@@ -83,15 +84,6 @@ def _factor(x: Handle, other: Any) -> Any:
         if type(x.node.value) is not np.ndarray:
             return NotImplemented  # Python then calls list.__rmul__, which calls __index__
     return operand(other)
-
-
-def _is_mutable(x: Handle) -> bool:
-    """Whether it is an array; in-place operators on numbers create new values, as in NumPy."""
-    node = x.node
-    if node.is_traced:  # a view without axes shares memory, unlike a number
-        is_number = node.op is not INPUT or node.spec.weak
-        return bool(node.spec.shape) or not is_number or hasattr(x, "_link")
-    return type(node.value) is np.ndarray
 
 
 def _inverted(x: Any) -> Any:

@@ -220,6 +220,8 @@ class _ExitRewriter:
         loop_node.stops = tuple(stops)  # type: ignore[attr-defined]
         statements: list[ast.stmt] = [*before, loop_node]
         returned = body_block.flags & {RETURNED}
+        if returned and flags_of_loop.stop not in stops and _is_endless(node):
+            return _FlaggedBlock(statements, returned, True)
         after = self.block(node.orelse, outer)
         statements += self.unless_flagged(after.body, frozenset(stops))
         return _FlaggedBlock(statements, returned | after.flags, False)
@@ -245,6 +247,15 @@ class _ExitRewriter:
             node.finalbody,
         )
         return _FlaggedBlock([ast.copy_location(statement, node)], flags, False)
+
+
+def _is_endless(node: ast.stmt) -> bool:
+    """Whether it is ``while True``, or another constant that is true."""
+    return (
+        isinstance(node, ast.While)
+        and isinstance(node.test, ast.Constant)
+        and bool(node.test.value)
+    )
 
 
 def _leaves_block(node: ast.AST) -> bool:

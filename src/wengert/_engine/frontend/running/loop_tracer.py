@@ -18,9 +18,10 @@ import numpy as np
 
 from wengert._engine.control_flow.closure_conversion import output
 from wengert._engine.core.handle import Handle, is_traced, make_ambiguous, rebind, wrap
-from wengert._engine.core.node import INPUT, Node, next_serial
+from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.scalar_inputs import is_array, modified_in_place
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import placeholder, record
@@ -98,7 +99,9 @@ class LoopTracer:
             for n in facts.stored
             if n in self._before and (n not in facts.assigned or n in facts.updated)
         ]
-        modified = [x for x in (*updated, *stored) if isinstance(x, Handle) and _is_array(x)]
+        modified = [
+            x for x in (*updated, *stored) if isinstance(x, Handle) and modified_in_place(x)
+        ]
         self._arrays = arrays_of(modified)
         updated_in_place = {
             n
@@ -432,14 +435,9 @@ class LoopTracer:
         self._variables.write({n: v for n, v in values.items() if n in names})
 
 
-def _is_array(x: Handle) -> bool:
-    is_number = x.node.op is not INPUT or x.node.spec.weak
-    return bool(x.node.spec.shape) or not is_number or hasattr(x, "_link")
-
-
 def _handle(node: Node, initial: Any) -> Any:
     """The value for a placeholder; a number is a new node, since it cannot be modified in place."""
-    if node.spec.shape or (isinstance(initial, Handle) and _is_array(initial)):
+    if node.spec.shape or (isinstance(initial, Handle) and is_array(initial)):
         return wrap(node)
     return _number(node)
 
