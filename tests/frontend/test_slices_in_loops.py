@@ -426,3 +426,26 @@ def test_slices_between_computed_positions(f):
     np.testing.assert_allclose(
         wg.jit(wg.grad(f))(m.copy()), wg.grad(f)(m.copy()), rtol=1e-10, atol=1e-12
     )
+
+
+def rows_of_a_sparse_matrix(ends, columns, values, x):
+    y = np.empty(ends.size - 1)
+    for i in range(ends.size - 1):
+        row = slice(ends[i], ends[i + 1])
+        y[i] = values[row] @ x[columns[row]]
+    return y
+
+
+def test_slices_of_arrays_of_unknown_but_equal_length_are_equally_long():
+    """A program for all sizes has no masks over the whole arrays."""
+    compiled, traces = wg.jit(rows_of_a_sparse_matrix), set()
+    for n, count in ((20, 90), (30, 200), (40, 250)):
+        rng = np.random.default_rng(n)
+        ends = np.r_[0, np.sort(rng.integers(0, count, n - 1)), count]
+        arguments = ends, rng.integers(0, n, count), rng.normal(size=count), rng.normal(size=n)
+        expected = rows_of_a_sparse_matrix(*arguments)
+        np.testing.assert_allclose(compiled(*arguments), expected, rtol=1e-12)
+        traces.add(compiled.cache_info().traces)
+    assert max(traces) == 2
+    (loop,) = [n for n in compiled.lower(*arguments).graph.nodes if n.op.name == "scan"]
+    assert not any(n.op.name == "arange" for n in loop.params["body"].nodes)

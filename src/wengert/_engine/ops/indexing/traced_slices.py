@@ -145,6 +145,8 @@ def _of_local(length: Dim) -> Linear:
 
 def _key(node: Node) -> Any:
     """A key that is equal for nodes that compute the same value."""
+    if node.op is SIZE:
+        return ("size", node.params["size"])
     if isinstance(node.op, LeafOp):
         return ("value", frozen(node.value)) if node.op is CONSTANT else node
     if node.op.effects.side_effect or not node.inputs:
