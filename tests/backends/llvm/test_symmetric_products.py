@@ -77,3 +77,16 @@ def test_covariances_and_their_gradients():
     cotangent = np.cos(x @ x.T)
     found = wg.jit(wg.grad(f))(x)
     np.testing.assert_allclose(found, (cotangent + cotangent.T) @ x, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_in_a_program_for_all_sizes(layout):
+    """Whether the lengths are large enough is decided when it runs."""
+    compiled = wg.jit(lambda x: (x @ x.T, x.T @ x))
+    with using(symmetric_product_rows=20):
+        for shape in ((30, 40), (25, 50), (12, 70), (41, 9), (33, 33)):
+            x = LAYOUTS[layout](drawn(shape, np.float64))
+            for found, expected in zip(compiled(x), (x @ x.T, x.T @ x), strict=True):
+                np.testing.assert_array_equal(found, expected)
+        assert "syrk" in compiled.lower(x).llvm_ir
+    assert compiled.cache_info().general

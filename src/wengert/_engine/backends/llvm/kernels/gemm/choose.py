@@ -202,7 +202,7 @@ def may_be_symmetric(product: Product) -> bool:
     """Whether a product is that of a matrix and its transpose if both are at one address.
 
     It is symmetric then, and BLAS's syrk needs half of the multiplications.  For small matrices
-    gemm is as fast.
+    gemm is as fast; lengths that are not known are compared too.
     """
     a, b, c = product[:3]
     m, n, k = product.sizes
@@ -211,9 +211,7 @@ def may_be_symmetric(product: Product) -> bool:
         and (a.rows.stride, a.columns.stride) == (b.columns.stride, b.rows.stride)
         and product.beta == 0
         and fortran_calls.is_of_blas(product.dtype)
-        and type(m) is int
-        and type(k) is int
-        and min(m, k) >= thresholds.symmetric_product_rows
+        and all(n >= thresholds.symmetric_product_rows for n in (m, k) if type(n) is int)
         and leading(a) is not None
         and leading(c) is not None
     )

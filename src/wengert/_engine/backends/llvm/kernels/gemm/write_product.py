@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ...ir.ir_builder import Name, Section
+from ...tuning import thresholds
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset
 from . import blas_calls, gemm_microkernel, simd_loops, streamed_gemm, unrolled_gemv
@@ -34,6 +35,11 @@ def write_product(call: KernelCall, s: Section, product: Product) -> None:
         _write(call, s, product)
         return
     same = s.value(f"icmp eq ptr {product.a.pointer}, {product.b.pointer}")
+    for length in dict.fromkeys((product.sizes[0], product.sizes[2])):
+        if type(length) is not int:
+            limit = thresholds.symmetric_product_rows
+            large = s.value(f"icmp sge i64 {call.number(length)}, {limit}")
+            same = s.value(f"and i1 {same}, {large}")
     with s.when(same) as t:
         blas_calls.syrk(call, t, product)
     with s.unless(same) as t:
