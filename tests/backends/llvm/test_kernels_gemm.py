@@ -107,6 +107,19 @@ def test_such_a_product_has_the_same_bits_on_several_threads():
         np.testing.assert_allclose(found, a @ b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_such_a_product_with_more_columns_than_fit_into_a_cache(threads):
+    rng = np.random.default_rng(9)
+    for m, k, n in ((5, 37, 1_003), (16, 9, 64), (3, 8, 129)):
+        a, b, c = (rng.normal(size=x) for x in ((m, k), (k, n), (m, n)))
+        with tuning.using(
+            streamed_bytes=1, gemm_cached_bytes=4 * 8 * m * 70, parallel_contraction_flops=5_000
+        ):
+            f = wg.jit(lambda a, b, c: (a @ b, c + 0.5 * (a @ b)), threads=threads)
+            for found, expected in zip(f(a, b, c), (a @ b, c + 0.5 * (a @ b)), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_such_a_product_scaled_and_added_in_a_program():
     rng = np.random.default_rng(8)
     w, a, b = rng.normal(size=(5, 37)), rng.normal(size=(5, 90)), rng.normal(size=(90, 37))

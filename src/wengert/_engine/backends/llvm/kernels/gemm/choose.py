@@ -217,6 +217,12 @@ def may_be_symmetric(product: Product) -> bool:
     )
 
 
+def streamed_columns(product: Product) -> int:
+    """The number of columns of the result that fit into a near cache."""
+    bytes_of_column = int(product.c.rows.length) * product.dtype.itemsize
+    return thresholds.gemm_cached_bytes // 4 // bytes_of_column
+
+
 def is_streamed(product: Product) -> bool:
     """Whether a few rows are multiplied by a matrix that no cache keeps; c is row-major.
 
@@ -230,7 +236,6 @@ def is_streamed(product: Product) -> bool:
     return (
         b.columns.stride == 1
         and m <= thresholds.streamed_rows
-        and m * n * dtype.itemsize <= thresholds.gemm_cached_bytes // 4
         and n * k * dtype.itemsize >= thresholds.streamed_bytes
     )
 

@@ -23,6 +23,7 @@ from ...ir.llvm_types import literal
 from ...tuning import thresholds
 from ..kernel_call import KernelCall
 from ..loop_helpers import kind_of, offset
+from .choose import streamed_columns
 from .gemm_microkernel import GemmTile, RowVectors, tile_rows
 from .operands import Product
 
@@ -32,7 +33,7 @@ _CACHE_LINE = 64  # bytes
 
 def run(call: KernelCall, s: Section, product: Product) -> None:
     """Write a product for which `choose.is_streamed` holds."""
-    _run(call, s, product, "0", str(_column_groups(product)))
+    _run_panels(call, s, product, "0", str(_column_groups(product)))
 
 
 def run_in_parts(call: KernelCall, s: Section, product: Product, work: int) -> None:
@@ -41,9 +42,19 @@ def run_in_parts(call: KernelCall, s: Section, product: Product, work: int) -> N
     grain = max(1, work * groups // int(product.operations))
 
     def write(part: KernelCall, start: Name, stop: Name) -> None:
-        _run(part, part.section, product, start, stop)
+        _run_panels(part, part.section, product, start, stop)
 
     call.in_parts(groups, grain, write, s)
+
+
+def _run_panels(call: KernelCall, s: Section, product: Product, start: Name, stop: Name) -> None:
+    """Write groups of columns, as many at a time as fit into a near cache."""
+    panel = max(1, streamed_columns(product) // _group(product))
+    if panel >= _column_groups(product):
+        _run(call, s, product, start, stop)
+        return
+    with s.loop(start, stop, str(panel)) as (t, first):
+        _run(call, t, product, first, t.smaller(t.plus(first, str(panel)), stop))
 
 
 def _run(call: KernelCall, s: Section, product: Product, start: Name, stop: Name) -> None:
