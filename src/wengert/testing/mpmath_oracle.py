@@ -9,11 +9,17 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from wengert.errors import CheckError
 
+if TYPE_CHECKING:
+    from wengert.scipy.special.oracle_expression import OracleExpression
+
 DIGITS = 40
+EXPRESSION_DIGITS = 30  # of functions that take mpmath milliseconds
 
 
 def mpmath() -> Any:
@@ -50,3 +56,29 @@ def oracle_of(op: Any) -> Callable[..., Any]:
         return mp.mpc(x) if isinstance(x, complex) else mp.mpf(x)
 
     return oracle
+
+
+def evaluated(oracle: OracleExpression, *operands: Any, **params: Any) -> Any:
+    """The values of an expression as floats, or as complex numbers if any is not real.
+
+    Examples
+    --------
+    >>> from wengert.scipy.special.oracle_expression import OracleExpression
+    >>> value = evaluated(OracleExpression("v x", "besselj(v, x)"), 0.0, 1.0)
+    >>> bool(abs(value - 0.7651976865579666) < 1e-15)
+    True
+    """
+    mp = mpmath()
+    known = {k: getattr(mp, k) for k in dir(mp) if not k.startswith("_")} | params
+    arrays = np.broadcast_arrays(*operands)
+    words = oracle.operands.split()
+
+    def value(numbers: Any) -> Any:
+        exact = {n: mp.mpmathify(v.item()) for n, v in zip(words, numbers, strict=True)}
+        return mp.mpmathify(eval(oracle.expression, known | exact))
+
+    with mp.workdps(EXPRESSION_DIGITS):
+        results = [value(numbers) for numbers in zip(*map(np.ravel, arrays), strict=True)]
+    is_complex = any(isinstance(x, mp.mpc) and x.imag != 0 for x in results)
+    flat = [complex(x) if is_complex else float(mp.re(x)) for x in results]
+    return np.array(flat, complex if is_complex else float).reshape(arrays[0].shape)[()]

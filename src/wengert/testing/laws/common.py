@@ -22,9 +22,10 @@ from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.core.spec import bare, spec_of
 from wengert.errors import CheckError, TraceError
+from wengert.scipy.special.oracle_expression import OracleExpression
 
 from ..grad_checks import check_grads
-from ..mpmath_oracle import oracle_of
+from ..mpmath_oracle import evaluated, oracle_of
 
 Law = Callable[[Any, np.random.Generator], None]
 Examples = Iterator[tuple[tuple[Any, ...], dict[str, Any]]]
@@ -144,7 +145,9 @@ def value_agrees_with_oracle(op: Any, rng: np.random.Generator) -> None:
         )
     for args, params in arguments_of(op, rng):
         got = op.run(*args, **params)
-        if callable(op.oracle):
+        if isinstance(op.oracle, OracleExpression):
+            _same(op, got, evaluated(op.oracle, *args, **params), "mpmath")
+        elif callable(op.oracle):
             _same(op, got, op.oracle(*args, **params), "its oracle")
         elif is_elementwise(op):
             exact = np.vectorize(lambda *xs: complex(oracle_of(op)(*[_item(x) for x in xs])))
