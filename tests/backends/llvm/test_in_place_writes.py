@@ -89,9 +89,22 @@ def until_small(steps, a, b):
     return n
 
 
+def reads_rows_of_another(steps, a, b):
+    for t in range(steps):
+        a[1:] = 0.5 * a[1:] + b[t % 3] * np.cos(b[(2 * t) % 3])
+        a[:1] -= b[t % 2]
+
+
+def reads_own_rows(steps, a, b):
+    for t in range(steps):
+        a[1:] = 0.5 * a[1:] + a[t % 3]
+        b[1:] = 0.5 * b[1:] + (2.0 * b)[t % 3]
+
+
 PROGRAMS = [
     alternating, own_places, edges, reads_neighbors, reads_old_elements_later, values_used_again,
-    swapped, values_of_each_other, a_sum_of_what_was, until_small,
+    reads_rows_of_another, reads_own_rows, swapped, values_of_each_other, a_sum_of_what_was,
+    until_small,
 ]  # fmt: skip
 
 
@@ -117,7 +130,7 @@ def test_arrays_are_as_in_numpy(program, shape, dtype):
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("program", PROGRAMS[:6], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS[:8], ids=lambda p: p.__name__)
 def test_elements_that_are_not_finite(program):
     wanted, found = given((19, 23), np.float64), given((19, 23), np.float64)
     for arrays in (wanted, found):
@@ -130,7 +143,7 @@ def test_elements_that_are_not_finite(program):
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("program", PROGRAMS[:9], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS[:11], ids=lambda p: p.__name__)
 def test_gradients_are_those_of_the_tape(program):
     def loss(a, b):
         out = program(3, a, b)
@@ -151,6 +164,7 @@ def test_gradients_are_those_of_the_tape(program):
         (edges, [True, True]),
         (reads_neighbors, [False, False]),
         (reads_old_elements_later, [False, True]),
+        (reads_rows_of_another, [True]),
     ],
     ids=lambda p: getattr(p, "__name__", ""),
 )

@@ -73,3 +73,19 @@ def test_a_multiple_of_the_negative_by_a_finite_number_needs_no_guard():
     assert "strong_zero" not in [n.op.name for n in graph]
     graph = wg.trace(lambda t: strong_zero(-t, t * np.inf))(T).simplify()
     assert "strong_zero" in [n.op.name for n in graph]
+
+
+def test_the_sum_of_a_product_with_strong_zeros_is_one_with_a_vector():
+    t = np.zeros((40, 3))
+    t[:, 1], t[7] = np.linspace(-1.0, 2.0, 40), [0.0, 2.0, 0.0]
+    weights = np.array([[np.inf, 2.0], [1.5, -3.0], [np.nan, 4.0]])
+    strong = lookup("strong_einsum")
+    f = lambda t, w: np.sum(strong(t, w, subscripts=("ij", "jk", "ik")), axis=0)  # noqa: E731
+    compiled = wg.jit(f)
+    (product,) = [n for n in compiled.lower(t, weights).graph if n.op is strong]
+    assert product.params["subscripts"] == ("j", "jk", "k")
+    expected = np.sum(t[:, 1:2] * weights[1], axis=0)
+    np.testing.assert_allclose(compiled(t, weights), expected, rtol=1e-13)
+    t[0, 2] = 1.0  # and NaN where its factor is not zero
+    assert np.isnan(compiled(t, weights)[0])
+    np.testing.assert_allclose(compiled(t, weights)[1], expected[1] + 4.0, rtol=1e-13)

@@ -54,7 +54,7 @@ def sum_of_negatives(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "sum of a contraction",
     _SUMS,
-    "einsum",
+    _CONTRACTIONS,
     reason="the product distributes over the sum; fewer multiplications",
     example=(
         lambda x, y: sum_to(np.einsum("ij,kj->ik", x, y), shape=(1, 2)),

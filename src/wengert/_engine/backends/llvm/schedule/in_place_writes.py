@@ -142,8 +142,12 @@ class InPlaceWrites:
             if self._is_stored(expr) or (expr in self._written and expr is not rule.new):
                 continue
             for read in expr.reads(index):
-                if read.index is None or (read.operand is array and read.index != here):
+                if read.operand is array and read.index != here:
                     return False
+                if read.index is None:  # at an index that is computed
+                    if not self._is_stored(read.operand):
+                        return False
+                    continue
                 if (read.operand, read.index) not in seen:
                     seen.add((read.operand, read.index))
                     pending.append((read.operand, read.index))
