@@ -155,3 +155,22 @@ def test_square_matrices_are_read_along_their_rows():
     assert {group.reduced for group in nest.fused.groups} == {(0,), (1,)}
     for space in nest.spaces:
         assert space.axes[space.vector].counter == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64"])
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 9])
+def test_a_few_short_rows_are_combined_column_by_column(count, dtype):
+    x, t = drawn((count, 9, 9, 3), dtype), drawn((count, 6), dtype)
+
+    def f(x, t):
+        window = x[:, 2:7, 1:6, :, None]
+        products = window * t[:, None, None, None, :]
+        return np.sum(products, axis=0), np.prod(products, axis=0), np.max(np.abs(x), axis=0)
+
+    program = backend("llvm").program(wg.trace(f)(x, t))
+    rows = [nest.fused.rows for nest, _ in program.nests if nest.fused.groups[0].reduced]
+    assert rows and all(n == (count > thresholds.row_block) for n in rows)
+    for found, expected in zip(wg.jit(f)(x, t), f(x, t), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    wide = drawn((count, 40_000))
+    np.testing.assert_array_equal(wg.jit(lambda x: np.sum(x, axis=0))(wide), np.sum(wide, axis=0))

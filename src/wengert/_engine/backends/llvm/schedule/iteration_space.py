@@ -182,7 +182,8 @@ def column_rows(group: LoopGroup) -> int:
     """The number of leading axes of a loop group that is better run row by row; else 0.
 
     That is a reduction over rows which are long: they are added to a row in the L1 cache, while
-    each step down a column would touch another cache line.
+    each step down a column would touch another cache line.  A few rows that are in a cache are
+    combined in registers, column by column.
     """
     rows = len(group.reduced or ())
     if not rows or rows == len(group.space) or role_of(group, rows) != "columns":
@@ -190,6 +191,11 @@ def column_rows(group: LoopGroup) -> int:
     length = size_of(group.space[rows:])
     if is_one(group.space[0]) or (type(length) is int and length < thresholds.inner_loop_elements):
         return 0
+    count = size_of(group.space[:rows])
+    if type(count) is int and type(length) is int and count <= thresholds.row_block:
+        itemsize = max(x.operands[0].dtype.itemsize for x in group.roots if x.operands)
+        if count * length * itemsize <= thresholds.row_block_bytes:
+            return 0
     space = space_for(group, 64)
     return 0 if space.vector is None or space.across else rows
 
