@@ -1,4 +1,4 @@
-"""Functions NumPy lacks: erf, erfc, gelu, gamma, gammaln, softplus; against mpmath."""
+"""Functions NumPy lacks: erf, erfc, gelu, ndtr, gamma, gammaln, softplus; against mpmath."""
 
 from __future__ import annotations
 
@@ -56,7 +56,15 @@ def test_bodies_of_error_functions(name, dtype):
 def test_gelu(dtype):
     x = around_zero(dtype, 9.0)
     error, where = worst("gelu", leaf_body("gelu"), lambda x: x * MP.ncdf(x), gelu_far_out, x)
-    assert error < 6.0, (error, where)
+    assert error < 4.0, (error, where)
+
+
+@QUIET
+@BOTH
+def test_normal_distribution_function(dtype):
+    x = np.concatenate([around_zero(dtype, 9.0), np.linspace(-38.6, 9, 2000, dtype=dtype)])
+    error, where = worst("ndtr", leaf_body("ndtr"), MP.ncdf, scipy.special.ndtr, x)
+    assert error < 4.0, (error, where)
 
 
 def gelu_far_out(x):
@@ -182,7 +190,7 @@ def test_sums_of_exponentials_as_numpy(name, dtype):
 @QUIET
 @pytest.mark.parametrize("width", [1, 2, 4, 16])
 @pytest.mark.parametrize(
-    "name", ["erf", "erfc", "gelu", "gamma", "gammaln", "softplus", "log_sigmoid"]
+    "name", ["erf", "erfc", "gelu", "ndtr", "gamma", "gammaln", "softplus", "log_sigmoid"]
 )
 def test_every_width_gives_the_same_bits(name, width):
     x = np.concatenate([np.linspace(-30, 30, 400), hard_points(float, 200)])

@@ -127,7 +127,7 @@ class Elementwise(Operation):
     @property
     def is_built_in(self) -> bool:  # type: ignore[override]
         """Whether its body is defined in this package."""
-        return str(self.body.__module__).startswith("wengert._engine.")
+        return str(self.body.__module__).startswith("wengert.")
 
     def formula(self) -> str:
         """The body as text."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_facts import Cost
+from wengert._engine.core.op_facts import call
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 from wengert._engine.ops.elementwise import error_function as ours
 
@@ -159,7 +159,7 @@ ndtr = function(
     complex_ok=True,
     doc="The normal distribution function; its derivative is the density.",
 )
-ndtr.cost = Cost(350.0)
+ndtr.cost = call(95.0)
 ndtr.partials(lambda t, out, x: t * (_gaussian(x * _SQRT_HALF) / sqrt(2.0 * pi)))
 
 log_ndtr = function(

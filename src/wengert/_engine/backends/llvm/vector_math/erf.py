@@ -4,7 +4,8 @@
             beyond       1 - exp(-x*x) T(|x|) with the sign of x, T of degree 21
     erfc    |x| < 1/2    1 - x P(x*x)
             beyond       exp(-x*x) F(t) / (|x| + c), t = (|x| - c) / (|x| + c)
-    gelu    x erfc(-x / sqrt(2)) / 2, by the same polynomials, with exp(-x*x / 2) of x itself
+    ndtr    erfc(-x / sqrt(2)) / 2, by the same polynomials, with exp(-x*x / 2) of x itself
+    gelu    x ndtr(x)
 
 1 - erf must have a small absolute error, so T = exp(x*x) erfc(x) is approximated with the weight
 exp(-x*x), and a polynomial without a division suffices.  erfc must have a small relative error down
@@ -121,22 +122,38 @@ def erfc(s: ScalarLanguage, x: Any) -> Any:
     return s.where(s.less(a, 0.5), near, far)
 
 
-@leaf("gelu")
-def gelu(s: Any, x: Any) -> Any:
-    """x Phi(x), with the normal distribution function Phi, accurate in its lower tail."""
+def _normal_tail(s: Any, x: Any, factor: Any = None) -> tuple[Any, Any, Any]:
+    """|x|; erf(x / sqrt(2)) for |x| < sqrt(1/2); ndtr(-|x|) elsewhere, times `factor(|x|)`."""
     size, root = x.dtype.itemsize, sqrt(0.5)
     limit, center = _END[size] / root, _CENTER[size]
     inner = x * root
     near = s.fma(inner, horner(s, inner * inner, _ERFC_NEAR_ZERO), inner)
-    near = x * s.fma(near, 0.5, 0.5)
     a = s.abs(x)
-    a = s.where(s.less(limit, a), limit, a)  # beyond, the tail is 0
-    square = a * a
-    inverse = 1.0 / s.fma(a, root, center)
+    end = s.where(s.less(limit, a), limit, a)  # beyond, the tail is 0
+    square = end * end
+    moved = s.fma(end, root, center)
+    inverse = 1.0 / moved
     scaled = horner(s, s.fma(inverse, -2.0 * center, 1.0), _RATIO) * inverse
-    scaled = scaled * (0.5 * a)
-    # The rounding error of x*x.  The exponential comes last: it may underflow before the product.
-    scaled = s.fma(s.fma(a, a, -square) * -0.5, scaled, scaled)
-    tail = s.exp(square * -0.5) * scaled
+    # The rounding errors of the sum, of the quotient and of x*x, as in erfc.
+    off = s.fma(moved, inverse, -1.0) * moved + s.fma(end, root, -(moved - center))
+    scaled = scaled + off * s.fma(end * sqrt(2.0), scaled, -2.0 / sqrt(pi))
+    scaled = scaled * (0.5 if factor is None else factor(end))
+    # The exponential comes last: it may underflow before the product.
+    scaled = s.fma(s.fma(end, end, -square) * -0.5, scaled, scaled)
+    return a, near, s.exp(square * -0.5) * scaled
+
+
+@leaf("ndtr")
+def ndtr(s: Any, x: Any) -> Any:
+    """The normal distribution function, accurate in its lower tail."""
+    a, near, tail = _normal_tail(s, x)
+    far = s.where(s.less(x, 0.0), tail, 1.0 - tail)
+    return s.where(s.less(a, sqrt(0.5)), s.fma(near, 0.5, 0.5), far)
+
+
+@leaf("gelu")
+def gelu(s: Any, x: Any) -> Any:
+    """x ndtr(x), accurate in its lower tail."""
+    a, near, tail = _normal_tail(s, x, lambda a: 0.5 * a)
     far = s.where(s.less(x, 0.0), -tail, x - tail)
-    return s.where(s.less(a, root), near, far)
+    return s.where(s.less(a, sqrt(0.5)), x * s.fma(near, 0.5, 0.5), far)

@@ -29,7 +29,7 @@ _HOMES: dict[str, str] = {
     name: home
     for home, names in {
         "trigonometric": "sin cos tan",
-        "erf": "erf bell erfc gelu",
+        "erf": "erf bell erfc gelu ndtr",
         "exponential": "exp exp2 expm1",
         "gamma": "gamma gammaln",
         "hyperbolic": "tanh sech_squared sinh cosh",
