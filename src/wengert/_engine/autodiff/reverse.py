@@ -44,6 +44,7 @@ from .tape import VARIABLE, Tape, cycle, fresh, tape_between
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
+_SMALL = 4096  # elements; up to it a new array costs no more than adding in place
 Seeds = Mapping[Node, Any]
 Bars = dict[Node, Any]
 PROBE = RuleContext(recorded=True)  # a rule run on handles, to determine its linear map
@@ -221,55 +222,77 @@ def _run_pass(
 
 
 def _visit_all(tape: Tape, state: _PassState) -> Bars:
-    targets, ctx = state.targets, state.ctx
-    quick = not ctx.recorded and not ctx.guarded and ctx.wanted is None
-    pop, get, bars = state.bars.pop, state.bars.get, state.bars
+    targets, ctx, bars = state.targets, state.ctx, state.bars
+    pop, get = bars.pop, bars.get
+    if ctx.recorded or ctx.guarded or ctx.wanted is not None:
+        for node in reversed(tape.nodes):
+            t = pop(node, None)
+            if t is not None:
+                _visit(node, t, state)
+        return _finished(state)
+    # An elementwise operation whose cotangent is a result is visited as the others are.
+    is_inner = any([n.op.pulls is not None for n in targets])
     for node in reversed(tape.nodes):
         t = pop(node, None)
         if t is None:
             continue
-        pulls = node.op.pulls if quick else None
-        if pulls is None or node.info is not None or node in targets or t.dtype.kind == "c":
+        pulls = node.op.pulls
+        if (
+            pulls is None
+            or node.info is not None
+            or t.dtype.kind == "c"
+            or (is_inner and node in targets)
+        ):
             _visit(node, t, state)
             continue
-        if t.size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.owned):
+        size = t.size
+        if size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.owned):
             continue
         # The steps of `_visit` for an elementwise operation of one or two real operands, inlined:
         # calls and loops would double the time of an eager backward pass.
-        a = node.args[0]
-        if len(pulls) == 1:
+        out, args = node.value, node.args
+        a = args[0]
+        if len(args) == 1:
             x = a.value
-            bar = pulls[0](t, node.value, x)
+            bar = pulls[0](t, out, x)
             try:
                 if bar.shape != x.shape or bar.dtype is not x.dtype:
                     bar = project(bar, a)
             except AttributeError:  # the rule gave a Python number
                 bar = project(bar, a)
-            current = get(a)
-            bars[a] = bar if current is None else _plus(current, bar, a, state)
+            if (current := get(a)) is not None:
+                bar = current + bar if size <= _SMALL else _plus(current, bar, a, state)
+            bars[a] = bar
             continue
-        b = node.args[1]
-        x = a.value if isinstance(a, Node) else a
-        y = b.value if isinstance(b, Node) else b
-        if type(a) is Node:
-            bar = pulls[0](t, node.value, x, y)
+        b = args[1]
+        is_first, is_second = type(a) is Node, type(b) is Node
+        x = a.value if is_first or isinstance(a, Node) else a
+        y = b.value if is_second or isinstance(b, Node) else b
+        if is_first:
+            bar = pulls[0](t, out, x, y)
             try:
                 if bar.shape != x.shape or bar.dtype is not x.dtype:
                     bar = project(bar, a)
             except AttributeError:  # the rule gave a Python number
                 bar = project(bar, a)
-            current = get(a)
-            bars[a] = bar if current is None else _plus(current, bar, a, state)
-        if type(b) is Node:
-            bar = pulls[1](t, node.value, x, y)
+            if (current := get(a)) is not None:
+                bar = current + bar if size <= _SMALL else _plus(current, bar, a, state)
+            bars[a] = bar
+        if is_second:
+            bar = pulls[1](t, out, x, y)
             try:
                 if bar.shape != y.shape or bar.dtype is not y.dtype:
                     bar = project(bar, b)
             except AttributeError:  # the rule gave a Python number
                 bar = project(bar, b)
-            current = get(b)
-            bars[b] = bar if current is None else _plus(current, bar, b, state)
-    for node in bars:  # a contribution arrived after the node was visited
+            if (current := get(b)) is not None:
+                bar = current + bar if size <= _SMALL else _plus(current, bar, b, state)
+            bars[b] = bar
+    return _finished(state)
+
+
+def _finished(state: _PassState) -> Bars:
+    for node in state.bars:  # a contribution arrived after the node was visited
         raise cycle(node)
     return state.done
 
@@ -332,8 +355,7 @@ def _plus(current: Any, bar: Any, a: Node, state: _PassState) -> Any:
         current += bar
         return current
     total = current + bar
-    # Below this size a new array costs no more than adding in place.
-    if type(total) is np.ndarray and total.size > 4096 and not state.ctx.recorded:
+    if type(total) is np.ndarray and total.size > _SMALL and not state.ctx.recorded:
         state.owned.add(a)
     return total
 

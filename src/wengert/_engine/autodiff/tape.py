@@ -88,17 +88,17 @@ class Tape(NamedTuple):
 def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
     """The nodes between the targets and the outputs."""
     outputs = list(outputs)
-    traced = any(n.is_traced for n in outputs)
-    oldest = min((n.serial for n in targets), default=0)
-    seen = {n for n in outputs if type(n) is Node}
-    stack = [n for n in seen if n.serial >= oldest]
-    foreign = len(stack) < len(seen)
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
+    traced = any([n.is_traced for n in outputs])
+    oldest = min([n.serial for n in targets], default=0)
+    all_outputs = {n for n in outputs if type(n) is Node}
+    nodes = [n for n in all_outputs if n.serial >= oldest]
+    foreign = len(nodes) < len(all_outputs)
+    seen = set(nodes)
+    add, append = seen.add, nodes.append
+    for node in nodes:  # which grows
+        args = node.args
         if ends and node in targets:
             continue
-        args = node.args
         if not args and node not in targets:
             foreign = True
             if node.op is RELEASED:
@@ -108,9 +108,9 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
                 if a.serial < oldest:
                     foreign = True
                 else:
-                    seen.add(a)
-                    stack.append(a)
-    nodes = sorted(seen, key=_serial)
+                    add(a)
+                    append(a)
+    nodes.sort(key=_serial)
     wanted = _dependent(nodes, targets) if foreign else None
     return Tape(nodes, wanted, foreign, ends, traced)
 
@@ -149,21 +149,18 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
     ReleasedError
         Part of the tape was released.
     """
-    seen = {output}
-    stack = [output]
-    nodes = []
+    seen, nodes = {output}, [output]
     owners = []
-    while stack:
-        node = stack.pop()
-        nodes.append(node)
+    add, append = seen.add, nodes.append
+    for node in nodes:  # which grows
         if node.info is not None and node.info.owner is not None:
             owners.append(node)
         elif node.op is RELEASED:
             raise _released()
         for a in node.args:
             if type(a) is Node and a not in seen:
-                seen.add(a)
-                stack.append(a)
+                add(a)
+                append(a)
     nodes.sort(key=_serial)
     owners.sort(key=_serial)
     return Tape(nodes, None, False, traced=output.is_traced), owners

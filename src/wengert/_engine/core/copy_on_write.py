@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .array_states import ArrayHistory, ArrayState
-from .node import CONSTANT, NO_PARAMS, Node
+from .node import CONSTANT, NO_PARAMS, Node, reconstruct_values
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -64,7 +64,8 @@ def release_value(node: Node, array: Array, index: Any, overwritten: Any) -> Arr
     state.index, state.old, state.newer = index, overwritten, newer
     state.array = None
     node.version = state
-    del node.value  # from now on it is read from `version` (Node.__getattr__)
+    reconstruct_values()
+    del node.value  # from now on it is read from `version` (`reconstruct_values`)
     return newer
 
 

@@ -106,17 +106,8 @@ class Node:
         self.params = params
         self.value = value
         self.info = info
-        self.version = None  # hot paths (dispatch.py) leave the slot empty: see __getattr__
+        self.version = None
         self.serial = next_serial()
-
-    def __getattr__(self, name: str) -> Any:
-        # Called only if a slot is empty: most nodes have no version, and the value of a node whose
-        # array was taken over is reconstructed by its version.
-        if name == "version":
-            return None
-        if name == "value" and self.version is not None:
-            return self.version.read()
-        raise AttributeError(f"{type(self).__name__} has no {name}")
 
     @property
     def is_outdated(self) -> bool:
@@ -216,6 +207,26 @@ class Node:
         return f"<{type(self).__name__} {self.serial}: {self.op.name} {self.spec}>"
 
 
+def _outdated_value(node: Node, name: str) -> Any:
+    """`Node.__getattr__`, called for an empty slot: the value of an outdated node.
+
+    It is reconstructed by its version.
+    """
+    if name == "value" and node.version is not None:
+        return node.version.read()
+    raise AttributeError(f"{type(node).__name__} has no {name}")
+
+
+def reconstruct_values() -> None:
+    """Let nodes without value read it from their version (`_outdated_value`).
+
+    Done when the first array is taken over: the attributes of a class with `__getattr__` are read
+    by a slower instruction of the interpreter, which takes a third of the time of eager operations.
+    """
+    if "__getattr__" not in vars(Node):
+        Node.__getattr__ = _outdated_value  # type: ignore[attr-defined]
+
+
 class ConstantLeaf(Node):
     """A value without history."""
 
@@ -252,6 +263,7 @@ class Watched(ConstantLeaf):
         self._take_fingerprint = Fingerprints.native or fingerprint
         self._fingerprint = self._take_fingerprint(array)
         self.op, self.args, self.params, self.info = CONSTANT, (), NO_PARAMS, None
+        self.version = None
         self.serial = next_serial()
 
     @property

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wengert._engine.core.dispatch import apply
+from wengert._engine.core.dispatch import quick_unary
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.node import Node
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
-SINGLE: dict[np.ufunc, Elementwise] = {}  # ufuncs of one operand, which are looked up first
+# Operations of ufuncs of one operand, which are looked up first.
+SINGLE: dict[np.ufunc, Callable[[Any], Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 NAMESPACE: list[Any] = []
 
@@ -101,7 +102,7 @@ def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
                 and isinstance(op, Elementwise)
                 and len(op.rules) == 1
             ):
-                SINGLE[registered_ufunc] = op
+                SINGLE[registered_ufunc] = quick_unary(op)
     return UFUNCS.get(ufunc)
 
 
@@ -114,9 +115,9 @@ class Protocols:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and method == "__call__":
-            op = SINGLE.get(ufunc)
-            if op is not None:
-                return apply(op, args)
+            quick = SINGLE.get(ufunc)
+            if quick is not None:
+                return quick(args[0])
         if method == "__call__":
             tensor_class = type(self)
             for a in args:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from wengert._engine.core.concretization import is_differentiating
-from wengert._engine.core.dispatch import apply
+from wengert._engine.core.dispatch import apply, quick_binary, quick_reflected, quick_unary
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.node import NO_PARAMS, Node
 from wengert._engine.core.op import lookup
@@ -64,7 +64,7 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
         self._assign(fitted(result, self, f"in-place {name}"))
         return self
 
-    return forward, reflected, in_place
+    return quick_binary(op, run, forward), quick_reflected(op, run, reflected), in_place
 
 
 def _operand(_: Handle, other: Any) -> Any:
@@ -94,7 +94,7 @@ def _inverted(x: Any) -> Any:
 def unary(name: str, run: Method) -> Method:
     """The form -x of an operation."""
     op: Any = lookup(name)
-    return lambda self: apply(op, (self,), NO_PARAMS, run)
+    return quick_unary(op, run)
 
 
 BINARY = {

@@ -66,6 +66,8 @@ _ARRAY_METHODS = frozenset(("clip", "dot", "searchsorted", "take"))
 def callee(f: Any) -> Any:
     """The function to call instead of `f`."""
     cls = type(f)
+    if cls is np.ufunc:
+        return f
     if cls is FunctionType or cls is MethodType or cls is functools.partial:
         return (
             _REPLACEMENTS[f] if cls is FunctionType and f in _REPLACEMENTS else _of_user_function(f)
@@ -84,7 +86,7 @@ def callee(f: Any) -> Any:
             return format_method(owner)
         check_method(f)
         return returning_new(f) if f.__name__ == "__new__" else f
-    if cls is np.ufunc or isinstance(f, Handle) or cls.__module__.startswith("wengert."):
+    if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
         return f
     return converted(f)
 
