@@ -2,6 +2,7 @@
 
 tape.py                  which nodes a pass visits
 reverse.py               the backward pass; forward.py forward mode
+eager_visits.py          the visits of nodes in an eager backward pass
 cotangent_space.py       cotangents in the space of their primal
 accumulation_buffers.py  arrays that cotangents are added into
 buffer_ownership.py      results without other references

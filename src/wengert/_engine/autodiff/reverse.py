@@ -37,6 +37,7 @@ from . import large_cotangents, overflows
 from .accumulation_buffers import Buffers
 from .buffer_ownership import owned
 from .cotangent_space import project, uniform, zeros
+from .eager_visits import plus, visit_nodes
 from .linearity import check_linear
 from .strong_zeros import TracedGuards, linear_nodes, note_written
 from .tape import VARIABLE, Tape, cycle, fresh, tape_between
@@ -44,7 +45,6 @@ from .tape import VARIABLE, Tape, cycle, fresh, tape_between
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
-_SMALL = 4096  # elements; up to it a new array costs no more than adding in place
 Seeds = Mapping[Node, Any]
 Bars = dict[Node, Any]
 PROBE = RuleContext(recorded=True)  # a rule run on handles, to determine its linear map
@@ -222,77 +222,15 @@ def _run_pass(
 
 
 def _visit_all(tape: Tape, state: _PassState) -> Bars:
-    targets, ctx, bars = state.targets, state.ctx, state.bars
-    pop, get = bars.pop, bars.get
+    ctx, bars = state.ctx, state.bars
     if ctx.recorded or ctx.guarded or ctx.wanted is not None:
         for node in reversed(tape.nodes):
-            t = pop(node, None)
+            t = bars.pop(node, None)
             if t is not None:
                 _visit(node, t, state)
-        return _finished(state)
-    # An elementwise operation whose cotangent is a result is visited as the others are.
-    is_inner = any([n.op.pulls is not None for n in targets])
-    for node in reversed(tape.nodes):
-        t = pop(node, None)
-        if t is None:
-            continue
-        pulls = node.op.pulls
-        if (
-            pulls is None
-            or node.info is not None
-            or t.dtype.kind == "c"
-            or (is_inner and node in targets)
-        ):
-            _visit(node, t, state)
-            continue
-        size = t.size
-        if size >= LEAST_ELEMENTS and large_cotangents.accumulate(node, t, bars, state.owned):
-            continue
-        # The steps of `_visit` for an elementwise operation of one or two real operands, inlined:
-        # calls and loops would double the time of an eager backward pass.
-        out, args = node.value, node.args
-        a = args[0]
-        if len(args) == 1:
-            x = a.value
-            bar = pulls[0](t, out, x)
-            try:
-                if bar.shape != x.shape or bar.dtype is not x.dtype:
-                    bar = project(bar, a)
-            except AttributeError:  # the rule gave a Python number
-                bar = project(bar, a)
-            if (current := get(a)) is not None:
-                bar = current + bar if size <= _SMALL else _plus(current, bar, a, state)
-            bars[a] = bar
-            continue
-        b = args[1]
-        is_first, is_second = type(a) is Node, type(b) is Node
-        x = a.value if is_first or isinstance(a, Node) else a
-        y = b.value if is_second or isinstance(b, Node) else b
-        if is_first:
-            bar = pulls[0](t, out, x, y)
-            try:
-                if bar.shape != x.shape or bar.dtype is not x.dtype:
-                    bar = project(bar, a)
-            except AttributeError:  # the rule gave a Python number
-                bar = project(bar, a)
-            if (current := get(a)) is not None:
-                bar = current + bar if size <= _SMALL else _plus(current, bar, a, state)
-            bars[a] = bar
-        if is_second:
-            bar = pulls[1](t, out, x, y)
-            try:
-                if bar.shape != y.shape or bar.dtype is not y.dtype:
-                    bar = project(bar, b)
-            except AttributeError:  # the rule gave a Python number
-                bar = project(bar, b)
-            if (current := get(b)) is not None:
-                bar = current + bar if size <= _SMALL else _plus(current, bar, b, state)
-            bars[b] = bar
-    return _finished(state)
-
-
-def _finished(state: _PassState) -> Bars:
-    for node in state.bars:  # a contribution arrived after the node was visited
+    else:
+        visit_nodes(tape.nodes, state, _visit)
+    for node in bars:  # a contribution arrived after the node was visited
         raise cycle(node)
     return state.done
 
@@ -342,22 +280,11 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
         if spec != (getattr(bar, "dtype", None), getattr(bar, "shape", None)):
             bar = project(bar, a)
         current = bars.get(a)
-        bars[a] = bar if current is None else _plus(current, bar, a, state)
+        bars[a] = bar if current is None else plus(current, bar, a, state)
 
 
 def _is_plain(ctx: RuleContext) -> bool:
     return not (ctx.recorded or ctx.guarded or ctx.overflowed)
-
-
-def _plus(current: Any, bar: Any, a: Node, state: _PassState) -> Any:
-    """The sum of two contributions; in place, if the first is an array that this pass made."""
-    if a in state.owned:
-        current += bar
-        return current
-    total = current + bar
-    if type(total) is np.ndarray and total.size > _SMALL and not state.ctx.recorded:
-        state.owned.add(a)
-    return total
 
 
 def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:

@@ -106,8 +106,7 @@ def apply(
         node.op, node.args = op, inputs
     else:
         node = _unrecorded(op, inputs, derived)
-    node.params, node.value, node.version = params, value, None
-    node.serial = next_serial()
+    node.params, node.value, node.version, node.serial = params, value, None, next_serial()
     node.info = _notes(op, node, inputs, values) if switches.count or op.notes_where else None
     if type(value) is not _Array:
         if type(value) is tuple:
