@@ -21,6 +21,7 @@ OPTIMIZED = {
     f"test_{name}.py"
     for name in (
         "accuracy_of_sums",
+        "deferred_graphs",
         "deterministic",
         "disk_cache",
         "erf_gamma_softplus",

@@ -53,9 +53,10 @@ class Executable:
     __module__ = "wengert.backends"
 
     def __init__(self, graph: BaseGraph, backend: Backend) -> None:
-        backend.check(graph)
-        for node in graph.nodes:
-            check_general(node)
+        if not graph.is_deferred:  # such a graph was checked when its program was made
+            backend.check(graph)
+            for node in graph.nodes:
+                check_general(node)
         self.graph, self.backend = graph, backend
         variables = graph.variables
         self.owners = owners_of(variables)

@@ -67,6 +67,9 @@ class BaseGraph:
         The inputs and outputs of the graph.
     updates : dict
     effects : tuple of Node
+    cache_key : bytes or None
+        Identifies the traced graph that this one was simplified from, so that a backend finds a
+        compiled program on disk without this graph (core/deferred_graph.py).
 
     Raises
     ------
@@ -84,6 +87,9 @@ class BaseGraph:
     %3 = sum %2           float64[]
     return %3
     """
+
+    cache_key: bytes | None = None
+    is_deferred = False
 
     def __init__(
         self,
@@ -197,6 +203,11 @@ class BaseGraph:
     def variables(self) -> tuple[Node, ...]:
         """The leaves whose value is that of a tensor, read each time the graph runs."""
         return tuple(n for n in self.nodes if is_variable(n))
+
+    @property
+    def result_specs(self) -> list[Any]:
+        """The specs of the outputs; a tuple for an output of several values."""
+        return [n.spec for n in self.outputs]
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from wengert._engine.backends import Backend, Executable
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 
-def extras_of(graph: Graph) -> tuple[Node, ...]:
+def extras_of(graph: BaseGraph) -> tuple[Node, ...]:
     """The captured leaves of a graph: variables, and recorded nodes from outside."""
     return (*graph.variables, *(n for n in graph.nodes if n.op is CAPTURED))
 

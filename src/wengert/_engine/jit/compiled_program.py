@@ -7,6 +7,7 @@ is recorded as one node (compiled_operation.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,9 @@ from wengert._engine.backends import Backend, Executable
 from wengert._engine.core import pytree
 from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
+from wengert._engine.core.deferred_graph import completed
 from wengert._engine.core.dispatch import part
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, owners_of, wrap
 from wengert._engine.core.large_arrays import load_fingerprints
 from wengert._engine.core.lazy_import import LazyModule
@@ -34,10 +37,10 @@ from wengert._engine.core.node import (
 from wengert._engine.core.recording import Changes, is_recording, switches
 from wengert._engine.core.spec import unweakened
 from wengert._engine.graphs import Graph
-from wengert._engine.graphs.pytree_signature import restored
+from wengert._engine.graphs.pytree_signature import ResultStructure, restored
 from wengert.errors import TraceError, at, user_line
 
-from .compiled_operation import GraphOperation, closed, extras_of, with_inlined_calls
+from .compiled_operation import GraphOperation, closed, extras_of
 from .native_call import Written, entry_of, run_of, writing_entry_of
 
 if TYPE_CHECKING:
@@ -57,10 +60,8 @@ class CompiledProgram:
 
     Attributes
     ----------
-    graph : Graph
-        The traced graph, from which derivatives are derived.
-    executed : Graph
-        The same with custom calls inlined (`rewrite.without_calls`).
+    results : ResultStructure
+        The containers of the results.
     is_plain : bool
         Whether there are no captured leaves.
     assumes_inequalities : bool
@@ -74,7 +75,8 @@ class CompiledProgram:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: BaseGraph,
+        executed: BaseGraph,
         backend: Backend,
         simplify: bool,
         guards: Guards = (),
@@ -83,43 +85,54 @@ class CompiledProgram:
         assigned: Sequence[AssignedPart] = (),
         numbers: Sequence[int] = (),
     ) -> None:
-        self.graph, self.backend, self.numbers = graph, backend, tuple(numbers)
+        self._graph, self._executed, self.backend = graph, executed, backend
         self._simplify, self._guards, self._grads = simplify, guards, grads
+        self.numbers = tuple(numbers)
         self._written, self.assigned = tuple(written), assigned
         self._seen = -1, False  # the count of changes at the last check, and its result
         self.assumes_inequalities = False
-        inputs = set(graph.inputs)
+        # A deferred graph has no leaves but inputs and constants.
+        nodes, inputs = () if graph.is_deferred else graph.nodes, set(graph.inputs)
         self.is_inline = any(
-            n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in inputs))
-            for n in graph.nodes
+            n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in inputs)) for n in nodes
         )
-        self._extras = extras_of(graph)
+        self._extras = () if graph.is_deferred else extras_of(graph)
         self._has_other_effects = bool(graph.updates or graph.effects or grads or assigned)
         self._has_side_effects = self._has_other_effects or bool(written)
         self.is_plain = not self._extras
-        self.executed = graph
+        self.results: ResultStructure = graph.structure[1]
         if self.is_inline:
             return
-        self.executed = with_inlined_calls(graph, simplify)
-        captured = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
-        nodes = rebuilt(self.executed.nodes, captured) if captured else {}
-        executed = self.executed.with_nodes(nodes) if captured else self.executed
+        if self._extras:
+            captured = {n: constant(n.value) for n in executed.nodes if n.op is CAPTURED}
+            if captured:
+                executed = executed.with_nodes(rebuilt(executed.nodes, captured))
         self._executable = Executable(executed, backend)
         self._owners = owners_of(graph.variables)
         self._operation: GraphOperation | None = None
-        results = graph.structure[1]
-        self.is_single = results.structure.is_leaf() and results.live[0]
-        self._returns_one = self.is_single and len(graph.outputs) == 1 and not graph.updates
-        count = len(results.live)
-        self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat_structure(
-            count
-        )
-        self._count = sum(results.live)  # gradients follow
+        self.is_single = self.results.structure.is_leaf() and self.results.live[0]
+        count = len(graph.result_specs)
+        self._returns_one = self.is_single and count == 1 and not graph.updates
+        count = len(self.results.live)
+        self._is_tuple = 0 < count == sum(
+            self.results.live
+        ) and self.results.structure == _flat_structure(count)
+        self._count = sum(self.results.live)  # gradients follow
         self._sources = [_outer_node(n) for n in self._extras if n.op is CAPTURED]
         self._dependencies: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
         # Whether derivatives need the values of variables before the run.
         self._keeps_old = not graph.updates or Node in map(type, graph.outputs[: self._count])
         self._native = run_of(self._executable, self._returns_one, not self._keeps_old)
+
+    @functools.cached_property
+    def graph(self) -> Graph:
+        """The traced graph, simplified, from which derivatives are derived."""
+        return completed(self._graph)  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def executed(self) -> Graph:
+        """The same with custom calls inlined (`rewrite.without_calls`)."""
+        return completed(self._executed)  # type: ignore[no-any-return]
 
     def entry(
         self, otherwise: Callable[..., Any], flat: bool = False, fed: Sequence[Any] = ()
@@ -139,8 +152,7 @@ class CompiledProgram:
         if not self.may_have_entry:
             return None
         if self._written:
-            results = self.graph.structure[1]
-            returns_none = results.structure.is_leaf() and not results.live[0]
+            returns_none = self.results.structure.is_leaf() and not self.results.live[0]
             if not (flat or self.is_single or self._is_tuple or returns_none):
                 return None
             is_tuple = not self.is_single and (flat or self._is_tuple)
@@ -180,7 +192,7 @@ class CompiledProgram:
             results = self._store_extra_outputs(results, fed, arguments)
         if self.is_single:
             return results[0]
-        return tuple(results) if self._is_tuple else restored(self.graph.structure[1], results)
+        return tuple(results) if self._is_tuple else restored(self.results, results)
 
     def timed(self, fed: Sequence[Any], repeats: int | None, call: Callable[[], object]) -> Timing:
         """Time a run for given inputs, without side effects.
@@ -211,7 +223,7 @@ class CompiledProgram:
         results = self._store_extra_outputs(self._native(values), values)
         if self._count:
             results = self._recorded(inputs, kinds, results)
-        return results[0] if self.is_single else restored(self.graph.structure[1], results)
+        return results[0] if self.is_single else restored(self.results, results)
 
     def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], values: list[Any]) -> Any:
         """The results with the types of an uncompiled call, recorded as one node if necessary."""

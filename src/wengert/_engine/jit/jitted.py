@@ -49,6 +49,7 @@ from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_
 from .rng_guard import forbid_global_rng
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
+from .simplified_graphs import simplified
 from .static_numbers import StaticNumbers
 from .unsupported import check_host_callbacks, refuse_generators
 
@@ -279,14 +280,13 @@ class Jitted(Generic[P, R]):
                     numbers=numbers,
                     original=original,
                 )
-            if options["simplify"]:
-                graph = graph.simplify()
-            backend = self._backend()
-            simplify = options["simplify"]
+            backend, simplify = self._backend(), options["simplify"]
+            simple, executed = simplified(graph, backend, simplify)
             compiled = CompiledProgram(
-                graph, backend, simplify, guards, grads, written, assigned, numbers
+                simple, executed, backend, simplify, guards, grads, written, assigned, numbers
             )
-            check_host_callbacks(backend, compiled.executed, options["host_callbacks"])
+            if options["host_callbacks"] != "allow":
+                check_host_callbacks(backend, compiled.executed)
             return compiled
         except RecursionError as error:
             raise infinite_recursion(self.__name__) from error

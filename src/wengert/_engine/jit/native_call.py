@@ -92,10 +92,10 @@ def writing_entry_of(
     graph, make = executable.graph, getattr(executable.backend, "writing_entry", None)
     if make is None:
         return None
-    new_values = graph.outputs[written.results :]
-    for k, new in zip(written.positions, new_values, strict=True):
+    new_specs = graph.result_specs[written.results :]
+    for k, new in zip(written.positions, new_specs, strict=True):
         old = graph.inputs[k].spec
-        if not old.shape or (old.shape, old.dtype) != (new.spec.shape, new.spec.dtype):
+        if not old.shape or (old.shape, old.dtype) != (new.shape, new.dtype):
             return None
         if fed and not (type(fed[k]) is np.ndarray and fed[k].flags.carray):
             return None
@@ -126,7 +126,7 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
         return executable
     positions = {v: k for k, v in enumerate(graph.variables)}
     written = [owners[positions[v]] for v in graph.updates]
-    locks, write, count = locks_of(written), VariableWriter(written), len(graph.outputs)
+    locks, write, count = locks_of(written), VariableWriter(written), len(graph.result_specs)
 
     def run(fed: Sequence[Any]) -> list[Any]:
         out = entry(*fed, *values_of(owners))

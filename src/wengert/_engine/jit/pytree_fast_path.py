@@ -53,7 +53,7 @@ class Shortcut:
         self._structure = call.structure
         self._unfed = [(k, IdentityKey(x)) for k, x in call.unfed]
         self._match, self._entry = match, entry
-        self._results = None if programs[-1].is_single else programs[-1].graph.structure[1]
+        self._results = None if programs[-1].is_single else programs[-1].results
 
     @classmethod
     def after(
@@ -91,8 +91,8 @@ class Shortcut:
 
     def _may_precede(self, compiled: CompiledProgram) -> bool:
         """Whether another program may be tried before those of this shortcut."""
-        last = self.programs[-1].graph.structure[1]
-        return len(self.programs) < ENTRIES and last == compiled.graph.structure[1]
+        last = self.programs[-1].results
+        return len(self.programs) < ENTRIES and last == compiled.results
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of the function, or `MISSED`."""

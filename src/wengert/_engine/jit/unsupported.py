@@ -1,6 +1,6 @@
 """Functions and graphs that `jit` cannot compile.
 
-check_host_callbacks  raises for operations that would be called back in Python, if forbidden
+check_host_callbacks  raises for operations that would be called back in Python
 refuse_generators     raises for generators, coroutines and classes
 """
 
@@ -15,10 +15,10 @@ from wengert._engine.graphs import Graph
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
 
-def check_host_callbacks(backend: Backend, graph: Graph, host_callbacks: str) -> None:
-    """Refuse a program that would call back into Python, if that is forbidden."""
+def check_host_callbacks(backend: Backend, graph: Graph) -> None:
+    """Refuse a program that would call back into Python."""
     make = getattr(backend, "program", None)
-    if host_callbacks == "allow" or make is None:
+    if make is None:
         return
     nodes = make(graph).host_callbacks
     if nodes:

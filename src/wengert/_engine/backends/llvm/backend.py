@@ -22,7 +22,7 @@ from .abi import is_available
 from .abi.array_layouts import LayoutDispatch, layout_of
 from .cache import tuned_thresholds
 from .compiled import LoadedProgram, entry_of, has_entry
-from .program_cache import CachedProgram, program_of
+from .program_cache import CachedProgram, has_program, program_of, traced_key
 
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
@@ -127,6 +127,14 @@ class Native(Backend):
         """The indices of the variables whose arrays the overwriting entry point writes to."""
         first = len(graph.inputs)
         return [k - first for k in self.overwriting(graph).program.overwritten.values()]
+
+    def key_before_simplification(self, graph: BaseGraph) -> bytes | None:
+        """The `cache_key` of the simplified form of a traced graph; None if it has none."""
+        return traced_key(graph)
+
+    def is_on_disk(self, key: bytes) -> bool:
+        """Whether there is a program on disk for the `cache_key` of a graph."""
+        return has_program(key, self.threads)
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """The program, with its sizes bound."""

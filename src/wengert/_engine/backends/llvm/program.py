@@ -142,7 +142,7 @@ class Program(FunctionCodegen):
         self.outputs = tuple(Port(s, self._slot()) for n in results for s in specs_of(n))
         self.counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in results]
         self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
-        self.callbacks = HostCallbacks(graph, self.sizes, self.size_slots)
+        self.callbacks = HostCallbacks(graph.nodes, self.sizes, self.size_slots)
         self.overwritten = overwritten(self.plan, graph) if overwrites else {}
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}

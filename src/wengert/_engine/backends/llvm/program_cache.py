@@ -9,8 +9,15 @@ The key contains everything that a program depends on: the graph, the options, t
 (tuning.py), the processor, the versions of Python, NumPy, SciPy and LLVM, and the modification
 times of wengert's sources.
 
+Simplification is a half of what remains of a first call.  So the program of a simplified graph is
+cached by the fingerprint of the traced graph that it was simplified from (`BaseGraph.cache_key`),
+unless there are host callbacks, which need nodes of the simplified graph: then the record says
+only that.
+
     program_of         the program of a graph, from the disk if possible
     object_files_of    its object files, and the program that they belong to
+    traced_key         the key of the program of a graph before simplification
+    has_program        whether there is a record for such a key
     CachedProgram      a program read from the disk
 """
 
@@ -43,7 +50,7 @@ from .codegen.host_callbacks import HostCallbacks, lengths_of
 from .ir.object_symbols import symbols_of
 from .loops.interrupts import LISTENED
 from .loops.interrupts import address_of as listened_at
-from .program_fingerprint import fingerprint_of, repeated_element
+from .program_fingerprint import fingerprint_of, repeated_element, traced_fingerprint_of
 from .tuning import thresholds
 
 if TYPE_CHECKING:
@@ -59,6 +66,7 @@ else:  # not needed for a cached program
     blas_threads = LazyModule("wengert._engine.backends.llvm.runtime.blas_threads")
 
 _KEY = 32  # bytes
+_CALLED_BACK = b"host callbacks"  # a record: the program is cached by the simplified graph
 _EARLIER = 1_000_000_000  # nanoseconds by which sources must be older than the process
 
 
@@ -97,7 +105,7 @@ class CachedProgram:
         if min(places, default=0) < 0:
             raise ValueError("a host callback has no number")
         self.host_callbacks = [nodes[k] for k in places]
-        self.callbacks = HostCallbacks(graph, (), (), self.host_callbacks)
+        self.callbacks = HostCallbacks(graph.nodes if places else (), (), (), self.host_callbacks)
         if places:
             self.constants.append((slot, self.callbacks.pointer))
         self._graph, self._options = weakref.ref(graph), options
@@ -106,8 +114,8 @@ class CachedProgram:
         """Whether the inputs and results have the dtypes and shapes of those of a graph."""
         fed = [*graph.inputs, *graph.variables]
         results: list[Any] = []
-        for node in (*graph.outputs, *graph.updates.values()):
-            results += node.spec if isinstance(node.spec, tuple) else [node.spec]
+        for spec in (*graph.result_specs, *[n.spec for n in graph.updates.values()]):
+            results += spec if isinstance(spec, tuple) else [spec]
         slots = [port.slot for port in (*self.inputs, *self.outputs)]
         slots += [slot for slot, _ in self.constants]
         return (
@@ -136,20 +144,63 @@ def program_of(
 ) -> Program | CachedProgram:
     """The program of a graph: from the disk, or a new one, which is written to the disk."""
     options = threads, layouts, overwrites
-    nodes: list[Node] = []
-    key = _key(graph, options, nodes) if disk_cache.enabled() else None
-    if key is None:
+    if not disk_cache.enabled():
         return programs.Program(graph, *options)
+    if graph.cache_key is None:
+        return _by_graph(graph, options)
+    key = _with_options(graph.cache_key, options)
     found = disk_cache.read(key)
+    if found == _CALLED_BACK:
+        return _by_graph(graph, options)
+    cached = None if found is None else _cached(found, graph, options, ())
+    if cached is not None:
+        return cached
+    made = programs.Program(graph, *options)
+    if made.host_callbacks:
+        disk_cache.write(key, _CALLED_BACK)
+        return _by_graph(graph, options, made)
+    record = _record(made, ())
+    if record is not None:
+        disk_cache.write(key, record)
+    return made
+
+
+def _by_graph(
+    graph: BaseGraph, options: tuple[Any, ...], made: Program | None = None
+) -> Program | CachedProgram:
+    """The program of a graph, by its own fingerprint; `made` is written if there is none."""
+    nodes: list[Node] = []
+    sources, content = _sources(), fingerprint_of(graph, nodes)
+    if sources is None or content is None:
+        return made or programs.Program(graph, *options)
+    key = _with_options(_key(b"program", sources, content), options)
+    found = None if made is not None else disk_cache.read(key)
     if found is not None:
         cached = _cached(found, graph, options, nodes)
         if cached is not None:
             return cached
-    made = programs.Program(graph, *options)
+    made = made or programs.Program(graph, *options)
     record = _record(made, nodes)
     if record is not None:
         disk_cache.write(key, record)
     return made
+
+
+def traced_key(graph: BaseGraph) -> bytes | None:
+    """The key of a graph before simplification; None if its program is not cached by it."""
+    if not disk_cache.enabled():
+        return None
+    sources = _sources()
+    content = None if sources is None else traced_fingerprint_of(graph)
+    if sources is None or content is None:
+        return None
+    return _key(b"traced", sources, content)
+
+
+def has_program(key: bytes, threads: int | None) -> bool:
+    """Whether there is a record for the key of a graph before simplification."""
+    found = disk_cache.read(_with_options(key, (threads, "", False)))
+    return found is not None and found != _CALLED_BACK
 
 
 def object_files_of(
@@ -188,15 +239,16 @@ def _is_complete(images: list[bytes]) -> bool:
 # ---- the key -----------------------------------------------------------------------------------
 
 
-def _key(graph: BaseGraph, options: tuple[Any, ...], nodes: list[Node]) -> bytes | None:
-    sources, content = _sources(), fingerprint_of(graph, nodes)
-    if sources is None or content is None:
-        return None
-    made = hashlib.sha256(b"program")
-    tuned = tuning.key().encode()
-    for part in (sources, compiler_fingerprint(), repr(options).encode(), tuned, content):
+def _key(kind: bytes, sources: bytes, content: bytes) -> bytes:
+    made = hashlib.sha256(kind)
+    for part in (sources, compiler_fingerprint(), content):
         made.update(hashlib.sha256(part).digest())
     return made.digest()
+
+
+def _with_options(key: bytes, options: tuple[Any, ...]) -> bytes:
+    tuned = tuning.key()  # thresholds may have changed since the graph was traced
+    return hashlib.sha256(key + repr((options, tuned)).encode()).digest()
 
 
 @functools.cache

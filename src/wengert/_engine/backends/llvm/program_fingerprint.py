@@ -1,7 +1,8 @@
 """Fingerprints of graphs: bytes that are the same in every process.
 
-    fingerprint_of     a graph as bytes; None if something in it cannot be encoded
-    repeated_element   the element of which an array consists
+    fingerprint_of          a graph as bytes; None if something in it cannot be encoded
+    traced_fingerprint_of   the same before simplification, with what rewrite rules read in addition
+    repeated_element        the element of which an array consists
 
 They are a part of the key of cached programs (program_cache.py), so graphs with different programs
 must not have the same fingerprint.  Only these are encoded: operations defined in modules of
@@ -60,6 +61,21 @@ def fingerprint_of(graph: BaseGraph, nodes: list[Node] | None = None) -> bytes |
     try:
         return marshal.dumps((encoder.graph(graph), _containers(graph)), _VERSION)
     except (_NotEncodableError, ValueError):  # ValueError: marshal cannot encode something
+        return None
+
+
+def traced_fingerprint_of(graph: BaseGraph) -> bytes | None:
+    """The properties of a traced graph that its simplified form and its program depend on.
+
+    None if something cannot be encoded, or if it depends on more than its inputs and constants:
+    variables, updates, side effects, nodes of an outer graph.
+    """
+    if graph.updates or graph.effects or graph.requirements:
+        return None
+    try:
+        encoded = _TracedEncoder([]).graph(graph)
+        return marshal.dumps((encoded, _containers(graph)), _VERSION)
+    except (_NotEncodableError, ValueError):
         return None
 
 
@@ -164,6 +180,38 @@ class _GraphEncoder:
                 return "Body", *found
             return "Body", found[0]
         raise _NotEncodableError(kind)
+
+
+class _TracedEncoder(_GraphEncoder):
+    """Encodes a graph before simplification: rewrite rules read more than native code needs."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        super().__init__(nodes)
+        self._inputs: set[Node] = set()  # of the graph and the bodies in it
+
+    def graph(self, graph: BaseGraph) -> tuple[Any, ...]:
+        """As in the base class."""
+        self._inputs.update(graph.inputs)
+        return super().graph(graph)
+
+    def _node(self, node: Node) -> tuple[Any, ...]:
+        return *super()._node(node), self._facts(node)
+
+    def _facts(self, node: Node) -> tuple[Any, ...] | None:
+        """What is known of a node beside its operation, operands, parameters and spec."""
+        info = node.info
+        if isinstance(node.op, LeafOp):
+            is_alone = node.op is INPUT and node not in self._inputs
+            if is_alone or (node.op is CONSTANT) is node.is_traced:
+                raise _NotEncodableError("a value from outside")
+        elif not node.is_traced:
+            raise _NotEncodableError("a value that was computed before")
+        if info is None:
+            return None
+        unusual = info.owner, info.source, info.requires, info.hooks, info.saved, info.holder
+        if any(x is not None for x in unusual) or info.unchecked or info.by_hand or info.symbolic:
+            raise _NotEncodableError("a node with other properties")
+        return info.level, info.linear, info.interval, info.held, info.probed
 
 
 def repeated_element(x: Any) -> bytes | None:

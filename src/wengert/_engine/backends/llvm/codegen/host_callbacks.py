@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.interpreter.interpreter import refusal
-from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
@@ -45,12 +44,12 @@ class HostCallbacks:
 
     def __init__(
         self,
-        graph: BaseGraph,
+        graph_nodes: Sequence[Node],
         sizes: Sequence[str],
         size_slots: Sequence[int],
         nodes: Sequence[Node] = (),
     ) -> None:
-        self._positions = {node: k for k, node in enumerate(graph.nodes)}
+        self._positions = {node: k for k, node in enumerate(graph_nodes)}
         self.nodes: list[Any] = list(nodes)
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)
         self._callback = _CALLBACK(self._called)
