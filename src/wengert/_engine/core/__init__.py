@@ -29,6 +29,7 @@ graph.py                       Graph: nodes in evaluation order, their names and
 graph_order.py                 the order; node_selectors.py names, and patterns that select nodes
 pretty_print.py                a graph as text
 graph_fingerprint.py           whether two graphs are equal
+deferred_graph.py              a graph whose nodes are made when they are needed
 copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands
 subgraph.py                    Body: a graph that is a parameter of an operation
 leaked_tracers.py              traced values used after their trace has ended

@@ -4,6 +4,10 @@ If a program for a traced graph is on disk, the first call needs neither the sim
 the rewrite rules: only errors, derivatives and inspection need its nodes.  Until then, the graph
 has inputs, specs of results and structure, which are those of the traced graph; when anything else
 is read, the nodes are made, and the object becomes an ordinary graph.
+
+    DeferredGraph   the graph
+    completed       the graph itself, with its nodes
+    result_specs    the specs of the outputs of any graph
 """
 
 from __future__ import annotations
@@ -29,6 +33,10 @@ class DeferredGraph(BaseGraph):
         Returns the graph, of any class.
     cache_key : bytes
         See `BaseGraph.cache_key`.
+
+    Attributes
+    ----------
+    result_specs : list of Spec
     """
 
     is_deferred = True  # until it becomes an object of another class
@@ -39,7 +47,7 @@ class DeferredGraph(BaseGraph):
         self.inputs, self.structure, self.name = traced.inputs, traced.structure, traced.name
         self.updates, self.effects = {}, ()
         self.cache_key = cache_key
-        self._result_specs = traced.result_specs
+        self.result_specs = result_specs(traced)
         self._make: Callable[[], BaseGraph] | None = make
         self._lock = lock()
 
@@ -48,11 +56,6 @@ class DeferredGraph(BaseGraph):
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(completed(self), name)
-
-    @property
-    def result_specs(self) -> list[Any]:
-        """The specs of the outputs."""
-        return self._result_specs
 
     @property
     def variables(self) -> tuple[Node, ...]:
@@ -82,3 +85,10 @@ def completed(graph: Any) -> Any:
             graph.__dict__.update(own, _make=None)
             graph.__class__ = type(made)
     return graph
+
+
+def result_specs(graph: BaseGraph) -> list[Any]:
+    """The specs of the outputs of a graph; a tuple for an output of several values."""
+    if type(graph) is DeferredGraph:
+        return graph.result_specs
+    return [n.spec for n in graph.outputs]

@@ -204,11 +204,6 @@ class BaseGraph:
         """The leaves whose value is that of a tensor, read each time the graph runs."""
         return tuple(n for n in self.nodes if is_variable(n))
 
-    @property
-    def result_specs(self) -> list[Any]:
-        """The specs of the outputs; a tuple for an output of several values."""
-        return [n.spec for n in self.outputs]
-
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The unique name of each node."""

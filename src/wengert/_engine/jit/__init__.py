@@ -6,6 +6,7 @@ call_signature.py      a call as a cache key; which arguments are inputs of a pr
 static_numbers.py      which Python numbers are constants of a program
 captured_state.py      the captured values of a function, and the programs for them
 shape_polymorphism.py  programs for calls that differ in sizes only
+simplified_graphs.py   the simplified graph, or one that is made when it is needed
 compiled_program.py    one compiled graph with its inputs, outputs, updates and effects
 entry_dispatch.py      native entry points, one for each call signature
 pytree_fast_path.py    calls with containers, directly to a native entry point

@@ -18,7 +18,7 @@ from wengert._engine.backends import Backend, Executable
 from wengert._engine.core import pytree
 from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
-from wengert._engine.core.deferred_graph import completed
+from wengert._engine.core.deferred_graph import completed, result_specs
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, owners_of, wrap
@@ -111,7 +111,7 @@ class CompiledProgram:
         self._owners = owners_of(graph.variables)
         self._operation: GraphOperation | None = None
         self.is_single = self.results.structure.is_leaf() and self.results.live[0]
-        count = len(graph.result_specs)
+        count = len(result_specs(graph))
         self._returns_one = self.is_single and count == 1 and not graph.updates
         count = len(self.results.live)
         self._is_tuple = 0 < count == sum(

@@ -25,6 +25,7 @@ from wengert._engine.backends.variable_updates import (
     locks_of,
     values_of,
 )
+from wengert._engine.core.deferred_graph import result_specs
 from wengert._engine.core.policy import gate
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -92,7 +93,7 @@ def writing_entry_of(
     graph, make = executable.graph, getattr(executable.backend, "writing_entry", None)
     if make is None:
         return None
-    new_specs = graph.result_specs[written.results :]
+    new_specs = result_specs(graph)[written.results :]
     for k, new in zip(written.positions, new_specs, strict=True):
         old = graph.inputs[k].spec
         if not old.shape or (old.shape, old.dtype) != (new.shape, new.dtype):
@@ -126,7 +127,7 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
         return executable
     positions = {v: k for k, v in enumerate(graph.variables)}
     written = [owners[positions[v]] for v in graph.updates]
-    locks, write, count = locks_of(written), VariableWriter(written), len(graph.result_specs)
+    locks, write, count = locks_of(written), VariableWriter(written), len(result_specs(graph))
 
     def run(fed: Sequence[Any]) -> list[Any]:
         out = entry(*fed, *values_of(owners))

@@ -1,6 +1,8 @@
 """The simplified graph of a traced one, or a deferred graph if its program is on disk.
 
-simplified    the graph that derivatives are derived from, and the graph to run
+A program is found by a fingerprint of the traced graph, which is made without rewriting it.
+
+    simplified    the graph that derivatives are derived from, and the graph to run
 """
 
 from __future__ import annotations

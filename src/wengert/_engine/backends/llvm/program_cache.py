@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from wengert._engine.core.deferred_graph import result_specs
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import STARTED, LazyModule
 from wengert._engine.core.node import Node
@@ -114,7 +115,7 @@ class CachedProgram:
         """Whether the inputs and results have the dtypes and shapes of those of a graph."""
         fed = [*graph.inputs, *graph.variables]
         results: list[Any] = []
-        for spec in (*graph.result_specs, *[n.spec for n in graph.updates.values()]):
+        for spec in (*result_specs(graph), *[n.spec for n in graph.updates.values()]):
             results += spec if isinstance(spec, tuple) else [spec]
         slots = [port.slot for port in (*self.inputs, *self.outputs)]
         slots += [slot for slot, _ in self.constants]
