@@ -188,3 +188,164 @@ def test_the_cotangent_of_a_modified_slice_is_written_once():
     assert [n.op.name for n in graph].count("setitem") <= 3  # two of the value
     for got, want in zip(graph(X, V[1:]), gradient(X, V[1:]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+def _row_before(a, i, v):
+    a[i] = v
+    return a[i - 1] + a[i]
+
+
+def _same_after_all(a, i, v):
+    a[i] = v
+    return a[i - 1 + 1], a[2 - 2 + i], a[i]
+
+
+def _same_of_four_rows(a, i, v):
+    k = i % 4 - 4
+    a[k] = v
+    return a[k + 4], a[k + 3], a[k + 1 - 1]
+
+
+def _columns_at_two_counters(a, i, v):
+    a[:, i] = v
+    a[:, i - 2] += 2.0 * a[:, i + 1 - 2]
+    a[:, i] = a[:, i] + a[:, i - 2]
+    return a[1:, i], a[:2, i - 1], a[1, i - 2]
+
+
+def _numbers(a, i, v):
+    a[1] = v
+    a[-1, 2] = 7.0
+    a[i] += a[-3] - a[2, 2] + a[3, -2]
+    return a[1], a[0], a[3, 2]
+
+
+def _arrays_and_masks(a, i, v):
+    a[[0, 2], i] = 5.0
+    b = a[[0, 2], i - 1] + a[[2, 0], i]
+    a[:, 1] = np.where(a[:, 0] > 0.5, 3.0, a[:, 1])
+    return b, a[1], a[..., i], a[None][0, i - 1]
+
+
+def _narrow_counters(a, i, v):
+    k = np.asarray(i, dtype=np.int8)
+    a[k] = v
+    return a[k + np.int8(1) - np.int8(2)], a[k]
+
+
+_BESIDE = [
+    _row_before, _same_after_all, _same_of_four_rows, _columns_at_two_counters, _numbers,
+    _arrays_and_masks, _narrow_counters,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", _BESIDE)
+def test_elements_beside_those_that_were_written(f):
+    a, v = np.arange(16.0).reshape(4, 4) / 16.0, np.array([0.2, 1.1, 0.7, 1.9])
+
+    def of(a, i, v):
+        a = a * 1.0
+        found = f(a, i, v)
+        return found if isinstance(found, tuple) else (found,), a
+
+    def total(a, i, v):
+        found, a = of(a, i, v)
+        return sum([np.sum(np.sin(x)) for x in found]) + np.sum(a * a)
+
+    traced = wg.trace(of)(a, np.int64(1), v)
+    simplest, slope = simplify(traced), wg.grad(total, (0, 2))
+    compiled, compiled_slope = wg.jit(of), wg.jit(slope)
+    for i in (-1, 0, 1, 2):
+        for g in (simplest, compiled):
+            (found, array), (wanted, written) = g(a, np.int64(i), v), of(a, i, v)
+            for x, y in zip((*found, array), (*wanted, written), strict=True):
+                np.testing.assert_array_equal(x, y)
+        for x, y in zip(compiled_slope(a, np.int64(i), v), slope(a, i, v), strict=True):
+            np.testing.assert_allclose(x, y, 1e-14, 1e-15)
+
+
+def _of(graph, name):
+    return [n for n in graph if n.op.name == name]
+
+
+def test_elements_beside_are_read_from_the_array_before():
+    def f(a, i, v):
+        a = a.copy()
+        a[:, i] = v
+        return a[:, i - 1], a[:, i + 4], a
+
+    graph = simplify(wg.trace(f)(np.ones((4, 4)), np.int64(1), 2.0))
+    (write,) = _of(graph, "setitem")
+    beside, same, _ = graph.outputs
+    assert beside.args[0] is write.args[0]
+    assert same.args[0] is write  # the same column, because there are four
+
+
+def test_an_unknown_number_of_rows_may_make_them_the_same():
+    def f(a, i, v):
+        a = a.copy()
+        a[i] = v
+        return a[i - 1], a
+
+    graph = simplify(wg.trace(f)(wg.spec(("n", 2)), wg.spec((), np.int64), 2.0))
+    (write,) = _of(graph, "setitem")
+    assert graph.outputs[0].args[0] is write
+    np.testing.assert_array_equal(graph(np.ones((1, 2)), 0, 2.0)[0], [2.0, 2.0])
+
+
+def test_stores_that_are_overwritten_before_they_are_read():
+    def f(a, i, j, v):
+        a = a.copy()
+        a[i] = v
+        a[j] = 2.0
+        b = a[j] * 3.0
+        a[i] = b
+        return a
+
+    def read(a, i, j, v):
+        a = a.copy()
+        a[i] = v
+        b = a[j] * 3.0  # which may be what was written
+        a[i] = b
+        return a
+
+    def kept(a, i, j, v):
+        a = a.copy()
+        a[i] = v
+        before = a.copy()
+        a[j] = 2.0
+        a[i] = 3.0
+        return before, a
+
+    a = np.arange(4.0)
+    for g, count in ((f, 2), (read, 2), (kept, 3)):
+        graph = simplify(wg.trace(g)(a, np.int64(1), np.int64(2), 5.0))
+        assert len(_of(graph, "setitem")) == count
+        for i, j in itertools.product((0, 1, -1), repeat=2):
+            for found in (graph(a, i, j, 5.0), wg.jit(g)(a, i, j, 5.0)):
+                np.testing.assert_array_equal(found, g(a, i, j, 5.0))
+    with pytest.raises(IndexError):
+        wg.jit(f)(a, 4, 1, 5.0)
+    with pytest.raises(IndexError):
+        wg.jit(f)(a, 1, -5, 5.0)
+
+
+def test_a_loop_writes_each_array_once_in_a_step():
+    def recurrence(a, b):
+        for k in range(1, a.shape[1]):
+            a[:, k] = 0.5 * b[:, k]
+            a[:, k] = a[:, k] / (2.0 + a[:, k - 1])
+            b[:, k] = b[:, k] - a[:, k - 1] * b[:, k - 1]
+            b[:, k] += 1.0
+        return a, b
+
+    a, b = np.random.default_rng(0).normal(size=(2, 5, 12))
+    graph = simplify(wg.trace(lambda a, b: recurrence(a.copy(), b.copy()))(a, b))
+    (loop,) = _of(graph, "scan")
+    assert len(_of(loop.params["body"], "setitem")) == 2
+    wanted = recurrence(a.copy(), b.copy())
+    for x, y in zip(wg.jit(recurrence)(a.copy(), b.copy()), wanted, strict=True):
+        np.testing.assert_allclose(x, y, 1e-14)
+    slope = wg.grad(lambda a, b: np.sum(np.sin(sum(recurrence(a, b)))), (0, 1))
+    for x, y in zip(wg.jit(slope)(a.copy(), b.copy()), slope(a, b), strict=True):
+        np.testing.assert_allclose(x, y, 1e-12, 1e-14)

@@ -6,9 +6,9 @@
     derivatives removes guards of backward passes that are not needed
     matrices    uses the structure of matrices; computes fewer products (rules/contractions.py)
     stabilise   avoids overflow and cancellation
-    shapes      merges and moves broadcasts, transposes and reshapes; removes dead stores
+    shapes      merges and moves broadcasts, transposes and reshapes; forwards stores
     loops       removes dead code in loops, and fuses loops (loops/)
-    prune       removes nodes that nothing needs
+    prune       removes nodes that nothing needs, and dead stores (prune.py)
 
 A pass maps a graph to a graph, or is a list of rules.  The library's rules share one traversal to a
 fixed point; users' passes run separately, in order; all are repeated until nothing changes.
@@ -32,6 +32,7 @@ from .driver import Applied, Driver
 from .loops import loop_passes
 from .loops.nested_graphs import Bodies
 from .pass_history import PassHistory, PassRun
+from .prune import pruned
 from .rule import AnyRule, NodeRule, Rule
 from .rule_index import RuleIndex
 from .rules import (
@@ -134,16 +135,6 @@ def _joined(passes: Sequence[Pass]) -> Pass:
 
 
 _JOINED: dict[tuple[Pass, ...], Pass] = {}
-
-
-def _pruned(graph: AnyGraph) -> AnyGraph:
-    """The graph without nodes that outputs, updates and effects do not need; inputs are kept."""
-    needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
-    for node in reversed(graph.nodes):
-        if node in needed:
-            needed.update(node.args)
-    kept_nodes = needed.union(graph.inputs)
-    return graph if all(n in kept_nodes for n in graph.nodes) else graph.with_nodes({})
 
 
 _REGISTRY: dict[str, Pass] = {}
@@ -384,7 +375,7 @@ _LIBRARY = (
     Pass("stabilise", [*stabilize.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", [*shapes.RULES, *store_forwarding.RULES], joins=True),
     _Loops("loops", function=loop_passes.rewritten, enters=True),
-    Pass("prune", function=_pruned, settles=True, enters=True),
+    Pass("prune", function=pruned, settles=True, enters=True),
 )
 _REGISTRY.update({p.name: p for p in _LIBRARY})
 

@@ -4,6 +4,7 @@ Loops write to positions of arrays that they carry, and their derivatives clear 
 positions.  Each of these is a separate write; often one is enough.
 
     read back      x[i] after x[i] = v is v
+    read beside    x[i + 1] after x[i] = v is x[i + 1] of the array before
     stored again   x after x[i] = x[i] is x
     written over   the second of two writes to the same positions replaces the first
     cleared        in derivatives, x[i] = 0 and then x[i] += t is x[i] = t
@@ -70,10 +71,91 @@ def read_back(node: Node, new: NodeBuilder) -> Node | None:
     stored_spec, result_spec = new.context.spec(value), new.context.spec(node)
     if stored_spec.dtype != result_spec.dtype:
         return None
-    if stored_spec.shape == result_spec.shape:
+    if stored_spec == result_spec:
         return value  # type: ignore[no-any-return]
     number = new.context.number(value)
     return None if number is None else new.context.filled(number, node)
+
+
+@rule(
+    "read beside",
+    "getitem",
+    "setitem",
+    operand=0,
+    reason="other elements were written",
+    exact=True,
+    example=(lambda x, i, v: _written(x, i, v)[i - 1], np.arange(3.0), 1, np.array(5.0)),
+)
+def read_beside(node: Node, new: NodeBuilder) -> Node | None:
+    """The element or row of the array before, if it is beside what was written."""
+    inner = node.args[0]
+    if not _is_beside(node, inner, new):
+        return None
+    beside: Node = new(node.op, inner.args[0], *node.args[1:], **node.params)
+    return beside
+
+
+def _is_beside(node: Node, inner: Node, new: NodeBuilder) -> bool:
+    """Whether two indices are different numbers along an axis, whatever the rest of them selects.
+
+    The result has fewer axes than the array, so it can be read before the array is written over.
+    """
+    parts = [_parts(x.params["index"], _indices(x), new) for x in (node, inner)]
+    for one, other, length in zip(*parts, new.context.spec(inner).shape, strict=False):
+        if one is None or other is None:  # the parts that follow are of unknown axes
+            return False
+        if one == "axis" or other == "axis" or type(length) is not int:
+            continue
+        (base, offset), (other_base, other_offset) = one, other
+        if base is other_base and length and (offset - other_offset) % length:
+            return True
+    return False
+
+
+def _parts(template: Any, operands: tuple[Node, ...], new: NodeBuilder) -> list[Any]:
+    """For each axis its number as a node and an offset, or "axis"; None behind unknown axes."""
+    found: list[Any] = []
+    for part in template if isinstance(template, tuple) else (template,):
+        if type(part) is int:
+            found.append((None, part))
+        elif isinstance(part, slice):
+            found.append("axis")
+        elif isinstance(part, IndexSlot) and new.context.spec(operands[part.k]).dtype.kind in "iu":
+            found.append(_sum_of(operands[part.k], new))
+        else:  # an ellipsis, a new axis, or a mask of several axes
+            break
+    return [*found, None]
+
+
+def _sum_of(node: Node, new: NodeBuilder) -> Any:
+    """A number as the sum of a node and a known number; "axis" if it is an array.
+
+    A sum in 64 bits that is beyond the largest number is no index, so it need not be considered.
+    """
+    context, offset = new.context, 0
+    if not _is_number(node, new):
+        return "axis"
+    while True:
+        number = context.number(node)
+        if number is not None:
+            return None, int(number) + offset
+        if node.op.name not in ("add", "subtract"):
+            return node, offset
+        a, b = node.args
+        if not (_is_number(a, new) and _is_number(b, new)):
+            return node, offset
+        number = context.number(b)
+        if number is not None:
+            node, offset = a, offset + int(number) * (1 if node.op.name == "add" else -1)
+        elif node.op.name == "add" and (number := context.number(a)) is not None:
+            node, offset = b, offset + int(number)
+        else:
+            return node, offset
+
+
+def _is_number(node: Node, new: NodeBuilder) -> bool:
+    spec = new.context.spec(node)
+    return spec.shape == () and spec.dtype == np.int64
 
 
 @rule(
@@ -228,6 +310,6 @@ def whole_store(node: Node, new: NodeBuilder) -> Node | None:
 
 
 RULES = (
-    *(read_back, read_from_zeros, stored_again, written_over, cleared, copied),
+    *(read_back, read_beside, read_from_zeros, stored_again, written_over, cleared, copied),
     *(whole_read, whole_store),
 )
