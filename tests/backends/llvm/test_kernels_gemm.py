@@ -6,6 +6,8 @@ sizes that are not known; memory around each result must stay as it is.
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import pathlib
 
 import numpy as np
@@ -15,8 +17,9 @@ import wengert as wg
 from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.llvm_types import F64
-from wengert._engine.backends.llvm.kernels.gemm import choose
+from wengert._engine.backends.llvm.kernels.gemm import blocked_gemm, choose
 from wengert._engine.backends.llvm.kernels.gemm.operands import Matrix, MatrixAxis, Product
+from wengert._engine.backends.llvm.runtime import runtime_library
 from wengert._engine.core.symbolic.parsing import dim
 
 from .kernel_driver import Compiled, agree, run
@@ -212,6 +215,118 @@ def test_large_products_on_one_thread_and_on_several(subscripts, threads):
         np.testing.assert_allclose(product(a, b), right, rtol=0, atol=1e-5 * np.abs(right).max())
 
 
+@pytest.fixture
+def blocked():
+    """The function, its arguments taken from arrays."""
+    if execution_engine.vector_bytes() < 32 or not execution_engine.has("fma"):
+        pytest.skip("blocks need AVX2")
+    integer, pointer = ctypes.c_int64, ctypes.c_void_p
+    matrix = [pointer, integer, integer]
+    kinds = [*[integer] * 3, *matrix, *matrix, pointer, *matrix[:2], *[ctypes.c_double] * 2]
+    function = ctypes.CFUNCTYPE(integer, *kinds)(blocked_gemm.address_of(blocked_gemm.NAME))
+
+    def run(a, b, before, c, alpha, beta):
+        of_a, of_b, (row, _) = ([n // 8 for n in x.strides] for x in (a, b, c))
+        sizes = (*c.shape, b.shape[0])
+        factors = (a.ctypes.data, *of_a, b.ctypes.data, *of_b)
+        return function(*sizes, *factors, before.ctypes.data, c.ctypes.data, row, alpha, beta)
+
+    return run
+
+
+SIZES = [
+    *[(m, 19, 33) for m in (0, 1, 3, 4, 11, 12, 13, 95, 96, 97, 209)],
+    *[(30, n, 40) for n in (0, 1, 7, 8, 15, 16, 17, 31, 32, 49, 100)],
+    *[(14, 18, k) for k in (0, 1, 2, 9, 511, 512, 513, 1025)],
+    (100, 700, 520), (2, 3, 5),
+]  # fmt: skip
+LAYOUTS = {
+    "rows": lambda rng, m, n: rng.normal(size=(m, n)),
+    "columns": lambda rng, m, n: rng.normal(size=(n, m)).T,
+    "rows at the same cache lines": lambda rng, m, n: (
+        rng.normal(size=(m, 1024))[:, :n] if n <= 1024 else rng.normal(size=(m, 2048))[:, :n]
+    ),
+    "neither": lambda rng, m, n: rng.normal(size=(2 * m, 3 * n))[::2, ::3],
+}
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("of_b", LAYOUTS)
+@pytest.mark.parametrize("of_a", LAYOUTS)
+def test_blocks_of_large_matrices(of_a, of_b, blocked):
+    rng = np.random.default_rng(20)
+    for (m, n, k), (alpha, beta, apart) in zip(
+        SIZES, itertools.cycle([(1, 0, 0), (2.5, 1, 1), (-1, -0.5, 0), (1, 1, 1)]), strict=False
+    ):
+        a, b = LAYOUTS[of_a](rng, m, k), LAYOUTS[of_b](rng, k, n)
+        around = rng.normal(size=(m + 2, n + 5))
+        begin = around.copy()
+        c = around[1 : m + 1, 2 : n + 2]
+        before = np.full_like(around, np.nan) if apart or not beta else around
+        before = before[1 : m + 1, 2 : n + 2]
+        if beta and apart:
+            before[...] = rng.normal(size=(m, n))
+        wanted = alpha * (a @ b) + (beta * before if beta else 0)
+        status = blocked(a, b, before if apart else c, c, alpha, beta)
+        assert status == 0
+        scale = abs(alpha) * np.abs(a) @ np.abs(b) + 10
+        assert np.all(np.abs(c - wanted) <= 1e-14 * scale), (m, n, k)
+        c[...] = begin[1 : m + 1, 2 : n + 2]
+        assert np.array_equal(around, begin)
+
+
+@pytest.mark.parametrize("panels", [1, 100_000])
+def test_blocks_with_few_columns_at_a_time(panels):
+    rng = np.random.default_rng(21)
+    a, b = rng.normal(size=(130, 600)), rng.normal(size=(600, 230))
+    with tuning.using(gemm_panels_bytes=panels, gemm_sum_steps=64, gemm_block_rows=24):
+        text = blocked_gemm.text()
+        address = runtime_library.loaded(
+            text, {n: runtime_library.symbols()[n] for n in ("wengert_alloc", "wengert_free")},
+            [blocked_gemm.NAME],
+        )  # fmt: skip
+    integer, pointer = ctypes.c_int64, ctypes.c_void_p
+    matrix = [pointer, integer, integer]
+    kinds = [*[integer] * 3, *matrix, *matrix, pointer, *matrix[:2], *[ctypes.c_double] * 2]
+    c = np.empty((130, 230))
+    of_c = (c.ctypes.data, c.ctypes.data, 230)
+    ctypes.CFUNCTYPE(integer, *kinds)(address[blocked_gemm.NAME])(
+        130, 230, 600, a.ctypes.data, 600, 1, b.ctypes.data, 230, 1, *of_c, 1.0, 0.0
+    )
+    np.testing.assert_allclose(c, a @ b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("m", [0, 5, 100, 301])
+def test_large_products_of_unknown_sizes(m):
+    rng = np.random.default_rng(22)
+    product = wg.jit(lambda a, b, c, s: s * a @ b + 0.5 * c)
+    gradient = wg.jit(wg.grad(lambda a, b: np.sum(np.sin(a @ b)), (0, 1)))
+    for extra in (0, 1, 2, 7):  # from the second on for all sizes
+        n, k = 310 + extra, 290 + 3 * extra
+        a, b, c = (rng.normal(size=x) for x in ((m, k), (k, n), (m, n)))
+        np.testing.assert_allclose(
+            product(a, b, c, 1.5), 1.5 * a @ b + 0.5 * c, rtol=1e-10, atol=1e-11
+        )
+        slope = np.cos(a @ b)
+        for found, wanted in zip(gradient(a, b), (slope @ b.T, a.T @ slope), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_of_blocks_are_divided_among_threads():
+    rng = np.random.default_rng(23)
+    a, b = rng.normal(size=(333, 520)), rng.normal(size=(520, 410))
+    assert choose.choose(
+        Product(matrix(333, 520), matrix(520, 410), matrix(333, 410), F64)
+    ).routine in ("blocked", "gemm")
+    found = []
+    for threads in (1, 2, 3):
+        with wg.set_threads(threads):
+            found.append(wg.jit(lambda a, b: a @ b, threads=threads)(a, b))
+    np.testing.assert_allclose(found[0], a @ b, rtol=1e-11, atol=1e-11)
+    for other in found[1:]:
+        assert np.array_equal(found[0], other)
+
+
 THRESHOLDS = """
     inlined_product_multiplications small_matrix_side small_matrix_multiplications
     small_matrix_batch unrolled_gemv_elements gemm_cached_bytes parallel_matmul_flops
@@ -234,15 +349,21 @@ def test_choose_makes_all_decisions(name):
         (40, 50, 1, "f8", "gemv"),
         (64, 64, 64, "f8", "microkernel"),
         (400, 300, 300, "f8", "threads"),
-        (2_000, 300, 300, "f8", "microkernel or gemm"),
+        (2_000, 300, 300, "f4", "microkernel or gemm"),
+        (2_000, 300, 300, "f8", "blocked or gemm"),
+        (500, 400, 400, "f8", "blocked"),
         (dim("m"), 30, 30, "f4", "microkernel or gemm"),
-        (2_000, 2_000, 2_000, "f8", "gemm"),
+        (2_000, 2_000, 2_000, "f8", "blocked or gemm"),
+        (dim("m"), dim("k"), dim("n"), "f8", "blocked or gemm"),
+        (2_000, 2_000, 2_000, "f4", "gemm"),
         (64, 64, 64, "c16", "gemm"),
         (8, 30_000, 2_000, "f4", "streamed"),
     ],
 )
 def test_routines(m, k, n, dtype, routine):
-    if execution_engine.vector_bytes() < 32 and routine.startswith(("microkernel", "streamed")):
+    if execution_engine.vector_bytes() < 32 and routine.startswith(
+        ("microkernel", "streamed", "blocked")
+    ):
         pytest.skip("the microkernel and streams need AVX2")
     product = Product(matrix(m, k), matrix(k, n), matrix(m, n), np.dtype(dtype))
     assert choose.choose(product).routine == routine

@@ -1,6 +1,7 @@
 """Transposed copies of matrices, in vectors.
 
     transposer    the function for elements of four or eight bytes
+    transposed    a square of vectors in registers
 
 A square block, whose side is the width of a vector, is read row by row, transposed in registers and
 written row by row: in stages of increasing distance, each row swaps half of its elements with
@@ -8,6 +9,8 @@ another.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ..ir import execution_engine
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
@@ -51,7 +54,15 @@ def _transpose_square(s: Section, kind: str, width: int, i: Name, j: Name) -> No
     for k in range(width):
         pointer = _element(s, kind, "%of", s.value(f"add nsw i64 {j}, {k}"), "%down1", i)
         rows.append(s.value(f"load {vector}, ptr {pointer}, align 4"))
-    distance = 1
+    rows = transposed(s, vector, rows)
+    for k in range(width):
+        pointer = _element(s, kind, "%to", s.value(f"add nsw i64 {i}, {k}"), "%down0", j)
+        s.write(f"store {vector} {rows[k]}, ptr {pointer}, align 4")
+
+
+def transposed(s: Section, vector: str, rows: Sequence[Name]) -> list[Name]:
+    """The columns of a square of vectors."""
+    rows, width, distance = list(rows), len(rows), 1
     while distance < width:
         for k in range(width):
             if not k & distance:
@@ -59,9 +70,7 @@ def _transpose_square(s: Section, kind: str, width: int, i: Name, j: Name) -> No
                     s, vector, width, distance, rows[k], rows[k + distance]
                 )
         distance *= 2
-    for k in range(width):
-        pointer = _element(s, kind, "%to", s.value(f"add nsw i64 {i}, {k}"), "%down0", j)
-        s.write(f"store {vector} {rows[k]}, ptr {pointer}, align 4")
+    return rows
 
 
 def _swapped(

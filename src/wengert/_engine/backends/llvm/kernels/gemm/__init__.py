@@ -6,6 +6,8 @@ operands            Matrix, Product, Subscripts
 choose              which routine computes a product: all decisions
 write_product       the code of a product
 blas_calls          gemm, gemv and syrk
+blocked_gemm        products of large matrices in double precision
+packing             copies of parts of large matrices
 gemm_microkernel    register-blocked products of matrices that fit into a cache
 streamed_gemm       products of a few rows with a matrix that is too large for a cache
 simd_loops          products of integers, booleans and float16

@@ -14,6 +14,8 @@ choose            the routine of one product of two matrices (write_product.py):
     "microkernel"          a factor fits into a cache: register-blocked loops on one thread
     "threads"              such a product, long enough for the thread pool
     "microkernel or gemm"  such a product, large, or whose size is known only when it runs
+    "blocked"              large matrices in double precision: blocks that fit into the caches
+    "blocked or gemm"      such matrices, very large, or whose size is known only when it runs
     "gemm"                 other matrices: BLAS
 
 may_be_symmetric  whether factors are compared at run time: a matrix and its transpose
@@ -36,10 +38,11 @@ from ...ir.llvm_types import F32, F64
 from ...tuning import thresholds
 from .. import fortran_calls
 from .operands import Product, Subscripts, leading
+from .packing import panel_columns
 
 Routine = Literal[
     "simd loops", "unrolled gemv", "gemv", "streamed", "microkernel", "threads",
-    "microkernel or gemm", "gemm",
+    "microkernel or gemm", "blocked", "blocked or gemm", "gemm",
 ]  # fmt: skip
 
 
@@ -144,8 +147,9 @@ class ProductChoice(NamedTuple):
 
     routine : the routine.
     product : the product as the routine takes it: possibly transposed.
-    limit : of "microkernel or gemm" the operations up to which the microkernel is used; of
-        "threads" the rows of a block; of "streamed" the operations of a thread, at least.
+    limit : of "microkernel or gemm" and "blocked or gemm" the operations up to which the first is
+        used; of "threads" the rows of a block; of "streamed" and "blocked" the operations of a
+        thread, at least.
     """
 
     routine: Routine
@@ -154,8 +158,8 @@ class ProductChoice(NamedTuple):
 
     @property
     def calls_blas(self) -> bool:
-        """Whether the routine may call BLAS, which takes no `Product.addend`."""
-        of_blas = self.routine in ("gemv", "gemm", "microkernel or gemm")
+        """Whether the routine may call BLAS."""
+        of_blas = self.routine in ("gemv", "gemm", "microkernel or gemm", "blocked or gemm")
         return of_blas or may_be_symmetric(self.product)
 
 
@@ -173,9 +177,13 @@ def choose(product: Product) -> ProductChoice:
         product = product.transposed
     if is_streamed(product):
         return ProductChoice("streamed", product, thresholds.parallel_contraction_flops)
-    if not suits_microkernel(product):
-        return ProductChoice("gemm", product)
     work, rows = product.operations, product.c.rows.length
+    if not suits_microkernel(product):
+        if not is_blocked(product):
+            return ProductChoice("gemm", product)
+        if isinstance(work, int) and work < thresholds.blas_parallel_flops:
+            return ProductChoice("blocked", product, thresholds.parallel_matmul_flops // 2)
+        return ProductChoice("blocked or gemm", product, thresholds.blas_parallel_flops)
     if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
         # BLAS uses several threads for large products.
         return ProductChoice("microkernel or gemm", product, thresholds.blas_parallel_flops)
@@ -250,6 +258,16 @@ def _has_vectors(product: Product) -> bool:
     )
 
 
+def is_blocked(product: Product) -> bool:
+    """Whether blocks (blocked_gemm.py) are faster than BLAS on one thread; c is row-major.
+
+    A length that is not known is assumed to be long enough, which is tested when it runs.
+    """
+    n = product.c.columns.length
+    is_wide = type(n) is not int or n >= panel_columns()
+    return product.dtype == F64 and is_wide and _has_vectors(product)
+
+
 def suits_microkernel(product: Product) -> bool:
     """Whether the microkernel is faster than BLAS on one thread; c is row-major.
 
@@ -263,9 +281,10 @@ def suits_microkernel(product: Product) -> bool:
         return False
     if type(n) is not int or not all(type(x) is int for x in strides):
         return False
-    size = n * dtype.itemsize
-    if type(k) is int and k * size <= thresholds.gemm_cached_bytes:
-        return True
-    return (
-        type(m) is int and m * size <= thresholds.gemm_cached_bytes // 4 and b.columns.stride == 1
-    )
+    size, limit = n * dtype.itemsize, thresholds.gemm_cached_bytes
+    if type(k) is int and k * size <= limit:
+        # Each panel of b is multiplied by all of a, which then comes from memory each time.
+        of_a = m * k * dtype.itemsize if type(m) is int else 0
+        is_large = of_a > limit and k * size > limit // 4 and n >= thresholds.gemm_block_rows
+        return not (is_large and is_blocked(product))
+    return type(m) is int and m * size <= limit // 4 and b.columns.stride == 1

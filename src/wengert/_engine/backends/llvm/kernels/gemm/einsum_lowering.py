@@ -138,7 +138,7 @@ def contract_pair(
     arrays = (left, right, result)
     uses_blas = choose(Product(*_matrices(call, s, arrays, roles), dtype)).calls_blas
     layout = None if addend is None else (addend.labels, addend.array.strides)
-    if addend is not None and (uses_blas or layout != (c.labels, c.array.strides)):
+    if addend is not None and layout != (c.labels, c.array.strides):
         copy(call, s, c.array, arranged(addend, c.labels))
         addend = None
     if uses_blas:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from wengert._engine.core.symbolic.dim import Length
 
 from ...ir import execution_engine, masked_memory
-from ...ir.ir_builder import Function, Name, Section
+from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ...ir.llvm_types import Dtype, in_memory, literal, of_width
 from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall
@@ -158,7 +158,7 @@ def _pack_function(call: KernelCall, tile: GemmTile) -> str:
         return name
     arguments = [("i64", "k"), ("ptr", "b"), ("ptr", "to")]
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
-    vectors = RowVectors(call, tile)
+    vectors = RowVectors(call.module, tile)
     with function.body.loop("0", "%k") as (s, p):
         row = offset(s, "%b", s.times(p, str(tile.step_of_b)), tile.dtype)
         to = offset(s, "%to", s.times(p, str(tile.width * _VECTORS)), tile.dtype)
@@ -267,7 +267,36 @@ def _function(call: KernelCall, tile: GemmTile) -> str:
     arguments += [(kind_of(tile.dtype), "scale")] if tile.scale else []
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
-    vectors = RowVectors(call, tile)
+    vectors = RowVectors(call.module, tile)
+    sums = accumulated(function, vectors, _strides(tile)[:3])
+    if tile.adds:
+        with body.when("%adds") as s:
+            _finish(s, vectors, sums, row_of_c, tile.beta)
+            s.write("ret void")
+            s.label(f"other{function.number()}")  # unreachable: the following code needs a block
+    _finish(body, vectors, sums, row_of_c, 0.0 if tile.adds else tile.beta)
+    body.write("ret void")
+    call.module.add(function)
+    return name
+
+
+def accumulated(
+    function: Function,
+    vectors: RowVectors,
+    strides: tuple[Name, Name, Name],
+    prefetches: bool = True,
+) -> list[list[Name]]:
+    """Write the sum over `%k` steps of `%a` and `%b`: the stack slots of each row of a tile.
+
+    Parameters
+    ----------
+    strides : tuple of str
+        Those of rows and steps of a, and of steps of b: constants or arguments.
+    prefetches : bool
+        Whether later steps are prefetched if those of a are not adjacent.
+    """
+    body, tile = function.body, vectors.tile
+    row_of_a, step_of_a, step_of_b = strides
     base_rows = [
         offset(body, "%a", body.times(row_of_a, str(i)), tile.dtype)
         for i in range(0, tile.rows, _SCALES)
@@ -281,7 +310,7 @@ def _function(call: KernelCall, tile: GemmTile) -> str:
         step = s.times(p, step_of_a)
         bases = [_hidden(s, row_of_a, offset(s, x, step, tile.dtype)) for x in base_rows]
         row_of_b = offset(s, "%b", s.times(p, step_of_b), tile.dtype)
-        if step_of_a != "1":
+        if prefetches and step_of_a != "1":
             _prefetch(s, tile, (bases[0], step_of_a), (row_of_b, step_of_b))
         vectors_of_b = [vectors.load(s, row_of_b, v) for v in vectors.indices]
         for i, row in enumerate(sums):
@@ -291,15 +320,7 @@ def _function(call: KernelCall, tile: GemmTile) -> str:
                 old = s.value(f"load {vectors.kind}, ptr {total}")
                 new = vectors.fma(s, element_of_a, vector_of_b, old)
                 s.write(f"store {vectors.kind} {new}, ptr {total}")
-    if tile.adds:
-        with body.when("%adds") as s:
-            _finish(s, vectors, sums, row_of_c, tile.beta)
-            s.write("ret void")
-            s.label(f"other{function.number()}")  # unreachable: the following code needs a block
-    _finish(body, vectors, sums, row_of_c, 0.0 if tile.adds else tile.beta)
-    body.write("ret void")
-    call.module.add(function)
-    return name
+    return sums
 
 
 def _finish(
@@ -347,8 +368,8 @@ def _prefetch(s: Section, tile: GemmTile, a: tuple[Name, Name], b: tuple[Name, N
 class RowVectors:
     """The vectors of a row of a tile; the last may have fewer elements."""
 
-    def __init__(self, call: KernelCall, tile: GemmTile) -> None:
-        self.module, self.tile = call.module, tile
+    def __init__(self, module: ModuleBuilder, tile: GemmTile) -> None:
+        self.module, self.tile = module, tile
         self.indices = range(-(-tile.columns // tile.width))
         self.kind = of_width(in_memory(tile.dtype), tile.width)
         self.suffix = f"v{tile.width}f{8 * tile.dtype.itemsize}"
@@ -371,9 +392,10 @@ class RowVectors:
     def load_broadcast(self, s: Section, pointer: Name) -> Name:
         """Load one element and broadcast it to a vector."""
         element = s.value(f"load {kind_of(self.tile.dtype)}, ptr {pointer}")
-        return self._broadcast(s, element)
+        return self.broadcast(s, element)
 
-    def _broadcast(self, s: Section, element: Name) -> Name:
+    def broadcast(self, s: Section, element: Name) -> Name:
+        """A vector of one element."""
         kind = in_memory(self.tile.dtype)
         first = s.value(f"insertelement {self.kind} poison, {kind} {element}, i64 0")
         zeros = of_width("i32", self.tile.width)
@@ -394,10 +416,10 @@ class RowVectors:
         before, pointer = rows
         if self.tile.scale or self.tile.alpha != 1.0:
             alpha = "%scale" if self.tile.scale else literal(self.tile.alpha, dtype)
-            factor = self._broadcast(s, alpha)
+            factor = self.broadcast(s, alpha)
             total = s.value(f"fmul {kind} {total}, {factor}")
         if beta != 0.0:
-            factor = self._broadcast(s, literal(beta, dtype))
+            factor = self.broadcast(s, literal(beta, dtype))
             total = self.fma(s, factor, self.load(s, before, v), total)
         address = offset(s, pointer, str(v * self.tile.width), dtype)
         mask, align = self._mask(v), dtype.itemsize

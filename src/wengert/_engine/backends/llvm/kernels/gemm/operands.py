@@ -90,8 +90,8 @@ class Product(NamedTuple):
     beta : number
         If it is 0, c is not read. For dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
     addend : str, optional
-        The address of a matrix with the strides of c, which is added instead of c. Not supported
-        by routines that call BLAS.
+        The address of a matrix with the strides of c, which is added instead of c. Calls of BLAS
+        take none (`write_product` copies it to c).
     """
 
     a: Matrix

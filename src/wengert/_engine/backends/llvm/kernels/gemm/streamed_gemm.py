@@ -138,7 +138,7 @@ def _function(call: KernelCall, tile: GemmTile, n: int, steps: int) -> str:
 
 def _add(call: KernelCall, s: Section, tile: GemmTile, j: Name, steps: int) -> None:
     """Write what some rows of b contribute to a group of columns of c."""
-    vectors, dtype = RowVectors(call, tile), tile.dtype
+    vectors, dtype = RowVectors(call.module, tile), tile.dtype
     rows_of_b = [offset(s, "%b", str(p * tile.step_of_b), dtype) for p in range(steps)]
     rows_of_b = [offset(s, row, j, dtype) for row in rows_of_b]
     for row in rows_of_b:

@@ -13,19 +13,41 @@ from typing import Any
 
 from ...ir.ir_builder import Name, Section
 from ...tuning import thresholds
-from ..kernel_call import KernelCall
-from ..loop_helpers import offset
-from . import blas_calls, gemm_microkernel, simd_loops, streamed_gemm, unrolled_gemv
+from ..kernel_call import ArrayPointer, KernelCall
+from ..loop_helpers import copy, offset
+from . import blas_calls, blocked_gemm, gemm_microkernel, simd_loops, streamed_gemm, unrolled_gemv
 from .choose import Routine, choose, may_be_symmetric
 from .operands import Product
+from .packing import panel_columns
+
+
+def _gemm(call: KernelCall, s: Section, product: Product) -> None:
+    blas_calls.gemm(call, s, _added_to(call, s, product))
+
+
+def _gemv(call: KernelCall, s: Section, product: Product) -> None:
+    blas_calls.gemv(call, s, _added_to(call, s, product))
+
+
+def _added_to(call: KernelCall, s: Section, product: Product) -> Product:
+    """A product as BLAS takes it, which adds to c only: an addend is copied to c."""
+    if product.addend is None:
+        return product
+    c = product.c
+    shape, strides = zip(c.rows, c.columns, strict=True)
+    target = ArrayPointer(c.pointer, shape, strides, product.dtype)
+    copy(call, s, target, target._replace(pointer=product.addend))
+    return product._replace(addend=None)
+
 
 _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
     "simd loops": simd_loops.run,
     "unrolled gemv": unrolled_gemv.run,
-    "gemv": blas_calls.gemv,
+    "gemv": _gemv,
     "streamed": streamed_gemm.run,
     "microkernel": gemm_microkernel.run,
-    "gemm": blas_calls.gemm,
+    "blocked": blocked_gemm.run,
+    "gemm": _gemm,
 }
 
 
@@ -48,17 +70,24 @@ def write_product(call: KernelCall, s: Section, product: Product) -> None:
 
 def _write(call: KernelCall, s: Section, product: Product) -> None:
     routine, product, limit = choose(product)
-    if routine == "microkernel or gemm":
+    if routine in ("microkernel or gemm", "blocked or gemm"):
         work = call.number(product.operations)
         small = s.value(f"icmp slt i64 {work}, {limit}")
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
-        use_microkernel = s.value(f"or i1 {small}, {one_thread}")
-        _either(call, s, product, use_microkernel, blas_calls.gemm)
-    elif routine == "streamed" and s is call.section and _has_shared_operands(call, product):
-        streamed_gemm.run_in_parts(call, s, product, limit)
+        condition = s.value(f"or i1 {small}, {one_thread}")
+        if routine == "microkernel or gemm":
+            _either(call, s, product, condition, _gemm)
+            return
+        columns = call.number(product.c.columns.length)
+        is_wide = s.value(f"icmp sge i64 {columns}, {panel_columns()}")
+        condition = s.value(f"and i1 {condition}, {is_wide}")
+        _either(call, s, product, condition, _gemm, blocked_gemm.run)
+    elif routine in ("streamed", "blocked") and _can_share(call, s, product):
+        module = streamed_gemm if routine == "streamed" else blocked_gemm
+        module.run_in_parts(call, s, product, limit)
     elif routine != "threads":
         _ROUTINES[routine](call, s, product)
-    elif s is call.section and _has_shared_operands(call, product):
+    elif _can_share(call, s, product):
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
         _either(call, s, product, one_thread, partial(_row_blocks, size=limit))
     else:
@@ -66,17 +95,24 @@ def _write(call: KernelCall, s: Section, product: Product) -> None:
 
 
 def _either(
-    call: KernelCall, s: Section, product: Product, condition: Name, other: Callable[..., None]
+    call: KernelCall,
+    s: Section,
+    product: Product,
+    condition: Name,
+    other: Callable[..., None],
+    first: Callable[..., None] = gemm_microkernel.run,
 ) -> None:
-    """The microkernel if a condition holds, else another routine."""
+    """The microkernel, or `first`, if a condition holds, else another routine."""
     with s.when(condition) as t:
-        gemm_microkernel.run(call, t, product)
+        first(call, t, product)
     with s.unless(condition) as t:
         other(call, t, product)
 
 
-def _has_shared_operands(call: KernelCall, product: Product) -> bool:
-    """Whether all operands of a product are arguments of the call, so threads can access them."""
+def _can_share(call: KernelCall, s: Section, product: Product) -> bool:
+    """Whether threads can access the operands of a product: they are arguments of the call."""
+    if s is not call.section:
+        return False
     arguments = {x.pointer for x in (*call.operands, *call.results)}
     return {m.pointer for m in product[:3]} | {product.addend or product.c.pointer} <= arguments
 
