@@ -257,9 +257,10 @@ def operations(graph):
 
 
 def test_the_graph_does_not_grow_with_the_number_of_iterations():
-    sizes = {len(operations(wg.trace(accumulated)(np.ones(n)))) for n in (20, 2000)}
-    assert len(sizes) == 1
-    assert "scan" in operations(wg.trace(accumulated)(np.ones(20)))
+    for f in (accumulated, rows_and_branches):
+        sizes = {len(operations(wg.trace(f)(np.ones(n)))) for n in (20, 2000)}
+        assert len(sizes) == 1
+    assert "scan" in operations(wg.trace(rows_and_branches)(np.ones(20)))
     assert "while" in operations(wg.trace(with_break)(V))
 
 

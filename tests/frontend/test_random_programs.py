@@ -1,6 +1,7 @@
 """Random programs with loops: their values agree with NumPy, and their gradients with eager ones.
 
-`programs.py` and `wider_programs.py` describe the programs, `program_checks.py` what is compared.
+`programs.py`, `wider_programs.py` and `array_programs.py` describe the programs,
+`program_checks.py` what is compared.
 ``python -m tests.frontend.test_random_programs 0 5000`` runs a range of seeds, and prints which
 programs were refused.
 """
@@ -15,12 +16,14 @@ import pytest
 
 import wengert as wg
 
+from .array_programs import array_program
 from .program_checks import Subject, Verdict, first_order, second_order
 from .programs import load, program
 from .wider_programs import wider_program
 
 N = 12  # above the length of loops that are unrolled
 WIDER = 40_000  # the first seed of the programs with more of Python and NumPy
+ARRAYS = 60_000  # and of those with loops over the elements of matrices
 
 
 def run(seed, folder, deep=False):
@@ -30,7 +33,8 @@ def run(seed, folder, deep=False):
     its operands in the last digits changes it; or the reason of a refusal.  With `deep`, second
     order, forward mode and batches are compared too.
     """
-    text = (program if seed < WIDER else wider_program)(seed)
+    write = program if seed < WIDER else wider_program if seed < ARRAYS else array_program
+    text = write(seed)
     f = load(text, folder, f"program_{seed}")
     subjects = []
     for k in (seed, seed + 1_000_000):
@@ -50,20 +54,32 @@ def run(seed, folder, deep=False):
 
 
 @pytest.mark.sample(10)
-@pytest.mark.parametrize("seed", [*range(1000, 1024), *range(WIDER + 2000, WIDER + 2024)])
+@pytest.mark.parametrize(
+    "seed",
+    [*range(1000, 1024), *range(WIDER + 2000, WIDER + 2024), *range(ARRAYS, ARRAYS + 24)],
+)
 def test_program(seed, tmp_path):
     assert run(seed, tmp_path) in ("agrees", "raises", "ill-conditioned")
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("seed", range(WIDER + 2024, WIDER + 2036))
+@pytest.mark.parametrize(
+    "seed", [*range(WIDER + 2024, WIDER + 2036), *range(ARRAYS + 24, ARRAYS + 36)]
+)
 def test_second_order(seed, tmp_path):
     assert run(seed, tmp_path, deep=True) in ("agrees", "raises", "ill-conditioned")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", [*range(10_000, 15_000, 100), *range(WIDER, WIDER + 2000, 100)])
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(10_000, 15_000, 100),
+        *range(WIDER, WIDER + 2000, 100),
+        *range(ARRAYS + 100, ARRAYS + 1100, 100),
+    ],
+)
 def test_many_programs(first, tmp_path):
     found = collections.Counter(run(seed, tmp_path) for seed in range(first, first + 100))
     assert found["agrees"] >= 80

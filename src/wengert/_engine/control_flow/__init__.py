@@ -4,6 +4,9 @@ loops.py               scan, map
 fori_while.py          fori_loop, while_loop
 associative_scan.py    associative_scan
 cond_switch.py         cond, switch
+vectorized_loops.py    loops with independent steps, as operations on whole arrays: loop_plan.py
+                       whether they are independent; loop_accesses.py what steps read and write;
+                       all_steps.py the evaluation; sums_of_steps.py sums over all steps
 products_before_loops.py  products for all steps of a loop, before it
 sized.py               a body with computed lengths; slice_groups.py finds what becomes one
 eager_loops.py         checks of loop arguments; iterations that run in Python

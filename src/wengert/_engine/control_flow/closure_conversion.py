@@ -6,6 +6,7 @@ differentiated.  Nodes that do not depend on the placeholders are computed once,
 
     closed                the body of a function
     cut                   the nodes between some inputs and outputs, as a body
+    nodes_between         the nodes between some inputs and outputs, in evaluation order
     output                the node of a result
     operand               a captured node as an operand
     together              bodies that share their captured values
@@ -167,13 +168,13 @@ def with_lengths_grouped(
         The number of steps, if it is known: products that all of them need are computed before.
     """
     if type(steps) is int and steps > 1:
-        order = _nodes_between([*outputs, *lengths.values()], inputs, since)
+        order = nodes_between([*outputs, *lengths.values()], inputs, since)
         new = with_products_before(order, _inside(order, inputs, True), steps)
         outputs = [new.get(n, n) for n in outputs]
         lengths = {name: new.get(n, n) for name, n in lengths.items()}
     if not lengths:
         return outputs
-    order = _nodes_between([*outputs, *lengths.values()], inputs, since, frozenset(lengths))
+    order = nodes_between([*outputs, *lengths.values()], inputs, since, frozenset(lengths))
     return grouped(outputs, order, lengths, what)
 
 
@@ -238,7 +239,7 @@ def cut(
     hoist : bool
         Whether newer nodes that do not depend on the inputs are captured too.
     """
-    order = _nodes_between(outputs, inputs, since)
+    order = nodes_between(outputs, inputs, since)
     inside = _inside(order, inputs, hoist)
     placeholders: dict[Node, Node] = {}
     captured: list[Node] = []
@@ -268,7 +269,7 @@ def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if node.op is VARIABLE else None
 
 
-def _nodes_between(
+def nodes_between(
     outputs: Sequence[Node],
     inputs: Sequence[Node],
     since: int,

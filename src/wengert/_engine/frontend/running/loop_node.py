@@ -14,19 +14,23 @@ import numpy as np
 from wengert._engine.control_flow.closure_conversion import (
     Closed,
     cut,
+    nodes_between,
     operand,
     output,
     together,
     with_lengths_grouped,
 )
+from wengert._engine.control_flow.loop_accesses import Counter
 from wengert._engine.control_flow.loops import recorded, scan_node
 from wengert._engine.control_flow.operations import while_op
+from wengert._engine.control_flow.vectorized_loops import vectorized
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops.casts import astype
+from wengert._engine.ops.indexing.traced_slices import linear
 from wengert.errors import TraceError
 
 from ..state import NotTraceable
@@ -71,6 +75,11 @@ def loop_node(
         The final carry, and the stacked rows.
     """
     steps = None if items is None or condition is not None else items.length
+    if condition is None and not block.checks:
+        assert items is not None
+        results = _vectorized(outputs, inputs, start, items, block, memory)
+        if results is not None:
+            return results
     outputs = _grouped(outputs, inputs, block, steps)
     body, outside = cut(outputs, inputs, block.since, "loop", hoist=True)
     memory.check(block, _read_from_outside(outside, block.since))
@@ -97,6 +106,26 @@ def loop_node(
         "length": None,
     }
     return list(recorded(while_op, [*captured, *start], params))[: len(start)]
+
+
+def _vectorized(
+    outputs: list[Node],
+    inputs: list[Node],
+    start: list[Any],
+    items: Items,
+    block: TracedBlock,
+    memory: LoopMemory,
+) -> list[Any] | None:
+    """The results of a loop with independent iterations, as operations on whole arrays."""
+    order = nodes_between([*outputs[1:], *block.lengths.values()], inputs, block.since)
+    used = [*outputs, *[a for n in order for a in n.inputs]]
+    counter = Counter(inputs[0], linear(items.start), items.step, linear(items.length))
+    results = vectorized(
+        outputs, inputs, start, counter, items.length, order, block.since, block.lengths
+    )
+    if results is not None:
+        memory.check(block, [a for a in used if a.serial < block.since])
+    return results
 
 
 def _read_from_outside(captured: Sequence[Node], since: int) -> list[Node]:

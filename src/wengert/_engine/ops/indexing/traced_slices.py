@@ -7,6 +7,8 @@ NumPy, unless the ranges of the counters show that this is unnecessary.
 
     note_range      records the range of a loop counter
     named_slice     a slice with symbolic sizes for computed bounds
+    named_length, named_start  such sizes for a length and a position
+    define_length   defines a size of an inner loop in the enclosing one
     has_local       whether an index has such a slice
     DynamicSlice    raised for such a slice outside of a loop
     split_local     an index as one of fixed length, followed by slices of its result
@@ -251,6 +253,47 @@ def _size(session: Session, key: Any, form: Linear) -> Any:
             _value(form.plus(linear(1))), np.dtype(np.int64)
         ).node
     return Dim({((name, 1),): 1}) - 1  # a symbolic size is at least one
+
+
+def named_length(form: Linear) -> Any:
+    """A number that is known in each step, or zero if it is negative, as a symbolic size.
+
+    Raises
+    ------
+    TraceError
+        There is no enclosing loop.
+    """
+    key: Any = ("count", form.key, 1)
+    if not form.is_at_least_zero():
+        form = linear(_call("maximum", _value(form), 0))
+    return _named(key, form)
+
+
+def named_start(form: Linear) -> Any:
+    """A position that is not negative, and known in each step, as a symbolic size."""
+    return _named(("start", form.key), form)
+
+
+def _named(key: Any, form: Linear) -> Any:
+    if not form.terms:
+        return form.rest
+    session = current_trace()
+    if session is None or session.lengths is None:
+        raise unknown_length()
+    return _size(session, key, form)
+
+
+def define_length(name: str, node: Node) -> None:
+    """Define the name of a length, which a step of an inner loop used, in the enclosing step."""
+    session = current_trace()
+    if session is None or session.lengths is None:
+        raise unknown_length()
+    session.lengths[name] = _sized[name] = node
+
+
+def value_of_form(form: Linear) -> Any:
+    """A linear form as an int64."""
+    return _value(form)
 
 
 class DynamicSlice(TraceError):
