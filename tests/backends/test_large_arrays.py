@@ -9,9 +9,9 @@ import wengert as wg
 import wengert._engine.backends.llvm.backend  # which loads thresholds
 from wengert._engine.backends import large_array_kernels as kernels
 from wengert._engine.backends.llvm import tuning
-from wengert._engine.backends.llvm.runtime import array_fingerprint
+from wengert._engine.backends.llvm.abi import array_fingerprint
 from wengert._engine.core.large_arrays import LEAST_ELEMENTS
-from wengert._engine.core.node import Fingerprints, Node
+from wengert._engine.core.node import Fingerprints, Node, Watched
 from wengert._engine.core.op import REGISTRY, RuleContext, lookup
 from wengert._engine.ops.elementwise.error_function import erf
 from wengert.errors import MutatedError
@@ -35,6 +35,11 @@ def by_numpy(monkeypatch):
             return f(*args)
 
     return run
+
+
+@pytest.fixture
+def native_fingerprints(monkeypatch):
+    monkeypatch.setattr(Fingerprints, "native", array_fingerprint.fingerprint)
 
 
 def elementwise_operations():
@@ -431,6 +436,96 @@ def test_a_changed_array_is_detected_whether_native_code_was_loaded_before_or_be
         y[3], y[5] = y[5], y[3]
         with pytest.raises(MutatedError):
             total.backward()
+
+
+OPERATORS = {
+    "a * x": lambda a, x: a * x,
+    "x * a": lambda a, x: x * a,
+    "a + x": lambda a, x: a + x,
+    "x - a": lambda a, x: x - a,
+    "a - x": lambda a, x: a - x,
+    "multiply(a, x)": np.multiply,
+    "x / a": lambda a, x: x / a,
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_plain_arrays_are_kept_in_the_pass_of_the_operation(name, dtype, rng, native_fingerprints):
+    f = OPERATORS[name]
+    a, values = rng.uniform(0.5, 2.0, size=(2, N + 3)).astype(dtype)
+    x = wg.tensor(values, requires_grad=True)
+    y = f(a, x)
+    np.testing.assert_array_equal(y.node.value, f(a, values))
+    assert [type(z) for z in y.node.args if z is not x.node] == [Watched]
+    t = rng.normal(size=N + 3).astype(dtype)
+    np.sum(y * t + y).backward()
+    right = dict.fromkeys(("a * x", "x * a", "multiply(a, x)"), a) | {"x / a": 1 / a, "a - x": -1.0}
+    expected = (t + 1) * right.get(name, 1.0)
+    np.testing.assert_allclose(
+        x.grad.numpy(), expected, rtol=1e-6 if dtype == np.float32 else 1e-13
+    )
+
+
+@pytest.mark.parametrize("name", ["a * x", "x * a", "multiply(a, x)"])
+@pytest.mark.parametrize("place", [0, N // 2, N, N + 2])
+def test_a_plain_factor_that_changed_is_an_error(name, place, rng, native_fingerprints):
+    a, values = rng.normal(size=(2, N + 3))
+    x = wg.tensor(values, requires_grad=True)
+    total = np.sum(OPERATORS[name](a, x) * x)
+    before = a[place]
+    a[place] = np.nextafter(before, 9.0)
+    with pytest.raises(MutatedError, match="overwritten after a recorded operation"):
+        total.backward()
+    a[place] = before
+    total.backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * a * values, rtol=1e-13)
+
+
+def test_a_factor_that_is_overwritten_between_two_uses(rng, native_fingerprints):
+    buffer, values = rng.normal(size=(2, N))
+    x = wg.tensor(values, requires_grad=True)
+    first = buffer * x
+    buffer[:] = 2.0
+    second = buffer * x
+    second.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2.0)
+    with pytest.raises(MutatedError):
+        first.sum().backward()
+
+
+def test_contributions_of_several_products_are_added(rng):
+    a, b, x = rng.normal(size=(3, N))
+    for f, expected in (
+        (lambda x: np.sum(a * x) + np.sum(x * b) + np.sum(np.sin(x)), a + b + np.cos(x)),
+        (lambda x: np.sum((a * x + b) ** 2) + np.sum(x), 2 * a * (a * x + b) + 1),
+        (lambda x: np.sum(a * x) * np.sum(b * x), a * np.sum(b * x) + b * np.sum(a * x)),
+    ):
+        for _ in range(3):  # the first call does not use recycled memory
+            np.testing.assert_allclose(wg.grad(f)(x), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_overflow_warns_and_nothing_is_kept_without_recording(rng, native_fingerprints):
+    a, x = np.full(N, 1e200), wg.tensor(np.full(N, 1e200), requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        a * x
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        a * x
+    with np.errstate(under="raise"), pytest.raises(FloatingPointError):
+        (a * 0.0 + 1e-300) * (x * 0.0 + 1e-300)
+    with wg.no_grad():
+        y = a * (x * 1e-200)
+    np.testing.assert_allclose(y.numpy(), 1e200)
+    assert not y.requires_grad
+
+
+def test_nan_in_a_large_gradient_is_found(rng):
+    x = rng.uniform(0.5, 2.0, size=N)
+    x[N // 3] = 0.0
+    f = lambda x: np.sum(np.where(x > 0, np.sqrt(x) * x, 0.0))  # noqa: E731
+    expected = np.where(x > 0, 1.5 * np.sqrt(x), 0.0)
+    for _ in range(3):
+        np.testing.assert_allclose(wg.grad(f)(x), expected, rtol=1e-13)
 
 
 def test_a_sum_does_not_read_a_plain_array_again():

@@ -9,6 +9,7 @@ import pytest
 
 import wengert
 from wengert._engine.backends.llvm.abi import (
+    array_fingerprint,
     capture_guard_codegen,
     cpython_layout,
     dispatch,
@@ -17,7 +18,7 @@ from wengert._engine.backends.llvm.abi import (
 from wengert._engine.backends.llvm.ir import execution_engine, half_precision, llvm_files
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.backends.llvm.profile import timers
-from wengert._engine.backends.llvm.runtime import array_fingerprint, runtime_library
+from wengert._engine.backends.llvm.runtime import runtime_library
 
 FOLDER = Path(wengert.__file__).parent / "_engine" / "backends" / "llvm"
 
@@ -46,7 +47,7 @@ TEXTS = {
     "ir/half_precision.ll": lambda: half_precision.text(execution_engine.heading()),
     "profile/timers.ll": of_timers,
     "runtime/allocator.ll": runtime_library.text,
-    "runtime/array_fingerprint.ll": array_fingerprint.text,
+    "abi/array_fingerprint.ll": array_fingerprint.text,
     "runtime/os_calls.ll": runtime_library.text,
     "runtime/thread_pool.ll": runtime_library.text,
 }

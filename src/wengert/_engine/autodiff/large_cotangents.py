@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wengert._engine.core.large_arrays import KERNELS, kernels
-from wengert._engine.core.node import Node
+from wengert._engine.core.node import Node, Watched
 
 from .cotangent_space import project
 
@@ -47,6 +49,8 @@ def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> b
     if op.constant_partials:  # a plain array is not read, which would check it for changes
         _accumulate(node, t, None, (None,) * len(args), bars, owned)
         return True
+    if Watched in map(type, args) and _of_watched(node, t, bars, owned):
+        return True
     wanted = [type(a) is Node for a in args]
     targets = list(dict.fromkeys([a for a in args if type(a) is Node]))
     is_repeated = sum(wanted) > len(targets)  # x * x
@@ -59,6 +63,24 @@ def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> b
         return True
     bars.update(zip(targets, new, strict=True))
     owned.update(targets)
+    return True
+
+
+def _of_watched(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> bool:
+    """Add the contribution of a product with a plain array, which is checked in the same pass."""
+    op: Any = node.op
+    if op.ufunc is not np.multiply or not op.is_built_in:
+        return False
+    a, factor = node.args if type(node.args[1]) is Watched else reversed(node.args)
+    if type(a) is not Node or a.value.shape != t.shape or a.value.dtype != t.dtype:
+        return False
+    bar = kernels().product_with(t, factor)
+    if bar is None:
+        return False
+    if a in bars:
+        bar += bars[a]
+    bars[a] = bar
+    owned.add(a)
     return True
 
 

@@ -25,7 +25,13 @@ from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import TupleCotangent, part
 from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.large_arrays import LEAST_ELEMENTS, recycling
+from wengert._engine.core.large_arrays import (
+    KERNELS,
+    LEAST_ELEMENTS,
+    is_large,
+    kernels,
+    recycling,
+)
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
@@ -347,6 +353,10 @@ def has_nan(bar: Any) -> bool:
     value = value_of(bar)
     if value is None or isinstance(value, Handle):
         return False
+    if is_large(value) and KERNELS:
+        found = kernels().has_nan(value)
+        if found is not None:
+            return bool(found)
     total = np.add.reduce(value, axis=None) if type(value) is np.ndarray else value
     return bool(total != total) and bool(np.isnan(value).any())
 

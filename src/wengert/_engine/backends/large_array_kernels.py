@@ -3,6 +3,9 @@
     value_of_large      the value of an operation
     cotangents          the contributions of an operation to the cotangents of its operands
     in_recycled_memory  a call of a function whose new arrays are in recycled memory
+    kept_with_value     a sum or product of arrays, with the fingerprints of those to be kept
+    product_with        a product with an array that is checked to be unchanged
+    has_nan             whether an array contains NaN
 
 A kernel is the graph of one operation, or of its vjp rule, compiled for all sizes at its first use:
 it reads each operand once, and its results are in recycled memory.  Values are those of compiled
@@ -24,7 +27,14 @@ import numpy as np
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.node import Fingerprints, LeafOp, Node
+from wengert._engine.core.node import (
+    COPY_LIMIT,
+    Fingerprints,
+    LeafOp,
+    Node,
+    Watched,
+    is_changeable,
+)
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.spec import Spec, unweakened
@@ -40,15 +50,16 @@ if TYPE_CHECKING:
     from wengert._engine.core.subgraph import Body
     from wengert._engine.core.types import Array
 
-    from .llvm.abi import cpython_layout
-    from .llvm.runtime import array_fingerprint, pooled_arrays
+    from .llvm.abi import array_fingerprint, cpython_layout, verified_arithmetic
+    from .llvm.runtime import pooled_arrays
 else:
     closure_conversion = LazyModule("wengert._engine.control_flow.closure_conversion")
     cpython_layout = LazyModule("wengert._engine.backends.llvm.abi.cpython_layout")
-    array_fingerprint, pooled_arrays = (
-        LazyModule("wengert._engine.backends.llvm.runtime.array_fingerprint"),
-        LazyModule("wengert._engine.backends.llvm.runtime.pooled_arrays"),
+    array_fingerprint, verified_arithmetic = (
+        LazyModule("wengert._engine.backends.llvm.abi.array_fingerprint"),
+        LazyModule("wengert._engine.backends.llvm.abi.verified_arithmetic"),
     )
+    pooled_arrays = LazyModule("wengert._engine.backends.llvm.runtime.pooled_arrays")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,20 +94,25 @@ class _Operands(NamedTuple):
 # ---- memory --------------------------------------------------------------------------------------
 
 
-class _Calls:
-    """Calls of `in_recycled_memory`: the first does not load LLVM, which takes 0.1 s."""
+class _Recycling:
+    """What `in_recycled_memory` needs; its first call does not load LLVM, which takes 0.1 s."""
 
-    count = 0
+    calls = 0
+    set_handler: Callable[[Any], Any] | None = None
+    handler: Any = None
 
 
 def in_recycled_memory(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function; NumPy's arrays that it makes own recycled memory (runtime/allocator.py)."""
-    _Calls.count += 1
-    if _Calls.count == 1 or not cpython_layout.is_known():
-        return function(*args, **kwargs)
-    load_fingerprints()
-    set_handler = pooled_arrays.set_handler()
-    before = set_handler(pooled_arrays.handler())
+    set_handler = _Recycling.set_handler
+    if set_handler is None:
+        _Recycling.calls += 1
+        if _Recycling.calls == 1 or not cpython_layout.is_known():
+            return function(*args, **kwargs)
+        load_fingerprints()
+        _Recycling.handler = pooled_arrays.handler()
+        _Recycling.set_handler = set_handler = pooled_arrays.set_handler()
+    before = set_handler(_Recycling.handler)
     try:
         return function(*args, **kwargs)
     finally:
@@ -105,7 +121,58 @@ def in_recycled_memory(function: Callable[P, T], /, *args: P.args, **kwargs: P.k
 
 def load_fingerprints() -> None:
     """Take fingerprints of plain arrays by native code."""
-    Fingerprints.native = array_fingerprint.fingerprint
+    if cpython_layout.is_known():
+        Fingerprints.native = array_fingerprint.fingerprint
+
+
+# ---- in the same pass ----------------------------------------------------------------------------
+
+
+def kept_with_value(op: Op, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
+    """The value of an operation, and its operands as they are kept, in one pass over memory.
+
+    Returns
+    -------
+    tuple of (numpy.ndarray, tuple), or None
+        Plain arrays among the operands are replaced by `Watched`. None if the value has to be
+        computed, and the operands kept, by themselves.
+    """
+    ufunc, (x, y) = getattr(op, "ufunc", None), values
+    if ufunc not in _UFUNCS or not op.is_built_in or type(y) is not np.ndarray:
+        return None
+    hashed = (_is_watched(inputs[0]), _is_watched(inputs[1]))
+    if not any(hashed) or np.geterr()["under"] != "ignore":
+        return None
+    found = verified_arithmetic.computed(ufunc, x, y, hashed)
+    if found is None or not found.is_finite:  # NumPy warns
+        return None
+    pairs = zip(inputs, found.fingerprints, strict=True)
+    return found.value, tuple([a if f is None else Watched(a, f) for a, f in pairs])
+
+
+_UFUNCS = frozenset((np.add, np.subtract, np.multiply))  # those of verified_arithmetic.py
+
+
+def _is_watched(x: Any) -> bool:
+    """Whether a plain array among operands is kept as a `Watched`."""
+    return type(x) is np.ndarray and x.nbytes > COPY_LIMIT and is_changeable(x)
+
+
+def product_with(t: Any, factor: Watched) -> Any:
+    """``t * factor``, and a check that the factor has not changed; None if it is not computed."""
+    array = factor.array
+    if not factor.is_native or type(t) is not np.ndarray:
+        return None
+    found = verified_arithmetic.computed(np.multiply, t, array, (False, True))
+    if found is None:
+        return None
+    factor.check(found.fingerprints[1])
+    return found.value
+
+
+def has_nan(x: Any) -> bool | None:
+    """Whether a large array contains NaN; None if NumPy is to search it."""
+    return None if _Recycling.set_handler is None else verified_arithmetic.has_nan(x)
 
 
 # ---- values --------------------------------------------------------------------------------------

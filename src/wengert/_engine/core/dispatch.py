@@ -22,7 +22,7 @@ from wengert.errors import (
 )
 
 from .handle import Handle, _Class, is_general, wrap
-from .large_arrays import LEAST_ELEMENTS, is_large, run_of
+from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
@@ -38,28 +38,16 @@ if TYPE_CHECKING:
 
 _new = object.__new__
 _Array = np.ndarray
+Run = Callable[..., Any]
 Example = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
 
 
 def apply(
-    op: Op,
-    args: Sequence[Any],
-    params: dict[str, Any] = NO_PARAMS,
-    run: Callable[..., Any] | None = None,
+    op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS, run: Run | None = None
 ) -> Any:
-    """Run an operation on operands at least one of which is a handle.
+    """Run an operation on operands at least one of which is a handle; returns a handle, or several.
 
-    Parameters
-    ----------
-    op, args, params
-        The operation, its operands (handles, arrays, numbers) and its static parameters.
-    run : callable, optional
-        The function to run instead of ``op.run``: the Python operator, which computes the same and
-        is faster on single numbers.
-
-    Returns
-    -------
-    Handle, or tuple of Handle for an operation with several outputs
+    `run` computes the value instead of ``op.run``: the Python operator, which is faster on numbers.
     """
     if len(args) == 2:  # unrolled, as below: a loop would take a quarter of the time of the call
         a, b = args
@@ -96,7 +84,10 @@ def apply(
         large = x.size >= LEAST_ELEMENTS if type(x) is _Array else is_large(values[-1])
         run = run_of(op) if large else op.run
     try:
-        value = run(*values, **params) if params else run(*values)
+        if arrays and is_large(x) and (kept := kept_with_value(op, inputs, values)):
+            value, inputs = kept
+        else:
+            value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
         return _refused(op, args, params, values, error)
     if derived and (switches.count == 0 or _enabled.get()):
@@ -117,7 +108,7 @@ def apply(
     return handle
 
 
-def quick_unary(op: Op, run: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
+def quick_unary(op: Op, run: Run | None = None) -> Callable[[Any], Any]:
     """`apply` for one operand, a handle; recorded small arrays take half as long.
 
     It has the steps of `apply` that the common case needs, for an operation without parameters.
@@ -149,7 +140,7 @@ def quick_unary(op: Op, run: Callable[..., Any] | None = None) -> Callable[[Any]
 
 
 def quick_binary(
-    op: Op, run: Callable[..., Any], otherwise: Callable[[Any, Any], Any]
+    op: Op, run: Run, otherwise: Callable[[Any, Any], Any]
 ) -> Callable[[Any, Any], Any]:
     """The same for a Python operator: a handle, and a handle or a Python number.
 
@@ -187,7 +178,7 @@ def quick_binary(
 
 
 def quick_reflected(
-    op: Op, run: Callable[..., Any], otherwise: Callable[[Any, Any], Any]
+    op: Op, run: Run, otherwise: Callable[[Any, Any], Any]
 ) -> Callable[[Any, Any], Any]:
     """The same for the reflected form of an operator: a Python number before a handle."""
 

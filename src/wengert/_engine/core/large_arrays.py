@@ -14,6 +14,7 @@ arrays are freed together, as at the end of a derivative.  So they are in recycl
     KERNELS         the full name of the module that compiles, set by wengert/__init__.py
     is_large        whether a value is such an array
     run_of          the function that computes the values of an operation
+    kept_with_value  its value with the fingerprints of plain arrays, in one pass
     recycling       calls a function whose new arrays are in recycled memory
     load_fingerprints  makes native code take the fingerprints of plain arrays
     kernels         that module
@@ -27,6 +28,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
+
+from .node import Fingerprints
 
 if TYPE_CHECKING:
     from .node import Node
@@ -44,6 +47,13 @@ def run_of(op: Op) -> Callable[..., Any]:
     if not op.native or not KERNELS:
         return op.run
     return functools.partial(kernels().value_of_large, op)
+
+
+def kept_with_value(op: Op, inputs: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+    """The value of an operation of two large arrays, and its operands as they are kept; or None."""
+    if len(values) != 2 or Fingerprints.native is None:
+        return None
+    return kernels().kept_with_value(op, inputs, values)
 
 
 def is_large(x: object) -> bool:

@@ -256,12 +256,13 @@ class Watched(ConstantLeaf):
     recorded, so that an array overwritten in the meantime is an error and never a wrong gradient.
     """
 
-    __slots__ = ("_array", "_fingerprint", "_take_fingerprint")
+    __slots__ = ("_fingerprint", "_take_fingerprint", "array")
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array
+    def __init__(self, array: np.ndarray[Any, Any], taken: Hashable | None = None) -> None:
+        """`taken` is the fingerprint of `Fingerprints.native`, if an operation has taken it."""
+        self.array = array
         self._take_fingerprint = Fingerprints.native or fingerprint
-        self._fingerprint = self._take_fingerprint(array)
+        self._fingerprint = self._take_fingerprint(array) if taken is None else taken
         self.op, self.args, self.params, self.info = CONSTANT, (), NO_PARAMS, None
         self.version = None
         self.serial = next_serial()
@@ -269,14 +270,23 @@ class Watched(ConstantLeaf):
     @property
     def value(self) -> Any:
         """The array, checked to be unchanged."""
-        if self._take_fingerprint(self._array) != self._fingerprint:
+        self.check(self._take_fingerprint(self.array))
+        return self.array
+
+    @property
+    def is_native(self) -> bool:
+        """Whether its fingerprint is one of `Fingerprints.native`."""
+        return self._take_fingerprint is Fingerprints.native
+
+    def check(self, taken: Hashable) -> None:
+        """Raise if the present fingerprint is not that of the recorded operation."""
+        if taken != self._fingerprint:
             raise MutatedError(
-                f"An array {spec_of(self._array)} was overwritten after a recorded operation used "
+                f"An array {spec_of(self.array)} was overwritten after a recorded operation used "
                 "it, so the derivative at the recorded point can no longer be computed. Copy it "
                 "before you change it, or make it a tensor (wengert.tensor copies), or take the "
                 "derivative first."
             )
-        return self._array
 
 
 class Fingerprints:
@@ -309,12 +319,15 @@ def keep(array: np.ndarray[Any, Any]) -> Any:
     """
     if array.nbytes <= COPY_LIMIT:
         return array.copy()
+    return Watched(array) if is_changeable(array) else array
+
+
+def is_changeable(array: np.ndarray[Any, Any]) -> bool:
+    """Whether something may write to the memory of an array."""
     base: Any = array
     while isinstance(base, np.ndarray) and not base.flags.writeable:
         base = base.base
-    if base is None or isinstance(base, bytes):
-        return array
-    return Watched(array)
+    return base is not None and not isinstance(base, bytes)
 
 
 def is_variable(node: Node) -> bool:

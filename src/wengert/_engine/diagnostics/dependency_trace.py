@@ -57,5 +57,5 @@ def dependent(nodes: Iterable[Node], sources: Iterable[Node], smooth: bool = Fal
 def plain(operand: Operand | Node) -> Any:
     """The value of an operand, which is a node or a value."""
     if isinstance(operand, Watched):
-        return operand._array
+        return operand.array
     return operand.value if isinstance(operand, Node) else operand

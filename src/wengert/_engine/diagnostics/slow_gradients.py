@@ -137,7 +137,7 @@ def _watched(recorded: Sequence[Node]) -> list[Finding]:
     for node in recorded:
         for a in node.args:
             if isinstance(a, Watched):
-                array = a._array
+                array = a.array
                 uses[id(array)].append(node)
                 size[id(array)] += array.nbytes
     findings = []

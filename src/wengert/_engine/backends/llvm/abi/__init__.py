@@ -16,6 +16,8 @@ written_arguments      entry points of functions that modify their array argumen
 dispatch               one entry point before several, chosen by types, dtypes, ranks and layouts
 python_function        the function object: `make_entry(program, code, miss, failed)`
 shared_routines        functions that all entry points call, compiled once per process
+array_fingerprint      fingerprints of arrays in one pass
+verified_arithmetic    sums and products in the same pass as fingerprints; a search for NaN
 c_pointers             C function pointers for other libraries: `pointer(program, code, signature)`
 """
 

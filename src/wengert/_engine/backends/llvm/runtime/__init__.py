@@ -4,7 +4,6 @@ runtime_library   the native module of the runtime, compiled once per process
 allocator         recycling allocator, as LLVM IR
 allocator_stats   statistics and limits of the allocator; does not import LLVM
 numpy_allocator   the allocator as NumPy's memory handler (NEP 49)
-array_fingerprint fingerprints of arrays in one pass
 pooled_arrays     arrays that own recycled memory
 os_calls          locks, pages and other calls of the operating system, as LLVM IR
 thread_pool       a range split among threads, as LLVM IR

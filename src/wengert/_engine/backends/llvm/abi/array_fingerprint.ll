@@ -1,5 +1,7 @@
-define i64 @wengert_fingerprint(ptr %data, i64 %blocks) #1 {
+define i64 @wengert_fingerprint(ptr %array, i64 %blocks) #1 {
 entry:
+  %address = getelementptr i8, ptr %array, i64 $data
+  %data = load ptr, ptr %address, align 8
   br label %test
 test:
   %i = phi i64 [0, %entry], [%next, %block]
@@ -45,10 +47,16 @@ end:
   store <8 x i64> %a1, ptr %q1, align 64
   store <8 x i64> %a2, ptr %q2, align 64
   store <8 x i64> %a3, ptr %q3, align 64
+  %found = call i64 @wengert_fingerprint_of_lanes(ptr %lanes)
+  ret i64 %found
+}
+
+define i64 @wengert_fingerprint_of_lanes(ptr %lanes) #1 {
+entry:
   br label %combine
 combine:
-  %k = phi i64 [0, %end], [%after, %combine]
-  %sum = phi i64 [0, %end], [%new, %combine]
+  %k = phi i64 [0, %entry], [%after, %combine]
+  %sum = phi i64 [0, %entry], [%new, %combine]
   %q = getelementptr i64, ptr %lanes, i64 %k
   %lane = load i64, ptr %q, align 8
   %high = lshr i64 %sum, 32
