@@ -85,16 +85,9 @@ def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
 
 
 def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
-    x, e = value_of(a), value_of(edges)
-    inside = (x >= e[0]) & (x <= e[-1])
-    if is_traced(inside) or is_traced(weights):
-        bins = e.shape[0] - 1
-        which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, bins - 1)
-        chosen = np.where(inside, weights, 0)
-        return getitem.scatter(chosen, which, index=getitem.IndexSlot(0), shape=(bins,))
-    which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
-    chosen = weights[np.flatnonzero(inside)]
-    return getitem.scatter(chosen, which, index=getitem.IndexSlot(0), shape=(len(e) - 1,))
+    if weights.dtype == bool:
+        weights = casts.astype(weights, int)
+    return sorting.histogram_sums(weights, value_of(a), value_of(edges))
 
 
 @counterpart(np.histogram_bin_edges)

@@ -115,3 +115,45 @@ def test_histogram():
         edges = np.histogram_bin_edges(x, bins)
         check("histogram_counts", np.concatenate([x, edges]), edges)
     assert refused("histogram_counts", np.ones(3), np.array([2.0, 1.0]), outputs=[np.ones(1, int)])
+
+
+EDGES = {
+    "equal": np.linspace(-1.0, 2.0, 31),
+    "nearly equal": np.linspace(-1.0, 2.0, 31) + 0.02 * np.sin(np.arange(31)),
+    "not equal": np.array([-1.0, 0.1, 0.2, 0.2, 0.5, 2.0]),
+    "first half equal": np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 10.0]),
+    "one": np.array([-0.5, 0.5]),
+    "empty": np.array([0.5, 0.5]),
+    "single": np.array([0.5]),
+    "infinite": np.array([-np.inf, 0.0, 1.0, np.inf]),
+    "far apart": np.array([-1e308, 0.0, 1e308]),
+    "close": 1e16 + np.array([0.0, 2.0, 4.0, 6.0]),
+    "integers": np.arange(-3, 9, 2),
+    "large integers": 2**60 + np.arange(5) * 1000,
+    "single precision": np.linspace(0.0, 1.0, 12, dtype="f4"),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_elements_at_edges_are_in_the_bin_above(name):
+    """Elements equal to edges, next to them, outside of them, and not finite."""
+    edges, rng = EDGES[name], np.random.default_rng(5)
+    at = edges.astype("f8")
+    near = [np.nextafter(at, np.inf), np.nextafter(at, -np.inf), at[[0]] - 1.0, at[[-1]] + 1.0]
+    x = np.concatenate([at, *near, [np.nan, np.inf, -np.inf, 0.3], rng.normal(size=40)])
+    check("histogram_counts", x, edges)
+    check("histogram_sums", rng.normal(size=x.size), x, edges)
+    if edges.dtype.kind == "i":
+        x = np.concatenate([edges, edges - 1, edges + 1])
+        check("histogram_counts", x, edges)
+        check("histogram_sums", rng.integers(0, 9, x.size), x, edges)
+    check("histogram_counts", x[np.abs(x) < 1e30].astype("f4"), edges)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i4", "u1"])
+def test_weights(dtype):
+    rng = np.random.default_rng(6)
+    x, edges = draw(rng, 50, "f8"), np.linspace(0.0, 9.0, 7)
+    check("histogram_sums", draw(rng, 50, dtype), x, edges)
+    outputs = [np.ones(1)]
+    assert refused("histogram_sums", np.ones(3), np.ones(3), np.array([2.0, 1.0]), outputs=outputs)

@@ -234,6 +234,13 @@ def _(x: Spec, edges: Spec) -> Any:
     return Spec((edges.size - 1,), np.dtype(np.intp))
 
 
+@sorting.histogram_sums.spec
+def _(weights: Spec, x: Spec, edges: Spec) -> Any:
+    require_equal(weights.size, x.size, "histogram: an array and its weights differ in length")
+    require_at_least(edges.size, 1, "histogram")
+    return Spec((edges.size - 1,), weights.dtype)
+
+
 for _op in (sorting.nonzero, sorting.bincount, sorting.unique_positions):
     _op.effects = Effects(value_dependent_shape=True)
     _op.spec(values_needed(_op.name))

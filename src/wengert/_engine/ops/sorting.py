@@ -6,6 +6,7 @@ partition, median and quantile therefore needs only `gather_along` and its trans
 
     gather_along    x at an array of positions along one axis
     scatter_along   zeros, with t added at such positions
+    histogram_sums  zeros, with t added at the bins of the elements of another array
     IntegerResult   an operation whose results are integers or booleans
     slide           s_i = sum_k x_{i+k} v_k; and its transpose, `convolve`
 """
@@ -72,11 +73,42 @@ def _scatter_back(
     return gather_along(t, positions, axis=axis, unique=unique)
 
 
+def _histogram_oracle(weights: Array, x: Array, edges: Array) -> Any:
+    return np.histogram(x, edges, weights=weights)[0]
+
+
+@linear(oracle=_histogram_oracle)
+def histogram_sums(weights: Any, x: Any, edges: Any) -> Any:
+    """The sum of the weights of the elements of x in each bin; the last one has both its edges."""
+    if np.any(edges[:-1] > edges[1:]):
+        raise ValueError("`bins` must increase monotonically, when an array")
+    total = np.zeros(len(edges) - 1, np.asarray(weights).dtype)
+    if total.size:
+        inside, which = _bins_of(x, edges)
+        np.add.at(total, which[inside], weights[inside])
+    return total
+
+
+@histogram_sums.transpose
+def _histogram_back(t: Array, weights: Array, x: Array, edges: Array) -> Any:
+    if t.shape == (0,):
+        return np.zeros(x.shape, t.dtype)
+    inside, which = _bins_of(x, edges)
+    return np.where(inside, t[which], np.zeros((), t.dtype))
+
+
+def _bins_of(x: Any, edges: Any) -> tuple[Any, Any]:
+    """Whether elements are between the edges, and the bins of those that are."""
+    which = np.searchsorted(edges, x, side="right") - 1
+    return (x >= edges[0]) & (x <= edges[-1]), np.clip(which, 0, edges.shape[0] - 2)
+
+
 for _op in (gather_along, scatter_along):
     along(_op)
 
 
-gather_along.differentiation = scatter_along.differentiation = Differentiation(masks=True)
+for _op in (gather_along, scatter_along, histogram_sums):
+    _op.differentiation = Differentiation(masks=True)
 
 
 @gather_along.examples
@@ -91,6 +123,12 @@ def _(rng: np.random.Generator) -> Any:
     t = rng.normal(size=(2, 3))
     yield (t, np.array([[0, 1, 3], [2, 0, 1]])), {"axis": 1, "length": 4, "unique": True}
     yield (t, np.array([[0, 1, 1], [1, 0, 0]])), {"axis": 0, "length": 2, "unique": False}
+
+
+@histogram_sums.examples
+def _(rng: np.random.Generator) -> Any:
+    yield (rng.normal(size=9), rng.normal(size=9), np.linspace(-1, 1, 4)), {}
+    yield (rng.normal(size=5), rng.normal(size=5), np.array([-1.0, 0.0, 0.25])), {}
 
 
 # ---- integers -----------------------------------------------------------------------------

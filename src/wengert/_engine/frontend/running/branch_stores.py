@@ -3,7 +3,11 @@
     if c:                            v, i = cond(c, lambda: (v, i), lambda: (0, 0))
         A[i] = v           ->        A[i] = where(c, v, A[i])
 
-Otherwise the whole array would be a result of the conditional, and be copied.
+Otherwise the whole array would be a result of the conditional, and be copied.  Stores of both
+branches to the same elements are one store:
+
+    if c: A[i] = u                   v = cond(c, lambda: u, lambda: w)
+    else: A[i] = w         ->        A[i] = v
 
     stores_of       the stores by which a branch modified an array, if there are few
     store_outs      the results of a branch that represent its stores
@@ -69,8 +73,21 @@ def stores_of(branch: int, after: Node, before: Node) -> list[BranchStore] | Non
     return stores[::-1]
 
 
+def _in_both(stores: Sequence[BranchStore]) -> list[BranchStore]:
+    """The stores of the first branch, if those of the other are to the same elements; or none."""
+    own = [[s for s in stores if s.branch == k] for k in range(2)]
+    places = [[(s.template, s.operands) for s in part] for part in own]
+    return own[0] if places[0] == places[1] else []
+
+
 def store_outs(stores: Sequence[BranchStore], branch: int) -> list[Any]:
-    """The value and the index of each store; zeros for the stores of the other branch."""
+    """The value and the index of each store; zeros for the stores of the other branch.
+
+    Only the values if both branches store to the same elements: their indices are those of before
+    the branch.
+    """
+    if _in_both(stores):
+        return [s.value for s in stores if s.branch == branch]
     values: list[Any] = []
     for store in stores:
         spec = store.value.node.spec
@@ -97,7 +114,10 @@ def apply_stores(
         Whether branch 1 is taken.
     """
     current = wrap(array)
-    for store in stores:
+    shared = _in_both(stores)
+    for store in shared:
+        current = lookup("setitem")(current, next(outs), *store.operands, index=store.template)
+    for store in () if shared else stores:
         value = next(outs)
         operands = [next(outs) for _ in store.operands]
         is_taken = test if store.branch == 1 else lookup("logical_not")(test)

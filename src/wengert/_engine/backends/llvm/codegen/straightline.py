@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.affine import ZERO, Affine, FlatIndex, Index, is_one, offset_of, strides_of
+from ..ir.affine import ZERO, Affine, FlatIndex, Index, is_one, offset_of, size_of, strides_of
 from ..ir.ir_builder import Function, Section
+from ..ir.llvm_types import I64
+from ..ir.memory_access import load, store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.gathers import Gather
@@ -40,6 +42,7 @@ from ..schedule.fusion import FusedLoops, roots_of, space_of
 from ..schedule.iteration_space import Space
 from ..schedule.scheduling import Schedule, owner_of
 from ..tuning import thresholds
+from .element_stores import index_of, is_element_store
 from .elements import Elements
 from .reductions import MutableValue, accumulator
 
@@ -145,8 +148,10 @@ def read_anywhere(plan: Schedule, fused: FusedLoops) -> set[Expr]:
     return {a.expr for a in accesses if getattr(a.expr.rule, "array", None) is None}
 
 
-def is_choice(stage: Expr) -> bool:
+def is_choice(stage: FusedLoops | Expr) -> bool:
     """Whether a stage is a conditional (cond or switch)."""
+    if isinstance(stage, FusedLoops):
+        return False
     return stage.node.op.kind == "control" and stage.node.op.name in ("cond", "switch")
 
 
@@ -155,10 +160,12 @@ def _is_plain(root: Expr) -> bool:
     pending = [root]
     while pending:
         x = pending.pop()
-        if type(x.rule) not in _RULES or any(type(n) is not int for n in x.shape):
+        if type(x.rule) not in _RULES:
             return False
-        if x is not root and x.is_root:
+        if x is not root and x.is_root:  # in memory, of any size
             continue
+        if any(type(n) is not int for n in x.shape):
+            return False
         for y in x.operands:
             if y not in seen:
                 seen.add(y)
@@ -172,9 +179,9 @@ class StraightlineCode(Elements):
     Parameters
     ----------
     stages : sequence of FusedLoops, or of Expr
-        Fused loops and conditionals.
+        Fused loops, conditionals and stores of numbers (codegen/element_stores.py).
     parts : mapping from Expr to list of Expr
-        The results of each conditional.
+        The results of each conditional and store.
     stored : container of Expr
         Expressions that must be in memory immediately.
     last : collection of Expr
@@ -199,9 +206,11 @@ class StraightlineCode(Elements):
         self._last = last
         self._delayed: list[tuple[Expr, Any, Index]] = []
         self._aliases: dict[Expr, Expr] = {}
+        self._after: dict[Expr, Section] = {}  # for each array stored to, where it can be read
         # Values known from the beginning are computed at the head, those that depend on a branch
-        # after it.
-        self._code = function.body.inside() if choices else self._head
+        # or a store after it.
+        in_order = choices or any(map(is_element_store, stages))
+        self._code = function.body.inside() if in_order else self._head
         self._run(stages, choices, parts)
         for root, value, index in self._delayed:
             self._put(self._code, root, value, index)
@@ -216,7 +225,10 @@ class StraightlineCode(Elements):
     ) -> None:
         for stage in stages:
             if not isinstance(stage, FusedLoops):
-                self._choose(stage, choices[stage], parts[stage])
+                if stage in choices:
+                    self._choose(stage, choices[stage], parts[stage])
+                else:
+                    self._store_element(stage, parts[stage][0])
                 continue
             for root in roots_of(stage):
                 if isinstance(root.rule, Reduce):
@@ -296,7 +308,33 @@ class StraightlineCode(Elements):
         """The entry of the table; for an operand of a branch, that of the outer expression."""
         while key in self._aliases:
             key = self._aliases[key]
-        return super()._entry(key)
+        found = super()._entry(key)
+        if key in self._after:
+            return Lane(self.language, self._after[key], found.name, I64, 1)
+        return found
+
+    def _store_element(self, step: Expr, result: Expr) -> None:
+        """Store a number, or add it to an element; what reads the array later comes after it."""
+        x, v, *arrays = step.operands
+        value = self.language.cast(self.read(v, (), None), result.dtype)
+        offset = self.lane_of(ZERO)
+        for part, n, stride in zip(index_of(step), x.shape, strides_of(x.shape), strict=True):
+            place = self.lane_of(Affine(part.start, ()))
+            if part.operand is not None:
+                place = self.position(self.read(arrays[part.operand], (), None), n, None)
+            offset = offset + place * self.lane_of(Affine(stride, ()))
+        section, source, target = self._code, self._entry(x), self._entry(result)
+        is_apart = section.value(f"icmp ne ptr {source.name}, {target.name}")
+        with section.when(is_apart) as inner:
+            size = self.lane_of(Affine(size_of(x.shape) * x.dtype.itemsize, ()))
+            inner.copy_bytes(target.name, source.name, size.name)
+        address = self._address(section, target, offset, result.dtype)
+        if step.node.op.name == "scatter_add":
+            before = load(self.language, section, address, result.dtype, 1, None)
+            value = self.language.cast(before + value, result.dtype)
+        store(self.language, section, address, value, 1, None)
+        self._after[result] = self.function.body.inside()
+        self._code = self.function.body.inside()
 
     def _in_section(self, lane: Any) -> Any:
         """A value as if computed in this section, so that its uses are not emitted before it."""

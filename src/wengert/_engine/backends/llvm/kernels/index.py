@@ -31,7 +31,8 @@ KERNEL_MODULES: dict[str, str] = {
         "gemm.matmul": "matmul dot einsum strong_einsum",
         "linalg.matrix_functions": "linalg.square_root linalg.logarithm linalg.matrix_sign",
         "linalg.schur": "linalg.schur_form linalg.schur_rotation",
-        "sort.searchsorted": "searchsorted digitize histogram_counts",
+        "sort.searchsorted": "searchsorted digitize",
+        "sort.histograms": "histogram_counts histogram_sums",
         "cumulative": "cumsum cumprod running recurrence",
         "linalg.lu_solve": "solve inv det slogdet det_derivative solve_triangular inverse_slogdet "
         "cofactors_det",

@@ -165,7 +165,7 @@ class _ReverseLoop:
     def write(self) -> None:
         """Emit the backward pass."""
         routine, section = self.routine, self.section
-        self.interrupts = InterruptChecks(routine.module, section, self.of.step.is_straight)
+        self.interrupts = InterruptChecks(routine.module, section, self.of.step.is_light)
         top = routine.function.slot("i64")
         section.write(f"store i64 -1, ptr {top}")
         some = section.value(f"icmp sgt i64 {self.count}, 0")

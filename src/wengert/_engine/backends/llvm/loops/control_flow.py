@@ -2,7 +2,7 @@
 
 A loop calls the function of its body (loops/loop_body.py) with the addresses that the step reads
 and writes.  Carried values alternate between two buffers, without copies; if a step may overwrite
-its inputs, there is one buffer; a few numbers stay in registers.
+its inputs, there is one buffer; numbers stay in registers.
 
     ScanCodegen, WhileCodegen  the code of each
     checkpointed_forward       a loop that stores checkpoints for the backward pass
@@ -22,11 +22,12 @@ from wengert._engine.core.symbolic.dim import Length
 
 from ..codegen.function import LINE, FunctionCodegen, bytes_of
 from ..codegen.program_context import ProgramContext
-from ..ir.affine import size_of
+from ..ir.affine import is_one, size_of
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
 from ..tuning import thresholds
+from .carried_elements import CarriedElements, with_elements
 from .checkpoint_storage import CheckpointWriter
 from .in_place import carried_pairs
 from .interrupts import InterruptChecks
@@ -42,10 +43,19 @@ class LoopCodegen:
     ----------
     params : mapping
         The parameters of the node: the body, and how many of its inputs are carried and stacked.
+    elements : CarriedElements, optional
+        Elements of arrays that are carried as well, after the values of the node.
     """
 
-    def __init__(self, context: ProgramContext, params: Mapping[str, Any]) -> None:
-        self.context, self.params = context, params
+    def __init__(
+        self,
+        context: ProgramContext,
+        params: Mapping[str, Any],
+        elements: CarriedElements | None = None,
+    ) -> None:
+        self.elements = elements
+        self.own = params["carried"]
+        self.context, self.params = context, params if elements is None else elements.params
         body: Body = self.params["body"]
         self.carried = self.params["carried"]
         self.stacked = self.params.get("stacked", 0)
@@ -53,8 +63,11 @@ class LoopCodegen:
         self.body = context.body(body, carried_pairs(self.params))
         state = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
         total = sum(_known_bytes(x) for x in state)
-        self.in_registers = self.body.is_straight and total <= thresholds.loop_register_bytes
-        self.in_place = [self.in_registers or x for x in self.body.in_place]
+        self.in_place = self.body.in_place
+        if self.body.is_straight and total <= thresholds.loop_register_bytes:
+            self.in_registers = [True] * self.carried
+        else:
+            self.in_registers = [_is_number(x) for x in state]
         self.sizes = [bytes_of(x) for x in state]
         self.state = state
         self._workspace: list[tuple[Any, Length]] = []
@@ -62,7 +75,8 @@ class LoopCodegen:
     def reserve_workspace(self, total: Length) -> Length:
         """Reserve workspace for the body and for carried values; returns the new total."""
         wanted: list[Any] = [("work", self.body.needs)]
-        wanted += [(k, n) for k, n in enumerate(self.sizes) if not self.in_place[k]]
+        own = [self.in_place[k] or self.in_registers[k] for k in range(self.carried)]
+        wanted += [(k, n) for k, n in enumerate(self.sizes) if not own[k]]
         for key, size in wanted:
             if type(size) is not int or size > 0:
                 self._workspace.append((key, total))
@@ -75,7 +89,7 @@ class LoopCodegen:
 
     def overwrites(self, position: int) -> bool:
         """Whether a result is written over the value that is carried into the first step."""
-        return position < self.carried and self.in_place[position]
+        return position < self.own and (self.in_place[position] or self.in_registers[position])
 
     def work(self) -> str:
         """The workspace of the body."""
@@ -96,7 +110,11 @@ class LoopCodegen:
 
 
 class CarriedBuffers:
-    """The buffers of carried values, from step to step."""
+    """The buffers of carried values, from step to step.
+
+    A value that a step may overwrite has one.  The others have two: numbers are copied from the
+    second to the first after each step, so that both are registers, and arrays alternate.
+    """
 
     def __init__(
         self,
@@ -111,55 +129,62 @@ class CarriedBuffers:
         self.sizes = [routine.number(n) for n in loop.sizes]
         self.current: list[str] = []
         self.next: list[str] = []
+        self.alternate = [
+            not x and not y for x, y in zip(loop.in_place, loop.in_registers, strict=True)
+        ]
         for k, (source, target) in enumerate(zip(init, out, strict=True)):
-            if loop.in_place[k]:
-                buffer = target
-                if loop.in_registers:
-                    buffer = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
-                    section.copy_bytes(buffer, source, self.sizes[k])
-                else:
-                    distinct = section.value(f"icmp ne ptr {source}, {target}")
-                    with section.when(distinct) as inner:
-                        inner.copy_bytes(target, source, self.sizes[k])
-                self.current.append(buffer)
-                self.next.append("")
-                continue
-            now, following = routine.function.slot("ptr"), routine.function.slot("ptr")
-            section.write(f"store ptr {source}, ptr {now}")
-            other = loop.memory.get(k, target)
-            first = section.value(f"select i1 {first_to_out}, ptr {target}, ptr {other}")
-            section.write(f"store ptr {first}, ptr {following}")
+            if loop.in_registers[k]:
+                now = following = self._register(k)
+                section.copy_bytes(now, source, self.sizes[k])
+                if not loop.in_place[k]:
+                    following = self._register(k)
+            elif loop.in_place[k]:
+                now = following = target
+                distinct = section.value(f"icmp ne ptr {source}, {target}")
+                with section.when(distinct) as inner:
+                    inner.copy_bytes(target, source, self.sizes[k])
+            else:
+                now, following = routine.function.slot("ptr"), routine.function.slot("ptr")
+                section.write(f"store ptr {source}, ptr {now}")
+                other = loop.memory.get(k, target)
+                first = section.value(f"select i1 {first_to_out}, ptr {target}, ptr {other}")
+                section.write(f"store ptr {first}, ptr {following}")
             self.current.append(now)
             self.next.append(following)
 
+    def _register(self, k: int) -> str:
+        return self.routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
+
     def read(self, section: Section) -> list[str]:
         """The addresses that a step reads from."""
-        return [
-            now if not following else section.value(f"load ptr, ptr {now}")
-            for now, following in zip(self.current, self.next, strict=True)
-        ]
+        return self._addresses(section, self.current)
 
     def written(self, section: Section) -> list[str]:
         """The addresses that a step writes to."""
+        return self._addresses(section, self.next)
+
+    def _addresses(self, section: Section, buffers: Sequence[str]) -> list[str]:
         return [
-            now if not following else section.value(f"load ptr, ptr {following}")
-            for now, following in zip(self.current, self.next, strict=True)
+            section.value(f"load ptr, ptr {x}") if alternates else x
+            for x, alternates in zip(buffers, self.alternate, strict=True)
         ]
 
     def swap(self, section: Section, written: Sequence[str]) -> None:
-        """Swap the buffers for the next step."""
+        """Let the next step read what this one has written."""
         for k, (now, following) in enumerate(zip(self.current, self.next, strict=True)):
-            if following:
+            if self.alternate[k]:
                 other, out = self.loop.memory.get(k, self.out[k]), self.out[k]
                 section.write(f"store ptr {written[k]}, ptr {now}")
                 is_out = section.value(f"icmp eq ptr {written[k]}, {out}")
                 unused = section.value(f"select i1 {is_out}, ptr {other}, ptr {out}")
                 section.write(f"store ptr {unused}, ptr {following}")
+            elif now != following:
+                section.copy_bytes(now, following, self.sizes[k])
 
     def finish(self, section: Section) -> None:
         """Copy the carried values to the results."""
-        for k, (now, following) in enumerate(zip(self.current, self.next, strict=True)):
-            if not following:
+        for k, now in enumerate(self.current):
+            if not self.alternate[k]:
                 if now != self.out[k]:
                     section.copy_bytes(self.out[k], now, self.sizes[k])
                 continue
@@ -173,7 +198,8 @@ class ScanCodegen(LoopCodegen):
     """A loop whose length is known when it begins."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
-        super().__init__(context, step.node.params)
+        params = step.node.params
+        super().__init__(context, params, None if "loop" in params else with_elements(params))
 
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
@@ -188,21 +214,22 @@ class ScanCodegen(LoopCodegen):
             count = routine.number(params["length"])
         checkpoints = self.checkpoint_writer(routine, section, parts, count)
         parts = self.outputs(parts)
-        first, xs = operands[: self.fixed + self.carried], operands[self.fixed + self.carried :]
+        first, xs = operands[: self.fixed + self.own], operands[self.fixed + self.own :]
         results = [routine.result(p).pointer for p in parts]
         consts = [x.pointer for x in first[: self.fixed]]
+        init, out = [x.pointer for x in first[self.fixed :]], results[: self.own]
+        if self.elements is not None:
+            read_before = self.elements.begin(routine, section, first, count)
+            init, out = init + read_before, out + read_before
         odd = section.value(f"trunc i64 {count} to i1")
-        carry = CarriedBuffers(
-            *(self, routine, section, [x.pointer for x in first[self.fixed :]]),
-            *(results[: self.carried], odd),
-        )
+        carry = CarriedBuffers(self, routine, section, init, out, odd)
         rows = [(x.pointer, row(routine, x.shape, x.dtype)) for x in xs]
         outputs_by_row = [
             (p, row(routine, part.shape, part.dtype))
-            for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
+            for p, part in zip(results[self.own :], parts[self.own :], strict=True)
         ]
         last = section.value(f"sub i64 {count}, 1")
-        interrupts = InterruptChecks(routine.module, section, self.body.is_straight)
+        interrupts = InterruptChecks(routine.module, section, self.body.is_light)
         with section.loop("0", count) as (inner, i):
             k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
             x_rows = [row_address(inner, p, k, n) for p, n in rows]
@@ -225,7 +252,7 @@ class ScanCodegen(LoopCodegen):
         self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str
     ) -> None:
         """Allocate stacked results, now that their size is known."""
-        ys = parts[self.carried :]
+        ys = parts[self.own :]
         if not ys:
             return
         routine.bind_length(self.params["length"], section, count)
@@ -264,7 +291,7 @@ class WhileCodegen(LoopCodegen):
         section.write(f"store i64 0, ptr {steps}")
         flag = routine.function.slot("i8")
         stacks = _GrowingStacks(routine, section, parts[self.carried + 1 :])
-        interrupts = InterruptChecks(routine.module, section, self.body.is_straight)
+        interrupts = InterruptChecks(routine.module, section, self.body.is_light)
         n = routine.function.number()
         section.block(f"while{n}")
         head = section.inside()
@@ -355,6 +382,10 @@ def checkpointed_forward(context: ProgramContext, step: Expr) -> LoopCodegen:
 def _known_bytes(expr: Expr) -> int:
     size = bytes_of(expr)
     return size if type(size) is int else thresholds.workspace_stack_bytes
+
+
+def _is_number(expr: Expr) -> bool:
+    return all(map(is_one, expr.shape))
 
 
 def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: np.dtype[Any]) -> str:

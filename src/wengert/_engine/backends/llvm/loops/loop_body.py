@@ -17,6 +17,7 @@ import numpy as np
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length, is_open, names_in
 
+from ..codegen.element_stores import is_element_store, is_held
 from ..codegen.function import FunctionCodegen
 from ..codegen.program_context import ProgramContext
 from ..codegen.straightline import (
@@ -28,7 +29,7 @@ from ..codegen.straightline import (
     unrolled_size,
 )
 from ..ir.ir_builder import Function, Section
-from ..lowering.loop_ir import Expr, Stored
+from ..lowering.loop_ir import Expr
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule
 from ..schedule.slice_bounds import largest_sizes
@@ -54,8 +55,10 @@ class LoopBody(FunctionCodegen):
         The symbolic sizes that are passed to it.
     needs : Length
         The bytes of workspace that are passed to it.
+    is_light : bool
+        Whether it has no loops.
     is_straight : bool
-        Whether it reads all its inputs before it writes its results, and has no loops.
+        Whether it also reads all its inputs before it writes its results.
     """
 
     def __init__(
@@ -83,7 +86,13 @@ class LoopBody(FunctionCodegen):
         outputs = set(self.plan.outputs)
         self._last = outputs - self._read_from_memory()
         is_single = len(self._groups) == 1 and isinstance(self._groups[0], list)
-        self.is_straight = is_single and self._last == outputs
+        stores = [s for s in self.plan.stages if is_element_store(s)]
+        self._arrays = {x for x in outputs if x.operands[:1] and x.operands[0] in stores}
+        self.is_light = is_single and outputs <= self._last | self._arrays
+        self.is_straight = self.is_light and not self._arrays
+        if self.is_light:  # numbers are written once everything has been read
+            late = [self.plan.outputs[k] not in self._arrays for _, k in updates]
+            self.in_place = [x or y for x, y in zip(self.in_place, late, strict=True)]
         arguments = [("ptr", "frame")]
         arguments += [("ptr", f"in{k}") for k in range(len(self.plan.inputs))]
         arguments += [("ptr", f"out{k}") for k in range(len(self.plan.outputs))]
@@ -111,9 +120,9 @@ class LoopBody(FunctionCodegen):
 
     def separate_results(self) -> Sequence[Expr]:
         """The results that are not written over an input."""
-        if self.is_straight:  # it may write over inputs that it has read
-            return ()
-        return [x for k, x in enumerate(self.plan.outputs) if k not in self._written_over]
+        others = [x for k, x in enumerate(self.plan.outputs) if k not in self._written_over]
+        # Straight-line code may write numbers over inputs that it has read.
+        return [x for x in others if x in self._arrays] if self.is_light else others
 
     def named_size(self, name: str) -> str:
         """A symbolic size as an i64."""
@@ -176,19 +185,21 @@ class LoopBody(FunctionCodegen):
             return is_straight(stage)
         if is_choice(stage):
             branches = BranchBlocks(stage)
-            held = all(isinstance(x.rule, Stored) for x in branches.read_of(stage))
-            if branches.are_straight and held:
+            if branches.are_straight and all(map(is_held, branches.read_of(stage))):
                 self._choices[stage] = branches
-        return stage in self._choices
+        return stage in self._choices or is_element_store(stage)
 
     def _can_join(self, group: list[Any], stage: FusedLoops | Expr) -> bool:
-        """Whether a stage can join straight-line code: it reads no memory after a branch."""
+        """Whether a stage can join straight-line code.
+
+        After a branch or a store it reads no memory that loops of the same code write to.
+        """
         stages = [*group, stage]
-        if not any(x in self._choices for x in stages):
+        if all(isinstance(x, FusedLoops) for x in stages):
             return True
         fused = [x for x in stages if isinstance(x, FusedLoops)]
         found = [x for fused in fused for x in read_anywhere(self.plan, fused)]
-        return all(isinstance(x.rule, Stored) for x in found)
+        return all(map(is_held, found))
 
     def is_written_out(self, stage: Expr) -> bool:
         """Whether a conditional is part of straight-line code."""

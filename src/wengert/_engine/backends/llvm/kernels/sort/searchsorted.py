@@ -1,9 +1,10 @@
-"""Searching sorted arrays, and histogram counts.
+"""Searching sorted arrays.
 
     searchsorted       binary search that starts at the position of equally spaced numbers; NaN
                        sorts last
     digitize           the same for increasing or decreasing bins
-    histogram_counts   the number of elements in each bin; the last bin includes its upper edge
+    SortedArray        a sorted array in which kernels search
+    directions         whether numbers are nondecreasing, and whether they are nonincreasing
 
 The kernel fails if bins are not monotonic.
 """
@@ -22,7 +23,7 @@ from ...ir.llvm_types import BOOL, F64, Dtype
 from ...ir.simd_value import Lane
 from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import address, clear, in_section, nest, offset, read, size_of, write
+from ..loop_helpers import address, in_section, nest, read, write
 
 _I64 = np.dtype(np.int64)
 
@@ -38,7 +39,7 @@ def _is_before(x: Any, y: Any) -> Any:
     return language.binary("logical_or", less, last)
 
 
-class _Sorted:
+class SortedArray:
     """A sorted array.
 
     Parameters
@@ -173,11 +174,13 @@ class _Sorted:
         return low
 
 
-def _common(*arrays: ArrayPointer) -> Dtype:
+def common_dtype(*arrays: ArrayPointer) -> Dtype:
+    """The dtype in which the elements of arrays are compared."""
     return np.result_type(*(x.dtype for x in arrays))
 
 
-def _is_ordered(node: DiscreteLeaf) -> bool:
+def is_ordered(node: DiscreteLeaf) -> bool:
+    """Whether the elements of all operands are real."""
     return all(a.spec.dtype.kind in "biuf" for a in node.inputs)
 
 
@@ -186,13 +189,13 @@ def _loop_over(call: KernelCall, x: ArrayPointer) -> Any:
     return nest(call.section, [call.number(n) for n in x.shape])
 
 
-@kernel("searchsorted", strided=True, serves=_is_ordered)
+@kernel("searchsorted", strided=True, serves=is_ordered)
 def searchsorted(call: KernelCall) -> None:
     """The insertion positions of elements in the sorted x."""
     x, v, *more = call.operands
     (y,) = call.results
-    dtype = _common(x, v)
-    sorted_array = _Sorted(call, x, dtype, more[0] if more else None)
+    dtype = common_dtype(x, v)
+    sorted_array = SortedArray(call, x, dtype, more[0] if more else None)
     right = call.params.get("side", "left") == "right"
     with _loop_over(call, v) as (s, index):
         key = call.language.cast(read(call.language, s, address(call, s, v, index), v.dtype), dtype)
@@ -200,14 +203,14 @@ def searchsorted(call: KernelCall) -> None:
         s.write(f"store i64 {position}, ptr {address(call, s, y, index)}")
 
 
-@kernel("digitize", strided=True, serves=_is_ordered)
+@kernel("digitize", strided=True, serves=is_ordered)
 def digitize(call: KernelCall) -> None:
     """The index of the bin of each element."""
     x, bins = call.operands
     (y,) = call.results
-    dtype = _common(x, bins)
-    sorted_array = _Sorted(call, bins, dtype)
-    is_nondecreasing, is_nonincreasing = _direction(call, sorted_array)
+    dtype = common_dtype(x, bins)
+    sorted_array = SortedArray(call, bins, dtype)
+    is_nondecreasing, is_nonincreasing = directions(call, sorted_array)
     decreasing = call.section.value(f"xor i1 {is_nondecreasing}, true")
     is_not_nonincreasing = call.section.value(f"xor i1 {is_nonincreasing}, true")
     call.fail_if(call.section.value(f"and i1 {decreasing}, {is_not_nonincreasing}"))
@@ -220,7 +223,7 @@ def digitize(call: KernelCall) -> None:
         s.write(f"store i64 {bin_index}, ptr {address(call, s, y, index)}")
 
 
-def _direction(call: KernelCall, sorted_array: _Sorted) -> tuple[Name, Name]:
+def directions(call: KernelCall, sorted_array: SortedArray) -> tuple[Name, Name]:
     """Whether numbers are nondecreasing, and whether they are nonincreasing; neither with NaN."""
     s, language = call.section, call.language
     cells = [call.function.slot("i8") for _ in range(2)]
@@ -234,32 +237,3 @@ def _direction(call: KernelCall, sorted_array: _Sorted) -> tuple[Name, Name]:
             write(t, cell, language.binary("logical_and", read(language, t, cell, BOOL), holds))
     is_nondecreasing, is_nonincreasing = (read(language, s, cell, BOOL).name for cell in cells)
     return is_nondecreasing, is_nonincreasing
-
-
-@kernel("histogram_counts", strided=True, serves=_is_ordered)
-def histogram_counts(call: KernelCall) -> None:
-    """The number of elements in each bin."""
-    x, edges = call.operands
-    (y,) = call.results
-    language, dtype = call.language, _common(x, edges)
-    sorted_array = _Sorted(call, edges, dtype)
-    is_nondecreasing, _ = _direction(call, sorted_array)
-    call.fail_if(call.section.value(f"xor i1 {is_nondecreasing}, true"))
-    clear(call, call.section, y.pointer, size_of(y), y.dtype)
-    count = call.number(y.shape[0])
-    with _loop_over(call, x) as (s, indices):
-        key = language.cast(read(language, s, address(call, s, x, indices), x.dtype), dtype)
-        interior = s.minus(sorted_array.insertion_index(s, key, True), "1")
-        is_last_edge = language.binary("equal", in_section(s, key), sorted_array.at(s, count)).name
-        last = s.minus(count, "1")
-        index = s.value(f"select i1 {is_last_edge}, i64 {last}, i64 {interior}")
-        inside = s.value(f"icmp ult i64 {index}, {count}")
-        with s.when(inside) as t:
-            _increment(t, y, index)
-
-
-def _increment(s: Section, y: ArrayPointer, index: Name) -> None:
-    """Add one to an element."""
-    target = offset(s, y.pointer, index, y.dtype)
-    old = s.value(f"load i64, ptr {target}")
-    s.write(f"store i64 {s.plus(old, '1')}, ptr {target}")
