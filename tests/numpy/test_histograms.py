@@ -37,6 +37,30 @@ def test_automatic_edges_differentiate():
     np.testing.assert_array_equal(bar, np.eye(6)[3])
 
 
+def test_weights_alone_may_be_traced():
+    x, w = np.array([0.1, 0.5, 0.7]), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    want = [np.histogram(x, 3, weights=one)[0] for one in w]
+    np.testing.assert_allclose(wg.vmap(lambda w: np.histogram(x, 3, weights=w)[0])(w), want)
+    np.testing.assert_allclose(wg.jit(lambda w: np.histogram(x, 3, weights=w)[0])(w[0]), want[0])
+
+
+@pytest.mark.parametrize("edges", [False, True], ids=["counts", "edges"])
+def test_the_number_of_bins_may_be_an_argument(edges):
+    x, w = np.array([0.1, 0.5, 0.7, 0.2]), np.arange(4.0)
+
+    def program(x, w, n):
+        if edges:
+            return np.histogram_bin_edges(x, n)
+        return np.histogram(x, n, weights=w)[0] * np.histogram(x, n)[0]
+
+    np.testing.assert_allclose(wg.jit(program)(x, w, 3), program(x, w, 3))
+    bar = wg.jit(wg.grad(lambda *args: np.sum(program(*args)), argnums=(0, 1)))(x, w, 3)
+    want = wg.grad(lambda *args: np.sum(program(*args)), argnums=(0, 1))(x, w, 3)
+    for a, b in zip(bar, want, strict=True):
+        np.testing.assert_allclose(a, b)
+    assert np.abs(want[0 if edges else 1]).max() > 0.5
+
+
 def test_points_on_the_last_edge_are_inside():
     got = np.histogramdd((wg.tensor([1.0, 0.0, 2.0]),), bins=[[0.0, 0.5, 1.0]])[0]
     np.testing.assert_array_equal(got.numpy(), [1, 1])

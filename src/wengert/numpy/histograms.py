@@ -58,17 +58,24 @@ def histogram(
 
 
 def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
-    if isinstance(bins, Handle) or np.ndim(bins) == 1:
+    if _are_edges(bins):
         return as_array(bins)
+    bins = bins if isinstance(bins, str) else operator.index(bins)
     if is_traced(a):
         return _traced_edges(a, bins, range)
-    plain = np.histogram_bin_edges(value_of(a), bins, range, value_of(weights))
+    known = None if is_traced(weights) else value_of(weights)
+    plain = np.histogram_bin_edges(value_of(a), bins, range, known)
     if range is not None or not a.size:
         return plain
     low, high = reductions.min(a), reductions.max(a)
     if value_of(low) == value_of(high):
         low, high = low - 0.5, high + 0.5
     return linspace(low, high, len(plain), dtype=plain.dtype)
+
+
+def _are_edges(bins: Any) -> bool:
+    """Whether bins are given by their edges, and not by their number or by a rule."""
+    return bins.ndim > 0 if isinstance(bins, Handle) else np.ndim(bins) == 1
 
 
 def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
@@ -104,7 +111,9 @@ def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
     """The number of points in each bin of the plane, as ``numpy.histogram2d``."""
-    if isinstance(bins, Handle) or (isinstance(bins, _SEVERAL) and len(bins) not in (1, 2)):
+    if (isinstance(bins, Handle) and bins.ndim) or (
+        isinstance(bins, _SEVERAL) and len(bins) not in (1, 2)
+    ):
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]
@@ -174,7 +183,7 @@ def _columns(sample: Any) -> list[Any]:
 
 
 def _edges_along(x: Any, bins: Any, range: Any) -> Any:
-    if isinstance(bins, Handle) or np.ndim(bins) == 1:
+    if _are_edges(bins):
         return as_array(bins)
     count = operator.index(bins)
     if range is not None or not x.size:

@@ -228,17 +228,22 @@ def _(x: Spec, v: Spec, *sorter: Any, side: str = "left") -> Any:
     return Spec(v.shape, np.dtype(np.intp))
 
 
+def _bin_count(edges: Spec) -> Any:
+    if edges.ndim != 1:
+        raise ValueError(f"histogram: edges of bins must be a vector, got shape {edges.shape}")
+    require_at_least(edges.size, 1, "histogram")
+    return edges.size - 1
+
+
 @sorting.histogram_counts.spec
 def _(x: Spec, edges: Spec) -> Any:
-    require_at_least(edges.size, 1, "histogram")
-    return Spec((edges.size - 1,), np.dtype(np.intp))
+    return Spec((_bin_count(edges),), np.dtype(np.intp))
 
 
 @sorting.histogram_sums.spec
 def _(weights: Spec, x: Spec, edges: Spec) -> Any:
     require_equal(weights.size, x.size, "histogram: an array and its weights differ in length")
-    require_at_least(edges.size, 1, "histogram")
-    return Spec((edges.size - 1,), weights.dtype)
+    return Spec((_bin_count(edges),), weights.dtype)
 
 
 for _op in (sorting.nonzero, sorting.bincount, sorting.unique_positions):

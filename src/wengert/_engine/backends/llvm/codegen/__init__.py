@@ -7,6 +7,7 @@ row_blocks       several rows added at a time
 elements         an expression at an index, as SIMD values
 reductions       accumulators of reductions
 straightline     small arrays in registers, without loops
+element_stores   stores of single numbers in such code
 program_context  protocols: the parts of a program that its functions use
 parallel_loops   loop nests split among threads
 kernel_dedup     identical loop nests, emitted once

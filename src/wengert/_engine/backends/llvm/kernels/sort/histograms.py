@@ -24,7 +24,7 @@ from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import address, clear, in_section, nest, offset, read, size_of, write
 from .searchsorted import SortedArray, common_dtype, directions, is_ordered
 
-_NEAR = 0.25  # of the width of a bin: the difference of an edge from that of bins of equal width
+_EDGE_ERROR = 0.25  # of an edge from that of bins of equal width, in widths of a bin
 
 
 class _EqualBins:
@@ -62,7 +62,7 @@ class _EqualBins:
         with s.loop("0", edges.count) as (t, k):
             number = language.cast(Lane(language, t, k, I64, 1), F64)
             error = language.abs(self.position(t, edges.at(t, k)) - number)
-            near = language.less(error, language.constant(_NEAR, F64))
+            near = language.less(error, language.constant(_EDGE_ERROR, F64))
             write(t, flag, language.logical_and(read(language, t, flag, BOOL), near))
         self.hold: Name = read(language, s, flag, BOOL).name
 
