@@ -24,6 +24,7 @@ from wengert._engine.core.handle import dtype_of as dtype_itself
 from wengert._engine.ops import casts, joining, shapes
 from wengert._engine.ops.elementwise import selection
 from wengert._engine.ops.indexing import getitem as indexing
+from wengert._engine.ops.indexing.windows import Window
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
@@ -36,7 +37,6 @@ from wengert._engine.tensor.numpy_dispatch import (
     write,
 )
 from wengert._engine.tensor.numpy_protocols import deliver
-from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ShapeError, at, user_line
 from .reduction_arguments import NOTHING
@@ -55,7 +55,7 @@ __all__ = [
 def in_range(indices: Any, n: int, mode: str) -> Any:
     """Wrap or clip positions according to `mode`; "raise" is handled by the indexing itself."""
     if mode == "raise":
-        return indices if isinstance(indices, Handle) else plain(indices).astype(np.intp)
+        return indices if isinstance(indices, Handle | Window) else plain(indices).astype(np.intp)
     positions = values(indices).astype(np.intp)
     if type(n) is int and n == 0:
         if positions.size:
@@ -185,19 +185,16 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 @counterpart(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
     """The slices along an axis where the condition is true; see `numpy.compress`."""
-    return take(as_array(a), np.flatnonzero(_mask(condition, "np.compress")), axis, out)
+    if is_traced(condition):
+        return take(as_array(a), np.flatnonzero(condition), axis, out)
+    return take(as_array(a), np.flatnonzero(plain(condition)), axis, out)
 
 
 @counterpart(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
     """The elements where the condition is true; see `numpy.extract`."""
-    return take(as_array(arr), np.flatnonzero(_mask(condition, "np.extract")))
-
-
-def _mask(condition: Any, what: str) -> Any:
-    """A mask that determines the size of the result, so it must be concrete."""
-    remedy = "Select with np.where(mask, x, 0), which keeps the shape"
-    return np.asarray(needed(condition, what, "how many elements there are", remedy))
+    condition = condition if is_traced(condition) else plain(condition)
+    return take(as_array(arr), np.flatnonzero(condition))
 
 
 @counterpart(np.choose)
@@ -316,12 +313,12 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     if not any(map(is_traced, args)):
         return np.ix_(*[plain(a) for a in args])
     n = len(args)
-    return tuple(
-        (
-            as_array(a) if dtype_itself(a).kind in "iu" else np.flatnonzero(_mask(a, "np.ix_"))
-        ).reshape((1,) * k + (-1,) + (1,) * (n - k - 1))
-        for k, a in enumerate(args)
-    )
+    grids = []
+    for k, a in enumerate(args):
+        a = np.flatnonzero(a) if dtype_itself(a).kind == "b" else a
+        a = a if isinstance(a, Window) else as_array(a)
+        grids.append(a[(None,) * k + (slice(None),) + (None,) * (n - k - 1)])
+    return tuple(grids)
 
 
 @counterpart(np.meshgrid)

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.handle import value_of
+from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts, sorting
+from wengert._engine.ops.indexing.true_positions import true_positions
+from wengert._engine.ops.indexing.window_functions import applied, as_window
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
-from wengert._engine.tensor.operand_conversion import needed
+from wengert._engine.tensor.operand_conversion import needed, refuse_leaked
 from wengert.errors import DtypeError, at, user_line
 
 __all__ = [
@@ -135,28 +137,30 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return sorting.digitize(as_array(x), as_array(bins), right=right)
 
 
-_ELEMENT_COUNT = "how many elements there are"
-_CHOOSE = "Select with np.where(mask, x, 0), which keeps the shape; count with np.count_nonzero"
-
-
 @counterpart(np.nonzero)
 def nonzero(a: Any) -> Any:
-    """The indices of nonzero elements, as ``numpy.nonzero``; no derivative."""
-    needed(a, "np.nonzero", _ELEMENT_COUNT, _CHOOSE)
+    """The indices of nonzero elements, as ``numpy.nonzero``; no derivative.
+
+    Notes
+    -----
+    While a graph is built their number is not known: they can index arrays, be counted, reduced and
+    looped over, but not be a result.
+    """
+    if is_traced(a):
+        refuse_leaked(a, "np.nonzero")
+        return tuple(true_positions(a))
     return sorting.nonzero(as_array(a))
 
 
 @counterpart(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
     """The indices of nonzero elements in the flattened array, as ``numpy.flatnonzero``."""
-    needed(a, "np.flatnonzero", _ELEMENT_COUNT, _CHOOSE)
     return nonzero(reshape(as_array(a), shape=(-1,)))[0]
 
 
 @counterpart(np.argwhere)
 def argwhere(a: Any) -> Any:
     """The indices of nonzero elements, a row for each, as ``numpy.argwhere``."""
-    needed(a, "np.argwhere", _ELEMENT_COUNT, _CHOOSE)
     return np.stack(nonzero(a), axis=1)
 
 
@@ -187,6 +191,8 @@ def unique(
     >>> wg.grad(lambda x: np.unique(x)[0])(np.array([2.0, 1.0, 1.0]))
     array([0., 1., 0.])
     """
+    if is_traced(ar) and axis is None and equal_nan and not (return_index or return_inverse):
+        return applied("unique", (as_window(ar),), {"return_counts": return_counts})
     needed(ar, "np.unique", "how many there are", "Sort them, np.sort(x), and compare neighbors")
     ar = as_array(ar)
     index, inverse, counts = sorting.unique_positions(ar, axis=axis, equal_nan=equal_nan)

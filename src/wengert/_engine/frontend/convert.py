@@ -47,7 +47,8 @@ _WITHOUT_FUNCTIONS = frozenset(
 )
 # Built-in functions that have replacements in rewritten code.
 _REPLACED_BUILTINS = frozenset(
-    "all any bool enumerate float format int max min range repr reversed sorted str sum zip".split()
+    "all any bool enumerate filter float format int len max min range repr reversed sorted str sum "
+    "zip".split()
 )
 
 

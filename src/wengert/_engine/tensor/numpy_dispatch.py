@@ -22,6 +22,8 @@ from wengert._engine.core.symbolic import constraints
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.ops import creation
 from wengert._engine.ops.casts import broadcast_to
+from wengert._engine.ops.indexing.window_functions import applied, has_windows
+from wengert._engine.ops.indexing.windows import Window
 from wengert._engine.ops.joining import NESTED, holds_handles
 from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_line
 
@@ -54,6 +56,8 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
         def public(*args: Any, **kwargs: Any) -> Any:
             for a in (*args, *kwargs.values()) if kwargs else args:
                 if isinstance(a, _OURS) or (isinstance(a, NESTED) and holds_handles(a)):
+                    if Window.exist and has_windows(args, kwargs):
+                        return applied(function.__name__, args, kwargs)
                     args, kwargs = without_lists(function, args, kwargs)
                     return ours(*args, **kwargs)
             return function(*args, **kwargs)

@@ -42,7 +42,7 @@ from ..source import definition_of
 from ..state import Speculation
 from . import builtin_loops
 from .branches import if_expression
-from .iterables import enumerate_, range_, reversed_, zip_
+from .iterables import enumerate_, is_unknown_length, range_, reversed_, zip_
 from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, returning_new
 from .sorting import extreme_by, sort_list, sorted_
 from .strings import format_method, string_type
@@ -182,6 +182,11 @@ def assert_(condition: object, message: Callable[[], Any] | None) -> None:
         raise AssertionError(*([message()] if message is not None else []))
 
 
+def _length(x: Any) -> Any:
+    """``len(x)``, a traced integer where the length is not known."""
+    return x.shape[0] if is_unknown_length(x) else len(x)
+
+
 def _number_type(kind: Any) -> Callable[..., Any]:
     """The replacement of ``int``, ``float`` or ``bool``, for traced values too."""
 
@@ -248,6 +253,8 @@ def _traced_sequence(x: object) -> Any:
     """
     if isinstance(x, Handle):
         return x if is_traced(x) and x.node.spec.shape else None
+    if is_unknown_length(x):
+        return x
     if not isinstance(x, list | tuple):
         return None
     rows = loop_rows.whole(x)
@@ -282,6 +289,7 @@ _REPLACEMENTS: dict[Any, Any] = {
     builtins.sum: _loop_or_builtin(builtins.sum, builtin_loops.sum_, 0),
     builtins.any: _loop_or_builtin(builtins.any, builtin_loops.any_),
     builtins.sorted: sorted_,
+    builtins.len: _length,
     builtins.repr: string_type(builtins.repr),
     builtins.format: string_type(builtins.format),
     builtins.all: _loop_or_builtin(builtins.all, builtin_loops.all_),

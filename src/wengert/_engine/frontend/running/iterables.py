@@ -3,6 +3,7 @@
 Items               items that can be computed from a traced index
 items_of            the items of an iterable
 has_traced_items    whether the items of an iterable are traced
+is_unknown_length   whether it is a window or selection (ops/indexing/windows.py)
 range_, enumerate_, zip_, reversed_   the built-in functions, for traced operands too
 TracedRange         a range with traced bounds
 unroll              `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange is its class
@@ -190,7 +191,10 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
 def reversed_(iterable: Any) -> Any:
     """``reversed``."""
     items = items_of(iterable)
-    if items is None or not isinstance(iterable, builtins.range | TracedRange | Handle | list):
+    if items is None or not (
+        isinstance(iterable, builtins.range | TracedRange | Handle | list)
+        or is_unknown_length(iterable)
+    ):
         return builtins.reversed(iterable)
     backward = Items(items.length, 0, 1, lambda k: _item_at(items, items.length - 1 - k))
     sequence: Any = iterable
@@ -225,6 +229,9 @@ def items_of(iterable: object) -> Items | None:
         return Items(len(iterable), iterable.start, iterable.step, _identity)
     if isinstance(iterable, TracedRange):
         return Items(iterable.length, iterable.start, iterable.step, _identity)
+    if is_unknown_length(iterable):
+        window: Any = iterable.compacted()  # type: ignore[attr-defined]
+        return Items(window.shape[0], 0, 1, window.row)
     if isinstance(iterable, Handle) or type(iterable) is np.ndarray:
         shape = shape_of(iterable)
         if not shape:
@@ -241,12 +248,19 @@ def items_of(iterable: object) -> Items | None:
     return None if rows is None else _rows(rows, len(iterable))
 
 
+def is_unknown_length(x: Any) -> bool:
+    """Whether it is a slice with traced bounds, or the elements that a traced mask selects."""
+    return getattr(type(x), "is_window", False)
+
+
 def has_traced_items(iterable: object) -> bool:
     """Whether the items are traced: rows of a traced array, or of a list that a loop has filled."""
     if isinstance(iterable, _Combined):
         return iterable.is_traced
     if isinstance(iterable, Handle):
         return is_traced(iterable)
+    if is_unknown_length(iterable):
+        return True
     return type(iterable) is list and items_of(iterable) is not None
 
 

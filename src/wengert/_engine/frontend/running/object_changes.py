@@ -37,6 +37,7 @@ from wengert._engine.core.library_code import is_immutable, is_library_class
 
 from ..assignment_targets import containers, contents
 from ..state import Speculation
+from .iterables import is_unknown_length
 from .stacked_lists import ListTarget
 
 _MUTABLE = (list, dict, set, bytearray, np.ndarray, collections.deque, array.array)
@@ -60,7 +61,7 @@ def before_store(x: Any, attribute: str | None = None, is_augmented: bool = Fals
     is_augmented : bool
         Whether the statement is an augmented assignment, as ``x[i] += y``.
     """
-    if isinstance(x, Handle) or not Speculation.notes():
+    if isinstance(x, Handle) or is_unknown_length(x) or not Speculation.notes():
         return x
     if type(x) is list and attribute is None:
         return ListTarget(x, functools.partial(_note_elements, x, is_augmented))

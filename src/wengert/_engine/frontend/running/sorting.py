@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import is_traced
+from wengert._engine.core.handle import Handle, is_traced, wrap
 from wengert._engine.core.loop_rows import RowBlock, rows_of
+from wengert._engine.core.node import constant
 from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_place
 
 from ..state import NotTraceable, Speculation
 from .branches import if_expression
+from .iterables import is_unknown_length
 from .values import PartitionedValue, cast, joined_spec, spec_of
 
 Key = Callable[[Any], Any]
@@ -28,6 +30,9 @@ Key = Callable[[Any], Any]
 
 def sorted_(values: Iterable[Any], *, key: Key | None = None, reverse: bool = False) -> list[Any]:
     """The elements of an iterable in order, whose keys may be traced numbers."""
+    if is_unknown_length(values) and key is None:
+        in_order: Any = np.sort(values)  # type: ignore[call-overload]
+        return in_order[::-1] if reverse else in_order  # type: ignore[no-any-return]
     elements, keys = _keyed(values, key)
     if not any(is_traced(x) for key in keys for x in _numbers(key)):
         order = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
@@ -90,6 +95,7 @@ def _in_order(elements: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
     columns = []
     for spec, *leaves in zip(specs, *[p.numeric_leaves for p in parts], strict=True):
         made: Any = np.stack([cast(x, Spec(spec.shape, spec.dtype)) for x in leaves])
+        made = made if isinstance(made, Handle) else wrap(constant(made))
         columns.append(list(rows_of(RowBlock(len(leaves), made[order], spec.weak))))
     return [parts[0].rebuild([c[k] for c in columns]) for k in range(len(elements))]
 

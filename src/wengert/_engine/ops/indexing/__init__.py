@@ -11,12 +11,16 @@ template          an index as a static template and arrays
 traced_slices     slices with bounds computed in a loop step, as symbolic sizes
 windows           slices with traced bounds
 window_access     reading and writing windows
-window_operators  operators and functions of windows
+window_operators  operators of windows
+window_functions, window_sorting, window_joining   NumPy's functions of windows
+true_positions    the positions at which an unknown mask is true
 """
 
-from . import getitem, scatter_add
+from . import getitem, scatter_add, window_joining, window_sorting
 
 __all__ = [
     "getitem",
     "scatter_add",
+    "window_joining",
+    "window_sorting",
 ]

@@ -36,7 +36,7 @@ from wengert._engine.kinds.linear_map import LinearMap, linear
 from ..creation import positions, zeros
 from ..joining import holds_handles, stacked
 from . import masks, window_access
-from .selection import Selection, selection, written_by
+from .selection import Selection, selection, written_where
 from .shapes import chosen_shape
 from .slice_ends import is_same_node
 from .stored_lengths import is_one, length_pairs, of_last_stores, with_lengths
@@ -350,9 +350,11 @@ def read(x: Any, index: Any) -> Any:
         fixed, slices = split_local(template, operands)
         if is_backward(template):
             return read(getitem(x, *operands, index=fixed) if operands else read(x, fixed), slices)
+    if operands and any(map(window_access.is_unknown_mask, operands)):
+        selected = selection(x, template, operands)
+        return window_access.read_window(x, index) if selected is None else selected
     if operands or not isinstance(x, Handle):
-        selected = selection(x, template, operands) if operands else None
-        return getitem(x, *operands, index=template) if selected is None else selected
+        return getitem(x, *operands, index=template)
     params = {"index": template}
     out = _read_unlinked(x, params)
     if type(out.node.value) is np.ndarray or (is_traced(out) and _is_array(out, template)):
@@ -402,10 +404,11 @@ def written(x: Any, index: Any, v: Any) -> Any:
     try:
         template, operands = split_index(index, x)
     except DynamicSlice:
-        if window_access.is_stored(x, index, v):
-            return x
-        index, v = window_access.write_window(x, index, v)
-        return written(x, index, v)
+        return window_access.write_window(x, index, v)
+    if operands and any(map(window_access.is_unknown_mask, operands)):
+        return written_where(x, index, v, template, operands)
+    if isinstance(v, Selection):
+        v = v.compacted()
     if isinstance(v, Window):
         v = window_access.write_into(x, index, v)
     if type(template) is not int and has_local(template):
@@ -416,10 +419,6 @@ def written(x: Any, index: Any, v: Any) -> Any:
     if type(v) is not float and isinstance(v, list | tuple):
         v = stacked(v) if holds_handles(v) else np.asarray(v)
     if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):
-        if any(map(is_traced, operands)):
-            if isinstance(v, Selection) and len(operands) == 1:
-                return written_by(x, operands[0], v)
-            return masks.chosen(x, v, template, operands)
         template, operands = masks.expanded(x, template, operands, IndexSlot)
     return replaced(x, v, template, operands)
 

@@ -3,10 +3,12 @@
 The number of elements that a mask selects must be known, since it is the length of the result:
 
     expanded     replaces a known mask by the positions where it is true
-    chosen       x[mask] = v for an unknown mask: `where(mask, v, x)`
+    is_mask_of   whether an index is one mask
+    broadcasts   whether x[mask] = v stores the same values at all elements
+    chosen       such a store for an unknown mask: `where(mask, v, x)`
 
-Reading with an unknown mask of the shape of the array gives a `Selection` (selection.py); any other
-unknown mask is an error, whose message states the remedy.
+Reading with an unknown mask of the shape of the array gives a `Selection` (selection.py), with any
+other unknown mask a `Window` (window_access.py).
 """
 
 from __future__ import annotations
@@ -108,26 +110,29 @@ def _check(x: Any, mask: Any, axis: int) -> None:
         )
 
 
-def chosen(x: Any, v: Any, template: Any, operands: Any) -> Any:
-    """`x` after ``x[mask] = v`` for a mask of unknown values.
-
-    Raises
-    ------
-    TraceError
-        The index has other parts, or `v` has one element for each selected element.
-    """
+def is_mask_of(x: Array, template: object, operands: Sequence[Any]) -> bool:
+    """Whether an index is one mask, of the shape of an array or of its first axes."""
     is_only_part = not isinstance(template, tuple) or len(template) == 1
-    (mask, *others) = operands
+    if not is_only_part or len(operands) != 1 or dtype_of(operands[0]).kind != "b":
+        return False
+    shape = shape_of(operands[0])
+    return bool(shape) and shape_of(x)[: len(shape)] == shape
+
+
+def broadcasts(x: Array, v: object, mask: Array) -> bool:
+    """Whether a value has no axis, or one of length one, for the elements that a mask selects."""
+    rest, shape = len(shape_of(x)) - len(shape_of(mask)), shape_of(v)
+    return len(shape) <= rest or (
+        len(shape) == rest + 1 and type(shape[0]) is int and shape[0] == 1
+    )
+
+
+def chosen(x: Array, v: Any, mask: Array) -> Any:
+    """`x` after ``x[mask] = v`` for a mask of unknown values, if `v` broadcasts."""
     rest = len(shape_of(x)) - len(shape_of(mask))
+    if len(shape_of(v)) > rest:
+        v = v[0]
     shape = shape_of(v)
-    if len(shape) == rest + 1 and type(shape[0]) is int and shape[0] == 1:
-        v, shape = v[0], shape[1:]
-    if not is_only_part or others or len(shape) > rest:
-        raise TraceError(
-            f"x[mask] = v with v of shape {spelled(shape)}: the positions of its elements depend "
-            "on values, which are not known while a graph is built. Select with x = np.where(mask, "
-            f"y, x), where y has the shape of x{at(user_line())}."
-        )
     if rest:
         mask = mask.reshape((*shape_of(mask), *(1,) * rest))
     v = v if isinstance(v, Handle) else np.asarray(v)

@@ -2,7 +2,8 @@
 
 Their number is unknown, so they do not form an array.  A selection stores the mask and the whole
 array, with ones in place of the elements that are not selected.  It supports elementwise
-operations, reductions, and assignment through the same mask:
+operations, reductions, and assignment through the same mask.  For all else they are made a window
+(true_positions.py), with the elements at the start of an array:
 
     x[m] = x[m] ** p        x = where(m, where(m, x, 1) ** p, x)
     x[m] *= 3
@@ -10,23 +11,33 @@ operations, reductions, and assignment through the same mask:
 
     Selection    the elements that a mask selects
     selection    the selection, if the index consists of a mask only
-    written_by   an array after a selection has been assigned to it
+    written_where   an array after a store through an unknown mask
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, describe, dtype_of, is_traced, shape_of
+from wengert._engine.core.handle import Handle, describe, dtype_of, is_traced, shape_of, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert.errors import TraceError, at, user_line
 
 from ..casts import astype
 from ..elementwise.selection import where
+from ..joining import holds_handles, stacked
+from . import masks
+from .true_positions import compacted
+from .window_access import write_window
+from .window_functions import applied
+from .window_operators import check_stored_dtype, elementwise
+from .windows import Window
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 _DEPTH = 8  # maximum depth of expressions that are compared
 Run = Callable[..., Any]
@@ -44,38 +55,46 @@ class Selection:
     """
 
     __array_priority__ = 2000
+    is_window = True
     __slots__ = ("mask", "whole")
 
     def __init__(self, whole: Any, mask: Any) -> None:
-        self.whole, self.mask = whole, mask
+        self.whole, self.mask = whole, wrap(mask.node)  # a later write to the mask has no effect
 
     # ---- element by element ------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: object) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **kwargs: object) -> Any:
         if method != "__call__" or kwargs or ufunc.nout != 1 or ufunc.signature is not None:
-            raise self.refusal(f"np.{ufunc.__name__}")
-        return self._elementwise(ufunc, *inputs)
+            return self.compacted().__array_ufunc__(ufunc, method, *_compacted(inputs), **kwargs)
+        return self._elementwise(ufunc, ufunc.__name__, *inputs)
 
-    def _elementwise(self, op: Any, *inputs: Any) -> Selection:
-        wholes = [self._operand(x) for x in inputs]
-        return Selection(op(*wholes), self.mask)
+    def _elementwise(self, op: Run, name: str, *inputs: object) -> Any:
+        others = [x for x in inputs if x is not self]
+        if all(_same(self.mask, x.mask) if type(x) is Selection else _is_number(x) for x in others):
+            wholes = [x.whole if isinstance(x, Selection) else x for x in inputs]
+            return Selection(op(*wholes), self.mask)
+        return elementwise(op, name, *_compacted(inputs))
 
-    def _operand(self, x: Any) -> Any:
-        if isinstance(x, Selection):
-            if not _same(self.mask, x.mask):
-                raise self.refusal("an operation with a selection by a different mask")
-            return x.whole
-        if shape_of(x) != ():
-            raise self.refusal(f"an operation with an array of shape {shape_of(x)}")
-        return x
+    def _updated(self, name: str, other: object) -> None:
+        """The elements after an operator in place."""
+        result = self._elementwise(lookup(name), name, self, other)
+        check_stored_dtype(name, result.dtype, self.dtype)
+        if isinstance(result, Selection):
+            self.whole[...] = astype(result.whole, self.dtype)
+        else:
+            self.compacted()[...] = result
+
+    def compacted(self) -> Window:
+        """The elements as a window, which shares memory with the selection."""
+        return compacted(self.whole, self.mask)
 
     def astype(self, dtype: Any) -> Selection:
         """The elements with another dtype."""
-        return Selection(astype(self.whole, np.dtype(dtype)), self.mask)
+        return Selection(lookup("copy")(astype(self.whole, np.dtype(dtype))), self.mask)
 
     def copy(self) -> Selection:
         """A copy of the elements."""
-        return Selection(self.whole, self.mask)
+        return Selection(lookup("copy")(self.whole), self.mask)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -115,19 +134,38 @@ class Selection:
         return self.sum() / self.size
 
     def __array_function__(
-        self, func: Any, types: object, args: tuple[Any, ...], kwargs: object
+        self, func: Any, types: object, args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         name = func.__name__
         if name in ("sum", "prod", "any", "all", "mean", "copy") and len(args) == 1 and not kwargs:
             return getattr(self, name)()
-        raise self.refusal(f"np.{name}")
+        return applied(name, _compacted(args), kwargs)
 
-    # ---- operations that need the number of elements -------------------------------------------
+    # ---- as a window -------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The number of elements, as a traced integer."""
+        return (self.size,)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise self.refusal(f".{name}")
+        return getattr(self.compacted(), name)
+
+    def __getitem__(self, index: object) -> Any:
+        return self.compacted()[index]
+
+    def __setitem__(self, index: object, value: object) -> None:
+        self.compacted()[index] = _compacted((value,))[0]
+
+    def __matmul__(self, other: object) -> Any:
+        return self.compacted() @ _compacted((other,))[0]
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return other @ self.compacted()
+
+    # ---- operations that need the number of elements -------------------------------------------
 
     def __len__(self) -> int:
         raise self.refusal("len()")
@@ -137,9 +175,6 @@ class Selection:
 
     def __bool__(self) -> bool:
         raise self.refusal("a branch")
-
-    def __getitem__(self, index: object) -> Any:
-        raise self.refusal("an index")
 
     def __array__(self, *args: Any, **kwargs: object) -> Any:
         raise self.refusal("an array of them")
@@ -159,9 +194,17 @@ class Selection:
 
 
 def _operator(name: str, reflected: bool = False) -> Run:
-    def run(self: Selection, *others: Any) -> Selection:
+    def run(self: Selection, *others: object) -> Selection:
         inputs = (*others, self) if reflected else (self, *others)
-        return self._elementwise(lookup(name), *inputs)
+        return self._elementwise(lookup(name), name, *inputs)  # type: ignore[no-any-return]
+
+    return run
+
+
+def _in_place(name: str) -> Run:
+    def run(self: Selection, other: object) -> Selection:
+        self._updated(name, other)
+        return self
 
     return run
 
@@ -178,6 +221,7 @@ _COMPARISONS = {
 for _word, _name in _OPERATORS.items():
     setattr(Selection, f"__{_word}__", _operator(_name))
     setattr(Selection, f"__r{_word}__", _operator(_name, True))
+    setattr(Selection, f"__i{_word}__", _in_place(_name))
 for _word, _name in (_COMPARISONS | {"neg": "negative", "abs": "absolute"}).items():
     setattr(Selection, f"__{_word}__", _operator(_name))
 Selection.__hash__ = object.__hash__  # type: ignore[method-assign]
@@ -194,20 +238,34 @@ def selection(x: Any, template: object, operands: Sequence[Handle]) -> Selection
     return Selection(where(mask, x, np.ones((), dtype_of(x))[()]), mask)
 
 
-def written_by(x: Handle, mask: Handle, v: Selection) -> Any:
-    """`x` after ``x[mask] = v``.
+def written_where(
+    x: Array, index: object, v: object, template: object, operands: Sequence[Any]
+) -> Any:
+    """`x` after ``x[index] = v``, for an index with an unknown mask."""
+    if isinstance(v, list | tuple):
+        v = stacked(v) if holds_handles(v) else np.asarray(v)
+    if masks.is_mask_of(x, template, operands):
+        if isinstance(v, Selection) and _same(operands[0], v.mask):
+            return where(v.mask, astype(v.whole, dtype_of(x)), x)
+        if not isinstance(v, Selection | Window) and masks.broadcasts(x, v, operands[0]):
+            return masks.chosen(x, v, operands[0])
+    return write_window(x, index, v)
 
-    Raises
-    ------
-    TraceError
-        `v` was selected by a different mask.
-    """
-    if not _same(mask, v.mask):
-        raise v.refusal("assigning them through a different mask")
-    whole = v.whole
-    if dtype_of(whole) != dtype_of(x):
-        whole = astype(whole, dtype_of(x))
-    return where(mask, whole, x)
+
+def _compacted(values: Sequence[Any]) -> list[Any]:
+    """Values with windows instead of selections, also in lists."""
+    return [
+        x.compacted()
+        if isinstance(x, Selection)
+        else type(x)(_compacted(x))
+        if type(x) in (list, tuple)
+        else x
+        for x in values
+    ]
+
+
+def _is_number(x: object) -> bool:
+    return not isinstance(x, Selection | Window) and shape_of(x) == ()
 
 
 def _same(a: Any, b: Any) -> bool:

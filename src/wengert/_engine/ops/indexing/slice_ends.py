@@ -2,7 +2,8 @@
 
 SliceRange       start and stop of a slice, clipped to the axis
 forward_range    the range of a slice with step 1
-backward_range   the range of a slice with step -1
+StridedRange     first element, step and number of elements of a slice with another step
+strided_range    those of a slice
 range_within     the range of a slice of a slice
 position_in      the position in the axis for an index into a slice
 is_same          whether two integers are known to be equal
@@ -23,11 +24,10 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert.errors import at, user_line
 
-from ..creation import positions
 from ..elementwise.selection import where
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Operand, Size
+    from wengert._engine.core.types import Array, Operand, Size
 
 _NODES_COMPARED = 12  # maximum depth of expressions that are compared
 
@@ -49,28 +49,56 @@ def forward_range(part: slice, n: Size) -> SliceRange:
     return SliceRange(start, stop)
 
 
-def backward_range(part: slice, n: Size) -> SliceRange:
-    """The range of a slice with step -1, as that of the forward slice of the same elements."""
-    first = as_value(n) - 1 if part.start is None else last_of(part.start, n)
-    after = -1 if part.stop is None else last_of(part.stop, n)
-    return SliceRange(after + 1, first + 1)
+class StridedRange(NamedTuple):
+    """The elements of a slice with a step: ``first + k * step`` for ``k < count``."""
+
+    first: Any
+    step: Any
+    count: Any
+
+    def after(self, start: object) -> StridedRange:
+        """The same elements, counted from an earlier position."""
+        return self._replace(first=as_value(start) + as_value(self.first))
 
 
-def last_of(end: Any, n: Size) -> Any:
-    """A bound of a slice with step -1, counted from the start and clipped to -1 ... n - 1."""
-    low, high = interval(end)
-    if low is None or low < 0:
-        end = (
-            end + as_value(n)
-            if high is not None and high < 0
-            else where(end < 0, end + as_value(n), end)
-        )
-        low = interval(end)[0]
-        if low is None or low < -1:
-            end = lookup("maximum")(end, -1)
-    if high is None or type(n) is not int or high >= n:
-        end = lookup("minimum")(end, as_value(n) - 1)
-    return end
+def strided_range(part: slice, n: Size | Array) -> StridedRange:
+    """The elements of a slice of an axis of length `n`; the step may be traced."""
+    step, length = part.step, as_value(n)
+    if is_traced(step):
+        RuntimeChecks.add(step == 0, ValueError(f"slice step cannot be zero{at(user_line())}"))
+    elif int(step) == 0:
+        raise ValueError(f"slice step cannot be zero{at(user_line())}")
+    else:
+        step = int(step)
+    forward = step > 0
+    low, high = _either(forward, 0, -1), _either(forward, length, length - 1)
+    first = _either(forward, 0, length - 1) if part.start is None else _clipped_end(
+        part.start, length, low, high
+    )  # fmt: skip
+    after = _either(forward, length, -1) if part.stop is None else _clipped_end(
+        part.stop, length, low, high
+    )  # fmt: skip
+    sign = _either(forward, 1, -1)
+    span = (after - first) * sign + step * sign - 1
+    count = lookup("maximum")(lookup("floor_divide")(span, step * sign), 0)
+    return StridedRange(first, step, count)
+
+
+def _either(condition: object, a: Operand, b: Operand) -> Any:
+    """One of two integers."""
+    if isinstance(condition, Handle):
+        return where(condition, a, b)
+    return a if condition else b
+
+
+def _clipped_end(bound: object, length: Any, low: object, high: object) -> Any:
+    """A bound of a slice, counted from the start and clipped."""
+    end = as_value(bound)
+    if isinstance(end, Handle) or isinstance(length, Handle):
+        end = where(end < 0, end + length, end)
+    elif end < 0:
+        end += length
+    return clipped(end, low, high)
 
 
 def end_of(end: Any, n: Size) -> Any:
@@ -105,8 +133,11 @@ def clamped(end: Any, length: Operand) -> Any:
     return lookup("minimum")(as_value(end), length)
 
 
-def position_in(index: Any, r: SliceRange, length: Operand) -> Any:
-    """The position along the whole axis that an index into a slice refers to."""
+def position_in(index: Any, r: SliceRange, length: Operand, used: Any = None) -> Any:
+    """The position along the whole axis that an index into a slice refers to.
+
+    With `used`, only these elements of an index array are checked.
+    """
     low, high = interval(index)
     if low is not None and low >= 0:
         position = as_value(r.start) + as_value(index)
@@ -117,6 +148,10 @@ def position_in(index: Any, r: SliceRange, length: Operand) -> Any:
     is_out_of_bounds = lookup("logical_or")(
         position < as_value(r.start), position >= as_value(r.stop)
     )
+    if used is not None:
+        is_out_of_bounds = lookup("logical_and")(used, is_out_of_bounds)
+    if shape_of(is_out_of_bounds):
+        is_out_of_bounds = lookup("any")(is_out_of_bounds, axis=None)
     RuntimeChecks.add(
         is_out_of_bounds, IndexError(f"index is out of bounds of a slice{at(user_line())}")
     )
@@ -128,13 +163,6 @@ def span_of(r: SliceRange) -> Any:
     span = as_value(r.stop) if is_same(r.start, 0) else as_value(r.stop) - as_value(r.start)
     low = interval(span)[0]
     return span if low is not None and low >= 0 else lookup("maximum")(span, 0)
-
-
-def reversed_range(whole: Any, axis: int, r: SliceRange) -> Any:
-    """The elements of a range in reverse order, moved to the start of the axis."""
-    n = shape_of(whole)[axis]
-    indices = as_value(r.stop) - 1 - positions(n)
-    return taken(whole, clipped(indices, 0, as_value(n) - 1), axis=axis)
 
 
 def taken(x: Any, indices: Any, axis: int) -> Any:
@@ -177,7 +205,7 @@ def is_same_node(a: object, b: object, depth: int = _NODES_COMPARED) -> bool:
             not isinstance(a, Node)
             and not isinstance(b, Node)
             and type(a) is type(b)
-            and bool(a == b)
+            and bool(np.all(a == b))
         )
     if a.value is not None or b.value is not None:
         return (

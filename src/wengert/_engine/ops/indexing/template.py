@@ -75,7 +75,11 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
         elif isinstance(part, np.generic):
             part = part.item()
         elif getattr(type(part), "is_window", False):
-            raise DynamicSlice("an index with a slice of unknown length")
+            raise DynamicSlice(
+                "an index with positions whose number is not known while a graph is built. Read or "
+                "assign with it, x[i] and x[i] = v, or write a loop over the positions"
+                f"{at(user_line())}."
+            )
         template.append(part)
     return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
 

@@ -5,7 +5,8 @@ positions, their elements are moved to the first positions of the axis.
 
     elementwise    an operation element by element
     product        the matrix product
-    applied        a function of NumPy
+    aligned        windows with the same ranges
+    moved_to_start a window from the first position of an axis
     stored         the whole array of a window after its elements have been assigned
     length_check   raises an error when the graph runs if two lengths differ
 """
@@ -21,13 +22,13 @@ import numpy as np
 from wengert._engine.core.handle import dtype_of, shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
-from wengert.errors import TraceError, at, user_line
+from wengert.errors import at, user_line
 
 from ..casts import astype
 from ..creation import positions
 from ..elementwise.selection import where
-from .slice_ends import SliceRange, as_value, clipped, is_same, position_in, taken
-from .windows import Window, index_parts
+from .slice_ends import SliceRange, as_value, clipped, is_same, taken
+from .windows import Window
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand, Size
@@ -56,12 +57,20 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
 def _in_place(name: str) -> Callable[..., Any]:
     def run(self: Window, other: Operand | Window) -> Any:
         result = elementwise(lookup(name), name, self, other)
-        if getattr(self.whole, "_link", None) is not None:
-            self.whole[...] = stored(self, result)
-            return self
-        return result
+        check_stored_dtype(name, result.dtype, self.dtype)
+        self.whole[...] = stored(self, result)
+        return self
 
     return run
+
+
+def check_stored_dtype(name: str, result: np.dtype[Any], target: np.dtype[Any]) -> None:
+    """Raise NumPy's error for an operator in place whose results do not fit an array."""
+    if not np.can_cast(result, target, "same_kind"):
+        raise TypeError(
+            f"Cannot cast ufunc '{name}' output from {result} to {target} with casting rule "
+            f"'same_kind'{at(user_line())}"
+        )
 
 
 for _word, _name in _OPERATORS.items():
@@ -75,25 +84,25 @@ Window.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 def elementwise(op: Any, name: str, *inputs: Any) -> Window:
     """An operation element by element, on windows and on arrays that broadcast with them."""
-    aligned = _aligned(inputs)
-    ndim = max(x.ndim if isinstance(x, Window) else len(shape_of(x)) for x in aligned)
+    operands = aligned([without_selection(x) for x in inputs])
+    ndim = max(x.ndim if isinstance(x, Window) else len(shape_of(x)) for x in operands)
     ranges: dict[int, SliceRange] = {}
-    for x in aligned:
+    for x in operands:
         if isinstance(x, Window):
             ranges.update({k + ndim - x.ndim: r for k, r in x.ranges.items()})
     wholes = [
         x if not isinstance(x, Window) else x.whole if name in _TOTAL else x.filled(1)
-        for x in aligned
+        for x in operands
     ]
     return Window(op(*wholes), ranges)
 
 
-def _aligned(inputs: Sequence[Any]) -> list[Any]:
+def aligned(inputs: Sequence[Any]) -> list[Any]:
     """Windows with the same range along each axis."""
-    aligned = list(inputs)
-    ndim = max(x.ndim if isinstance(x, Window) else len(shape_of(x)) for x in aligned)
+    operands = list(inputs)
+    ndim = max(x.ndim if isinstance(x, Window) else len(shape_of(x)) for x in operands)
     for axis in range(-ndim, 0):
-        windows = [x for x in aligned if isinstance(x, Window) and x.ndim + axis in x.ranges]
+        windows = [x for x in operands if isinstance(x, Window) and x.ndim + axis in x.ranges]
         if not windows:
             continue
         first = windows[0].ranges[windows[0].ndim + axis]
@@ -106,29 +115,31 @@ def _aligned(inputs: Sequence[Any]) -> list[Any]:
         )
         plain = [
             k
-            for k, x in enumerate(aligned)
+            for k, x in enumerate(operands)
             if not isinstance(x, Window) or x.ndim + axis not in x.ranges
         ]
         plain = [
             k
             for k in plain
-            if len(lengths_of(aligned[k])) >= -axis and lengths_of(aligned[k])[axis] != 1
+            if len(lengths_of(operands[k])) >= -axis and lengths_of(operands[k])[axis] != 1
         ]
         if same and not plain:
             continue
         length = windows[0].length(windows[0].ndim + axis)
-        for k, x in enumerate(aligned):
+        for k, x in enumerate(operands):
             if k not in plain and not _has(x, axis):
                 continue
             length_of_x = x.length(x.ndim + axis) if k not in plain else lengths_of(x)[axis]
             if not is_same(length_of_x, length):
                 length_check(length_of_x, length)
-        sizes = [whole_shape(x)[axis] for k, x in enumerate(aligned) if k in plain or _has(x, axis)]
+        sizes = [
+            whole_shape(x)[axis] for k, x in enumerate(operands) if k in plain or _has(x, axis)
+        ]
         shortest = min(sizes, key=lambda m: m if type(m) is int else math.inf)
-        for k, x in enumerate(aligned):
+        for k, x in enumerate(operands):
             if k in plain or _has(x, axis):
-                aligned[k] = _from_zero(x, axis, shortest, length)
-    return aligned
+                operands[k] = _from_zero(x, axis, shortest, length)
+    return operands
 
 
 def _has(x: object, axis: int) -> bool:
@@ -166,8 +177,21 @@ def _from_zero(x: Any, axis: int, n: Size, length: Any) -> Window:
     return Window(whole, ranges)
 
 
+def without_selection(x: Any) -> Any:
+    """A value with windows instead of selections (selection.py), also in lists."""
+    if type(x) in (list, tuple):
+        return type(x)([without_selection(y) for y in x])
+    return x.compacted() if getattr(type(x), "is_window", False) else x
+
+
+def moved_to_start(x: Window, axis: int) -> Window:
+    """A window whose elements begin at the first position of an axis."""
+    return _from_zero(x, axis - x.ndim, shape_of(x.whole)[axis], x.length(axis))
+
+
 def product(a: Any, b: Any) -> Any:
     """The matrix product; elements outside of windows count as zeros."""
+    a, b = without_selection(a), without_selection(b)
     if _ndim(a) == 0 or _ndim(b) == 0:
         return elementwise(lookup("multiply"), "multiply", a, b)
     inner = _ndim(a) - 1, 0 if _ndim(b) == 1 else _ndim(b) - 2
@@ -219,38 +243,10 @@ def _contracted(a: Any, b: Any, i: int, j: int) -> tuple[Window, Window]:
     )
 
 
-def applied(name: str, args: Sequence[Any], kwargs: Any) -> Any:
-    """A function of NumPy with windows among its arguments."""
-    first = next((a for a in args if isinstance(a, Window)), None)
-    if first is None:
-        raise TraceError(
-            f"np.{name} does not support a list of slices with traced bounds{at(user_line())}."
-        )
-    if name in ("sum", "prod", "any", "all", "mean", "max", "min", "amax", "amin"):
-        axis = args[1] if len(args) > 1 else kwargs.get("axis")
-        if len(args) <= 2 and not kwargs.keys() - {"axis"}:
-            return getattr(first, {"amax": "max", "amin": "min"}.get(name, name))(axis)
-    if name in ("dot", "vdot", "inner") and len(args) == 2 and not kwargs:
-        a, b = args
-        return product(elementwise(np.conj, "conj", a) if name == "vdot" else a, b)
-    if name == "outer" and len(args) == 2 and not kwargs:
-        a, b = [x if isinstance(x, Window) else Window(x, {}) for x in args]
-        return elementwise(lookup("multiply"), "multiply", a[:, None], b[None, :])
-    if name == "where" and len(args) == 3:
-        return elementwise(where, "add", *args)
-    if name == "copy":
-        return first.copy()
-    if name == "flip" and len(args) == 1 and first.ndim == 1 and not kwargs:
-        return first[::-1]
-    if name == "transpose" and len(args) == 1 and not kwargs:
-        return first.T
-    raise first.refusal(f"np.{name}")
-
-
 def stored(target: Window, v: Any) -> Any:
     """The whole array of a window after all of its elements have been assigned."""
     mask = target.mask()
-    whole = target.whole
+    whole, v = target.whole, without_selection(v)
     if isinstance(v, Window) or shape_of(v) != ():
         v = _aligned_with(target, v)
     v = astype(v, target.dtype) if dtype_of(v) != target.dtype else v
@@ -292,6 +288,8 @@ def _aligned_with(target: Window, v: Any) -> Any:
 
 
 def _array_ufunc(self: Window, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if method in ("reduce", "accumulate"):
+        return self.ufunc_method(ufunc, method, *inputs, **kwargs)
     if method != "__call__" or kwargs or ufunc.nout != 1:
         raise self.refusal(f"np.{ufunc.__name__}")
     if ufunc is np.matmul:
@@ -299,31 +297,8 @@ def _array_ufunc(self: Window, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     return elementwise(ufunc, ufunc.__name__, *inputs)
 
 
-def _array_function(self: Window, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    return applied(func.__name__, args, kwargs)
-
-
-def _setitem(self: Window, index: object, v: Any) -> None:
-    parts = index_parts(index, self.ndim)
-    if all(isinstance(p, slice) and p == slice(None) for p in parts):
-        self.whole[...] = stored(self, v)
-        return
-    if isinstance(self[index], Window) or self.whole.node.op is not lookup("getitem"):
-        raise self.refusal("a store to a part of it")
-    self.whole[tuple(part_of_whole(self, k, p) for k, p in enumerate(parts))] = v
-
-
-def part_of_whole(x: Window, axis: int, part: Any) -> Any:
-    """A part of an index into a window as a part of an index into the whole array."""
-    if isinstance(part, slice) or axis not in x.ranges:
-        return part
-    return position_in(part, x.ranges[axis], x.length(axis))
-
-
 METHODS = {
     "__array_ufunc__": _array_ufunc,
-    "__array_function__": _array_function,
-    "__setitem__": _setitem,
     "__matmul__": lambda self, other: product(self, other),
     "__rmatmul__": lambda self, other: product(other, self),
     "dot": lambda self, other: product(self, other),

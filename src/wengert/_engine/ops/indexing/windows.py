@@ -9,7 +9,8 @@ array with its whole axis, and the start and stop of the slice; elements outside
 
     Window    such a slice, or an array computed from such slices
 
-Operators are in window_operators.py.
+Operators are in window_operators.py, functions of NumPy in window_functions.py, reading and writing
+in window_access.py.
 """
 
 from __future__ import annotations
@@ -29,16 +30,7 @@ from wengert.errors import TraceError, at, user_line
 from ..casts import astype
 from ..creation import positions
 from ..elementwise.selection import where
-from .slice_ends import (
-    SliceRange,
-    as_value,
-    is_number,
-    is_same,
-    position_in,
-    range_within,
-    reversed_range,
-    span_of,
-)
+from .slice_ends import SliceRange, as_value, is_same, span_of
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Axes
@@ -58,9 +50,16 @@ class Window:
     __array_priority__ = 2000
     __slots__ = ("ranges", "whole")
     is_window = True
+    exist = False  # whether there has been any
 
     def __init__(self, whole: Any, ranges: dict[int, SliceRange]) -> None:
         self.whole, self.ranges = whole, ranges
+        Window.exist = True
+
+    if TYPE_CHECKING:  # window_access.py
+
+        def __getitem__(self, index: object) -> Any: ...
+        def __setitem__(self, index: object, value: object) -> None: ...
 
     # ---- attributes ----------------------------------------------------------------------------
 
@@ -97,6 +96,19 @@ class Window:
         """The length of a sliced axis."""
         return span_of(self.ranges[axis])
 
+    def compacted(self) -> Window:
+        """The window itself; see `Selection.compacted`."""
+        return self
+
+    def row(self, k: Any) -> Any:
+        """The element or row with an index that is known to be in range."""
+        if 0 not in self.ranges:
+            return self[k]
+        start = self.ranges[0].start
+        part = self.whole[k if is_same(start, 0) else as_value(start) + k]
+        rest = {axis - 1: r for axis, r in self.ranges.items() if axis}
+        return Window(part, rest) if rest else part
+
     def mask(self, axes: Sequence[int] | None = None) -> Any:
         """A mask that is true inside the ranges and broadcasts with `whole`."""
         combined: Any = None
@@ -126,7 +138,7 @@ class Window:
 
     def astype(self, dtype: Any) -> Window:
         """The elements with another dtype."""
-        return Window(astype(self.whole, np.dtype(dtype)), self.ranges)
+        return Window(lookup("copy")(astype(self.whole, np.dtype(dtype))), self.ranges)
 
     def copy(self) -> Window:
         """A copy of the elements."""
@@ -144,9 +156,9 @@ class Window:
 
     # ---- reductions ----------------------------------------------------------------------------
 
-    def _reduced(self, name: str, neutral: float, axis: Axes) -> Any:
-        axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        reduced_axes = {k % self.ndim for k in axes}
+    def reduced(self, name: str, neutral: float, axis: Axes) -> Any:
+        """A reduction along axes, with `neutral` for elements outside of the ranges."""
+        reduced_axes = set(self.axes(axis))
         sliced_axes = [k for k in self.ranges if k in reduced_axes]
         whole = lookup(name)(
             self.filled(neutral, sliced_axes),
@@ -156,91 +168,24 @@ class Window:
         ranges = {kept_axes.index(k): r for k, r in self.ranges.items() if k in kept_axes}
         return Window(whole, ranges) if ranges else whole
 
-    def sum(self, axis: Axes = None) -> Any:
-        """The sum of the elements."""
-        return self._reduced("sum", 0, axis)
+    def axes(self, axis: Axes) -> list[int]:
+        """The axes that the argument `axis` of a reduction means."""
+        if axis is None:
+            return list(range(self.ndim))
+        return [k % self.ndim for k in (axis if isinstance(axis, tuple) else (axis,))]
 
-    def prod(self, axis: Axes = None) -> Any:
-        """The product of the elements."""
-        return self._reduced("prod", 1, axis)
-
-    def any(self, axis: Axes = None) -> Any:
-        """Whether any element is true."""
-        return Window(self.whole != 0, self.ranges)._reduced("any", False, axis)
-
-    def all(self, axis: Axes = None) -> Any:
-        """Whether all elements are true."""
-        return Window(self.whole != 0, self.ranges)._reduced("all", True, axis)
-
-    def mean(self, axis: Axes = None) -> Any:
-        """The mean of the elements; NaN if there are none."""
-        lengths = self.shape
-        axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        return self.sum(axis) / math.prod([lengths[k] for k in axes])
-
-    def max(self, axis: Axes = None) -> Any:
-        """The largest element."""
-        return self._extreme("max", _lowest(self.dtype), axis)
-
-    def min(self, axis: Axes = None) -> Any:
-        """The smallest element."""
-        return self._extreme("min", _highest(self.dtype), axis)
-
-    def _extreme(self, name: str, neutral: float, axis: Axes) -> Any:
-        axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        for k in axes:
-            length = self.length(k % self.ndim) if k % self.ndim in self.ranges else None
+    def extreme(self, name: str, axis: Axes, may_be_empty: bool = False) -> Any:
+        """The largest ("max") or smallest ("min") element."""
+        for k in self.axes(axis):
+            length = self.length(k) if k in self.ranges else None
             low = None if length is None else interval(length)[0]
-            if length is not None and (low is None or low < 1):
+            if length is not None and (low is None or low < 1) and not may_be_empty:
                 RuntimeChecks.add(length == 0, ValueError(
                     f"zero-size array to reduction operation {name}imum which has no identity"
+                    f"{at(user_line())}"
                 ))  # fmt: skip
-        return self._reduced(name, neutral, axis)
-
-    # ---- indexing ------------------------------------------------------------------------------
-
-    def __getitem__(self, index: object) -> Any:
-        parts = index_parts(index, self.ndim)
-        static_index: list[Any] = []
-        ranges: dict[int, SliceRange] = {}
-        whole, axis, out = self.whole, 0, 0
-        for part in parts:
-            if part is None:
-                static_index.append(None)
-                out += 1
-                continue
-            r = self.ranges.get(axis)
-            if isinstance(part, slice):
-                if r is None:
-                    if is_dynamic(part):
-                        raise self.refusal("a slice of another axis")
-                    static_index.append(part)
-                elif part == slice(None):
-                    static_index.append(part)
-                    ranges[out] = r
-                elif part.step in (None, 1):
-                    static_index.append(slice(None))
-                    ranges[out] = range_within(r, part, self.length(axis))
-                elif is_number(part.step, -1) and part.start is None and part.stop is None:
-                    whole, ranges[out] = (
-                        reversed_range(whole, axis, r),
-                        SliceRange(0, self.length(axis)),
-                    )
-                    static_index.append(slice(None))
-                else:
-                    raise self.refusal(f"a slice with step {part.step}")
-                out += 1
-            else:
-                if r is not None:
-                    if shape_of(part) != ():
-                        raise self.refusal("an index array")
-                    part = position_in(part, r, self.length(axis))
-                elif shape_of(part) != ():
-                    raise self.refusal("an index array")
-                static_index.append(part)
-            axis += 1
-        result = whole[tuple(static_index)]
-        return Window(result, ranges) if ranges else result
+        neutral = lowest(self.dtype) if name == "max" else highest(self.dtype)
+        return self.reduced(name, neutral, axis)
 
     # ---- operations that need the length -------------------------------------------------------
 
@@ -274,11 +219,13 @@ class Window:
         )
 
 
-def _lowest(dtype: np.dtype[Any]) -> Any:
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The smallest value of a dtype."""
     return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _highest(dtype: np.dtype[Any]) -> Any:
+def highest(dtype: np.dtype[Any]) -> Any:
+    """The largest value of a dtype."""
     return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
 
 
@@ -289,10 +236,9 @@ def is_dynamic(part: object) -> bool:
     )
 
 
-def index_parts(index: object, ndim: int) -> list[Any]:
-    """The parts of an index, one for each axis and each new axis."""
-    parts = list(index) if type(index) is tuple else [index]
-    used = sum(p is not None and p is not Ellipsis for p in parts)
+def index_parts(parts: Sequence[Any], ndim: int, used: int) -> list[Any]:
+    """The parts of an index that uses some of the axes, with slices for the other axes."""
+    parts = list(parts)
     missing = [slice(None)] * (ndim - used)
     ellipsis_position = next((k for k, p in enumerate(parts) if p is Ellipsis), None)
     if ellipsis_position is None:
