@@ -32,9 +32,10 @@ def expression(x):
 
 def a_list_in_a_branch(x):
     out = []
+    same = out
     if x[0] > 1.0:
         out.append(x[1])
-    return out
+    return sum(same)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, v
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
+from wengert._engine.ops.indexing.window_functions import applied
 from wengert.errors import at, user_line
 
 # Functions that create arrays, in which traced values may be stored later.
@@ -172,6 +173,8 @@ class _IndexedCreation:
 
 def _created(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of a creation function, as a tensor with a known value."""
+    if args and getattr(type(args[0]), "is_window", False):  # elements of unknown number
+        return applied(function.__name__, args, kwargs)
     return _as_tensor(function(*args, **kwargs))
 
 

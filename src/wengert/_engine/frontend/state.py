@@ -75,6 +75,8 @@ class SharedVariables:
         The cell of each variable, and each assignment target that was added, by name.
     targets : dict
         The names of the assignment targets.
+    fixed : set of str
+        Lists that may have other names, so that their variables cannot refer to another list.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class SharedVariables:
     ) -> None:
         self.cells: dict[str, CellType | AssignmentTarget] = {}
         self.targets: dict[AssignmentTarget, str] = {}
+        self.fixed: set[str] = set()
         for block in blocks:
             if block is None:
                 continue

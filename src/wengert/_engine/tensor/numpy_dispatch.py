@@ -54,10 +54,10 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
         @functools.wraps(ours)
         def public(*args: Any, **kwargs: Any) -> Any:
+            if Window.exist and has_windows(args, kwargs):
+                return applied(function.__name__, args, kwargs)
             for a in (*args, *kwargs.values()) if kwargs else args:
                 if isinstance(a, _OURS) or (isinstance(a, NESTED) and holds_handles(a)):
-                    if Window.exist and has_windows(args, kwargs):
-                        return applied(function.__name__, args, kwargs)
                     args, kwargs = without_lists(function, args, kwargs)
                     return ours(*args, **kwargs)
             return function(*args, **kwargs)

@@ -53,11 +53,14 @@ class Appends(NamedTuple):
     lengths : dict
         For each outermost loop, the lists that it fills, with the minimum of their lengths when it
         starts.
+    shared : dict
+        For each branch, the lists to which it appends that may have another name.
     """
 
     statements: frozenset[ast.stmt]
     filled: dict[ast.stmt, frozenset[str]]
     lengths: dict[ast.stmt, dict[str, int]]
+    shared: dict[ast.stmt, set[str]]
 
 
 class _Use(NamedTuple):
@@ -99,6 +102,7 @@ def appends_in(body: Sequence[ast.stmt], parameters: set[str], last_reads: bool 
     statements: set[ast.stmt] = set()
     filled: dict[ast.stmt, set[str]] = {}
     lengths: dict[ast.stmt, dict[str, int]] = {}
+    shared: dict[ast.stmt, set[str]] = {}
     for name, uses_of_list in uses.items():
         kinds = {e.kind for e in uses_of_list}
         if name in excluded or not {"created", "appended"} <= kinds or "bound" in kinds:
@@ -113,12 +117,16 @@ def appends_in(body: Sequence[ast.stmt], parameters: set[str], last_reads: bool 
         statements |= {e.statement for e in uses_of_list if e.kind == "appended"}
         for block in {b for those in blocks for b in those or ()}:
             filled.setdefault(block, set()).add(name)
+        for k, use in enumerate(uses_of_list):
+            if use.kind == "appended" and any(e.kind == "read" for e in uses_of_list[:k]):
+                for block in use.path:
+                    shared.setdefault(block, set()).add(name)
         for path in blocks:
             loop = next((b for b in path or () if not isinstance(b, ast.If)), None)
             if loop is not None:
                 lengths.setdefault(loop, {})[name] = _length_before(loop, uses_of_list)
     return Appends(
-        frozenset(statements), {b: frozenset(names) for b, names in filled.items()}, lengths
+        frozenset(statements), {b: frozenset(names) for b, names in filled.items()}, lengths, shared
     )
 
 
@@ -279,8 +287,34 @@ def append_of(node: ast.stmt) -> tuple[str, ast.expr] | None:
     return method.value.id, call.args[0]
 
 
+def _with_single_creations(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Replace ``a, b = [], []`` by two assignments."""
+
+    class Splitting(ast.NodeTransformer):
+        def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+            target, value = node.targets[0], node.value
+            if len(node.targets) > 1 or not isinstance(target, ast.Tuple):
+                return node
+            if not isinstance(value, ast.Tuple) or len(value.elts) != len(target.elts):
+                return node
+            if not all(isinstance(v, ast.List) and not v.elts for v in value.elts):
+                return node
+            pairs = zip(target.elts, value.elts, strict=True)
+            return [located(node, ast.Assign([t], v)) for t, v in pairs]
+
+    return [s for given in body for s in _as_list(Splitting().visit(given))]
+
+
+def _as_list(x: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
+    return x if isinstance(x, list) else [x]
+
+
 def as_append_calls(body: list[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
-    """Replace ``out += [value]`` by ``out.append(value)``, for lists that qualify."""
+    """Replace ``out += [value]`` by ``out.append(value)``, for lists that qualify.
+
+    Lists that are created by one statement, ``a, b = [], []``, are created one after the other.
+    """
+    body = _with_single_creations(body)
     if not any(isinstance(n, ast.AugAssign) for s in body for n in traverse(s)):
         return body
     statements = appends_in(body, parameters, last_reads=True).statements

@@ -212,7 +212,14 @@ class Statements:
             "it assigns a global variable" if assigned & self._globals else _why_not_traceable(node)
         )
         filled = self._name_tuple(self._appends.filled.get(node, ()))
-        facts = [self._name_tuple(assigned), self._name_tuple(live_after), string(refusal), filled]
+        shared = self._name_tuple(self._appends.shared.get(node, ()))
+        facts = [
+            self._name_tuple(assigned),
+            self._name_tuple(live_after),
+            string(refusal),
+            filled,
+            shared,
+        ]
         return [
             *statements,
             located(node, ast.Expr(call("if", test, load(then.name), else_function, *facts))),

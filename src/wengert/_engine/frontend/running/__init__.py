@@ -8,7 +8,9 @@ loop_facts.py       what is known about a loop before it is traced
 loop_tracer.py      traces the body of a loop until its carry is complete
 loop_node.py        adds the node of a loop
 iterables.py        range, zip, enumerate and reversed, with items by index
-list_appends.py     what the iterations of a loop append to lists
+list_appends.py     what loops and branches append to lists
+loop_appends.py     what the iterations of a loop append, as outputs of its node
+filled_lists.py     lists whose length is not known
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
 sorting.py          sorted, and min and max with keys, of traced numbers

@@ -16,6 +16,7 @@ from wengert._engine.core.handle import is_traced
 from wengert._engine.core.op import lookup
 
 from .branches import if_expression
+from .filled_lists import tested
 from .values import as_bool
 
 Thunk = Callable[[], Any]
@@ -23,20 +24,21 @@ Thunk = Callable[[], Any]
 
 def and_(first: object, second: Thunk) -> Any:
     """``first and second``."""
-    if not is_traced(first):
+    if not is_traced(tested(first)):
         return first and second()
     return if_expression(first, second, lambda: first)
 
 
 def or_(first: object, second: Thunk) -> Any:
     """``first or second``."""
-    if not is_traced(first):
+    if not is_traced(tested(first)):
         return first or second()
     return if_expression(first, lambda: first, second)
 
 
 def not_(x: object) -> Any:
     """``not x``."""
+    x = tested(x)
     return lookup("logical_not")(as_bool(x)) if is_traced(x) else not x
 
 

@@ -9,6 +9,7 @@ the same state, and each variable that one of them assigns becomes a result of a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +20,15 @@ from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, tracing_body
-from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_place, user_source
 
 from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
 from .block_tracing import TracedBlock, refuse_references, traced
 from .branch_stores import BranchStore, apply_stores, store_outs, stores_of
-from .list_appends import Collecting, append_
+from .filled_lists import RowPiece, tested
+from .list_appends import Collecting, append_, append_unknown
 from .shared_memory import BranchMemory
 from .stacked_lists import ListNeeded
 from .values import (
@@ -58,8 +60,10 @@ def if_(
     live: Sequence[str],
     refusal: str | None,
     filled: Sequence[str] = (),
+    shared: Sequence[str] = (),
 ) -> None:
     """An ``if`` statement."""
+    test = tested(test)
     if not is_traced(test) or current_trace() is None:
         if test:
             then()
@@ -70,7 +74,9 @@ def if_(
     try:
         if refusal is not None:
             raise NotTraceable(refusal)
-        lists = list(SharedVariables([then, other], filled).read().values())
+        lists = SharedVariables([then, other], filled)
+        for name in shared:
+            lists.fixed.add(name)
         _conditional(as_bool(test), then, other or _nothing, variables, live, lists)
     except NotTraceable as error:
         raise _trace_error(error) from error.__cause__
@@ -98,13 +104,14 @@ def _conditional(
     other: Thunk,
     variables: SharedVariables,
     live: Sequence[str],
-    lists: Sequence[Any] = (),
+    lists: SharedVariables | None = None,
 ) -> Any:
     """Trace both branches, and give variables and arrays the values of the selected one.
 
-    Values that both branches append to `lists` become results of the node too.
+    Values that the branches append to `lists` become results of the node too.
     """
-    blocks, appended, collecting = [], [], Collecting(lists)
+    lists = lists or SharedVariables(())
+    blocks, appended, collecting = [], [], Collecting(list(lists.read().values()))
     for run in (other, then):
         with collecting.block():
             blocks.append(traced(run, variables, may_raise=True))
@@ -123,10 +130,7 @@ def _conditional(
     memory = BranchMemory(blocks, names)
     with tracing_body():
         shapes, specs = _add_values(names, blocks, outputs_of)
-        failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
-        for k, check in failures:
-            outputs_of[k].append(check.failed)
-            outputs_of[1 - k].append(np.False_)
+        failures = _add_checks(blocks, outputs_of)
         for k, outputs in enumerate(outputs_of):
             outputs += memory.outputs(k)
         arrays = list({a: None for b in blocks for a in b.arrays})
@@ -144,10 +148,10 @@ def _conditional(
         numbers = [like_spec(next(remaining), next(spec)) for _ in shape.numeric_leaves]
         results_of[name] = numbers = memory.same(name, numbers)
         if name in lists_of:
-            append_(lists_of[name], shape.rebuild(numbers))
+            _append(lists_of, name, shape.rebuild(numbers), lists)
         else:
             variables.write({name: shape.rebuild(numbers)})
-    for _, check in failures:
+    for check in failures:
         RuntimeChecks.add(next(remaining), check.error)
     conditions = [next(remaining) for _ in memory.outputs(0)]
     for array, known in zip(arrays, stores, strict=True):
@@ -156,6 +160,15 @@ def _conditional(
         else:
             rebind(array, apply_stores(array.node, known, remaining, test))
     memory.record(results_of, test, conditions)
+
+
+def _add_checks(blocks: Sequence[TracedBlock], outputs_of: Sequence[list[Any]]) -> list[Check]:
+    """Add whether the checks of the branches failed to their outputs; return the checks."""
+    failures = [(k, check) for k, b in enumerate(blocks) for check in b.checks]
+    for k, check in failures:
+        outputs_of[k].append(check.failed)
+        outputs_of[1 - k].append(np.False_)
+    return [check for _, check in failures]
 
 
 def _add_values(
@@ -205,20 +218,29 @@ def _assigned_targets(blocks: Sequence[TracedBlock], variables: SharedVariables)
 def _appended_values(
     blocks: Sequence[TracedBlock], lists: Sequence[Any], values: Sequence[list[list[Any]]]
 ) -> dict[str, Any]:
-    """For each value that both branches append: a name, and the list."""
+    """For each value that one of the branches appends: a name, and the list."""
     lists_of: dict[str, Any] = {}
     for target, *columns in zip(lists, *values, strict=True):
-        if len(columns[0]) != len(columns[1]):
-            raise NotTraceable(
-                "it appends to a list in one of the branches only; append a value in both, or "
-                "store the values in an array of the greatest length, and count them"
-            )
-        for pair in zip(*columns, strict=True):
+        if any(isinstance(v, RowPiece) for v in (*columns[0], *columns[1])):
+            raise NotTraceable("a loop in it appends to a list in some iterations only")
+        for pair in itertools.zip_longest(*columns, fillvalue=UNBOUND):
             name = f"value {len(lists_of)} that is appended to a list"
             lists_of[name] = target
             for block, value in zip(blocks, pair, strict=True):
                 block.values[name] = value
     return lists_of
+
+
+def _append(lists_of: dict[str, Any], name: str, value: object, variables: SharedVariables) -> None:
+    """Append the result for a value that the branches append to a list."""
+    target = lists_of[name]
+    if type(value) is not MaybeUnbound:
+        append_(target, value)
+        return
+    filled = append_unknown(target, value, variables)
+    for other, same in lists_of.items():
+        if same is target:
+            lists_of[other] = filled
 
 
 def _branch_stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:
@@ -299,6 +321,7 @@ def _conditional_outputs(
 
 def if_expression(test: object, then: Thunk, other: Thunk) -> Any:
     """The expression ``then if test else other``."""
+    test = tested(test)
     if not is_traced(test) or current_trace() is None:
         return then() if test else other()
     try:

@@ -45,12 +45,15 @@ class Items(NamedTuple):
         The increment of the counter.
     item : callable
         The item for a value of the counter.
+    limit : int, optional
+        A maximum of the number of items.
     """
 
     length: Any
     start: Any
     step: int
     item: Callable[[Any], Any]
+    limit: int | None = None
 
 
 class TracedRange:
@@ -170,7 +173,7 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
     items = items_of(iterable)
     if items is None:
         return builtins.enumerate(iterable, start)
-    pairs = Items(items.length, 0, 1, lambda k: (k + start, _item_at(items, k)))
+    pairs = Items(items.length, 0, 1, lambda k: (k + start, _item_at(items, k)), items.limit)
     return _Combined(pairs, lambda: builtins.enumerate(iterable, start), iterable)
 
 
@@ -196,7 +199,9 @@ def reversed_(iterable: Any) -> Any:
         or is_unknown_length(iterable)
     ):
         return builtins.reversed(iterable)
-    backward = Items(items.length, 0, 1, lambda k: _item_at(items, items.length - 1 - k))
+    backward = Items(
+        items.length, 0, 1, lambda k: _item_at(items, items.length - 1 - k), items.limit
+    )
     sequence: Any = iterable
     return _Combined(backward, lambda: builtins.reversed(sequence), iterable)
 
@@ -230,8 +235,8 @@ def items_of(iterable: object) -> Items | None:
     if isinstance(iterable, TracedRange):
         return Items(iterable.length, iterable.start, iterable.step, _identity)
     if is_unknown_length(iterable):
-        window: Any = iterable.compacted()  # type: ignore[attr-defined]
-        return Items(window.shape[0], 0, 1, window.row)
+        window: Any = iterable if hasattr(type(iterable), "row") else iterable.compacted()  # type: ignore[attr-defined]
+        return Items(window.shape[0], 0, 1, window.row, window.capacity)
     if isinstance(iterable, Handle) or type(iterable) is np.ndarray:
         shape = shape_of(iterable)
         if not shape:

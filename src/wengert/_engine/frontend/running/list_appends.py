@@ -2,11 +2,13 @@
 
 The body is traced once, so the values that it appends are collected, and stacked by the loop.
 After the loop, the list gets as many elements as in Python, each a row of a stacked array
-(core/loop_rows.py).
+(core/loop_rows.py).  If a branch appends, or the loop may end early, their number is not known, and
+the variable refers to a `FilledList` from then on (filled_lists.py).
 
 append_       the statement ``out.append(value)``
 Collecting    a context in which values that are appended to some lists are collected, or refused
-Rows          the values that an iteration appends to a list, as outputs of the loop
+Rows, MaskedRows   the values that an iteration appends to a list, as outputs of the loop
+append_unknown     append a value of which it is not known whether it is appended
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, whole
 from wengert._engine.core.op import lookup
 
-from ..state import NotTraceable
-from .values import PartitionedValue, spec_of
+from ..state import NotTraceable, SharedVariables
+from .filled_lists import FilledList, RowPiece, pieces_of
+from .values import MaybeUnbound, PartitionedValue, spec_of
 
 
 class _OpenLists(threading.local):
@@ -50,6 +53,33 @@ def append_(target: list[Any], value: object) -> None:
     target.append(value)
 
 
+def append_unknown(target: Any, value: object, variables: SharedVariables) -> Any:
+    """Append a value, some or all of which may not be appended, and return the list.
+
+    Parameters
+    ----------
+    target : list or FilledList
+    value : MaybeUnbound or RowPiece
+    variables : SharedVariables
+        Those that refer to lists; a list is replaced by a `FilledList`.
+    """
+    if any(id(target) in lists_of_block for lists_of_block in _open.stack):
+        append_(target, value)
+        return target
+    if type(target) is FilledList:
+        target.add(value)
+        return target
+    names = [n for n, v in variables.read().items() if v is target]
+    if not names or variables.fixed.intersection(names):
+        raise NotTraceable(
+            "it appends to a list, which may have another name, in one of the branches only"
+        )
+    filled = FilledList(target)
+    filled.add(value)
+    variables.write(dict.fromkeys(names, filled))
+    return filled
+
+
 class Collecting:
     """The values that a block appends to some lists.
 
@@ -61,7 +91,7 @@ class Collecting:
     """
 
     def __init__(self, lists: Sequence[Any], refusal: str | None = None) -> None:
-        self.lists = [x for x in lists if type(x) is list]
+        self.lists = [x for x in lists if type(x) in (list, FilledList)]
         self._refusal = refusal
         self.values: list[list[Any]] = []
 
@@ -94,13 +124,19 @@ class Collecting:
         leaves = [x for v in self.values for x in pytree.flatten(v)[0]]
         return any(isinstance(x, Handle) and x.node.spec.shape for x in leaves)
 
-    def rows(self) -> list[Rows]:
-        """The collected values of each list."""
-        return [
-            Rows(target, values)
-            for target, values in zip(self.lists, self.values, strict=True)
-            if values
-        ]
+    def rows(self, masked: bool) -> list[Rows | MaskedRows]:
+        """The collected values of each list.
+
+        With `masked`, the number of iterations is not known.
+        """
+        rows: list[Rows | MaskedRows] = []
+        for target, values in zip(self.lists, self.values, strict=True):
+            unknown = type(target) is FilledList or any(
+                isinstance(v, MaybeUnbound | RowPiece) for v in values
+            )
+            if values:
+                rows.append((MaskedRows if masked or unknown else Rows)(target, values))
+        return rows
 
 
 class Rows:
@@ -117,7 +153,7 @@ class Rows:
         self._values = [_AppendedValue(v) for v in _stacked_if_possible(values)]
         self.numeric_leaves = [x for value in self._values for x in value.numeric_leaves]
 
-    def finish(self, stacked: list[Any], length: int) -> None:
+    def finish(self, stacked: list[Any], length: int, variables: SharedVariables) -> None:
         """Append the values of all iterations to the list.
 
         Parameters
@@ -126,6 +162,8 @@ class Rows:
             The results of the loop for `numeric_leaves`.
         length : int
             The number of iterations.
+        variables : SharedVariables
+            Those that refer to lists.
         """
         remaining = iter(stacked)
         columns = [
@@ -135,6 +173,26 @@ class Rows:
         for iteration in zip(*columns, strict=True):
             for value in iteration:
                 append_(self._target, value)
+
+
+class MaskedRows:
+    """The values that an iteration appends to a list, if their number is not known.
+
+    Attributes
+    ----------
+    numeric_leaves : list
+        Arrays with a row for each value, and whether it is appended.
+    """
+
+    def __init__(self, target: Any, values: list[Any]) -> None:
+        self._target, self._piece = target, pieces_of(values)
+        self.numeric_leaves = [*self._piece.leaves, self._piece.mask]
+
+    def finish(self, stacked: list[Any], length: int, variables: SharedVariables) -> None:
+        """Append the values of all iterations to the list; see `Rows.finish`."""
+        flat = [x.reshape((-1, *x.shape[2:])) for x in stacked]
+        piece = self._piece._replace(leaves=flat[:-1], mask=flat[-1])
+        append_unknown(self._target, piece, variables)
 
 
 class _AppendedValue:

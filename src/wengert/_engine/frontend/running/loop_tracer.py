@@ -32,7 +32,7 @@ from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, cell_va
 from .block_tracing import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
 from .booleans import and_, not_
 from .iterables import Items, note_counter_range, size_or_value
-from .list_appends import Collecting
+from .loop_appends import LoopAppends
 from .loop_facts import LoopFacts, stopped
 from .loop_memory import LoopMemory
 from .loop_node import loop_node, strongly_typed
@@ -119,10 +119,8 @@ class LoopTracer:
             n for n in facts.live if n in self._before and self._before[n] is UNBOUND
         ]
         self._first_assigned: dict[str, PartitionedValue] = {}
-        has_known_length = items is not None and type(items.length) is int and not facts.stops
-        unknown = "it appends to a list, whose length would depend on values"
-        refusal = None if has_known_length else unknown
-        self._appends = Collecting([self._before.get(n) for n in facts.filled], refusal)
+        lists = [self._before.get(n) for n in facts.filled]
+        self._appends = LoopAppends(lists, items, bool(facts.stops), variables.of(facts.filled))
 
     def run(self) -> None:
         """Trace the body, make the node, and set the variables to the values after the loop."""
@@ -402,13 +400,10 @@ class LoopTracer:
             ambiguous and self._appends.has_arrays
         ):
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
-        rows = self._appends.rows()
-        outputs += [output(strongly_typed(x), "loop") for r in rows for x in r.numeric_leaves]
+        self._appends.add_outputs(outputs, inputs, start, self._counter)
         outs = loop_node(outputs, inputs, start, condition, self._items, block, self._memory)
         self._assign_results(outs, ambiguous, len(flags), block)
-        stacked = iter(outs[len(start) :])
-        for r in rows:
-            r.finish([next(stacked) for _ in r.numeric_leaves], self._items.length)  # type: ignore[union-attr]
+        self._appends.finish(outs)
 
     def _assign_results(
         self, outs: list[Any], ambiguous: list[Handle], flag_count: int, block: TracedBlock

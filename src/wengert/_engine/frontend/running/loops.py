@@ -26,6 +26,7 @@ from ..state import NotTraceable, SharedVariables
 from .block_tracing import with_slice_lengths
 from .booleans import not_
 from .branches import if_
+from .filled_lists import tested
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_facts import LoopFacts, stopped
 from .reachability import can_reach_traced
@@ -113,7 +114,7 @@ def while_(test: Callable[[], Any], body: Callable[[], None], *facts: Any) -> No
         stop_flag = stopped(loop_facts, variables)
         continues = not_(stop_flag) if is_traced(stop_flag) else not stop_flag
         if continues is True:
-            continues = test()
+            continues = tested(test())
         if is_traced(continues) or (not tracing_failed and iterations >= ITERATIONS_UNROLLED):
             if _while_node(test, body, loop_facts, variables, continues):
                 return

@@ -67,6 +67,8 @@ def _take(
 @function("concatenate", "hstack")
 def _concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays of unknown length one after the other: the second begins where the first ends."""
+    if isinstance(arrays, Window):  # a list of unknown length, of arrays
+        return flat(arrays) if axis == 0 and arrays.ndim == 2 else _refused(arrays)
     result = as_window(arrays[0])
     axis = axis % result.ndim
     for other in arrays[1:]:
@@ -85,6 +87,10 @@ def _joined(a: Window, b: Window, axis: int) -> Window:
     )
     whole = taken(both, places, axis=axis)
     return Window(whole, {**rest, axis: SliceRange(0, as_value(length) + as_value(b.shape[axis]))})
+
+
+def _refused(arrays: Window) -> Any:
+    raise arrays.refusal("joining its elements along this axis")
 
 
 @function("append")
@@ -137,6 +143,8 @@ def _first_of_equal(ar: Window) -> tuple[Window, Window]:
 @function("stack", "column_stack", "vstack")
 def _stack(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays of the same unknown length as rows or columns of one array."""
+    if isinstance(arrays, Window):  # a list of unknown length
+        return arrays.copy() if axis == 0 and arrays.ndim > 1 else _refused(arrays)
     windows = [a for a in arrays]
     axis = axis % (windows[0].ndim + 1)
     index = (*(slice(None),) * axis, None)

@@ -81,6 +81,12 @@ class Window:
         )
 
     @property
+    def capacity(self) -> int | None:
+        """The greatest possible length of the first axis; None if it is symbolic."""
+        n = shape_of(self.whole)[0]
+        return n if type(n) is int else None
+
+    @property
     def size(self) -> Any:
         """The number of elements."""
         return math.prod(self.shape)
@@ -212,10 +218,10 @@ class Window:
     def refusal(self, what: str) -> TraceError:
         """The error for something that needs the number of elements."""
         return TraceError(
-            "the bound of a slice is computed from the inputs, so the number of elements is not "
-            f"known while a graph is built, but {what} requires it. Select with np.where and "
-            "np.arange, which keeps the shape, or take a fixed number of elements from a position, "
-            f"x[i + np.arange(n)]{at(user_line())}."
+            "the bound of a slice, or a mask, is computed from the inputs, so the number of "
+            f"elements is not known while a graph is built, but {what} requires it. Select with "
+            "np.where and np.arange, which keeps the shape, or take a fixed number of elements "
+            f"from a position, x[i + np.arange(n)]{at(user_line())}."
         )
 
 
