@@ -3,7 +3,8 @@
 import numpy as np
 
 import wengert as wg
-from wengert._engine.frontend import rewritten_functions as rewritten
+from wengert._engine.cache import disk_cache
+from wengert._engine.frontend.rewriting import functions as rewriting
 
 X = np.array([0.5, 1.5])
 
@@ -15,8 +16,9 @@ def test_a_second_call_converts_nothing(monkeypatch):
         made.append(code.co_name)
         return convert(definition, code, whole)
 
-    convert = rewritten.rewritten_code
-    monkeypatch.setattr(rewritten, "rewritten_code", counting)
+    convert = rewriting.rewritten_code
+    monkeypatch.setattr(rewriting, "rewritten_code", counting)
+    monkeypatch.setattr(disk_cache._CacheState, "enabled", False)  # not read from the disk
 
     def helper(v, make=np.zeros):
         y = make(1)

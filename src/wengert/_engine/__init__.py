@@ -16,5 +16,6 @@ control_flow       loops and branches
 autodiff           forward and reverse mode, batching
 ops                the operations, by family
 kinds              what operations of a kind share
+cache              files on disk, for other processes
 core               nodes, graphs, operations, dispatch, tracing, specs
 """

@@ -19,8 +19,9 @@ import numpy as np
 
 import wengert as wg
 from wengert._engine.backends.llvm import tuning
-from wengert._engine.backends.llvm.cache import disk_cache, tuned_thresholds
+from wengert._engine.backends.llvm.cache import tuned_thresholds
 from wengert._engine.backends.llvm.runtime.thread_count import get_threads
+from wengert._engine.cache import disk_cache
 from wengert.errors import BackendError
 from wengert.nn import functional as F
 

@@ -13,10 +13,11 @@ import time
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.cache import disk_cache, object_files
-from wengert._engine.backends.llvm.cache import private_directory as folders
+from wengert._engine.backends.llvm.cache import object_files
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
+from wengert._engine.cache import disk_cache
+from wengert._engine.cache import private_directory as folders
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs the owners and modes of POSIX")
 KEY = bytes(range(32))
@@ -361,7 +362,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_to(folder, monkeypatch, call, 
 
 WORKER = """
 import os, random, sys
-from wengert._engine.backends.llvm.cache import disk_cache as cache
+from wengert._engine.cache import disk_cache as cache
 generator = random.Random(int(sys.argv[1]))
 def payload(key): return key * (100 + 7 * key[0])
 print("ready", flush=True)

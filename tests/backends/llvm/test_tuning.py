@@ -9,8 +9,9 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm import program_cache, tuning
-from wengert._engine.backends.llvm.cache import disk_cache, tuned_thresholds
+from wengert._engine.backends.llvm.cache import tuned_thresholds
 from wengert._engine.backends.llvm.program import Program
+from wengert._engine.cache import disk_cache
 from wengert.cli import main, tune
 
 NAME = "parallel_loop_work"
@@ -66,7 +67,7 @@ def test_values_of_a_block_end_with_it():
 
 
 def test_programs_of_other_thresholds_are_not_reused(monkeypatch):
-    monkeypatch.setattr(program_cache, "_sources", lambda: b"")
+    monkeypatch.setattr(program_cache, "library_sources", lambda: b"")
 
     def f(x):
         return np.sum(np.exp(x) * x)

@@ -10,7 +10,7 @@ The environment variable WENGERT_CACHE=0 switches it off; WENGERT_CACHE=<path> m
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.cache.disk_cache import (
+from wengert._engine.cache.disk_cache import (
     DiskCacheInfo,
     clear,
     directory,

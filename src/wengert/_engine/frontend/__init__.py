@@ -12,6 +12,7 @@ Conversion
     builtin_overrides.py     import, isinstance, globals, eval and exec of converted functions
     function_copies.py       the same code with other globals
     rewritten_functions.py   functions compiled from a rewritten syntax tree; cached
+    code_cache.py            rewritten code on disk, for other processes
 
 Static analysis
     source.py                the syntax tree of a function

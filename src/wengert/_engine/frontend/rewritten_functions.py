@@ -10,16 +10,24 @@ from __future__ import annotations
 
 import functools
 from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
 
 from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.lazy_import import LazyModule
 
+from . import code_cache
 from .function_copies import copy_metadata
 from .overlay import Overlay, overlay
-from .rewriting import buffers
-from .rewriting.functions import Unsupported, rewritten_code
 from .running import RUNTIME
 from .running.builtin_loops import register_rewriter
 from .source import definition_of
+
+if TYPE_CHECKING:
+    from .rewriting import buffers
+    from .rewriting import functions as rewriting
+else:  # not needed for code that is on disk
+    buffers = LazyModule("wengert._engine.frontend.rewriting.buffers")
+    rewriting = LazyModule("wengert._engine.frontend.rewriting.functions")
 
 _MAX_CACHED = 1024
 # The rewritten code, or why there is none.  The key includes the file name, since code objects of
@@ -82,15 +90,20 @@ def _code(code: CodeType, whole: bool) -> CodeType | str:
 
 
 def _rewrite(code: CodeType, whole: bool) -> CodeType | str:
+    found = code_cache.find(code, whole)
+    if found is not None:
+        return found
     definition = definition_of(code)
     if definition is None:
         return "its source is not available, or has changed since it was imported"
     try:
-        return rewritten_code(definition, code, whole)
-    except Unsupported as error:
+        made: CodeType = rewriting.rewritten_code(definition, code, whole)
+    except rewriting.Unsupported as error:
         return str(error)
     except RecursionError:
         return "its source is nested too deeply"
+    code_cache.keep(code, whole, made)
+    return made
 
 
 def is_rewritten(fun: FunctionType, whole: bool) -> bool:

@@ -27,25 +27,22 @@ import functools
 import hashlib
 import marshal
 import math
-import os
-import sys
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
 
+from wengert._engine.cache import disk_cache
+from wengert._engine.cache.library_sources import library_sources
 from wengert._engine.core.deferred_graph import result_specs
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.lazy_import import STARTED, LazyModule
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
-from wengert.errors import FOLDER
 
 from . import tuning
 from .abi.ports import Port
-from .cache import disk_cache
 from .cache.object_files import cached_object, compiler_fingerprint, key_of, read_object
 from .codegen.host_callbacks import HostCallbacks, lengths_of
 from .ir.object_symbols import symbols_of
@@ -70,7 +67,6 @@ else:  # not needed for a cached program
 
 _KEY = 32  # bytes
 _CALLED_BACK = b"host callbacks"  # a record: the program is cached by the simplified graph
-_EARLIER = 1_000_000_000  # nanoseconds by which sources must be older than the process
 
 
 class CachedProgram:
@@ -173,7 +169,7 @@ def _by_graph(
 ) -> Program | CachedProgram:
     """The program of a graph, by its own fingerprint; `made` is written if there is none."""
     nodes: list[Node] = []
-    sources, content = _sources(), fingerprint_of(graph, nodes)
+    sources, content = library_sources(), fingerprint_of(graph, nodes)
     if sources is None or content is None:
         return made or programs.Program(graph, *options)
     key = _with_options(_key(b"program", sources, content), options)
@@ -193,7 +189,7 @@ def traced_key(graph: BaseGraph) -> bytes | None:
     """The key of a graph before simplification; None if its program is not cached by it."""
     if not disk_cache.enabled():
         return None
-    sources = _sources()
+    sources = library_sources()
     content = None if sources is None else traced_fingerprint_of(graph)
     if sources is None or content is None:
         return None
@@ -252,29 +248,6 @@ def _key(kind: bytes, sources: bytes, content: bytes) -> bytes:
 def _with_options(key: bytes, options: tuple[Any, ...]) -> bytes:
     tuned = tuning.key()  # thresholds may have changed since the graph was traced
     return hashlib.sha256(key + repr((options, tuned)).encode()).digest()
-
-
-@functools.cache
-def _sources() -> bytes | None:
-    """The inputs of programs beside the processor and LLVM; None if unknown."""
-    versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
-    found: list[Any] = [repr(versions)]
-    pending = [FOLDER]
-    try:
-        while pending:
-            with os.scandir(pending.pop()) as entries:
-                for entry in entries:
-                    if entry.name.endswith((".py", ".ll")):
-                        state = entry.stat()
-                        if max(state.st_ctime_ns, state.st_mtime_ns) > STARTED - _EARLIER:
-                            return None  # it may have changed after this process read it
-                        times = state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
-                        found.append(f"{entry.path} {times}")
-                    elif entry.name != "__pycache__" and entry.is_dir():
-                        pending.append(entry.path)
-    except OSError:  # not installed as files
-        return None
-    return "\n".join(sorted(found)).encode() if len(found) > 1 else None
 
 
 # ---- the record on disk ------------------------------------------------------------------------

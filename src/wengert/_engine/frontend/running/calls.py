@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable, KeysView, Set, ValuesView
 from types import (
     BuiltinMethodType,
+    CodeType,
     FunctionType,
     GeneratorType,
     MethodType,
@@ -35,6 +36,7 @@ from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.ops.casts import astype
 from wengert.errors import at, user_place
 
+from .. import code_cache
 from ..code_facts import code_facts
 from ..namespaces import new_array, replacement
 from ..outer_assignments import note_outer_assignments
@@ -159,12 +161,17 @@ def _of_user_function(f: Any) -> Any:
             if (
                 is_original
                 and code_facts(function.__code__).stores
-                and not definition_of(function.__code__)
+                and not _has_source(function.__code__)
             ):
                 Speculation.refuse(
                     f"it calls {function.__qualname__}, whose source is not available"
                 )
     return converted(f)
+
+
+def _has_source(code: CodeType) -> bool:
+    """Whether the source of a code object is available, and belongs to it."""
+    return code_cache.find(code, True) is not None or definition_of(code) is not None
 
 
 def assert_(condition: object, message: Callable[[], Any] | None) -> None:

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cache import disk_cache
+from wengert._engine.cache import disk_cache
+
 from ..ir import execution_engine
 from ..runtime.runtime_library import loaded
 from . import cpython_layout

@@ -19,9 +19,10 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
+from wengert._engine.cache import disk_cache
+
 from ..ir import execution_engine
 from ..ir.object_symbols import is_whole
-from . import disk_cache
 
 
 def read_object(key: bytes, names: Iterable[str] = ()) -> bytes | None:

@@ -20,10 +20,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from wengert._engine.cache import disk_cache
+from wengert._engine.cache.private_directory import Folder
+
 from .. import tuning
 from ..ir import execution_engine
-from . import disk_cache
-from .private_directory import Folder
 
 NAME = "thresholds.json"
 _MAX_FILE_BYTES = 1 << 16
