@@ -131,6 +131,90 @@ def test_such_a_product_scaled_and_added_in_a_program():
         np.testing.assert_allclose(step(w, a, b, 0.3), w - 0.3 * (a @ b), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("m", [2, 5, 8, 13, 16])
+@pytest.mark.parametrize("n", [2, 3, 4, 31, 100])
+def test_a_few_rows_times_the_transpose_of_a_matrix_beyond_the_caches(m, n, dtype):
+    rng = np.random.default_rng(m * n)
+    if execution_engine.vector_bytes() < 32:
+        pytest.skip("streams need AVX2")
+    with tuning.using(streamed_bytes=1):
+        for k in (256, 257, 263, 272, 1_003):
+            product = Product(matrix(m, k), matrix(k, n, "F"), matrix(m, n), np.dtype(dtype))
+            assert choose.choose(product).routine == "streamed dots"
+            a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(n, k)).astype(dtype).T
+            check(a, b)
+            check(np.asfortranarray(a), b)
+            check(a, rng.normal(size=(n, 2 * k)).astype(dtype)[:, :k].T)
+            check(rng.normal(size=(m, 3 * k)).astype(dtype)[:, k : 2 * k], b)
+            c = rng.normal(size=(m, n)).astype(dtype)
+            check(a, b, c, alpha=-0.5, beta=1.0)
+            check(a, b, c, alpha=2.0, beta=0.25)
+
+
+def test_such_a_product_with_a_transpose_has_the_same_bits_on_several_threads():
+    rng = np.random.default_rng(7)
+    a, b, c = rng.normal(size=(6, 501)), rng.normal(size=(1003, 501)), rng.normal(size=(6, 1003))
+    a[2, 3], b[5, 17], b[1002, 18] = np.nan, np.inf, -np.inf
+    with tuning.using(streamed_bytes=1, parallel_contraction_flops=1000):
+        f = lambda a, b, c, rate: (a @ b.T, c - rate * (a @ b.T), c + a @ b.T)  # noqa: E731
+        one, two = (wg.jit(f, threads=n) for n in (1, 2))
+        found = one(a, b, c, 0.3)
+        for x, y in zip(found, two(a, b, c, 0.3), strict=True):
+            np.testing.assert_array_equal(x, y)
+    with np.errstate(invalid="ignore"):
+        for x, y in zip(found, f(a, b, c, 0.3), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n", [32, 48, 64, 33])
+def test_results_that_are_written_past_the_caches(n, dtype):
+    if execution_engine.vector_bytes() < 32:
+        pytest.skip("the microkernel needs AVX2")
+    rng = np.random.default_rng(n)
+    with tuning.using(streamed_bytes=1):
+        for m, k in ((17, 1), (19, 3), (25, 8), (131, 32), (131, 40)):
+            product = Product(matrix(m, k), matrix(k, n), matrix(m, n), np.dtype(dtype))
+            is_aligned = n * product.dtype.itemsize % execution_engine.vector_bytes() == 0
+            routine = choose.choose(product).routine
+            assert (routine == "uncached") == (is_aligned and k <= 32)
+            a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+            check(a, b)
+            check(np.asfortranarray(a), b)
+            check(a, b, rng.normal(size=(m, n)).astype(dtype), alpha=-0.5, beta=1.0)
+            check(a, b, alpha=3.0)
+        lowered = wg.jit(lambda a, b: a @ b, threads=1).lower(np.ones((40, 8)), np.ones((8, n)))
+        assert ("!nontemporal" in lowered.llvm_ir) == (n % 8 == 0)
+        a, b = rng.normal(size=(300, 4)), rng.normal(size=(4, n))
+        for threads in (1, 2):  # at addresses that are a multiple of 64, and at others
+            f = wg.jit(lambda a, b: (a @ b, np.exp(a @ b), np.ones(3)), threads=threads)
+            for x, y in zip(f(a, b), (a @ b, np.exp(a @ b), np.ones(3)), strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+def test_results_at_addresses_that_are_not_those_of_vectors():
+    if execution_engine.vector_bytes() < 32:
+        pytest.skip("the microkernel needs AVX2")
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(50, 7)), rng.normal(size=(7, 32))
+    with tuning.using(streamed_bytes=1):
+        compiled = Compiled(
+            "matmul", {}, [((50, 7), (7, 1), "f8"), ((7, 32), (32, 1), "f8")],
+            [((50, 32), (32, 1), "f8")],
+        )  # fmt: skip
+    assert "!nontemporal" in compiled.text
+    memory = np.full(50 * 32 + 32, 7.0)
+    for start in range(16):
+        memory[:] = 7.0
+        out = memory[start : start + 50 * 32]
+        assert compiled([a.ctypes.data, b.ctypes.data, out.ctypes.data], {}) == 0
+        agree(out.reshape(50, 32), a @ b)
+        assert (memory[:start] == 7.0).all()
+        assert (memory[start + 50 * 32 :] == 7.0).all()
+
+
 @pytest.mark.parametrize("shape", [(13, 20, 21), (140, 300, 40), (5, 30_000, 9)])
 def test_scaled_and_added(shape):
     m, k, n = shape
@@ -358,6 +442,7 @@ def test_choose_makes_all_decisions(name):
         (2_000, 2_000, 2_000, "f4", "gemm"),
         (64, 64, 64, "c16", "gemm"),
         (8, 30_000, 2_000, "f4", "streamed"),
+        (30_000, 8, 2_000, "f4", "uncached"),
     ],
 )
 def test_routines(m, k, n, dtype, routine):

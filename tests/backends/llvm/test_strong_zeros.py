@@ -89,3 +89,35 @@ def test_the_sum_of_a_product_with_strong_zeros_is_one_with_a_vector():
     t[0, 2] = 1.0  # and NaN where its factor is not zero
     assert np.isnan(compiled(t, weights)[0])
     np.testing.assert_allclose(compiled(t, weights)[1], expected[1] + 4.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, None])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_products_of_two_long_vectors_and_strong_zeros(dtype, bad):
+    # the factors are looked at before the result, which is much larger
+    rng = np.random.default_rng(0)
+    t, x = rng.normal(size=(3, 70)).astype(dtype), rng.normal(size=(3, 133)).astype(dtype)
+    t[:, 5], t[1, 6], t[2, 7] = 0.0, 0.0, np.inf
+    for row, column in ((0, 17), (1, 132), (2, 0)):
+        if bad is not None:
+            x[row, column] = bad
+    strong = lookup("strong_einsum")
+    f = lambda t, x: strong(t, x, subscripts=("ij", "ik", "kj"))  # noqa: E731
+    with np.errstate(all="ignore"):
+        terms = t[:, None, :] * x[:, :, None]
+        expected = np.where(t[:, None, :] == 0, 0, terms).sum(axis=0)
+        found, reference = wg.jit(f)(t, x), f(t, x)
+    tolerance = {"rtol": 50 * np.finfo(dtype).eps, "atol": 50 * np.finfo(dtype).eps}
+    np.testing.assert_allclose(found, expected, **tolerance)
+    np.testing.assert_allclose(reference, expected, **tolerance)
+    assert not found[:, 5].any()
+    compiled = wg.jit(f).lower(t, x)
+    assert ("@infinite" in compiled.llvm_ir) and ("@undefined" in compiled.llvm_ir)
+
+
+def test_a_strong_product_reads_its_result_again_only_if_a_factor_is_not_finite():
+    strong = lookup("strong_einsum")
+    f = lambda t, x: strong(t, x, subscripts=("ij", "jk", "ik"))  # noqa: E731
+    compiled = wg.jit(f).lower(np.ones((64, 64)), np.ones((64, 64)))
+    assert "@infinite" not in compiled.llvm_ir  # the factor is as large as the result
+    assert "@undefined" in compiled.llvm_ir

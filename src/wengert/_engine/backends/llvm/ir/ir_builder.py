@@ -289,6 +289,8 @@ class ModuleBuilder:
             f"attributes #0 = {{ {inline}nounwind willreturn memory(none) {_WIDE} }}",
             f"attributes #1 = {{ nounwind {_WIDE} }}",
         ]
+        if any(["!nontemporal" in text for text in self.parts.values()]):
+            marks.append("!0 = !{i32 1}")  # of nontemporal stores
         return "\n\n".join([heading, *self.parts.values(), *marks]) + "\n"
 
     def halves(self, names: Container[str], heading: str = "") -> tuple[str, str]:

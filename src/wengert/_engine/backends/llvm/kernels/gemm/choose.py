@@ -41,9 +41,12 @@ from .operands import Product, Subscripts, leading
 from .packing import panel_columns
 
 Routine = Literal[
-    "simd loops", "unrolled gemv", "gemv", "streamed", "microkernel", "threads",
-    "microkernel or gemm", "blocked", "blocked or gemm", "gemm",
+    "simd loops", "unrolled gemv", "gemv", "streamed", "streamed dots", "uncached",
+    "microkernel", "threads", "microkernel or gemm", "blocked", "blocked or gemm", "gemm",
 ]  # fmt: skip
+
+_LONG_ROW = 1024  # bytes, at least, of rows that are summed along
+_UNCACHED = 8  # times `streamed_bytes` is larger than a third-level cache
 
 
 # ---- loops and batches -------------------------------------------------------------------------
@@ -148,8 +151,8 @@ class ProductChoice(NamedTuple):
     routine : the routine.
     product : the product as the routine takes it: possibly transposed.
     limit : of "microkernel or gemm" and "blocked or gemm" the operations up to which the first is
-        used; of "threads" the rows of a block; of "streamed" and "blocked" the operations of a
-        thread, at least.
+        used; of "threads" the rows of a block; of "streamed", "streamed dots" and "blocked" the
+        operations of a thread, at least.
     """
 
     routine: Routine
@@ -177,6 +180,10 @@ def choose(product: Product) -> ProductChoice:
         product = product.transposed
     if is_streamed(product):
         return ProductChoice("streamed", product, thresholds.parallel_contraction_flops)
+    if is_streamed_transpose(product):
+        return ProductChoice("streamed dots", product, thresholds.parallel_contraction_flops)
+    if is_uncached(product):
+        return ProductChoice("uncached", product)
     work, rows = product.operations, product.c.rows.length
     if not suits_microkernel(product):
         if not is_blocked(product):
@@ -245,6 +252,38 @@ def is_streamed(product: Product) -> bool:
         b.columns.stride == 1
         and m <= thresholds.streamed_rows
         and n * k * dtype.itemsize >= thresholds.streamed_bytes
+    )
+
+
+def is_streamed_transpose(product: Product) -> bool:
+    """Whether a few rows are multiplied by the transpose of such a matrix, with long rows."""
+    a, b, c, dtype = product[:4]
+    m, n, k = product.sizes
+    strides = (a.rows.stride, b.columns.stride, c.rows.stride, c.columns.stride)
+    if not all([type(x) is int for x in (m, n, k, *strides)]) or not _has_vectors(product):
+        return False
+    return (
+        a.columns.stride == b.rows.stride == 1
+        and 1 < m <= thresholds.streamed_rows
+        and k * dtype.itemsize >= _LONG_ROW
+        and n * k * dtype.itemsize >= thresholds.streamed_bytes
+    )
+
+
+def is_uncached(product: Product) -> bool:
+    """Whether a sum of few steps has a result that no cache keeps; c is row-major.
+
+    Writing it takes longer than multiplying.  Its rows begin at vectors if the first one does.
+    """
+    c, dtype = product.c, product.dtype
+    m, n, k = product.sizes
+    if type(k) is not int or k > thresholds.gemm_constant_stride_steps or product.beta != 0:
+        return False
+    return (
+        suits_microkernel(product)
+        and type(m) is int
+        and m * int(n) * dtype.itemsize >= _UNCACHED * thresholds.streamed_bytes
+        and int(c.rows.stride) * dtype.itemsize % execution_engine.vector_bytes() == 0
     )
 
 

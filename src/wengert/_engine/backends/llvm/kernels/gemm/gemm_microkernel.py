@@ -3,6 +3,7 @@
     packed          a matrix in row-major order
     run             c = alpha * a @ b + beta * c
     GemmTile        the parameters of a tile
+    write_rows      all rows of a part of the sum
     RowVectors      loads, products and stores of a row of a tile
     tile_rows       the greatest number of rows of a tile
 
@@ -57,6 +58,7 @@ class GemmTile(NamedTuple):
     is_fixed: bool
     adds: Name = ""  # an i1 argument: whether beta * c is added
     scale: Name = ""  # an argument, instead of alpha
+    bypasses: bool = False  # whether c is written past the caches
 
     @property
     def strides(self) -> tuple[int, int, int]:
@@ -92,7 +94,7 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
         tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
     packs = _is_packed(a, c, dtype)
     limit = _PANEL if packs else max(thresholds.gemm_block_bytes // max(n * dtype.itemsize, 1), 64)
-    write_block = _pack_panels if packs else _write_rows
+    write_block = _pack_panels if packs else write_rows
     if type(k) is int and k <= (limit if packs else 2 * limit):
         write_block(call, s, tile, (a, b, c), before or c.pointer, call.number(k))
         return
@@ -148,7 +150,7 @@ def _pack_panels(
             t.write(f"call void @{pack}(i64 {k}, ptr {columns_of_b}, ptr {memory})")
             length = c.columns._replace(length=columns)
             panel_of_c = c._replace(pointer=to, columns=length)
-            _write_rows(call, t, panel_tile, (a, b._replace(pointer=memory), panel_of_c), old, k)
+            write_rows(call, t, panel_tile, (a, b._replace(pointer=memory), panel_of_c), old, k)
 
 
 def _pack_function(call: KernelCall, tile: GemmTile) -> str:
@@ -171,7 +173,7 @@ def _pack_function(call: KernelCall, tile: GemmTile) -> str:
     return name
 
 
-def _write_rows(
+def write_rows(
     call: KernelCall,
     s: Section,
     tile: GemmTile,
@@ -258,7 +260,7 @@ def _function(call: KernelCall, tile: GemmTile) -> str:
     numbers = f"{tile.rows}_{tile.columns}_{row_of_a}_{step_of_a}_{step_of_b}_{row_of_c}"
     name = f"tile.{tile.dtype.str[1:]}.{numbers.replace('%', '')}"
     name += f".{literal(tile.alpha, tile.dtype)}.{literal(tile.beta, tile.dtype)}"
-    name += ".adds" * bool(tile.adds) + ".scaled" * bool(tile.scale)
+    name += ".adds" * bool(tile.adds) + ".scaled" * bool(tile.scale) + ".past" * tile.bypasses
     if name in call.module:
         return name
     arguments = [("i64", "k"), *(("ptr", x) for x in ("a", "b", "before", "c"))]
@@ -423,6 +425,10 @@ class RowVectors:
             total = self.fma(s, factor, self.load(s, before, v), total)
         address = offset(s, pointer, str(v * self.tile.width), dtype)
         mask, align = self._mask(v), dtype.itemsize
+        if mask is None and self.tile.bypasses:
+            vector = execution_engine.vector_bytes()
+            s.write(f"store {kind} {total}, ptr {address}, align {vector}, !nontemporal !0")
+            return
         if mask is None:
             s.write(f"store {kind} {total}, ptr {address}, align {align}")
             return

@@ -12,7 +12,9 @@ is an additional operand, the last one, or else the previous content of the resu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,17 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import names_in, valued
 
 from ...ir.ir_builder import Name, Section
-from ...ir.llvm_types import BOOL
+from ...ir.llvm_types import BOOL, F32, F64
 from .. import nan_scan
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import address, in_section, kind_of, nest, read, write
+from ..loop_helpers import address, in_section, is_c_contiguous, kind_of, nest, read, write
 from . import batched_small_gemm
 from .choose import is_small_batch
 from .einsum_lowering import contract_pair, scratch_array, sum_over
 from .operands import PLAIN, Epilogue, Scale, Subscripts, arranged, subscripts
 
 _ASSUMED_SIZE = 256  # for an unknown size
+_SCANNED_RESULT = 4  # times as large as the factors is a result that is not scanned at first
 
 
 # ---- the kernels -------------------------------------------------------------------------------
@@ -169,8 +172,29 @@ def strong(call: KernelCall) -> None:
                     _epilogue(call, all_subscripts),
                 )
 
-    with call.section.when(nan_scan.any_of(call, call.section, result.array)) as cold_section:
-        call.cold(cold_section, repair)
+    def repair_if_nan(s: Section) -> None:
+        with s.when(nan_scan.any_of(call, s, result.array)) as cold_section:
+            call.cold(cold_section, repair)
+
+    factors = call.operands[1 : len(input_subscripts)]
+    if not _are_scanned_faster(factors, result.array):
+        repair_if_nan(call.section)
+        return
+    flags = [nan_scan.any_not_finite(call, call.section, x) for x in factors]
+    suspect = functools.reduce(lambda x, y: call.section.value(f"or i1 {x}, {y}"), flags)
+    with call.section.when(suspect) as s:
+        repair_if_nan(s)
+
+
+def _are_scanned_faster(factors: Sequence[ArrayPointer], result: ArrayPointer) -> bool:
+    """Whether factors, if finite, show sooner than the result that no zero gives NaN."""
+    shapes = [result.shape, *[x.shape for x in factors]]
+    if any(type(n) is not int for shape in shapes for n in shape):
+        return False
+    if any(x.dtype not in (F32, F64) or not is_c_contiguous(x) for x in factors):
+        return False
+    size, *sizes = [prod(shape) for shape in shapes]
+    return bool(sizes) and sum(sizes) <= size // _SCANNED_RESULT
 
 
 def _recompute(

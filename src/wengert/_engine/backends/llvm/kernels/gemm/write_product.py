@@ -15,7 +15,16 @@ from ...ir.ir_builder import Name, Section
 from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import copy, offset
-from . import blas_calls, blocked_gemm, gemm_microkernel, simd_loops, streamed_gemm, unrolled_gemv
+from . import (
+    blas_calls,
+    blocked_gemm,
+    gemm_microkernel,
+    simd_loops,
+    streamed_dots,
+    streamed_gemm,
+    uncached_gemm,
+    unrolled_gemv,
+)
 from .choose import Routine, choose, may_be_symmetric
 from .operands import Product
 from .packing import panel_columns
@@ -45,9 +54,16 @@ _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
     "unrolled gemv": unrolled_gemv.run,
     "gemv": _gemv,
     "streamed": streamed_gemm.run,
+    "streamed dots": streamed_dots.run,
+    "uncached": uncached_gemm.run,
     "microkernel": gemm_microkernel.run,
     "blocked": blocked_gemm.run,
     "gemm": _gemm,
+}
+_IN_PARTS: dict[Routine, Callable[[KernelCall, Section, Product, int], None]] = {
+    "streamed": streamed_gemm.run_in_parts,
+    "streamed dots": streamed_dots.run_in_parts,
+    "blocked": blocked_gemm.run_in_parts,
 }
 
 
@@ -82,9 +98,8 @@ def _write(call: KernelCall, s: Section, product: Product) -> None:
         is_wide = s.value(f"icmp sge i64 {columns}, {panel_columns()}")
         condition = s.value(f"and i1 {condition}, {is_wide}")
         _either(call, s, product, condition, _gemm, blocked_gemm.run)
-    elif routine in ("streamed", "blocked") and _can_share(call, s, product):
-        module = streamed_gemm if routine == "streamed" else blocked_gemm
-        module.run_in_parts(call, s, product, limit)
+    elif routine in _IN_PARTS and _can_share(call, s, product):
+        _IN_PARTS[routine](call, s, product, limit)
     elif routine != "threads":
         _ROUTINES[routine](call, s, product)
     elif _can_share(call, s, product):
