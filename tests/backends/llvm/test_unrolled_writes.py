@@ -6,6 +6,8 @@ with the number of writes and not with its square.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,74 @@ def steps_of(program):
 
 
 # ---- writes --------------------------------------------------------------------------------------
+
+
+SLICES = [
+    (slice(1, -1), slice(1, -1)),
+    (slice(None), 0),
+    (slice(1, None), -1),
+    (0, slice(None)),
+    (slice(None, None, 2), slice(1, 4)),
+    (slice(None, None, -1), slice(None, None, 3)),
+    (2, slice(4, 1, -1)),
+    (slice(3, 3), slice(None)),
+    (slice(None), slice(2, 3)),
+    (1, 2),
+]
+
+
+def slice_values(z, rng):
+    """Two arrays for each slice."""
+    indices = [index for index in SLICES for _ in range(2)]
+    return indices, [(rng.normal(size=z[i].shape) * 3).astype(z.dtype) for i in indices]
+
+
+def shared_functions(program):
+    """The functions that store slices; each is written once, however many slices there are."""
+    assert steps_of(program) == ["writes"] and "call void @rows." in program.text
+    return len(re.findall(r"define internal void @rows[.]", program.text))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8", "?"])
+def test_chains_of_slices_share_their_functions(dtype):
+    """Rows, columns and strided elements, from arrays, from one number, from broadcast rows."""
+    rng = np.random.default_rng(5)
+    z = (rng.normal(size=(6, 7)) * 3).astype(dtype)
+    indices, values = slice_values(z, rng)
+    one, row = np.ones((), dtype), (rng.normal(size=7) * 3).astype(dtype)
+
+    def function(z, one, row, *values):
+        z = z.copy()
+        for index, value in zip(indices, values, strict=True):
+            z[index] = value
+        for k in range(1, 6):
+            z[k:] = row
+            z[k : k + 2, k:] = one
+        return z
+
+    program = program_of(function, z, one, row, *values)
+    assert shared_functions(program) <= 3
+    result = LoadedProgram(program).run([z, one, row, *values], {})[0]
+    np.testing.assert_array_equal(result, function(z, one, row, *values))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_slices_that_are_added_share_their_functions(dtype):
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(6, 7)).astype(dtype)
+    indices, values = slice_values(z, rng)
+
+    def function(z, *values):
+        total = 0.0
+        for index, value in zip(indices, values, strict=True):
+            total = total + np.sum(z[index] * value)
+        return total
+
+    gradient = wg.grad(function)
+    program = program_of(gradient, z, *values)
+    assert shared_functions(program) <= 3
+    result = LoadedProgram(program).run([z, *values], {})[0]
+    np.testing.assert_allclose(result, gradient(z, *values), rtol=1e-5, atol=1e-5)
 
 
 def drawn_program(rng, shape, count):

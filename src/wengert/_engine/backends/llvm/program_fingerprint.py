@@ -93,6 +93,7 @@ class _GraphEncoder:
         self._bytes = 0
         self._bodies: dict[Body, tuple[int, Any]] = {}
         self._lengths: dict[str, int] = {}
+        self._specs: dict[int, tuple[Spec, tuple[Any, ...]]] = {}  # by id, as nodes share them
 
     def graph(self, graph: BaseGraph) -> tuple[Any, ...]:
         """The inputs, the other nodes with the numbers of their operands, and the results."""
@@ -103,8 +104,9 @@ class _GraphEncoder:
         return leaves, tuple(rows), *references
 
     def _node(self, node: Node) -> tuple[Any, ...]:
-        op, several = node.op, isinstance(node.spec, tuple)
-        specs = tuple([self._spec(s) for s in (node.spec if several else (node.spec,))])
+        op, spec = node.op, node.spec
+        several = isinstance(spec, tuple)
+        specs = tuple([self._spec(s) for s in spec]) if several else (self._spec(spec),)
         head = type(node).__name__, several, specs
         if isinstance(op, LeafOp):
             if op is CONSTANT:
@@ -119,10 +121,15 @@ class _GraphEncoder:
         return *head, op.name, tuple(params)
 
     def _spec(self, spec: Spec) -> tuple[Any, ...]:
+        known = self._specs.get(id(spec))
+        if known is not None:
+            return known[1]
         if type(spec) is not Spec:
             raise _NotEncodableError(spec)
         shape = tuple([n if type(n) is int else self._length(n) for n in spec.shape])
-        return shape, self._plain(spec.dtype), spec.weak
+        encoded = shape, self._plain(spec.dtype), spec.weak
+        self._specs[id(spec)] = spec, encoded  # a reference, so that the id is not used again
+        return encoded
 
     def _length(self, length: Any) -> Any:
         """A length: its terms, with numbers in place of names."""

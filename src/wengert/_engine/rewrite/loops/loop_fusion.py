@@ -172,16 +172,16 @@ def _refine(group: Sequence[_Member]) -> None:
         for member in group:
             member.number(table)
         refined: dict[Hashable, int] = {}
+        finer = []
         for member in group:
             ends = member.outputs[: member.loop.carried]
             pairs = zip(member.classes, ends, strict=True)
-            member.classes = [refined.setdefault(pair, len(refined)) for pair in pairs]
+            finer.append([refined.setdefault(pair, len(refined)) for pair in pairs])
         if len(refined) == len(classes):
-            break
+            return  # the same classes by other numbers
         classes = refined
-    table = {}
-    for member in group:  # with the final classes
-        member.number(table)
+        for member, own in zip(group, finer, strict=True):
+            member.classes = own
 
 
 # ---- clusters of loops -------------------------------------------------------------------------

@@ -141,8 +141,13 @@ def store_at_index(
     arrays: Sequence[ArrayPointer],
     index: tuple[Any, ...] | IndexSlot,
     adds: bool,
+    shared: bool = False,
 ) -> None:
-    """Store or add v at an index of z; `arrays` are the index arrays."""
+    """Store or add v at an index of z; `arrays` are the index arrays.
+
+    If `shared`, slices are stored by functions that all such stores of the module call: a tenth of
+    the code of loops of their own.
+    """
     selection = chosen(index, z.shape, [a.shape for a in arrays])
     assert selection is not None
     rank = len(selection.shape)
@@ -163,7 +168,12 @@ def store_at_index(
             index_arrays.append(
                 IndexArray(array, ((0,) * selection.place + array_strides), n, stride)
             )
-    _write(call, z, v, (axes[:outer_count], _merged(axes[outer_count:])), index_arrays, start, adds)
+    outer, inner = axes[:outer_count], _merged(axes[outer_count:])
+    if shared and not arrays and len(inner) in (1, 2) and z.dtype == v.dtype:
+        target = offset(call.section, z.pointer, call.number(start), z.dtype)
+        _store_by_function(call, (target, v.pointer), z.dtype, inner, adds)
+        return
+    _write(call, z, v, (outer, inner), index_arrays, start, adds)
 
 
 def _broadcast(array: ArrayPointer, rank: int) -> tuple[Length, ...]:
@@ -269,6 +279,52 @@ def _row(
         _element(
             call.language, inner, (target, to[1]), read(call.language, inner, source, of[1]), adds
         )
+
+
+def _store_by_function(
+    call: KernelCall,
+    pointers: tuple[Name, Name],
+    dtype: Dtype,
+    axes: Sequence[ScatterLoop],
+    adds: bool,
+) -> None:
+    """Write the elements of one or two axes by a function of the module."""
+    outer, row = (ScatterLoop(1, 0, 0), *axes)[-2:]
+    is_row = row.step == 1 and row.value_step in (0, 1)
+    function = _rows_function(call.language, dtype, is_row, row.value_step == 0, adds)
+    numbers = [outer.length, outer.step, outer.value_step, row.length]
+    numbers += [] if is_row else [row.step, row.value_step]
+    listed = ", ".join(f"i64 {call.number(n)}" for n in numbers)
+    to, of = pointers
+    call.section.write(f"call void @{function}(ptr {to}, ptr {of}, {listed})")
+
+
+def _rows_function(
+    language: Language, dtype: Dtype, is_row: bool, repeats: bool, adds: bool
+) -> str:
+    """The function that writes several rows, of contiguous or strided elements."""
+    module = language.module
+    name = f"rows.{dtype.str[1:]}" + (".one" * repeats if is_row else ".strided") + ".add" * adds
+    if name in module:
+        return name
+    arguments = [("ptr", "to"), ("ptr", "of"), ("i64", "rows"), ("i64", "to_step")]
+    arguments += [("i64", "of_step"), ("i64", "count")]
+    arguments += [] if is_row else [("i64", "to_stride"), ("i64", "of_stride")]
+    function = Function(module, name, arguments, attributes="nounwind #1")
+    row = _row_function(language, dtype, repeats, adds) if is_row else ""
+    with function.body.loop("0", "%rows") as (s, k):
+        target = offset(s, "%to", s.times(k, "%to_step"), dtype)
+        source = offset(s, "%of", s.times(k, "%of_step"), dtype)
+        if is_row:
+            s.write(f"call void @{row}(ptr {target}, ptr {source}, i64 %count)")
+        else:
+            with s.loop("0", "%count") as (inner, i):
+                to = offset(inner, target, inner.times(i, "%to_stride"), dtype)
+                of = offset(inner, source, inner.times(i, "%of_stride"), dtype)
+                _element(language, inner, (to, dtype), read(language, inner, of, dtype), adds)
+    function.body.write("ret void")
+    module.add(function)
+    return name
 
 
 def _element(

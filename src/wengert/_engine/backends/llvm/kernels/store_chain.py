@@ -1,7 +1,8 @@
 """Store chains: several stores into one array, which is copied at most once.
 
 Single elements, of which unrolled loops store many, are stored in a loop over a table of addresses
-and offsets; slices one after the other, as in scatter.py.
+and offsets; slices one after the other, as in scatter.py, several of them by functions of the
+module, since the code of a loop for each is a tenth of a large program.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ..ir.simd_value import Lane
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy_unless_same, offset, read, size_of, write
 from .scatter import store_at_index
+
+_SHARED = 4  # slices from which they are stored by functions that all of them call
 
 
 def _has_base(params: Mapping[str, Any]) -> bool:
@@ -41,8 +44,9 @@ def writes(call: KernelCall) -> None:
     for key, group in itertools.groupby(stores, _loop_key):
         stores_of_group = list(group)
         if key is None:
+            shared = len(stores_of_group) >= _SHARED
             for value, index, adds, _ in stores_of_group:
-                store_at_index(call, z, value, (), index, adds)
+                store_at_index(call, z, value, (), index, adds, shared)
         else:
             _single_elements(
                 call, z, *zip(*[(v, p, adds) for v, _, adds, p in stores_of_group], strict=True)
