@@ -17,6 +17,7 @@ explain, why, profile                           what runs, why a gradient is zer
 save, load                                      graphs, parameters and arrays in files
 named                                           arrays with named axes
 numpy, scipy, random, sparse                    NumPy's and SciPy's names, random numbers
+distributed                                     programs of several processes (MPI)
 nn, optim, data, onnx, compat                   models, training, other libraries
 extend, testing                                 custom operations, checks of derivatives
 graphs, rewrite, backends, show, keep, axes     graphs, passes, backends, visualization, files
@@ -51,6 +52,7 @@ from .errors import WengertError
 if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at first use
     from . import compat as compat
     from . import data as data
+    from . import distributed as distributed
     from . import errors as errors
     from . import extend as extend
     from . import nn as nn
@@ -106,7 +108,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     show = _visualization
 
 # Packages that are imported at first use.
-PACKAGES = "compat data errors extend nn onnx optim random scipy sparse testing".split()
+PACKAGES = "compat data distributed errors extend nn onnx optim random scipy sparse testing".split()
 # Public modules of the engine: where each stands, and names that it has from elsewhere.
 _EXPLAINED = {name: f"_engine.diagnostics.{name}" for name in ("explain", "why")}
 ENGINE: dict[str, tuple[str, dict[str, str]]] = {

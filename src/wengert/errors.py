@@ -132,6 +132,10 @@ class GuardError(WengertError, ArithmeticError):
     """A guarded value left its range, or is NaN or infinite."""
 
 
+class CommunicationError(WengertError, RuntimeError):
+    """Messages between processes do not match, or could not be sent."""
+
+
 class NotFiniteError(GuardError, FloatingPointError):
     """`wengert.debug` found the operation that made the first NaN or infinity."""
 

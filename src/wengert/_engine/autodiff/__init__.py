@@ -19,5 +19,6 @@ vmap_fallback.py         operations without a batching rule, one element of the 
 arguments.py             which arguments are differentiated
 written_arguments.py     plain arrays that a function modifies
 pullback.py              the function from cotangents of outputs to those of inputs
+messages.py              functions that exchange messages with other processes
 wrapper.py               the callables that transformations return
 """

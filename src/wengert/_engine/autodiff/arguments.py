@@ -7,6 +7,7 @@ no outer derivative is recorded, and tensors otherwise.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from wengert._engine.core.validation import integers, words
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .cotangent_space import zeros
+from .messages import Messages
 from .tape import fresh
 from .written_arguments import written_arguments
 
@@ -32,11 +34,16 @@ if TYPE_CHECKING:
 Argnums = int | Sequence[int]
 
 
-def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
+def recorded(
+    variables: Sequence[Node], fun: Callable[[], Any], messages: Messages | None = None
+) -> Any:
     """Run a function that is to be differentiated with respect to these nodes.
 
-    Under `no_grad` the derivative itself is not recorded, but it is not zero.
+    Under `no_grad` the derivative itself is not recorded, but it is not zero.  The function may
+    exchange `messages` with other processes.
     """
+    if messages is not None:
+        return recorded([*variables, messages.node], functools.partial(messages.run, fun))
     if recording.is_recording():
         return with_variables(variables, fun)
     with recording.enable_grad():
@@ -152,15 +159,16 @@ class DifferentiatedCall:
             new_kwargs[n] = h
         has_handles = any([isinstance(leaf, Handle) for leaf in self.variables.leaves])
         self._written = None if has_handles else written_arguments(fun, new_args, new_kwargs)
+        self.messages = Messages.of_call()
         self.fun, self.args, self.kwargs = fun, new_args, new_kwargs
         self.nodes = self.variables.nodes
 
     def __call__(self) -> Any:
         """Run the function."""
         if self._written is None:
-            return recorded(self.nodes, self._run)
+            return recorded(self.nodes, self._run, self.messages)
         with self._written.stored():
-            return recorded(self.nodes, self._run)
+            return recorded(self.nodes, self._run, self.messages)
 
     def run_noting_reads(self) -> Any:
         """Run the function for `why`, which records where values become plain (`reads`)."""

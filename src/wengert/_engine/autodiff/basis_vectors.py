@@ -52,6 +52,13 @@ def is_faster_batched(result: Result, count: Size, reverse: bool) -> bool:
     return partial_accesses <= FEW_PASSES
 
 
+def unit_vector(spec: Spec, k: int) -> Any:
+    """An array that is 1 at element k and 0 elsewhere."""
+    e = np.zeros(spec.size, spec.dtype)
+    e[k] = 1.0
+    return e.reshape(spec.shape)[()]
+
+
 def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
     """The derivatives along the unit vectors of each input, for each output."""
 

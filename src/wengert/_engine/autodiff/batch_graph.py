@@ -23,6 +23,7 @@ from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
 from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
+from wengert._engine.core.message_order import advance
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, is_recording, no_grad, switches, tracing
@@ -30,6 +31,7 @@ from wengert._engine.core.spec import Spec, unweakened
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import derivation, part_of, placeholder
+from wengert._engine.ops.messages import ordered_in_batch
 from wengert.errors import RuleError, ShapeError, TraceError, at, user_line
 
 from .tape import VARIABLE
@@ -309,13 +311,20 @@ def map_over_batch(
         for x in columns:
             spec = describe(x)
             rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
-        outs = fun(*map(wrap, rows))
+        inputs = [wrap(n) for n in rows]
+        outs, last_token = ordered_in_batch(lambda: fun(*inputs), inputs)
         _check_untouched(session.written, what)
         if changes is not None:
             assigned_parts(changes, ((), {}), what, session.since)
         effects = list(session.effects)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
-    values = iter(BatchedGraph(rows, size, session.since, record).values([*nodes, *effects]))
+    if last_token is not None:
+        nodes.append(last_token)
+    pairs = BatchedGraph(rows, size, session.since, record).values([*nodes, *effects])
+    values = iter(pairs)
+    tokens = None if last_token is None else pairs[len(nodes) - 1][0]
+    if isinstance(tokens, Handle):
+        advance(apply(lookup("sum"), (tokens,), {"axis": 0}))
     return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 
 

@@ -26,7 +26,7 @@ from .buffer_ownership import owned
 from .cotangent_space import cast, expand, project
 from .reverse import PROBE, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
 from .strong_zeros import TracedGuards, linear_nodes, note_written
-from .tape import Tape, cycle, fresh, tape_between
+from .tape import Tape, cycle, fresh, passes_over, tape_between
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -97,7 +97,8 @@ def _eager_pushforward(
     """The forward pass on values, repeated as for `reverse.pullback` if the result has NaN."""
     start = next_serial() if recorded else 0
     overflowed = False
-    for guarded in (False, True):
+    passes = passes_over(tape)
+    for guarded in passes:
         linear = linear_nodes(tape) if guarded else None
         ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflowed=overflowed)
         dots = _eager_pass(tape, tangents, ctx, outputs, closed)
@@ -115,7 +116,7 @@ def _eager_pushforward(
             if not is_nan and not overflowed:
                 break
     else:
-        if any(n.op.differentiation.limits for n in tape.nodes):
+        if len(passes) > 1 and any(n.op.differentiation.limits for n in tape.nodes):
             result = _by_reverse(outputs, tangents, recorded)
     if recorded:
         note_written(tape, result, start, dots.values())

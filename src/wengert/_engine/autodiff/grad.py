@@ -219,7 +219,7 @@ def _value_and_grad(
     out = call()
     out, aux = split_aux(out, has_aux, what)
     dtype = check_scalar(out, what)
-    result = Result([out], call.nodes, call.variables)
+    result = Result([out], call.nodes, call.variables, call.messages)
     bars = [None] * len(call.nodes)
     if result.connected:
         bars = result.pull({out.node: dtype.type(1)})

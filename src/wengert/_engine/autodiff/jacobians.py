@@ -30,10 +30,11 @@ from wengert.errors import (
 
 from . import overflows
 from .arguments import Argnums, DifferentiatedCall, name_of
-from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of
+from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
 from .cotangent_space import zeros
 from .grad import grad
 from .jvp_vjp import jvp
+from .messages import different_columns
 from .pullback import Result
 from .wrapper import derived
 
@@ -124,7 +125,7 @@ def _jacobian(
     what = f"{name} of {name_of(fun)}"
     call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
     outs, structure = pytree.flatten(call())
-    result = Result(outs, call.nodes, call.variables)
+    result = Result(outs, call.nodes, call.variables, call.messages)
     blocks = _blocks(outs, call, result, mode, what)
     rows = [call.results([_as_returned(b, result) for b in row]) for row in blocks]
     return pytree.unflatten(structure, rows)
@@ -278,7 +279,10 @@ def _blocks(
     n_out = sum(s.size for s in out_specs)
     holomorphic = any(_is_complex(s) for s in out_specs) and any(map(_is_complex, in_specs))
     if mode == "auto":
-        mode = "fwd" if holomorphic or _is_at_most(n_in, n_out) else "rev"
+        is_wide = not (holomorphic or _is_at_most(n_in, n_out))
+        mode = "rev" if is_wide or not result.has_shared_columns() else "fwd"
+    elif mode == "fwd" and not result.has_shared_columns():
+        raise different_columns(what)
     if mode == "fwd":
         if is_faster_batched(result, n_in, reverse=False):
             blocks = _attempt(_columns_at_once, result, in_specs, out_specs)
@@ -389,12 +393,6 @@ def _arranged(block: Array | None, space: Spec, units: Spec, columns_first: bool
 # ---- one unit vector at a time -----------------------------------------------------------------
 
 
-def _unit(spec: Spec, k: int) -> Any:
-    e = np.zeros(spec.size, spec.dtype)
-    e[k] = 1.0
-    return e.reshape(spec.shape)[()]
-
-
 def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[list[Any]]]:
     no_tangents = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
     to_real = [spec.dtype.kind == "f" for spec in out_specs]
@@ -403,7 +401,7 @@ def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> lis
         block = []
         for k in range(spec.size):
             dots = list(no_tangents)
-            dots[i] = _unit(spec, k)
+            dots[i] = unit_vector(spec, k)
             column = result.push(dots)
             if _is_complex(spec) and any(to_real):  # d/dRe + i d/dIm, as in grad
                 dots[i] = dots[i] * spec.dtype.type(1j)
@@ -420,9 +418,9 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
     connected = node in (result.tape.nodes or ())
     rows = []
     for j in range(out.size):
-        row = result.pull({node: _unit(out, j)}) if connected else no_cotangents
+        row = result.pull({node: unit_vector(out, j)}) if connected else no_cotangents
         if connected and _is_complex(out):  # the real part, then the imaginary part
-            imaginary = result.pull({node: _unit(out, j) * out.dtype.type(1j)})
+            imaginary = result.pull({node: unit_vector(out, j) * out.dtype.type(1j)})
             row = [None if a is None else a + 1j * b for a, b in zip(row, imaginary, strict=True)]
         rows.append(row)
     return [

@@ -19,6 +19,7 @@ from wengert.errors import StructureError, at, user_line
 
 from .arguments import Variables, name_of, recorded
 from .cotangent_space import zeros
+from .messages import Messages
 from .pullback import Result, fill, match, split_aux
 from .reverse import gathered
 
@@ -65,11 +66,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     function(fun, "vjp")
     what = f"vjp of {name_of(fun)}"
     variables = Variables(primals, what)
+    messages = Messages.of_call()
     out, aux = split_aux(
-        recorded(variables.nodes, lambda: converted(fun)(*variables.handles())), has_aux, what
+        recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages),
+        has_aux,
+        what,
     )
     outs, structure = pytree.flatten(out)
-    result = Result(outs, variables.nodes, variables)
+    result = Result(outs, variables.nodes, variables, messages)
 
     def pull(cotangents: Array | dict[Any, Any] | Sequence[Array | dict[Any, Any]]) -> Any:
         """Cotangents of the primals, given cotangents of the outputs."""
@@ -106,10 +110,11 @@ def linearize(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., An
 
 def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
     variables = Variables(primals, what)
+    messages = Messages.of_call()
     outs, structure = pytree.flatten(
-        recorded(variables.nodes, lambda: converted(fun)(*variables.handles()))
+        recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages)
     )
-    result = Result(outs, variables.nodes, variables)
+    result = Result(outs, variables.nodes, variables, messages)
 
     def push(*tangents: Any) -> Any:
         """Tangents of the outputs, given tangents of the primals."""

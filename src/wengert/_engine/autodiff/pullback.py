@@ -35,6 +35,7 @@ from wengert.errors import (
 from .arguments import Variables, zeros_like
 from .cotangent_space import cast, zeros
 from .forward import pushforward
+from .messages import Messages, are_replicated, counted_once
 from .reverse import pullback
 from .tape import Tape, tape_between
 
@@ -47,8 +48,16 @@ POLICIES = ("zero", "warn", "raise")
 class Result:
     """The outputs of a call, and the tape from the variables to them."""
 
-    def __init__(self, outs: Sequence[Any], nodes: Sequence[Node], variables: Variables) -> None:
-        self.targets = list(nodes)
+    def __init__(
+        self,
+        outs: Sequence[Any],
+        nodes: Sequence[Node],
+        variables: Variables,
+        messages: Messages | None = None,
+    ) -> None:
+        self.messages = messages if messages is not None and messages.were_sent else None
+        nodes = list(nodes) if self.messages is None else [*nodes, self.messages.node]
+        self.targets = nodes
         self.out_nodes = [o.node if isinstance(o, Handle) else None for o in outs]
         live = [n for n in self.out_nodes if type(n) is Node]
         self.connected = bool(live)
@@ -62,15 +71,35 @@ class Result:
         """Cotangents of the variables."""
         live = {n: t for n, t in seeds.items() if type(n) is Node}
         recorded = self.recorded or _any_recorded(seeds)
-        return pullback(live, self.targets, recorded, self.tape, closed=self.closed)
+        if self.messages is not None:
+            live = counted_once(live)
+        bars = pullback(live, self.targets, recorded, self.tape, closed=self.closed)
+        if self.messages is not None:
+            self.messages.end(bars.pop())
+        return bars
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the outputs; None for outputs that do not depend on a variable."""
+        if self.messages is not None:
+            tangents = [*tangents, self.messages.token_of_tangents()]
         dots = dict(zip(self.targets, tangents, strict=True))
         recorded = self.recorded or _any_recorded(dots)
         live = [n for n in self.out_nodes if type(n) is Node]
-        tangents_out = iter(pushforward(live, dots, recorded, self.tape, self.closed))
+        if self.messages is None:
+            tangents_out = iter(pushforward(live, dots, recorded, self.tape, self.closed))
+        else:
+            last = self.messages.last
+            found = pushforward([*live, last], dots, recorded, self.tape, self.closed)
+            self.messages.end(found.pop())
+            tangents_out = iter(found)
         return [next(tangents_out) if type(n) is Node else None for n in self.out_nodes]
+
+    def has_shared_columns(self) -> bool:
+        """Whether forward mode with unit vectors gives the columns of the Jacobian.
+
+        With messages it does for arguments that are the same in all processes.
+        """
+        return self.messages is None or are_replicated(self.tape.nodes, self.targets[:-1])
 
     def plain(self, x: Operand) -> Any:
         """An output as it is returned to the caller."""

@@ -46,7 +46,7 @@ from .cotangent_space import project, uniform, zeros
 from .eager_visits import plus, visit_nodes
 from .linearity import check_linear
 from .strong_zeros import TracedGuards, linear_nodes, note_written
-from .tape import VARIABLE, Tape, cycle, fresh, tape_between
+from .tape import VARIABLE, Tape, cycle, fresh, passes_over, tape_between
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -117,7 +117,7 @@ def _eager_pullback(
     start = next_serial() if recorded else 0
     cotangents: list[Any] = []
     overflowed = False
-    for guarded in (False, True):
+    for guarded in (passes := passes_over(tape)):
         linear = linear_nodes(tape) if guarded else None
         ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflowed=overflowed)
         done = _run_pass(tape, seeds, target_set, ctx, closed, cotangents)
@@ -138,7 +138,8 @@ def _eager_pullback(
             if not is_nan and not overflowed:
                 break
     else:
-        if (closed or not recorded) and any(n.op.differentiation.limits for n in tape.nodes):
+        may_be_limit = any(n.op.differentiation.limits for n in tape.nodes)
+        if may_be_limit and len(passes) > 1 and (closed or not recorded):
             done = _with_limits(tape, seeds, target_set)
             bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
     if recorded:

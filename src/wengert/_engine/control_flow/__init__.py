@@ -31,6 +31,7 @@ primitive_calls.py     one call of a primitive
 custom.py              the node of such a call; call_rule.py its rule, and the rule of a batch
 custom_rules.py        rules as graphs
 checkpointed_call.py   checkpointed functions, which their rule recomputes
+message_carry.py       loops and branches that exchange messages with other processes
 law_examples.py        examples for the laws
 """
 

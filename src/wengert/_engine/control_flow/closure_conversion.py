@@ -27,6 +27,7 @@ from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
+from wengert._engine.core.message_order import current
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
 from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.runtime_checks import RuntimeChecks
@@ -179,6 +180,12 @@ def with_lengths_grouped(
 
 
 def _check_without_effects(opened: Session, what: str, recomputed: bool = False) -> None:
+    if current() in opened.written:
+        raise TraceError(
+            f"{what}: it exchanges messages with other processes, which is possible in loops and "
+            "branches, but not in a function with a rule of its own or one that is recomputed. "
+            f"Exchange them before or after it{at(user_line())}."
+        )
     if recomputed and (opened.written or opened.effects):
         raise TraceError(
             f"{what}: it writes to a captured tensor, draws random numbers, prints or checks, "

@@ -14,6 +14,7 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced
+from wengert._engine.core.message_order import advance, ordered_by
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import function
 from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
@@ -21,6 +22,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from .closure_conversion import Closed, closed, together
 from .eager_loops import apart, is_plain, numeric, plain_result, strong
 from .loops import mapped
+from .message_carry import check_uniform, token_to_carry, with_token
 from .operations import cond_op, switch_op
 
 if TYPE_CHECKING:
@@ -170,6 +172,13 @@ def _own(x: Array) -> Any:
 def _record_conditional(
     op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str
 ) -> Any:
+    first = token_to_carry()
+    if first is not None:
+        branches = [_with_token(f) for f in functions]
+        with ordered_by(None):
+            out, last = _record_conditional(op, which, branches, (first, *operands), what)
+        advance(last)
+        return out
     leaves, structure = pytree.flatten(operands)
     # Python numbers are passed on: they keep their weak dtype.
     slots = [k for k, x in enumerate(leaves) if not _is_python(x) and numeric(x) is not None]
@@ -191,8 +200,14 @@ def _record_conditional(
     closures = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
     _check_same_specs(closures, names, what)
     bodies, captured = together(closures)
+    check_uniform(which, bodies, what)
     outs = op(which, *captured, *values, branches=tuple(bodies))
     return closures[0].container(outs)
+
+
+def _with_token(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A branch that takes the token that orders messages first, and returns it last."""
+    return lambda token, *operands: with_token(token, f, *operands)
 
 
 def _is_python(x: Operand) -> bool:

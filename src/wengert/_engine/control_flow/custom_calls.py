@@ -11,6 +11,7 @@ None, arguments that are not differentiated), and the structure of the results.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of, substituted
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
+from wengert._engine.ops.messages import with_messages
 from wengert.errors import MutatedError, RuleError, StructureError, at, user_line
 
 from .call_rule import CustomRule
@@ -125,7 +127,8 @@ class BoundRule(CustomRule):
 
         def of_operands(*handles: Any) -> Any:
             nodes = [h.node for h in handles]
-            result = converted(self.function.fun)(*self.args(handles))
+            call = functools.partial(converted(self.function.fun), *self.args(handles))
+            result = with_messages(call, handles)
             self._refuse_written(handles, nodes)
             return mapped(strong, result)
 

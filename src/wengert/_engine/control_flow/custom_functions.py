@@ -21,9 +21,11 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.recording import is_recording
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.validation import function
+from wengert._engine.ops.messages import apart
 from wengert.errors import (
     ArgumentError,
     NotDifferentiableError,
@@ -95,6 +97,9 @@ class _Custom:
         args = self._bound(args, kwargs)
         if is_starting(self):
             return converted(self.fun)(*args)
+        return apart(self._run, *args) if is_used() else self._run(*args)
+
+    def _run(self, *args: Any) -> Any:
         differentiable = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
         leaves, structure = pytree.flatten(tuple(differentiable))
         if not any([isinstance(x, Handle | Dim) for x in leaves]):

@@ -16,6 +16,7 @@ import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced, value_of
+from wengert._engine.core.message_order import advance, ordered_by
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, bounds
@@ -29,6 +30,7 @@ from .checkpoint_budget import budget_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole
+from .message_carry import check_uniform_steps, token_to_carry, with_token
 from .operations import while_op
 
 if TYPE_CHECKING:
@@ -107,6 +109,18 @@ def fori_loop(
             out = body_fun(np.int64(i), carry.container(leaves))
             leaves = carry.following(out, leaves)
         return carry.result(leaves, carry.plain)
+    first = token_to_carry()
+    if first is not None:
+        with ordered_by(None):
+            val, last = fori_loop(
+                lower,
+                upper,
+                lambda i, val: with_token(val[1], body_fun, i, val[0]),
+                (init_val, first),
+                memory,
+            )
+        advance(last)
+        return val
 
     def step(i: Array, *leaves: Any) -> Any:
         note_range(i, lower, upper)
@@ -216,6 +230,18 @@ def while_loop(
     budget = budget_of(memory, carry.specs, what)
     if not becomes_node(carry.leaves):
         return _while_now(cond_fun, body_fun, carry, max_steps)
+    first = token_to_carry()
+    if first is not None:
+        with ordered_by(None):
+            val, last = while_loop(
+                lambda val: with_token(val[1], cond_fun, val[0])[0],
+                lambda val: with_token(val[1], body_fun, val[0]),
+                (init_val, first),
+                max_steps,
+                memory,
+            )
+        advance(last)
+        return val
 
     def step(*leaves: Any) -> Any:
         return carry.checked(body_fun(carry.container(leaves)))
@@ -234,6 +260,7 @@ def while_loop(
         "length": None,
     }
     params.update(budget)
+    check_uniform_steps(both, [*captured, *carry.leaves], len(carry.leaves), what)
     outs = recorded(while_op, [*captured, *carry.leaves], params)
     return carry.container(outs[: len(carry.leaves)])
 

@@ -21,6 +21,7 @@ from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
+from wengert._engine.core.message_order import advance, ordered_by
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
@@ -39,6 +40,7 @@ from wengert.errors import (
 from .checkpoint_budget import budget_of
 from .closure_conversion import Closed, closed
 from .eager_loops import Carry, Columns, ScannedInputs, becomes_node, is_plain, strong
+from .message_carry import token_to_carry, with_token
 from .operations import scan_op
 
 if TYPE_CHECKING:
@@ -137,10 +139,35 @@ def scan(
     reverse, budget = bool(reverse), budget_of(memory, carry.specs, what)
     if not becomes_node([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
+    first = token_to_carry()
+    if first is not None:
+        return _scan_with_token(f, init, first, xs, length, reverse, memory)
     closure = _step_of(f, carry, rows)
     outs = scan_node(closure, carry.leaves, rows.leaves, rows.length, reverse, budget=budget)
     leaves, ys = closure.container(outs)
     return carry.container(leaves), ys
+
+
+def _scan_with_token(
+    f: Callable[..., Any],
+    init: Any,
+    first: Handle,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+    memory: Any,
+) -> tuple[Any, Any]:
+    """`scan` of a step that may exchange messages: the token that orders them is carried too."""
+
+    def step(carry: tuple[Any, Any], x: Any) -> Any:
+        out, token = with_token(carry[1], f, carry[0], x)
+        value, y = pair(out)
+        return (value, token), y
+
+    with ordered_by(None):
+        (carry, last), ys = scan(step, (init, first), xs, length, reverse, memory=memory)
+    advance(last)
+    return carry, ys
 
 
 def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed:

@@ -28,6 +28,7 @@ from wengert._engine.core.scalar_inputs import note_scalar_inputs
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.validation import refuse_unknown_length
+from wengert._engine.ops.messages import with_messages
 from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
 
 from .pytree_signature import ResultStructure, Signature, Static
@@ -106,7 +107,7 @@ def built(
     ):  # fmt: skip
         session.general = True
         try:
-            out = converted(fun)(*positional, **keywords)
+            out = with_messages(lambda: converted(fun)(*positional, **keywords), inputs.handles)
         except RecursionError as error:
             raise infinite_recursion(what) from error
         updates = _updates(session)

@@ -38,6 +38,7 @@ from wengert._engine.core.recording import Changes, is_recording, switches
 from wengert._engine.core.spec import unweakened
 from wengert._engine.graphs import Graph
 from wengert._engine.graphs.pytree_signature import ResultStructure, restored
+from wengert._engine.ops.messages import first_token
 from wengert.errors import TraceError, at, user_line
 
 from .compiled_operation import GraphOperation, closed, extras_of
@@ -133,6 +134,11 @@ class CompiledProgram:
     def executed(self) -> Graph:
         """The same with custom calls inlined (`rewrite.without_calls`)."""
         return completed(self._executed)  # type: ignore[no-any-return]
+
+    @functools.cached_property
+    def sends_messages(self) -> bool:
+        """Whether a run exchanges messages with other processes."""
+        return any(n.op is first_token for n in self.graph.nodes)
 
     def entry(
         self, otherwise: Callable[..., Any], flat: bool = False, fed: Sequence[Any] = ()

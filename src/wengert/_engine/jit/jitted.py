@@ -32,6 +32,7 @@ from wengert._engine.core.assigned_parts import AssignedPart
 from wengert._engine.core.conversion_hook import conversion, converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.message_order import current
 from wengert._engine.core.policy import gate
 from wengert._engine.core.recording import recording_session, switches
 from wengert._engine.core.static_integers import IntegersWanted, may_be_wanted
@@ -119,7 +120,7 @@ class Jitted(Generic[P, R]):
             compiled, call = self._compiled(state, call, args, kwargs)
         elif not call.handles and compiled.may_have_entry:
             self._add_entry(state, call, compiled, args, kwargs)
-        if compiled.is_inline:
+        if compiled.is_inline or (compiled.sends_messages and current() is not None):
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_to_unshared(call.fed, call.handles):
             return self._fun(*args, **kwargs)

@@ -10,6 +10,7 @@ cumulative         cumulative sums, products and extremes; linear recurrences
 fft                discrete Fourier transforms
 indexing_batching  batching rules of getitem, setitem, scatter and scatter_add
 joining            concatenate, stack
+messages           tokens that order the messages of collective operations
 reductions         sum, prod, max, mean, variance ...
 shape_rules        shape rules of views, joins, sorting and matrices, exact for symbolic sizes
 shapes             reshape, transpose, squeeze, flip, roll, diagonals, copies
@@ -35,6 +36,7 @@ from . import (
     indexing_batching,
     joining,
     linalg,
+    messages,
     neural,
     random,
     reductions,
@@ -54,6 +56,7 @@ __all__ = [
     "indexing_batching",
     "joining",
     "linalg",
+    "messages",
     "neural",
     "random",
     "reductions",

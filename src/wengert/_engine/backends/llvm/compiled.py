@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.symbolic.dim import replaced
+from wengert.errors import CommunicationError, at, user_line
 
 from .abi import is_available, make_entry
 from .abi.array_layouts import layout_of
-from .abi.ports import Port
+from .abi.ports import Port, sends_messages
 from .codegen.host_callbacks import RAISED
 from .ir import execution_engine
 from .ir.affine import size_of
@@ -70,6 +71,7 @@ class LoadedProgram:
         if status == RAISED:
             raise program.callbacks.take_error()
         if status:
+            refuse_repetition(program)
             return None
         found = iter([r if r.ndim else r[()] for r in results])
         return [
@@ -83,6 +85,17 @@ def _converted(value: Operand, port: Port) -> Any:
     if port.strided and layout_of(array, port.spec) != "-":
         return array
     return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
+
+
+def refuse_repetition(program: Program | CachedProgram) -> None:
+    """Raise if the interpreter cannot repeat a run that failed, because it sent messages."""
+    if sends_messages(program):
+        raise CommunicationError(
+            "a compiled function that exchanges messages with other processes failed: they do not "
+            "run the same program (operations, shapes and dtypes must agree), a message could not "
+            "be sent, or an operation was given values that it refuses. Run it without wengert.jit "
+            f"to see which{at(user_line())}."
+        )
 
 
 def has_entry(program: Program | CachedProgram) -> bool:
@@ -101,6 +114,7 @@ def entry_of(
     program = compiled.program
 
     def failed(*args: Any) -> Any:
+        refuse_repetition(program)
         return otherwise(*args)
 
     def callback_error() -> None:

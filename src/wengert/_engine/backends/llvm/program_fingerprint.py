@@ -186,6 +186,8 @@ class _GraphEncoder:
                 found = self._bodies[x] = len(self._bodies), self.graph(x)
                 return "Body", *found
             return "Body", found[0]
+        if hasattr(kind, "cache_key"):
+            return "keyed", self._plain(x.cache_key)
         raise _NotEncodableError(kind)
 
 

@@ -24,7 +24,7 @@ from . import argument_guards
 from .address_table import TableLayout
 from .cpython_layout import DATA, ITEMS
 from .entry_builder import EntryBuilder
-from .ports import CallInterface
+from .ports import CallInterface, sends_messages
 from .result_objects import Results, bytes_of
 
 # The parameters of METH_FASTCALL | METH_KEYWORDS.
@@ -201,6 +201,8 @@ class _EntryPoint:
     def _is_long(self) -> Name:
         """Whether to release the GIL, an i1."""
         lengths = self.builder.lengths
+        if sends_messages(self.program):  # it waits for other processes
+            return "true"
         total = getattr(self.program, "work_bytes", 0)
         if not lengths.is_known(total):
             total = 0

@@ -76,3 +76,8 @@ class CallInterface(Protocol):
 
     @property
     def requirements(self) -> Sequence[Requirement]: ...
+
+
+def sends_messages(program: Any) -> bool:
+    """Whether a run exchanges messages with other processes, and waits for them."""
+    return any(name.startswith("mpi.function.") for name in getattr(program, "symbols", ()))

@@ -12,6 +12,7 @@ check             a value that is copied if a condition holds
 concatenate       concatenate, stack and roll
 cumulative        cumulative sums and products, linear recurrences
 fft               Fourier transforms
+messages          calls of MPI
 nan_scan          whether an array contains NaN
 scatter           stores and additions at indices
 store_chain       several stores into one array

@@ -33,6 +33,10 @@ KERNEL_MODULES: dict[str, str] = {
         "linalg.schur": "linalg.schur_form linalg.schur_rotation",
         "sort.searchsorted": "searchsorted digitize",
         "sort.histograms": "histogram_counts histogram_sums",
+        "messages": "first_token tied joined mpi.allreduce mpi.allreduce_max mpi.allreduce_min "
+        "mpi.allreduce_prod mpi.allreduce_any mpi.allreduce_all mpi.reduce mpi.bcast "
+        "mpi.replicated mpi.barrier mpi.reduce_scatter mpi.allgather mpi.alltoall mpi.gather "
+        "mpi.scatter mpi.exchange mpi.same",
         "cumulative": "cumsum cumprod running recurrence",
         "linalg.lu_solve": "solve inv det slogdet det_derivative solve_triangular inverse_slogdet "
         "cofactors_det",

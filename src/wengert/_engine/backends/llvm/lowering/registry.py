@@ -20,6 +20,9 @@ from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.kinds.collective import number_of
+from wengert._engine.ops.messages import first_token
 
 from ..ir.llvm_types import is_supported
 from ..kernels import is_served
@@ -92,6 +95,7 @@ class Lowering:
         self.exprs: dict[Node, Any] = {}
         self.rules: dict[Any, Any] = {}
         self._supported: dict[Node, bool] = {}
+        self._last_message: Expr | None = None
         for node in graph.nodes:
             self.exprs[node] = self._lowered(node)
 
@@ -113,11 +117,33 @@ class Lowering:
                 if found is not NotImplemented:
                     return found
         operands = [settled(x) for x in operands]
+        if node.op.kind == "collective":
+            return self._message(node, operands)
+        if node.op is first_token:
+            return self._first_message(node, operands)
         if node.op.composition is not None and not is_served(node):
             inside = composed(node)
             if inside is not None:
                 return self._inlined(inside, node, operands)
         return opaque_call(node, operands)
+
+    def _message(self, node: Node, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+        """A collective operation, after the one before it in the graph.
+
+        Values and tangents in the body of a loop have two chains of tokens; all processes must send
+        their messages in one order.
+        """
+        x, token = operands
+        parts = opaque_call(node, [x, self._last_message or token])
+        self._last_message = parts[1]
+        return tuple(parts)
+
+    def _first_message(self, node: Node, operands: Sequence[Expr]) -> Expr:
+        """The comparison of the programs of all processes, before the first message."""
+        call: Expr = opaque_call(node, operands)
+        rule: Any = call.operands[0].rule
+        rule.options["programs"] = tuple(programs_of(self.graph).items())
+        return call
 
     def _inlined(self, inside: BaseGraph, defined: Node, operands: Sequence[Expr]) -> Any:
         """The results of a graph, with its inputs replaced by operands."""
@@ -138,6 +164,22 @@ class Lowering:
             if not found:
                 return False
         return True
+
+
+def programs_of(graph: BaseGraph) -> dict[Any, int]:
+    """For each communicator, a number that stands for the messages of a graph."""
+    messages: dict[Any, list[Any]] = {}
+    stack: list[Any] = [graph]
+    while stack:
+        own = stack.pop()
+        for node in own.nodes:
+            stack += bodies_of(node)
+            if node.op.kind == "collective" and node.params["comm"].checked:
+                messages.setdefault(node.params["comm"], [])
+                signature = node.op.signature(node.spec[0], node.params)
+                if signature is not None:
+                    messages[node.params["comm"]].append(signature)
+    return {comm: number_of(repr(signatures)) for comm, signatures in messages.items()}
 
 
 def set_origin(node: Node, graph_node: Node) -> None:

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.message_order import MpiLibrary
+
 from .scipy_extensions import extension
 
 _MODULES = {
@@ -172,6 +174,8 @@ def address_of(symbol: str) -> int:
         There is no such function.
     """
     library, _, name = symbol.partition(".")
+    if library == "mpi":
+        return MpiLibrary.address_of(name)
     if library == "argsort":
         return _argsort(*name.split("."))
     if library == "random":

@@ -1,0 +1,268 @@
+"""Derivatives of functions that exchange messages with other processes.
+
+The token that orders messages (core/message_order.py) is one more argument and one more result of a
+function that is differentiated: `Messages` adds both.  So each process takes part in all messages
+of a backward or forward pass, also if its own operands do not depend on the arguments.
+
+A derivative is that of the sum of the outputs of all processes.  An output that is the same in all
+processes, because it was computed from results of `allreduce`, `bcast` or `allgather` only, is
+counted once: its cotangent is divided by their number.
+
+    Messages     the messages of one call
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used, ordered_by
+from wengert._engine.core.node import INPUT, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import LOOPS
+from wengert._engine.core.subgraph import Body, bodies_of
+from wengert._engine.ops.messages import joined, tie_results, tied
+from wengert.errors import NotDifferentiableError, at, user_line
+
+from .tape import VARIABLE, fresh
+
+if TYPE_CHECKING:
+    from wengert._engine.kinds.collective import Collective
+
+# What a value depends on: values of this process, and results that are the same in all processes of
+# a communicator.
+LOCAL = "local"
+Origins = frozenset[Any]  # LOCAL, and communicators
+
+
+class Messages:
+    """The messages of one call of a function that is differentiated.
+
+    Attributes
+    ----------
+    node : Node
+        The variable of the first token.
+    were_sent : bool
+        Whether the call exchanged messages; known after `run`.
+    last : Node
+        The token after the last message.
+    """
+
+    last: Node
+
+    def __init__(self) -> None:
+        outer = current()
+        self.node = fresh(NO_MESSAGES if outer is None else outer.node)
+        self.were_sent = False
+
+    @staticmethod
+    def of_call() -> Messages | None:
+        """For a call that begins; None if collective operations are not in use."""
+        return Messages() if is_used() else None
+
+    def run(self, fun: Callable[[], Any]) -> Any:
+        """The results of a function, which depend on the last token."""
+        token = wrap(self.node)
+        with ordered_by(token):
+            results = fun()
+        self.were_sent = token.node is not self.node
+        if not self.were_sent:
+            return results
+        self.last = token.node
+        results = tie_results(results, token)
+        advance(token)
+        return results
+
+    def token_of_tangents(self) -> Any:
+        """The token that a forward pass begins with."""
+        latest = current()
+        return NO_MESSAGES if latest is None else wrap(latest.node)
+
+    def end(self, token: Any) -> None:
+        """Note the last token of a backward or forward pass."""
+        latest = current()
+        if latest is not None and isinstance(token, Handle):
+            # Rules of the user may have sent messages, which are not in the chain of `token`.
+            advance(joined(wrap(latest.node), token))
+
+
+def run_with(messages: Messages | None, fun: Callable[[], Any]) -> Any:
+    """Run a function with its messages, if there may be any."""
+    return fun() if messages is None else messages.run(fun)
+
+
+def counted_once(seeds: Mapping[Node, Any]) -> dict[Node, Any]:
+    """Cotangents of outputs; divided among the processes if the output is the same in all.
+
+    Raises
+    ------
+    NotDifferentiableError
+        An output is computed both from such values and from values of this process.
+    """
+    return {node: _share(node, t) for node, t in seeds.items()}
+
+
+def _share(node: Any, t: Any) -> Any:
+    if type(node) is not Node or t is None:
+        return t
+    origins = origins_of([node])[0]
+    if not origins or origins == {LOCAL}:
+        return t
+    sizes = {c.size for c in origins if c is not LOCAL}
+    if LOCAL in origins or len(sizes) > 1:
+        operation = ", ".join(sorted({c.name for c in origins if c is not LOCAL}))
+        raise NotDifferentiableError(
+            "the output is computed from results that are the same in all processes "
+            f"({operation}), and from values of this process, so it is not known whether the "
+            "derivative is that of one output or of the sum over all processes. End with "
+            "allreduce(output, 'mean') if it is the same in all processes, and with "
+            "allreduce(output, 'sum') if it is the part of this process; pass arguments that are "
+            f"the same in all processes through replicated(){at(user_line())}."
+        )
+    comm = next(iter(origins))
+    if comm.checked:
+        same: Any = lookup("mpi.same")
+        same.ordered(node.value if current() is None else wrap(node), comm=comm)
+    return t / comm.size
+
+
+def are_replicated(nodes: Sequence[Node], targets: Iterable[Node]) -> bool:
+    """Whether targets reach the messages of a tape only as values that are equal in all processes.
+
+    Then a unit vector in forward mode changes the same variable in all processes.
+    """
+    dependent = set(targets)
+    for node in nodes:
+        if node in dependent or dependent.isdisjoint(node.args_as_nodes()):
+            continue
+        op: Any = node.op
+        if op.kind != "collective":
+            dependent.add(node)
+        elif not op.of_equal and node.args[0] in dependent:
+            return False
+    return True
+
+
+def different_columns(what: str) -> NotDifferentiableError:
+    """The error for unit vectors that would change the variables of all processes at once."""
+    return NotDifferentiableError(
+        f"{what}: forward mode with respect to an argument that may differ between processes, and "
+        "on which messages depend: a column would be the sum of the columns of all processes. Pass "
+        "an argument that is the same in all processes through distributed.replicated(), or use "
+        f"jacrev{at(user_line())}."
+    )
+
+
+def origins_of(outputs: Sequence[Node], known: Mapping[Node, Origins] | None = None) -> list[Any]:
+    """What some nodes depend on."""
+    origins: dict[Node, Origins] = dict(known or {})
+    for node in _between(outputs, origins):
+        origins[node] = _origins(node, origins)
+    return [origins[n] for n in outputs]
+
+
+def _between(outputs: Iterable[Node], known: Mapping[Node, Origins]) -> list[Node]:
+    """The nodes that decide the origins of outputs, operands first."""
+    seen: set[Node] = set()
+    stack = [n for n in outputs if n not in known]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if not _ends(node):
+            stack += [a for a in node.args if isinstance(a, Node) and a not in known]
+    return sorted(seen, key=lambda n: n.serial)
+
+
+def _ends(node: Node) -> bool:
+    """Whether the origins of a node do not depend on its operands."""
+    return node.op is VARIABLE or node.op.kind == "collective" or not node.args
+
+
+def _origins(node: Node, known: Mapping[Node, Any]) -> Any:
+    """The origins of a node; a tuple of them for a node with bodies, one for each result."""
+    op: Any = node.op
+    if op.kind == "collective":
+        collective: Collective = op
+        return frozenset([node.params["comm"]] if collective.replicates else [LOCAL])
+    if op is VARIABLE or op is INPUT:
+        return frozenset([LOCAL])
+    if not node.args:
+        return _of_constant(node.value)
+    first = _of_operand(node.args[0], known)
+    if op is PART:
+        return first[node.params["index"]] if type(first) is tuple else first
+    if op is tied:
+        return first
+    operands = [_union(_of_operand(a, known)) for a in node.args]
+    bodies = bodies_of(node)
+    return _of_bodies(node, bodies, operands) if bodies else _union(operands)
+
+
+def _of_operand(x: Any, known: Mapping[Node, Any]) -> Any:
+    """The origins of an operand."""
+    if not isinstance(x, Node):
+        return _of_constant(x)
+    return known[x] if x in known else _of_constant(x.value)
+
+
+def _of_constant(value: Any) -> Origins:
+    """Those of a constant: arrays may be the data of this process, numbers are taken to be equal.
+
+    If numbers are not, the results are different, and `same` refuses them.
+    """
+    return frozenset() if np.ndim(value) == 0 else frozenset([LOCAL])
+
+
+def _of_bodies(node: Node, bodies: Sequence[Body], operands: Sequence[Origins]) -> Any:
+    """The origins of the results of a loop or branch: one for each."""
+    params = node.params
+    carried = params.get("carried", 0) if node.op.control_flow in LOOPS else 0
+    count = len(node.spec) if isinstance(node.spec, tuple) else 1
+    results = [frozenset[Any]() for _ in range(count)]
+    for body in bodies:
+        outside = len(operands) - len(body.inputs)
+        around = _union(operands[:outside])  # a condition, a number of steps
+        own = of_inputs(body, operands[outside:], carried, params.get("stacked", 0))
+        outs = [_union(x) | around for x in origins_of(body.outputs, own)]
+        if len(outs) != count:
+            outs = [_union(outs)] * count
+        results = [a | b for a, b in zip(results, outs, strict=True)]
+    return tuple(results) if isinstance(node.spec, tuple) else results[0]
+
+
+def of_inputs(
+    body: Body, operands: Sequence[Origins], carried: int = 0, stacked: int = 0
+) -> dict[Node, Origins]:
+    """The origins of the inputs of a body, in all steps if it is that of a loop.
+
+    Parameters
+    ----------
+    body : Body
+    operands : sequence
+        The origins of the operands for its inputs.
+    carried, stacked : int
+        The number of its inputs that are carried, and that are rows of arrays; they come last.
+    """
+    own = list(operands)
+    start = len(own) - carried - stacked
+    while True:
+        inputs = dict(zip(body.inputs, own, strict=True))
+        outs = origins_of(body.outputs[:carried], inputs)
+        widened = list(own)
+        for k, x in enumerate(outs):
+            widened[start + k] = widened[start + k] | _union(x)
+        if widened == own:
+            return inputs
+        own = widened
+
+
+def _union(origins: Any) -> Origins:
+    if isinstance(origins, frozenset):
+        return origins
+    return frozenset().union(*map(_union, origins))

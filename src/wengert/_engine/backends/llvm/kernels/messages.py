@@ -1,0 +1,286 @@
+"""Collective operations: calls of MPI (wengert.distributed).
+
+The functions of MPI are called by their addresses, and its communicators, datatypes and operations
+are read when the program runs, so code in the disk cache does not depend on the process.
+
+    mpi.allreduce, mpi.bcast ...    one message each
+    first_token                     all processes run programs with the same messages
+    tied, joined                    values that wait for messages
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.core.symbolic.dim import Length
+
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import Dtype
+from ..runtime import library_symbols
+from .fortran_calls import check_lengths
+from .kernel_call import ArrayPointer, KernelCall, kernel
+from .loop_helpers import clear, copy, copy_unless_same
+
+_STATUS_BYTES = 64  # of an MPI_Status: 20 in MPICH, 24 in Open MPI
+
+
+class _Mpi:
+    """The MPI calls of one kernel."""
+
+    def __init__(self, call: KernelCall) -> None:
+        self.call, self.section = call, call.section
+        comm = call.params["comm"]
+        self.handle_kind = comm.native_handle_kind
+        self.key = comm.key
+
+    def handle(self, name: str) -> str:
+        """A handle of MPI as an argument: of a communicator, a datatype or an operation."""
+        symbol = f"mpi.handle.{name}"
+        cell = self.call.external(symbol, library_symbols.address_of(symbol), "void", [])
+        value = self.section.value(f"load {self.handle_kind}, ptr {cell}")
+        return f"{self.handle_kind} {value}"
+
+    def communicator(self, for_collectives: bool = True) -> str:
+        """The handle of the communicator."""
+        return self.handle(f"{'collective' if for_collectives else 'direct'}.{self.key}")
+
+    def datatype(self, dtype: Dtype) -> str:
+        """The handle of a datatype."""
+        return self.handle(f"type.{dtype.str[1:]}")
+
+    def count(self, shape: Sequence[Length]) -> str:
+        """The number of elements of an array, as an argument."""
+        size = self.call.number(math.prod(shape, start=1))
+        check_lengths(self.call, size)
+        if size.isdigit():
+            return f"i32 {size}"
+        return f"i32 {self.section.value(f'trunc i64 {size} to i32')}"
+
+    def run(self, function: str, *arguments: str) -> None:
+        """Call a function; the kernel fails if it does."""
+        symbol = f"mpi.function.{function}"
+        kinds = [a.split()[0] for a in arguments]
+        callee = self.call.external(symbol, library_symbols.address_of(symbol), "i32", kinds)
+        status = self.section.value(f"call i32 {callee}({', '.join(arguments)})")
+        self.call.fail_if(self.section.value(f"icmp ne i32 {status}, 0"))
+
+
+def _message(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function that emits the call for one operation (a decorator)."""
+
+    def register(emit: Callable[[_Mpi, ArrayPointer, ArrayPointer], None]) -> Any:
+        def write(call: KernelCall) -> None:
+            x, (y, token) = call.operands[0], call.results
+            emit(_Mpi(call), x, y)
+            call.section.write(f"store double 0.0, ptr {token.pointer}")
+
+        kernel(f"mpi.{name}")(write)
+        return emit
+
+    return register
+
+
+def _reduction(name: str, operation: str) -> None:
+    @_message(name)
+    def reduce_all(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+        mpi.run(
+            "MPI_Allreduce",
+            f"ptr {x.pointer}",
+            f"ptr {y.pointer}",
+            mpi.count(x.shape),
+            mpi.datatype(x.dtype),
+            mpi.handle(f"op.{operation}"),
+            mpi.communicator(),
+        )
+
+
+for _name, _operation in {
+    "allreduce": "SUM",
+    "allreduce_max": "MAX",
+    "allreduce_min": "MIN",
+    "allreduce_prod": "PROD",
+    "allreduce_any": "LOR",
+    "allreduce_all": "LAND",
+}.items():
+    _reduction(_name, _operation)
+
+
+@_message("reduce")
+def _reduce(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    call, root = mpi.call, mpi.call.params["root"]
+    if call.params["comm"].rank != root:
+        clear(call, call.section, y.pointer, math.prod(y.shape, start=1), y.dtype)
+    mpi.run(
+        "MPI_Reduce",
+        f"ptr {x.pointer}",
+        f"ptr {y.pointer}",
+        mpi.count(x.shape),
+        mpi.datatype(x.dtype),
+        mpi.handle("op.SUM"),
+        f"i32 {root}",
+        mpi.communicator(),
+    )
+
+
+@_message("bcast")
+def _bcast(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    copy(mpi.call, mpi.section, y, x)
+    mpi.run(
+        "MPI_Bcast",
+        f"ptr {y.pointer}",
+        mpi.count(y.shape),
+        mpi.datatype(y.dtype),
+        f"i32 {mpi.call.params['root']}",
+        mpi.communicator(),
+    )
+
+
+@_message("replicated")
+def _replicated(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    copy(mpi.call, mpi.section, y, x)
+
+
+@_message("barrier")
+def _barrier(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    copy(mpi.call, mpi.section, y, x)
+    mpi.run("MPI_Barrier", mpi.communicator())
+
+
+@_message("same")
+def _same(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    """Fail unless the greatest and the least of each byte are equal."""
+    call, s = mpi.call, mpi.section
+    size: Length = math.prod(x.shape, start=x.dtype.itemsize)
+    count = call.number(size)
+    mine, greatest = call.scratch(2 * size), call.scratch(2 * size)
+    complement = s.value(f"getelementptr i8, ptr {mine}, i64 {count}")
+    with s.loop("0", count) as (t, i):
+        byte = t.value(f"load i8, ptr {_byte(t, x.pointer, i)}")
+        t.write(f"store i8 {byte}, ptr {_byte(t, mine, i)}")
+        t.write(f"store i8 {t.value(f'xor i8 {byte}, -1')}, ptr {_byte(t, complement, i)}")
+    mpi.run(
+        "MPI_Allreduce",
+        f"ptr {mine}",
+        f"ptr {greatest}",
+        mpi.count((2 * size,)),
+        mpi.handle("type.i1"),
+        mpi.handle("op.MAX"),
+        mpi.communicator(),
+    )
+    second = s.value(f"getelementptr i8, ptr {greatest}, i64 {count}")
+    with s.loop("0", count) as (t, i):
+        most = t.value(f"load i8, ptr {_byte(t, greatest, i)}")
+        least = t.value(f"xor i8 {t.value(f'load i8, ptr {_byte(t, second, i)}')}, -1")
+        call.fail_if(t.value(f"icmp ne i8 {most}, {least}"), 1, t)
+    copy(call, s, y, x)
+
+
+def _byte(s: Section, pointer: Name, index: Name) -> Name:
+    return s.value(f"getelementptr i8, ptr {pointer}, i64 {index}")
+
+
+@_message("reduce_scatter")
+def _reduce_scatter(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    mpi.run(
+        "MPI_Reduce_scatter_block",
+        f"ptr {x.pointer}",
+        f"ptr {y.pointer}",
+        mpi.count(y.shape),
+        mpi.datatype(y.dtype),
+        mpi.handle("op.SUM"),
+        mpi.communicator(),
+    )
+
+
+def _rows(name: str, function: str, has_root: bool) -> None:
+    """An operation whose operand or result has a row for each process."""
+
+    @_message(name)
+    def emit(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+        params = mpi.call.params
+        row = {"mpi.scatter": y.shape, "mpi.alltoall": x.shape[1:]}.get(f"mpi.{name}", x.shape)
+        count, datatype = mpi.count(row), mpi.datatype(x.dtype)
+        root = [f"i32 {params['root']}"] if has_root else []
+        sent, received = f"ptr {x.pointer}", f"ptr {y.pointer}"
+        mpi.run(
+            function, sent, count, datatype, received, count, datatype, *root, mpi.communicator()
+        )
+
+
+_rows("allgather", "MPI_Allgather", False)
+_rows("alltoall", "MPI_Alltoall", False)
+_rows("gather", "MPI_Gather", True)
+_rows("scatter", "MPI_Scatter", True)
+
+
+@_message("exchange")
+def _exchange(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    params, s = mpi.call.params, mpi.section
+    dest, source, tag = params["dest"], params["source"], f"i32 {params['tag']}"
+    comm = mpi.communicator(for_collectives=False)
+    status = mpi.call.function.slot(f"[{_STATUS_BYTES} x i8]", 8)
+    sent = f"ptr {x.pointer}", mpi.count(x.shape), mpi.datatype(x.dtype), f"i32 {dest}", tag
+    received = f"ptr {y.pointer}", mpi.count(y.shape), mpi.datatype(y.dtype), f"i32 {source}", tag
+    if source is None:
+        clear(mpi.call, s, y.pointer, math.prod(y.shape, start=1), y.dtype)
+        if dest is not None:
+            mpi.run("MPI_Send", *sent, comm)
+        return
+    if dest is None:
+        mpi.run("MPI_Recv", *received, comm, f"ptr {status}")
+    else:
+        mpi.run("MPI_Sendrecv", *sent, *received, comm, f"ptr {status}")
+    arrived = mpi.call.function.slot("i32")
+    mpi.run("MPI_Get_count", f"ptr {status}", mpi.datatype(y.dtype), f"ptr {arrived}")
+    expected = mpi.count(y.shape)
+    mpi.call.fail_if(
+        s.value(f"icmp ne i32 {s.value(f'load i32, ptr {arrived}')}, {expected.split()[1]}")
+    )
+
+
+@kernel("first_token")
+def _first_token(call: KernelCall) -> None:
+    """Compare numbers that stand for the messages of the program, in each communicator."""
+    (token,), s = call.results, call.section
+    for comm, number in call.options.get("programs", ()):
+        call.params["comm"] = comm
+        mpi = _Mpi(call)
+        mine, greatest = call.function.slot("[2 x i64]", 8), call.function.slot("[2 x i64]", 8)
+        _store_pair(s, mine, number)
+        mpi.run(
+            "MPI_Allreduce",
+            f"ptr {mine}",
+            f"ptr {greatest}",
+            "i32 2",
+            mpi.handle("type.i8"),
+            mpi.handle("op.MAX"),
+            mpi.communicator(),
+        )
+        first = s.value(f"load i64, ptr {greatest}")
+        second = s.value(f"load i64, ptr {_second(s, greatest)}")
+        total = s.value(f"add i64 {first}, {second}")
+        call.fail_if(s.value(f"icmp ne i64 {total}, 0"))
+    s.write(f"store double 0.0, ptr {token.pointer}")
+
+
+def _store_pair(s: Section, pair: Name, number: int) -> None:
+    s.write(f"store i64 {number}, ptr {pair}")
+    s.write(f"store i64 {-number}, ptr {_second(s, pair)}")
+
+
+def _second(s: Section, pair: Name) -> Name:
+    return s.value(f"getelementptr i64, ptr {pair}, i64 1")
+
+
+@kernel("tied", updates=lambda params: True)
+def _tied(call: KernelCall) -> None:
+    """The first operand, in its own memory if nothing else needs it."""
+    copy_unless_same(call, call.section, call.results[0], call.operands[0])
+
+
+@kernel("joined")
+def _joined(call: KernelCall) -> None:
+    """The token, once the operands have been computed."""
+    call.section.write(f"store double 0.0, ptr {call.results[0].pointer}")

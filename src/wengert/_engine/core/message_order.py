@@ -1,0 +1,90 @@
+"""The order of messages: the token that collective operations take and return.
+
+A collective operation sends messages to other processes, so every process must run it, in the same
+order, also where its result is not used.  It therefore takes a *token*, a float64 that is always
+0.0, and returns the next one (kinds/collective.py).  The tokens are an ordinary value of the graph:
+they keep operations from being merged, removed and exchanged, loops carry them, and derivatives
+have a chain of tokens of their own, so that the messages of a backward pass are sent by all
+processes, in the reverse order.
+
+The tensor of the current token belongs to a context: the run of a function that is traced or
+differentiated.  Collective operations write the next token to it, like an update in place, which
+loops and branches of the front end carry.  Outside of such contexts there is none, and operations
+run immediately.
+
+    is_used      whether collective operations may occur (wengert.distributed has been imported)
+    current      the tensor of the current token, or None
+    advance      set the current token
+    ordered_by   a context with a token of its own
+    MpiLibrary   the addresses that native code uses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dynamic_scope import Blocks, ScopedValue
+from .handle import rebind
+from .policy import gated
+
+if TYPE_CHECKING:
+    from .handle import Handle
+
+NO_MESSAGES = np.float64(0.0)  # the value of every token
+_tokens: Blocks[Any] = Blocks("wengert_message_token", None)
+
+
+class _MessageUse:
+    count = 0
+
+
+class MpiLibrary:
+    """The MPI library that native code calls; set by wengert.distributed.
+
+    Attributes
+    ----------
+    address_of : callable
+        The address of a function (``function.MPI_Send``), or of a number that holds a handle
+        (``handle.op.SUM``).
+    """
+
+    address_of: Callable[[str], int]
+
+
+def start_using() -> None:
+    """Let transformations order messages from now on."""
+    _MessageUse.count = 1
+
+
+def is_used() -> bool:
+    """Whether collective operations may occur."""
+    return _MessageUse.count != 0
+
+
+def current() -> Handle | None:
+    """The tensor of the current token, or None."""
+    return _tokens.get() if _MessageUse.count else None
+
+
+def advance(token: Any) -> None:
+    """Set the current token, if there is one, to that of the last collective operation."""
+    tensor = current()
+    if tensor is not None and token.node is not tensor.node:
+        rebind(tensor, token.node)
+
+
+@contextmanager
+def ordered_by(tensor: Handle | None) -> Iterator[None]:
+    """A context in which `tensor` has the current token."""
+    block: ScopedValue[Any] = ScopedValue(tensor)
+    with gated():  # compiled functions read the token
+        try:
+            _tokens.open(block)
+            yield
+        finally:
+            block.end(True)
+            _tokens.forget()

@@ -1,0 +1,228 @@
+"""Operations on the tokens that order messages (core/message_order.py).
+
+tied           a value, which depends on a token: a result of a program with messages
+first_token    the token before the first message of a graph
+tie_results    the results of a function with messages, tied to its last token
+with_messages  run a function that is traced, with a token of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import Example, Operation
+from wengert._engine.core.handle import Handle, describe, shape_of, wrap
+from wengert._engine.core.message_order import (
+    NO_MESSAGES,
+    advance,
+    current,
+    is_used,
+    ordered_by,
+)
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import RuleContext, lookup, register
+from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.spec import Spec
+
+from .creation import zeros
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
+
+
+class _Tied(Operation):
+    """The first operand, once messages up to a token have been exchanged.
+
+    The cotangent of the token is the current token: the messages of the backward pass are sent
+    after those of the forward pass.
+    """
+
+    kind = "view"
+    aliasing = Aliasing(view=True)
+    oracle = staticmethod(lambda x, token: x)
+
+    def run(self, x: Operand, token: Any) -> Any:
+        """The first operand."""
+        return x
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of the first operand."""
+        return specs[0]
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The cotangent of the value, and the token that the backward pass begins with."""
+        latest = current()
+        return [t, inputs[1] if latest is None else wrap(latest.node)]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The tangent of the value, tied to the token of the tangents."""
+        x, token = dots
+        if token is None:
+            return x
+        spec = node.spec
+        return tied(zeros(spec.shape, spec.dtype) if x is None else x, token)
+
+
+def _of_batch(tokens: Any) -> Any:
+    """A token for a batch of them, which may be empty."""
+    return lookup("sum")(tokens, axis=0)
+
+
+tied = register(_Tied("tied", _Tied.__doc__))
+
+
+@tied.batch
+def _tied_batched(args: list[Any], batched: Sequence[bool], size: Any, **params: Any) -> Any:
+    x, token = args
+    if not batched[0]:
+        x = lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
+    return tied(x, _of_batch(token) if batched[1] else token)
+
+
+@tied.examples
+def _tied_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)), 0), {}
+    yield (rng.normal(), 0), {}
+
+
+class _FirstToken(Operation):
+    """The token before the first message: a value of the graph that its input belongs to."""
+
+    kind = "view"
+    oracle = staticmethod(lambda x: NO_MESSAGES)
+
+    def run(self, x: Operand) -> Any:
+        """The token."""
+        return NO_MESSAGES
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of tokens."""
+        return Spec((), np.dtype(np.float64))
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """No cotangent."""
+        return [None]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The token of the tangents, which is sent after the values."""
+        return None
+
+
+first_token = register(_FirstToken("first_token", _FirstToken.__doc__))
+
+
+@first_token.batch
+def _first_token_batched(args: list[Any], batched: Sequence[bool], size: Any, **params: Any) -> Any:
+    token = current()
+    start = NO_MESSAGES if token is None else wrap(token.node)
+    return lookup("broadcast_to")(start, shape=(size,))
+
+
+@first_token.examples
+def _first_token_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.integers(9, size=(2, 3)),), {}
+
+
+class _Joined(Operation):
+    """The token after a function whose own messages are not in the chain of tokens.
+
+    The results of the function get cotangents, if only zeros, so that its rule runs.
+    """
+
+    kind = "view"
+    oracle = staticmethod(lambda token, *results: NO_MESSAGES)
+
+    def run(self, token: Any, *results: Operand) -> Any:
+        """The token."""
+        return NO_MESSAGES
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of tokens."""
+        return Spec((), np.dtype(np.float64))
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The token, and zeros."""
+        return [t, *[zeros(shape_of(x), describe(x).dtype) for x in inputs[1:]]]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The token of the tangents, once those of the results have been computed."""
+        token, *others = dots
+        known = [x for x in others if x is not None]
+        return joined(NO_MESSAGES if token is None else token, *known)
+
+
+joined = register(_Joined("joined", _Joined.__doc__))
+
+
+@joined.batch
+def _joined_batched(args: list[Any], batched: Sequence[bool], size: Any, **params: Any) -> Any:
+    token, *results = args
+    token = joined(_of_batch(token) if batched[0] else token, *results)
+    return lookup("broadcast_to")(token, shape=(size,))
+
+
+@joined.examples
+def _joined_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (0, rng.integers(9, size=3)), {}
+
+
+def apart(fun: Callable[..., Any], *args: Any) -> Any:
+    """Call a function whose derivative is a rule of its own, which exchanges messages itself.
+
+    It runs in order with other messages, but the messages inside are not in their chain of tokens.
+    """
+    token = current()
+    if token is None:
+        return fun(*args)
+    args = tie_results(args, wrap(token.node))
+    with ordered_by(None):
+        results = fun(*args)
+    leaves = [x for x in pytree.flatten(results)[0] if _is_inexact(x)]
+    advance(joined(wrap(token.node), *leaves))
+    return results
+
+
+def _is_inexact(x: Any) -> bool:
+    spec = describe(x)
+    return isinstance(spec, Spec) and spec.dtype.kind in "fc"
+
+
+def tie_results(results: Any, token: Handle) -> Any:
+    """Results of a function, with those that are floating-point arrays tied to a token."""
+    return pytree.tree_map(lambda x: tied(x, token) if _is_inexact(x) else x, results)
+
+
+def with_messages(fun: Callable[[], Any], inputs: Sequence[Handle]) -> Any:
+    """Run a function that is traced; if it exchanges messages, its results depend on the last one.
+
+    Parameters
+    ----------
+    fun : callable
+    inputs : sequence of Tensor
+        The inputs of the graph that it is traced for.
+    """
+    if not is_used() or not inputs:
+        return fun()
+    token = first_token(inputs[0])
+    start = token.node
+    with ordered_by(token):
+        results = fun()
+    return results if token.node is start else tie_results(results, token)
+
+
+def ordered_in_batch(fun: Callable[[], Any], inputs: Sequence[Handle]) -> tuple[Any, Node | None]:
+    """The results of a function that is traced for one element of a batch, and its last token.
+
+    The token is None if the function exchanges no messages.
+    """
+    if not is_used() or not inputs:
+        return fun(), None
+    token = first_token(inputs[0])
+    start = token.node
+    with ordered_by(token):
+        results = fun()
+    return results, None if token.node is start else token.node

@@ -1,0 +1,258 @@
+"""Messages between two processes.
+
+sendrecv, send, recv    a message, by the ranks of its sender and receiver
+shift                   messages along an axis of a grid
+halo_exchange           the borders of neighbors on a grid
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import describe, shape_of
+from wengert._engine.core.op import lookup
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from . import operations
+from .arguments import grid_of, message, rank_of, tag_of
+from .communicators import CartesianCommunicator, Communicator, communicator_of
+
+
+def sendrecv(
+    x: Any,
+    dest: int | None,
+    source: int | None,
+    like: Any = None,
+    tag: int = 0,
+    comm: Any = None,
+) -> Any:
+    """Send an array to one process, and receive one from another.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        What is sent.
+    dest, source : int or None
+        The ranks of the receiver and the sender. With None nothing is sent; nothing is received,
+        and the result is zeros.
+    like : array_like or Tensor, optional
+        An array of the shape and dtype of what is received; by default `x`.
+    tag : int, default 0
+        The message is received by the process that asks for the same tag.
+    comm : Communicator or mpi4py communicator, optional
+
+    Returns
+    -------
+    array or Tensor
+        What was received.
+
+    Raises
+    ------
+    CommunicationError
+        What arrives has another size than `like`.
+
+    Notes
+    -----
+    The cotangent is sent in the opposite direction.
+
+    Examples
+    --------
+    >>> from wengert import distributed
+    >>> float(distributed.sendrecv(2.0, dest=0, source=0))
+    2.0
+    """
+    comm = communicator_of(comm)
+    x = message(x, "sendrecv")
+    spec = describe(x if like is None else message(like, "sendrecv"))
+    return operations.exchange.ordered(
+        x,
+        comm=comm,
+        dest=None if dest is None else rank_of(dest, comm, "dest"),
+        source=None if source is None else rank_of(source, comm, "source"),
+        tag=tag_of(tag),
+        shape=spec.shape,
+        dtype=spec.dtype,
+    )
+
+
+def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> None:
+    """Send an array to another process, which calls `recv`.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    dest : int
+        The rank of the receiver.
+    tag : int, default 0
+    comm : Communicator or mpi4py communicator, optional
+
+    Notes
+    -----
+    In a backward pass the cotangent is received. MPI may wait until the receiver calls `recv`.
+    """
+    comm = communicator_of(comm)
+    operations.exchange.ordered(
+        message(x, "send"),
+        comm=comm,
+        dest=rank_of(dest, comm, "dest"),
+        source=None,
+        tag=tag_of(tag),
+        shape=(0,),
+        dtype=describe(x).dtype,
+    )
+
+
+def recv(like: Any, source: int, tag: int = 0, comm: Any = None) -> Any:
+    """Receive an array that another process sends.
+
+    Parameters
+    ----------
+    like : array_like or Tensor
+        An array of the shape and dtype of what is received; its values are not used.
+    source : int
+        The rank of the sender.
+    tag : int, default 0
+    comm : Communicator or mpi4py communicator, optional
+
+    Returns
+    -------
+    array or Tensor
+
+    Raises
+    ------
+    CommunicationError
+        What arrives has another size than `like`.
+
+    Notes
+    -----
+    In a backward pass the cotangent is sent.
+    """
+    comm = communicator_of(comm)
+    spec = describe(message(like, "recv"))
+    return operations.exchange.ordered(
+        np.empty(0, spec.dtype),
+        comm=comm,
+        dest=None,
+        source=rank_of(source, comm, "source"),
+        tag=tag_of(tag),
+        shape=spec.shape,
+        dtype=spec.dtype,
+    )
+
+
+def shift(x: Any, offset: int = 1, axis: int = 0, comm: CartesianCommunicator | None = None) -> Any:
+    """Send an array to the process at `offset` on a grid, and receive one from that at ``-offset``.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Of the same shape and dtype in all processes.
+    offset : int, default 1
+    axis : int, default 0
+        The axis of the grid.
+    comm : CartesianCommunicator, optional
+        By default all processes in a periodic row.
+
+    Returns
+    -------
+    array or Tensor
+        What was received; zeros where the grid ends.
+
+    Examples
+    --------
+    >>> from wengert import distributed
+    >>> comm = distributed.world().cartesian(periodic=True)
+    >>> float(distributed.shift(2.0, comm=comm))
+    2.0
+    """
+    if comm is None:
+        every = communicator_of(None)
+        return sendrecv(x, (every.rank + offset) % every.size, (every.rank - offset) % every.size)
+    before, after = grid_of(comm, "shift").neighbors(axis, offset)
+    return sendrecv(x, after, before, comm=comm)
+
+
+def halo_exchange(
+    x: Any,
+    comm: CartesianCommunicator,
+    width: int | Sequence[int] = 1,
+    axes: Sequence[int] | None = None,
+) -> Any:
+    """Fill the borders of an array with the values of the neighbors on a grid.
+
+    The array of each process has borders of `width` elements at both ends of the divided axes,
+    which belong to its neighbors.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Of at least ``3 * width`` elements along each divided axis.
+    comm : CartesianCommunicator
+    width : int or sequence of int, default 1
+        The width of the borders, for each axis of the grid.
+    axes : sequence of int, optional
+        The axis of `x` that is divided along each axis of the grid; by default the first ones.
+
+    Returns
+    -------
+    array or Tensor
+        `x` with new borders. At the ends of the grid they are those of `x`. Corners are those of
+        the diagonal neighbors.
+
+    Raises
+    ------
+    ShapeError
+        `x` is too small for its borders.
+
+    Notes
+    -----
+    The cotangent of a border is sent back, and added to that of the element that it is a copy of.
+    Axes are exchanged one after the other: two messages along each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import distributed
+    >>> comm = distributed.world().cartesian(periodic=True)
+    >>> distributed.halo_exchange(np.array([0.0, 1.0, 2.0, 3.0, 0.0]), comm)
+    array([3., 1., 2., 3., 1.])
+    """
+    comm = grid_of(comm, "halo_exchange")
+    count = len(comm.shape)
+    widths = [width] * count if isinstance(width, int | np.integer) else list(width)
+    divided = list(range(count)) if axes is None else list(axes)
+    shape = shape_of(x)
+    if len(widths) != count or len(divided) != count:
+        raise ArgumentError(
+            f"halo_exchange: width={width!r} and axes={axes!r} for a grid with {count} axes. Give "
+            f"one of each for every axis of the grid{at(user_line())}."
+        )
+    y = message(x, "halo_exchange")
+    for k, (axis, w) in enumerate(zip(divided, widths, strict=True)):
+        if not -len(shape) <= axis < len(shape) or shape[axis] < 3 * w or w < 1:
+            raise ShapeError(
+                f"halo_exchange: axis {axis} of shape {shape} is too short for borders of {w} "
+                f"elements and as many inside for each neighbor{at(user_line())}."
+            )
+        before, after = comm.neighbors(k)
+        y = _exchange_borders(y, comm, axis % len(shape), int(w), before, after)
+    return y
+
+
+def _exchange_borders(
+    y: Any, comm: Communicator, axis: int, w: int, before: int | None, after: int | None
+) -> Any:
+    def part(start: int | None, stop: int | None) -> tuple[slice, ...]:
+        return (*[slice(None)] * axis, slice(start, stop))
+
+    from_after = sendrecv(y[part(w, 2 * w)], before, after, tag=0, comm=comm)
+    from_before = sendrecv(y[part(-2 * w, -w)], after, before, tag=1, comm=comm)
+    setitem = lookup("setitem")
+    if after is not None:
+        y = setitem(y, from_after, index=part(-w, None))
+    if before is not None:
+        y = setitem(y, from_before, index=part(None, w))
+    return y

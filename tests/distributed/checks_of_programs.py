@@ -1,0 +1,227 @@
+"""Programs with messages in loops, branches, batches, at checkpoints and in compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import wengert as wg
+from wengert import distributed as d
+
+
+def _data(comm, shape=(3,)):
+    return 1.0 + 0.2 * np.random.default_rng((7, comm.rank)).normal(size=shape)
+
+
+def _along(f, x, v):
+    h = 1e-5
+    values = [f(x + s * h * v) for s in (-2, -1, 1, 2)]
+    return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
+
+
+def _programs(comm):
+    n, r = comm.size, comm.rank
+
+    def averaging(x):
+        for _ in range(12):
+            x = 0.9 * x + 0.1 * np.sin(d.allreduce(x, "mean"))
+        return d.allreduce(np.sum(x**2))
+
+    def nested(x):
+        total = 0.0
+        for i in range(11):
+            for j in range(i):
+                total = total + 0.01 * d.allreduce(np.sum(x), "mean") * x[j % 3]
+            x = x + 0.1 * d.shift(x)
+        return d.allreduce(total)
+
+    def until(x):
+        y = np.sum(x)
+        while d.allreduce(y) < 100.0:
+            y = y * 1.5 + 0.1 * d.allreduce(y, "mean")
+        return d.allreduce(y)
+
+    def branch(x):
+        y = x**2
+        if d.allreduce(np.sum(x)) > 2.0:
+            y = y * d.allreduce(np.sum(x**3))
+        else:
+            y = d.shift(y)
+        return d.allreduce(np.sum(y))
+
+    def both_branches(x):
+        y = wg.cond(d.allreduce(np.sum(x)) > 0.0, lambda x: d.allreduce(x), lambda x: 2.0 * x, x)
+        return d.allreduce(np.sum(y * x))
+
+    def by_scan(x):
+        def step(carry, row):
+            carry = carry + np.sin(d.allreduce(carry * row, "mean"))
+            return carry, d.shift(carry)
+
+        carry, ys = wg.scan(step, 1.0, x)
+        return d.allreduce(carry + np.sum(ys))
+
+    def by_fori_loop(x):
+        y = wg.fori_loop(0, 5, lambda i, y: 0.5 * y + d.allreduce(y * x, "mean") / (i + 1), x)
+        return d.allreduce(np.sum(y))
+
+    def by_while_loop(x):
+        y = wg.while_loop(
+            lambda y: d.allreduce(np.sum(y)) < 50.0 * n,
+            lambda y: y + 0.5 * d.allreduce(y**2, "mean"),
+            x,
+        )
+        return d.allreduce(np.sum(y))
+
+    def buffers(x):
+        rows = np.zeros((6, 3))
+        rows[0] = x
+        for i in range(1, 6):
+            rows[i] = 0.5 * rows[i - 1] + d.shift(rows[i - 1]) * rows[0]
+        return d.allreduce(np.sum(rows[2:] ** 2))
+
+    def unused(x):  # results that no process, or not every process, uses
+        d.allreduce(x)
+        y = d.allreduce(x**2)
+        z = d.bcast(x, 0)
+        return d.allreduce(np.sum(y) if r == 0 else 1.0 * np.sum(z * x))
+
+    def constants(x):  # the root sends what depends on the arguments; others pass constants
+        y = d.bcast(x**2 if r == 0 else np.zeros(3), 0)
+        return d.allreduce(np.sum(y * (1.0 + r)) + (np.sum(x) if r == n - 1 else 0.0))
+
+    return [
+        averaging, nested, until, branch, both_branches, by_scan, by_fori_loop, by_while_loop,
+        buffers, unused, constants,
+    ]  # fmt: skip
+
+
+def check_values_and_gradients(comm):
+    x, v = _data(comm), np.random.default_rng((8, comm.rank)).normal(size=3)
+    for f in _programs(comm):
+        name, value = f.__name__, f(x)
+        assert abs(wg.jit(f)(x) - value) <= 1e-12 * (1 + abs(value)), name
+        expected = _along(f, x, v)
+        for kind, g in (("eager", wg.grad(f)), ("compiled", wg.jit(wg.grad(f)))):
+            along = sum(comm.mpi.allgather(np.vdot(g(x), v)))
+            assert abs(along - expected) <= 1e-6 * (1 + abs(expected)), (name, kind)
+
+
+def check_forward_mode_and_second_order(comm):
+    x, v = _data(comm), np.random.default_rng((8, comm.rank)).normal(size=3)
+    for f in _programs(comm):
+        expected = _along(f, x, v)
+        for kind, run in (("eager", lambda g: g), ("compiled", wg.jit)):
+            dot = run(lambda x, f=f: wg.jvp(f, (x,), (v,))[1])(x)
+            assert abs(dot - expected) <= 1e-6 * (1 + abs(expected)), (f.__name__, kind)
+            product = run(lambda x, f=f: wg.hvp(f, (x,), (v,)))(x)
+            second = _along(wg.grad(f), x, v)
+            np.testing.assert_allclose(product, second, rtol=1e-5, atol=1e-5, err_msg=f.__name__)
+
+
+def check_gradients_equal_the_serial_ones(comm):
+    """A regression over data of all processes, with parameters that are replicated."""
+    rng = np.random.default_rng(3)
+    data, target = rng.normal(size=(8 * comm.size, 3)), rng.normal(size=8 * comm.size)
+    w = rng.normal(size=3)
+    own = slice(8 * comm.rank, 8 * comm.rank + 8)
+
+    def loss(w):
+        w = d.replicated(w)
+        parts = np.sum((np.tanh(data[own] @ w) - target[own]) ** 2)
+        return d.allreduce(parts) + 0.5 * np.sum(w**2)
+
+    def serial(w):
+        return np.sum((np.tanh(data @ w) - target) ** 2) + 0.5 * np.sum(w**2)
+
+    for run in (lambda f: f, wg.jit):
+        np.testing.assert_allclose(run(loss)(w), serial(w), rtol=1e-13)
+        np.testing.assert_allclose(run(wg.grad(loss))(w), wg.grad(serial)(w), rtol=1e-12)
+        np.testing.assert_allclose(run(wg.hessian(loss))(w), wg.hessian(serial)(w), rtol=1e-11)
+        np.testing.assert_allclose(
+            run(wg.jacrev(wg.grad(loss)))(w), wg.hessian(serial)(w), rtol=1e-11
+        )
+    bits = comm.mpi.allgather(wg.grad(loss)(w).tobytes())
+    assert len(set(bits)) == 1
+
+
+def check_repeated_calls_and_pullbacks(comm):
+    x = _data(comm)
+    _y, pull = wg.vjp(lambda x: d.allreduce(x**2), x)
+    for scale in (1.0, 2.0):
+        np.testing.assert_allclose(pull(scale * np.ones(3))[0], 2 * scale * x)
+    _z, push = wg.linearize(lambda x: d.allreduce(x**2), x)
+    np.testing.assert_allclose(push(np.ones(3)), d.allreduce(2 * x))
+    f = wg.jit(wg.value_and_grad(lambda x: d.allreduce(np.sum(x**2))))
+    for k in range(50):
+        _value, g = f(x + k)
+        np.testing.assert_allclose(g, 2 * (x + k))
+
+
+def check_singular_branches(comm):
+    """A process whose branch that is not taken is singular does not repeat messages."""
+    x = np.array([0.0, 4.0, 1.0]) if comm.rank == 0 else np.array([1.0, 4.0, 9.0])
+
+    def f(x):
+        return d.allreduce(np.sum(np.where(x > 0.0, np.sqrt(x), 0.0) + d.shift(x)))
+
+    for g in (wg.grad(f), wg.jit(wg.grad(f))):
+        expected = np.array([np.inf if False else 0.0, 0.25, 0.5]) + 1.0
+        if comm.rank:
+            expected = 0.5 / np.sqrt(x) + 1.0
+        np.testing.assert_allclose(g(x), expected)
+
+
+def check_compiled_functions_in_derivatives(comm):
+    x = _data(comm)
+    inner = wg.jit(lambda x: d.allreduce(x**2) * x)
+
+    def f(x):
+        return d.allreduce(np.sum(inner(x)) + (np.sum(inner(2.0 * x)) if True else 0.0))
+
+    def plain(x):
+        return d.allreduce(
+            np.sum(d.allreduce(x**2) * x) + np.sum(d.allreduce(4.0 * x**2) * 2.0 * x)
+        )
+
+    np.testing.assert_allclose(wg.grad(f)(x), wg.grad(plain)(x), rtol=1e-13)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(x), wg.grad(plain)(x), rtol=1e-13)
+
+
+def check_checkpoints(comm):
+    x = _data(comm)
+
+    def steps(x, memory=None):
+        def step(carry, _):
+            return carry * 0.9 + 0.1 * np.sin(d.allreduce(carry, "mean")), None
+
+        return d.allreduce(np.sum(wg.scan(step, x, None, 40, memory=memory)[0] ** 2))
+
+    expected = wg.jit(wg.grad(steps))(x)
+    got = wg.jit(wg.grad(lambda x: steps(x, memory=5)))(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def check_rules_of_the_user(comm):
+    """A function with a rule of its own; in some processes its argument is a constant."""
+
+    @wg.custom_vjp
+    def f(x):
+        return d.allreduce(x) ** 2
+
+    f.defvjp(lambda x: (f(x), d.allreduce(x)), lambda s, t: (d.allreduce(2.0 * s * t),))
+    x = _data(comm)
+    total = sum(comm.mpi.allgather(x))
+
+    def loss(x):
+        return d.allreduce(np.sum(f(x)))
+
+    for g in (wg.grad(loss), wg.jit(wg.grad(loss))):
+        np.testing.assert_allclose(g(x), 2.0 * total * comm.size, rtol=1e-13)
+
+    def some(x):
+        return d.allreduce(np.sum(f(x if comm.rank == 0 else np.ones(3))))
+
+    total = sum(comm.mpi.allgather(x if comm.rank == 0 else np.ones(3)))
+    for g in (wg.grad(some), wg.jit(wg.grad(some))):
+        expected = 2.0 * total * comm.size if comm.rank == 0 else np.zeros(3)
+        np.testing.assert_allclose(g(x), expected, rtol=1e-13)
