@@ -8,7 +8,7 @@ import wengert as wg
 from .test_loops import operations
 
 RNG = np.random.default_rng(0)
-N, M = 12, 14
+N, M = 12, 40
 A = RNG.uniform(-1, 1, (N, N))
 B = RNG.uniform(-1, 1, (N, M))
 x = RNG.uniform(-1, 1, N)
@@ -136,7 +136,49 @@ def single_precision(A, B, x):
     return f
 
 
+def products_of_rows_of_growing_length(A, B, x):
+    C = np.zeros(B.shape)
+    for i in range(1, A.shape[0]):
+        C[i] = A[i, :i] @ B[:i] + x[i]
+    return C
+
+
+def reads_slices_that_are_written_later(A, B, x):
+    for i in range(x.shape[0]):
+        x[i] -= A[i + 1 :, i] @ x[i + 1 :]
+    return x
+
+
+def sum_of_slice(A, B, x):
+    for i in range(x.shape[0] - 1, -1, -1):
+        x[i] = A[i, :i] @ x[:i]
+    return x
+
+
+def backward_with_slices(A, B, x):
+    for i in range(B.shape[0] - 1, -1, -1):
+        B[i] += A[i, :i] @ B[:i] + np.dot(B[: i + 1].T, A[: i + 1, i])
+    return B
+
+
+def slices_of_both_ends(A, B, x):
+    C = np.zeros(B.shape)
+    for i in range(2, A.shape[0] - 3):
+        C[i] = A[i, i - 1 : i + 3] @ B[i - 1 : i + 3] + A[i - 2, i : A.shape[0] - 2] @ B[i:-2]
+    return C
+
+
+def whole_trmm(A, B, x):
+    """NPBench's."""
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            B[i, j] += np.dot(A[i + 1 :, i], B[i + 1 :, j])
+    return B
+
+
 INDEPENDENT = [
+    products_of_rows_of_growing_length, backward_with_slices, slices_of_both_ends,
+    whole_trmm,
     triangular_product, elementwise, rows, shifted, reads_what_is_written_later, backward,
     reversed_index, strided, other_rows, new_axes, total, product_with_matrix, into_an_element,
     sum_of_two_products, last_value, appended, integers, single_precision,
@@ -259,6 +301,7 @@ def carried(A, B, x):
 
 
 DEPENDENT = [
+    reads_slices_that_are_written_later, sum_of_slice,
     recurrence, recurrence_backward, two_places, from_the_end, at_positions, read_at_positions,
     every_second, the_same_element, view, another_name, diagonal_and_column, whole_array,
     growing_slice, total_that_is_read, product, swapped, carried,
@@ -295,14 +338,6 @@ def test_independent(f):
 def test_dependent(f):
     assert {"scan", "while"} & set(operations(wg.trace(f)(A.copy(), B.copy(), x.copy())))
     compare(f)
-
-
-def trmm(A, B, x):
-    """NPBench's."""
-    for i in range(B.shape[0]):
-        for j in range(B.shape[1]):
-            B[i, j] += np.dot(A[i + 1 :, i], B[i + 1 :, j])
-    return B
 
 
 def symm(A, B, x):
@@ -353,19 +388,66 @@ def parts_of_rows(A, B, x):
     return A
 
 
-@pytest.mark.parametrize("f", [trmm, symm, syrk, elimination, lower_by_sums, parts_of_rows])
+@pytest.mark.parametrize("f", [symm, syrk, elimination, lower_by_sums, parts_of_rows])
 def test_inner_loops(f):
     """One loop is left of two, and at most two of three, also with symbolic sizes."""
     graph = wg.trace(f)(A.copy(), B.copy(), x.copy())
     assert operations(graph).count("scan") == {elimination: 1, lower_by_sums: 2}.get(f, 1)
     compare(f)
+
+
+@pytest.mark.parametrize(
+    "f", [symm, syrk, elimination, lower_by_sums, parts_of_rows, whole_trmm, total, shifted]
+)
+def test_sizes(f):
+    """The program that serves all sizes after the second."""
     compiled = wg.jit(f)
-    for n in (N, 9, 1, 2, 17):
-        given = [np.resize(A, (n, n)), np.resize(B, (n, n + 2)), np.resize(x, n)]
+    for n in (N, 9, 17, 3 if f in (shifted, total) else 1, 4):
+        given = [np.resize(A, (n, n)), np.resize(B, (n, n + 30)), np.resize(x, n)]
         want = f(*[a.copy() for a in given])
         np.testing.assert_allclose(
             compiled(*[a.copy() for a in given]), want, rtol=1e-9, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_mask_removes_terms_that_are_not_finite(special, place):
+    """Elements outside of the slices do not matter, and neither do their products with zeros."""
+    given = [RNG.uniform(-1, 1, shape) for shape in ((20, 20), (20, 40), (20, 40))]
+    given[0][[3, 15], [7, 3]] = 0.0
+    given[place][12, 5] = special
+
+    def f(A, B):
+        return whole_trmm(A, B, None)
+
+    def gradient(A, B, weights):
+        return wg.grad(lambda A, B: np.sum(weights * f(A, B)), (0, 1))(A, B)
+
+    A, B, weights = given
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(wg.jit(f)(A, B.copy()), f(A, B.copy()), rtol=1e-12, atol=1e-12)
+        found, wanted = wg.jit(gradient)(A, B.copy(), weights), gradient(A, B.copy(), weights)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        ones = np.ones_like(A), np.ones_like(B)
+        slope = wg.jit(lambda A, B: wg.jvp(f, (A, B), ones)[1])(A, B.copy())
+        wanted = wg.jvp(f, (A, B.copy()), ones)[1]
+        np.testing.assert_allclose(slope, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_products_of_slices_in_blocks():
+    """Products for many steps are computed for blocks of steps, without a mask for most terms."""
+    A, B = RNG.uniform(-1, 1, (150, 150)), RNG.uniform(-1, 1, (150, 40))
+    for f in (whole_trmm, products_of_rows_of_growing_length, backward_with_slices):
+        names = operations(wg.trace(f)(A.copy(), B.copy(), A[0].copy()))
+        assert {"scan", "concatenate"} & set(names) == {"concatenate"}
+        found = wg.jit(f)(A.copy(), B.copy(), A[0].copy())
+        np.testing.assert_allclose(found, f(A.copy(), B.copy(), A[0].copy()), rtol=1e-9, atol=1e-9)
+        gradient = wg.grad(lambda A, B, f=f: np.sum(np.sin(f(A, B, A[0]))), (0, 1))
+        found, wanted = wg.jit(gradient)(A, B.copy()), gradient(A, B.copy())
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
 
 
 def test_outer_products_that_are_too_large_remain_in_the_loop():

@@ -197,6 +197,17 @@ def test_strong_zeros(dtype):
     check("strong_einsum", t, x, subscripts=("ab", "bc", "ac"))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_strong_zeros_of_a_mask_and_of_a_cotangent(dtype):
+    rng = np.random.default_rng(7)
+    mask, t, x = np.tri(6, 4, dtype=dtype), draw(rng, (6, 5), dtype), draw(rng, (5, 4), dtype)
+    t[2, 1] = t[3] = 0.0
+    t[1, 3] = np.nan
+    x[1, 0], x[2, 3] = np.inf, np.nan
+    check("masked_einsum", mask, t, x, subscripts=("ab", "ac", "cb", "ab"))
+    check("masked_einsum", mask, t, x, subscripts=("ab", "ac", "cb", "cb"))
+
+
 def test_sizes_that_are_not_known():
     kernel = Compiled(
         "matmul",

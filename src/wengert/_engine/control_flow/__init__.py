@@ -6,7 +6,8 @@ associative_scan.py    associative_scan
 cond_switch.py         cond, switch
 vectorized_loops.py    loops with independent steps, as operations on whole arrays: loop_plan.py
                        whether they are independent; loop_accesses.py what steps read and write;
-                       all_steps.py the evaluation; sums_of_steps.py sums over all steps
+                       all_steps.py the evaluation; sums_of_steps.py sums over all steps;
+                       products_of_slices.py products of slices whose length differs
 products_before_loops.py  products for all steps of a loop, before it
 sized.py               a body with computed lengths; slice_groups.py finds what becomes one
 eager_loops.py         checks of loop arguments; iterations that run in Python

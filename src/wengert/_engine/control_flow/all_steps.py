@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import attrgetter
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.symbolic.dim import Dim, bounds, is_open
-from wengert._engine.core.tracing import derivation, deriving_level
+from wengert._engine.core.tracing import SIZE, derivation, deriving_level
 from wengert._engine.kinds.batching import deepened
 from wengert._engine.ops.indexing.template import IndexSlot
 from wengert._engine.ops.indexing.traced_slices import (
@@ -36,6 +37,7 @@ from wengert._engine.ops.indexing.traced_slices import (
 
 from .loop_accesses import ElementAccess
 from .loop_plan import Dependent, LoopPlan
+from .products_of_slices import product_of_slices
 from .sums_of_steps import sum_of_steps
 
 _MOST_MEMORY = 4  # times the elements of the largest array that the loop uses
@@ -64,12 +66,17 @@ class AllSteps(BatchedGraph):
         """Refuse much memory, and reads that may be out of bounds in a loop without steps."""
         plan = self.plan
         largest, limit = 0, _FEW_ELEMENTS
+        batched = {self.counter.node}
         for node in plan.order:
             for a in node.inputs:
                 if type(a.spec) is Spec and (a in plan.inputs or a not in plan.varying):
                     limit = max(limit, _MOST_MEMORY * _elements(a.spec.shape))
-            if node in plan.varying and type(node.spec) is Spec and node not in plan.arrays:
-                largest = max(largest, _elements((self.size, *node.spec.shape)))
+            access = self._direct_access(node)
+            is_batched = not batched.isdisjoint(node.inputs) if access is None else access.moving
+            if (is_batched or node in plan.products) and node not in plan.arrays:
+                batched.add(node)
+                if type(node.spec) is Spec:
+                    largest = max(largest, _elements((self.size, *node.spec.shape)))
             is_access = node.op in (lookup("getitem"), lookup("setitem"))
             if not self.runs and is_access and node not in plan.accesses:
                 raise Dependent
@@ -87,7 +94,7 @@ class AllSteps(BatchedGraph):
     def _define_lengths(self) -> None:
         """Define the lengths of the step's slices in the enclosing step."""
         names = frozenset().union(*[local_sizes(n) for n in self.plan.order])
-        for name in sorted(names & self.plan.lengths.keys()):
+        for name in sorted(names & self.plan.lengths.keys() - self.plan.varying_names):
             x = self.value(self.plan.lengths[name])[0]
             define_length(name, x.node)
 
@@ -162,7 +169,7 @@ class AllSteps(BatchedGraph):
         if access is None or access.base in self.plan.arrays:
             return access
         is_read = node.op is lookup("getitem") and access.base not in self.plan.varying
-        return access if is_read and access.moving else None
+        return access if is_read and (access.moving or node in self.plan.parts) else None
 
     def _pair(self, a: Any) -> Pair:
         if isinstance(a, Node) and a not in self.known:
@@ -180,9 +187,38 @@ class AllSteps(BatchedGraph):
         positions = arange.record(start=0, stop=self.size, step=1, dtype=np.dtype(np.int64))
         return positions * self.counter.step + value_of_form(self.counter.start)
 
+    def _product_of_parts(self, node: Node) -> Any:
+        """A sum of products over a slice whose length differs between steps."""
+        part, _ = self.plan.products[node]
+        pairs = [self._pair(a) for a in node.inputs]
+        forms = [self.counter.first(f) for f in (part.first, part.last)]
+        known = not any([f.terms or type(f.rest) is not int for f in forms])
+        lengths = (self.size, part.length, *node.spec.shape)
+        if not known or any([type(n) is not int for n in lengths]):
+            raise Dependent
+        if all([batched for _, batched in pairs]) or node.spec.dtype.kind != "f":
+            raise Dependent  # a sum for each step, which is as fast in the loop
+        factors = [self.counter.factor(f) * self.counter.step for f in (part.first, part.last)]
+        count: Any = self.size
+        steps = np.arange(count)
+        first, last = (f.rest + c * steps for f, c in zip(forms, factors, strict=True))
+        op: Any = node.op
+        *words, result = op.subscripts(*[len(a.spec.shape) for a in node.inputs], **node.params)
+        letter = next(c for c in ascii_letters if not any([c in w for w in words]))
+        words = [letter + w if f else w for w, (_, f) in zip(words, pairs, strict=True)]
+        factors_of = [x for x, _ in pairs]
+        summed = words[0][part.place + pairs[0][1]]
+        return product_of_slices(
+            factors_of, (*words, letter + result), (letter, summed), np.maximum(first, 0), last
+        )
+
     def _value(self, node: Node) -> Pair:
         access = self._direct_access(node)
-        if access is None:
+        if node in self.plan.products:
+            x, batched = self._product_of_parts(node), True
+        elif node.op is SIZE and not self.plan.varying_names.isdisjoint(local_sizes(node)):
+            raise Dependent
+        elif access is None:
             x, batched = super()._value(node)
         elif node.op is lookup("setitem"):
             x, batched = self._written(access), False
@@ -237,6 +273,8 @@ class AllSteps(BatchedGraph):
             if part is not None and axis in access.moving:
                 place = sum([p is None or isinstance(p, slice) for p in template])
                 part = self._slice(access.forms[axis], access.base.spec.shape[axis])
+            elif access.node in self.plan.parts and self.plan.parts[access.node].axis == axis:
+                part = slice(None)
             elif isinstance(part, IndexSlot):
                 operands.append(self._pair(access.operands[part.k])[0])
                 part = IndexSlot(len(operands) - 1)

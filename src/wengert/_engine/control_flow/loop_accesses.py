@@ -107,7 +107,16 @@ class ElementAccess(NamedTuple):
         first, last = linear(0 if start is None else start), linear(length).plus(linear(-1))
         if stop is not None:
             last = linear(stop).plus(linear(-1))
-        return first, last
+        return counter.ends(first)[0], counter.ends(last)[1]
+
+    def positions(self, axis: int) -> tuple[Linear, Linear]:
+        """The first and last position on an axis in one step; the slice counts upwards."""
+        form = self.forms.get(axis)
+        if form is not None:
+            return form, form
+        part = self.slice_on(axis)
+        last = self.base.spec.shape[axis] if part.stop is None else part.stop
+        return linear(0 if part.start is None else part.start), linear(last).plus(linear(-1))
 
 
 def _is_position(bound: Any) -> bool:
@@ -205,13 +214,30 @@ def _are_apart(one: ElementAccess, other: ElementAccess, counter: Counter) -> bo
     return False
 
 
-def written_later(read: ElementAccess, write: ElementAccess, axis: int, counter: Counter) -> bool:
-    """Whether a step reads elements that, if any, only later steps write."""
-    if read.moving != (axis,):
+def written_later(
+    read: ElementAccess, write: ElementAccess, axis: int, counter: Counter, distance: int
+) -> bool:
+    """Whether a step reads elements that, if any, only later steps write.
+
+    Parameters
+    ----------
+    read, write : ElementAccess
+    axis : int
+        The axis on which each step writes at a position of its own.
+    counter : Counter
+    distance : int
+        The least distance from that position: 0 if the step reads before it writes, or 1.
+    """
+    if axis not in read.forms and not is_upward(read.slice_on(axis)):
         return False
-    distance = read.forms[axis].plus(write.forms[axis], -1)
-    if counter.factor(distance):
-        return False
-    direction = counter.factor(write.forms[axis]) * counter.step
-    ahead = distance if direction > 0 else linear(0).plus(distance, -1)
-    return ahead.plus(linear(-1)).is_at_least_zero()
+    first, last = read.positions(axis)
+    place = write.forms[axis]
+    ahead = first.plus(place, -1)
+    if counter.factor(place) * counter.step < 0:
+        ahead = place.plus(last, -1)
+    return counter.ends(ahead)[0].plus(linear(-distance)).is_at_least_zero()
+
+
+def is_upward(part: slice) -> bool:
+    """Whether a slice has step one and bounds that do not count from the end of the axis."""
+    return part.step in (None, 1) and _is_position(part.start) and _is_position(part.stop)

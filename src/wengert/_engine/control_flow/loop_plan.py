@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.tracing import SIZE
+from wengert._engine.ops.indexing.traced_slices import Linear
 
 from .loop_accesses import (
     Counter,
     ElementAccess,
     access_of,
+    is_upward,
     never_written,
     written_by_step,
     written_later,
@@ -31,6 +35,25 @@ _KINDS = frozenset(("elementwise", "reduction", "contraction", "view", "indexing
 
 class Dependent(Exception):
     """The steps are not known to be independent, or the loop is not worth it."""
+
+
+class Part(NamedTuple):
+    """A slice whose length differs between steps.
+
+    place : its axis of the result of the node.
+    first_key, last_key : keys that are equal for equal positions.
+    length : the length of the axis that it is a slice of.
+    axis : that axis.
+    first, last : the first and last position in a step.
+    """
+
+    place: int
+    first_key: Any
+    last_key: Any
+    length: Any
+    axis: int
+    first: Linear
+    last: Linear
 
 
 class LoopPlan:
@@ -78,6 +101,7 @@ class LoopPlan:
         self.same = {p for p, o in carried if o is p}
         self._find_varying()
         self._find_accesses()
+        self._find_parts()
         for p, o in carried:
             if o is not p and not self._is_last_value(p) and not self._is_array(p, o):
                 self._find_sum(p, o)
@@ -85,9 +109,15 @@ class LoopPlan:
 
     def _find_varying(self) -> None:
         self.varying = set(self.inputs) - self.same
+        self.varying_names: set[str] = set()
+        names_of: dict[Node, list[str]] = {}
+        for name, node in self.lengths.items():
+            names_of.setdefault(node, []).append(name)
         for node in self.order:
-            if not self.varying.isdisjoint(node.inputs):
+            names = local_sizes(node)
+            if not (self.varying.isdisjoint(node.inputs) and self.varying_names.isdisjoint(names)):
                 self.varying.add(node)
+                self.varying_names.update(names_of.get(node, ()))
 
     def _find_accesses(self) -> None:
         for node in self.order:
@@ -95,6 +125,52 @@ class LoopPlan:
                 access = access_of(node, self.counter, self.varying)
                 if access is not None:
                     self.accesses[node] = access
+
+    def _find_parts(self) -> None:
+        """Find the slices whose length differs between steps, and the products of two of them."""
+        self.parts: dict[Node, Part] = {}
+        self.products: dict[Node, tuple[Part, Part]] = {}
+        products = [lookup(name) for name in ("dot", "matmul", "einsum")]
+        for node in self.order:
+            parts = [self.parts[a] for a in node.inputs if a in self.parts]
+            if not parts:
+                if node.op is not SIZE and not self.varying_names.isdisjoint(local_sizes(node)):
+                    self.parts[node] = self._part_of(node)
+            elif node.op is lookup("transpose"):
+                ndim = len(node.spec.shape)
+                axes = [a % ndim for a in node.params.get("axes") or range(ndim)[::-1]]
+                self.parts[node] = parts[0]._replace(place=axes.index(parts[0].place))
+            elif node.op in products and len(parts) == len(node.inputs) == 2:
+                one, two = parts
+                if one[1:4] != two[1:4] or not self._is_summed(node, one, two):
+                    raise Dependent
+                self.products[node] = one, two
+            else:
+                raise Dependent
+
+    def _part_of(self, node: Node) -> Part:
+        """The slice of an axis that a node reads."""
+        access = self.accesses.get(node)
+        if access is None or node.op is not lookup("getitem"):
+            raise Dependent
+        places = [a for a, p in zip(access.axes, access.parts, strict=True) if isinstance(p, slice)]
+        names = [sizes_of((access.slice_on(a).start, access.slice_on(a).stop)) for a in places]
+        moving = [k for k, n in enumerate(names) if not self.varying_names.isdisjoint(n)]
+        if len(moving) != 1 or None in access.parts:
+            raise Dependent
+        axis = places[moving[0]]
+        if not is_upward(access.slice_on(axis)):
+            raise Dependent
+        first, last = access.positions(axis)
+        return Part(moving[0], first.key, last.key, access.base.spec.shape[axis], axis, first, last)
+
+    def _is_summed(self, node: Node, one: Part, two: Part) -> bool:
+        """Whether a product sums over the slices, and only over them as one axis."""
+        op: Any = node.op
+        ranks = [len(a.spec.shape) for a in node.inputs]
+        *words, result = op.subscripts(*ranks, **node.params)
+        letter = words[0][one.place]
+        return letter == words[1][two.place] and letter not in result
 
     def _is_last_value(self, p: Node) -> bool:
         return p not in self.users and p not in self.outputs
@@ -131,7 +207,8 @@ class LoopPlan:
         for read in reads:
             if read.moving == (axis,) and read.forms[axis].key == writes[0].forms[axis].key:
                 continue
-            later = all([written_later(read, w, axis, self.counter) for w in writes])
+            distance = 0 if read.base is self.arrays[read.base] else 1
+            later = all([written_later(read, w, axis, self.counter, distance) for w in writes])
             if not later and not never_written(read, writes, self.counter):
                 raise Dependent
             self.from_start.add(read.node)
@@ -235,8 +312,10 @@ class LoopPlan:
             self._check_promotion(node)
             if node.op is lookup("getitem") and not self._is_slice(node):
                 raise Dependent
-        if not self.varying.isdisjoint(self.lengths.values()):
-            raise Dependent
+        for node in self.parts:
+            access = self.accesses.get(node)
+            if access is not None and access.base in self.varying and node not in self.from_start:
+                raise Dependent
         changing = {*self.arrays, *self.skipped, *self.inputs} - self.same
         for p, o in zip(self.inputs[1:], self.outputs[1:], strict=False):
             is_own = o is p or p in self.sums or (p in self.steps_write and self.arrays.get(o) is p)

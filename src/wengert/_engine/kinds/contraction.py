@@ -40,6 +40,7 @@ class Contraction(Operation):
 
     kind = "contraction"
     promotes = True
+    has_strong_zeros = False  # whether zeros of the first operand times infinity or NaN are zero
 
     def __init__(
         self,
@@ -103,11 +104,14 @@ class Contraction(Operation):
                 bars.append(None)
                 continue
             others = (*inputs[:i], *inputs[i + 1 :])
-            if ctx.recorded or run is None:
+            is_masked = i > 0 and self.has_strong_zeros and not ctx.wants(node.args[0])
+            if is_masked:  # what a mask, the first operand, removes has no derivative either
+                bar = _masked(t, others, subscripts, ctx)
+            elif ctx.recorded or run is None:
                 bar = lookup("einsum")(t, *others, subscripts=subscripts)
             else:
                 bar = run(t, *others)
-            if ctx.guarded:
+            if ctx.guarded and not is_masked:
                 bar = _with_strong_zeros(bar, t, i, node, inputs, subscripts, ctx)
             if lengths is not None:
                 bar = bar.reshape(lengths)
@@ -125,13 +129,23 @@ class Contraction(Operation):
             if dot is None:
                 continue
             operands = [*inputs[:i], dot, *inputs[i + 1 :]]
-            term = self(*operands, **node.params)
-            if ctx.guarded:
-                subscripts = self.subscripts(*[len(shape_of(x)) for x in inputs], **node.params)
-                path = (subscripts[i], *subscripts[:i], *subscripts[i + 1 :])
-                term = _with_strong_zeros(term, dot, i, node, inputs, path, ctx)
+            subscripts = self.subscripts(*[len(shape_of(x)) for x in inputs], **node.params)
+            path = (subscripts[i], *subscripts[:i], *subscripts[i + 1 :])
+            if ctx.guarded and i and self.has_strong_zeros and dots[0] is None:
+                term = _masked(dot, [*inputs[:i], *inputs[i + 1 :]], path, ctx)
+            else:
+                term = self(*operands, **node.params)
+                if ctx.guarded:
+                    term = _with_strong_zeros(term, dot, i, node, inputs, path, ctx)
             total = term if total is None else total + term
         return total
+
+
+def _masked(t: Array, others: Sequence[Any], subscripts: Subscripts, ctx: RuleContext) -> Any:
+    """The contraction of `t` and other operands, of which the first is a mask."""
+    first, mask, *rest = subscripts
+    name = "masked_einsum" if ctx.guarded else "strong_einsum"
+    return lookup(name)(others[0], t, *others[1:], subscripts=(mask, first, *rest))
 
 
 def _with_strong_zeros(

@@ -98,10 +98,37 @@ def strong_einsum(t: Array, *others: Any, subscripts: tuple[str, ...]) -> Any:
     """`einsum` in which a zero of the first operand times infinity or NaN is zero.
 
     Used in graphs for the derivative of a contraction whose cotangent may be zero because an
-    element was not selected.
+    element was not selected, and for sums whose terms a mask selects: the first operand, which then
+    has no derivative.
     """
     plain = contract(t, *others, subscripts=subscripts)
     return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, subscripts)
+
+
+@contraction(lambda *ndims, subscripts: subscripts, oracle=_by_loops)
+def masked_einsum(mask: Array, t: Array, *others: Any, subscripts: tuple[str, ...]) -> Any:
+    """`einsum` in which a zero of the first or second operand times infinity or NaN is zero.
+
+    The derivative of `strong_einsum` with a mask, whose cotangent may be zero because an element
+    was not selected.
+    """
+    plain = contract(mask, t, *others, subscripts=subscripts)
+    if not np.isnan(plain).any():
+        return plain
+    return strong_contract(plain, mask, (t, *others), subscripts, also=(0,))
+
+
+strong_einsum.has_strong_zeros = masked_einsum.has_strong_zeros = True
+
+
+@masked_einsum.examples
+def _(rng: np.random.Generator) -> Any:
+    mask = np.tri(2, 3)
+    yield (
+        (mask, rng.normal(size=(2, 4)), rng.normal(size=(4, 3))),
+        {"subscripts": ("ab", "ac", "cb", "ab")},
+    )
+    yield (mask, rng.normal(size=3)), {"subscripts": ("ab", "b", "a")}
 
 
 @strong_einsum.examples

@@ -28,7 +28,7 @@ KERNEL_MODULES: dict[str, str] = {
         "random.keys": "random_split random_fold",
         "conv.pooling": "sum_pool sum_pool_adjoint max_pool max_pool_tangent max_pool_adjoint",
         "linalg.toeplitz_solve": "linalg.toeplitz_solve",
-        "gemm.matmul": "matmul dot einsum strong_einsum",
+        "gemm.matmul": "matmul dot einsum strong_einsum masked_einsum",
         "linalg.matrix_functions": "linalg.square_root linalg.logarithm linalg.matrix_sign",
         "linalg.schur": "linalg.schur_form linalg.schur_rotation",
         "sort.searchsorted": "searchsorted digitize",

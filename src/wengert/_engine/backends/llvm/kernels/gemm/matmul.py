@@ -144,7 +144,18 @@ def einsum(call: KernelCall) -> None:
 @kernel("strong_einsum", strided=True)
 def strong(call: KernelCall) -> None:
     """The product with strong zeros: elements that are NaN are recomputed."""
-    all_subscripts = _subscripts_of(call, "strong_einsum")
+    _with_strong_zeros(call, "strong_einsum", 1)
+
+
+@kernel("masked_einsum", strided=True)
+def masked(call: KernelCall) -> None:
+    """The same, with strong zeros of the first two operands."""
+    _with_strong_zeros(call, "masked_einsum", 2)
+
+
+def _with_strong_zeros(call: KernelCall, name: str, count: int) -> None:
+    """A product with strong zeros of the first `count` operands."""
+    all_subscripts = _subscripts_of(call, name)
     _contract(call, all_subscripts)
     if call.results[0].dtype.kind not in "fc":
         return
@@ -170,6 +181,7 @@ def strong(call: KernelCall) -> None:
                     outer,
                     target,
                     _epilogue(call, all_subscripts),
+                    count,
                 )
 
     def repair_if_nan(s: Section) -> None:
@@ -206,6 +218,7 @@ def _recompute(
     outer: Sequence[Name],
     target: Name,
     epilogue: Epilogue,
+    count: int,
 ) -> None:
     """Recompute an element without its terms with a strong zero, if its other terms are finite."""
     language, dtype = call.language, result.array.dtype
@@ -215,14 +228,18 @@ def _recompute(
     lengths = [next(w.axis(c).length for w in operands if c in w.labels) for c in summed]
     with nest(s, [call.number(n) for n in lengths]) as (t, inner):
         indices = [*outer, *inner]
-        first, *others = (_element(call, t, w, result.labels + summed, indices) for w in operands)
-        is_nonzero = language.cast(first, BOOL)
+        factors = [_element(call, t, w, result.labels + summed, indices) for w in operands]
+        is_nonzero = language.cast(factors[0], BOOL)
+        for x in factors[1:count]:
+            is_nonzero = language.binary("logical_and", is_nonzero, language.cast(x, BOOL))
         with t.when(is_nonzero.name) as u:
             term, finite_so_far = (
-                language.cast(in_section(u, first), dtype),
+                language.cast(in_section(u, factors[0]), dtype),
                 read(language, u, all_finite, BOOL),
             )
-            for x in others:
+            for x in factors[1:count]:
+                term = term * language.cast(in_section(u, x), dtype)
+            for x in factors[count:]:
                 factor = language.cast(in_section(u, x), dtype)
                 finite_so_far = language.binary(
                     "logical_and", finite_so_far, language.unary("isfinite", factor)
