@@ -1013,10 +1013,15 @@ def test_13_8_in_a_graph(name):
 def test_13_9_keys():
     table, x = {2.0: 3.0}, wg.tensor(2.0)
     assert table.get(x) is None and x in {x} and wg.tensor(2.0) not in {x}
-    for f in (lambda x: table[x], lambda x: table.get(x, x), lambda x: x * (x in {2.0})):
+    for f in (lambda x: table[x], lambda x: table.get(x, x)):
         for call, error in ((wg.grad, ConversionError), (wg.jit, TraceError)):
             with pytest.raises(error, match="a dict or set"):
                 call(f)(2.0)
+    member = lambda x: x * (x in {2.0})  # noqa: E731
+    with pytest.raises(ConversionError, match="a dict or set"):
+        wg.grad(member)(2.0)
+    assert [wg.jit(member)(v) for v in (2.0, 3.0)] == [2.0, 0.0]
+    assert wg.jit(lambda k, x: {1: 0.5, 4: 2.0}[k] * x[k])(np.int64(4), np.ones(5)) == 2.0
     p = nn.Parameter(2.0)
     assert wg.jit(lambda x: {p: 3.0}[p] * x)(1.0) == 3.0
     assert wg.grad(lambda x: {x: x.sum()}[x])(np.ones(2)).tolist() == [1.0, 1.0]

@@ -23,6 +23,7 @@ from .wider_programs import wider_program
 
 N = 12  # above the length of loops that are unrolled
 WIDER = 40_000  # the first seed of the programs with more of Python and NumPy
+UNKNOWN = 60_000  # the first seed of those that also have parts of unknown length
 ARRAYS = 60_000  # and of those with loops over the elements of matrices
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,8 +26,16 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.handle import dtype_of as dtype_itself
 from wengert._engine.core.node import constant
+from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
+from wengert._engine.tensor.numpy_dispatch import (
+    as_array,
+    counterpart,
+    dtype_of,
+    numbers,
+    plain,
+    values,
+)
 from wengert._engine.tensor.numpy_protocols import FUNCTIONS
 from wengert._engine.tensor.operand_conversion import needed
 from wengert.errors import TraceError, at, user_line
@@ -55,10 +63,30 @@ _SHOWN = "Show it when the graph runs, with wengert.debug.show, or return it"
 _POSITIONS = "Compute positions with //, % and *"
 for _names, _remedy in (
     ("array2string save savez savez_compressed savetxt min_scalar_type", _SHOWN),
-    ("unravel_index ravel_multi_index", _POSITIONS),
+    ("ravel_multi_index", _POSITIONS),
 ):
     for _name in _names.split():
         FUNCTIONS[getattr(np, _name)] = _of_values(getattr(np, _name), _remedy)
+
+
+@counterpart(np.unravel_index)
+def _unravel_index(indices: Any, shape: Any, order: Literal["C", "F"] = "C") -> Any:
+    """The positions along each axis; see `numpy.unravel_index`."""
+    if not is_traced(indices):
+        return np.unravel_index(plain(indices), shape, order)
+    lengths = shape if isinstance(shape, tuple | list) else (shape,)
+    if order != "C":
+        needed(indices, "np.unravel_index with order='F'", "the result", _POSITIONS)
+    positions: list[Any] = []
+    remaining = values(indices)
+    outside = np.any((remaining < 0) | (remaining >= math.prod(lengths)))
+    RuntimeChecks.add(outside, ValueError(
+        f"index is out of bounds for an array with shape {tuple(lengths)}{at(user_line())}"
+    ))  # fmt: skip
+    for n in lengths[:0:-1]:
+        positions.insert(0, remaining % n)
+        remaining = remaining // n
+    return (remaining, *positions)
 
 
 def _of_types(function: Any) -> Callable[..., Any]:

@@ -39,13 +39,15 @@ class CodeFacts(NamedTuple):
     members : tuple of str
         The global variables whose attributes it reads.
     branches : bool
-        Whether it has loops, branches or conditional expressions.
+        Whether it has loops, branches, conditional expressions or the operator ``in``.
     calls : bool
         Whether it may call a function that is an argument, a variable or an attribute.
     writes_globals : bool
         Whether it assigns global variables.
     stores : bool
         Whether it assigns or deletes elements or attributes.
+    containers : bool
+        Whether it makes a list or dict.
     """
 
     names: tuple[str, ...]
@@ -55,6 +57,7 @@ class CodeFacts(NamedTuple):
     calls: bool
     writes_globals: bool
     stores: bool
+    containers: bool
 
 
 @functools.lru_cache(maxsize=8192)
@@ -71,6 +74,7 @@ def code_facts(code: CodeType) -> CodeFacts:
         found.calls,
         found.writes,
         found.stores,
+        found.containers,
     )
 
 
@@ -89,6 +93,7 @@ class _CodeSearch:
         self.free: set[str] = set()
         self.members: set[str] = set()
         self.branches = self.calls = self.writes = self.stores = False
+        self.containers = False
 
     def search(self, code: CodeType) -> None:
         previous, loaded_global = "", None  # the global variable that was loaded just before
@@ -116,8 +121,10 @@ class _CodeSearch:
                 self.calls = True
             elif opcode in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.writes = True
+            elif opcode in ("BUILD_LIST", "BUILD_MAP", "BUILD_CONST_KEY_MAP"):
+                self.containers = True
             elif opcode in _STORE_OPCODES:
                 self.stores = True
-            elif "JUMP" in opcode or opcode == "FOR_ITER":
+            elif "JUMP" in opcode or opcode in ("FOR_ITER", "CONTAINS_OP"):
                 self.branches = True
             previous = opcode

@@ -46,6 +46,7 @@ _WITHOUT_FUNCTIONS = frozenset(
     (ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, np.ndarray, type(None))
 )
 # Built-in functions that have replacements in rewritten code.
+_CONTAINERS = (list, tuple, dict)
 _REPLACED_BUILTINS = frozenset(
     "all any bool enumerate filter float format int len max min range repr reversed sorted str sum "
     "zip".split()
@@ -91,6 +92,8 @@ def _function(fun: FunctionType) -> FunctionType:
         or facts.branches
         or facts.stores
         or facts.writes_globals
+        or facts.containers  # which may be indexed by traced numbers
+        or any(type(fun.__globals__.get(name)) in _CONTAINERS for name in facts.names)
         or not _REPLACED_BUILTINS.isdisjoint(facts.names)
         or "sort" in fun.__code__.co_names
     )

@@ -77,6 +77,8 @@ def _attribute(real: ModuleType, tensor_module: ModuleType | None, name: str) ->
     if real.__name__ in ("numpy", "wengert.numpy"):
         if name in _CREATION:
             return _creation_function(name)
+        if name in ("ndenumerate", "nditer"):
+            return getattr(import_module("wengert._engine.frontend.running.array_iteration"), name)
         if name == "random":  # wengert.random has other generators
             return real.random
     if real is math:

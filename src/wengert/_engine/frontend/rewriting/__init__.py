@@ -1,6 +1,7 @@
 """Transformations of the syntax tree of a function, in the order in which they are applied.
 
 buffers.py          new arrays, elements of which are assigned later, become tensors
+simplified.py       match statements, and ``:=`` in conditions, become branches
 exits.py            break, continue and early return become flags
 list_appends.py     finds lists that loops fill; ``out += [v]`` becomes ``out.append(v)``
 last_elements.py    ``out[-1]`` in a loop that fills `out` becomes a variable

@@ -4,6 +4,7 @@ a and b, a or b          and_(a, lambda: b), or_(a, lambda: b)
 not a                    not_(a)
 a if c else b            if_expression(c, lambda: a, lambda: b)
 a < b < c                chain(a, ("<", lambda: b), ("<", lambda: c))
+a in b                   contained(a, b)
 A[i] = x, A.b = x        before_store(A)[i] = x, before_store(A, "b").b = x
 [f(i) for i in xs]       a function with a loop (comprehensions.py)
 y                        bound(y, "y")       if y may be unbound (definite_assignment.py)
@@ -176,7 +177,7 @@ class Expressions(Calls):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """``and``, ``or``."""
         self.generic_visit(node)
-        if _cannot_be_lambda(node):
+        if any(map(_cannot_be_lambda, node.values[1:])):
             return node
         function = "and" if isinstance(node.op, ast.And) else "or"
         result = node.values[0]
@@ -197,9 +198,15 @@ class Expressions(Calls):
         return located(node, call("if_expression", node.test, thunk(node.body), thunk(node.orelse)))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """A chained comparison; a single one is left unchanged."""
+        """A chained comparison, and ``in``; another single one is left unchanged."""
         self.generic_visit(node)
-        if len(node.ops) == 1 or _cannot_be_lambda(node):
+        if len(node.ops) == 1:
+            if not isinstance(node.ops[0], ast.In | ast.NotIn):
+                return node
+            contained = call("contained", node.left, node.comparators[0])
+            is_in = isinstance(node.ops[0], ast.In)
+            return located(node, contained if is_in else call("not", contained))
+        if any(map(_cannot_be_lambda, node.comparators)):
             return node
         links = [
             ast.Tuple([string(_OPERATORS[type(op)]), thunk(value)], ast.Load())

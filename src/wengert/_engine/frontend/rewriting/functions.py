@@ -22,6 +22,7 @@ from .exits import Unsupported, without_exits
 from .global_stores import with_global_stores
 from .last_elements import with_last_element_variables
 from .list_appends import appends_in, as_append_calls
+from .simplified import with_simple_statements
 from .statements import Statements
 from .syntax import call, load, located, parameter_list, runtime_name, thunk
 
@@ -108,7 +109,8 @@ def _check_supported(node: ast.FunctionDef, whole: bool) -> None:
 def _rewrite_body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
     parameter_names = parameters(node)
     docstring = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
-    body = as_append_calls(without_exits(node.body[len(docstring) :]), set(parameter_names))
+    body = without_exits(with_simple_statements(node.body[len(docstring) :]))
+    body = as_append_calls(body, set(parameter_names))
     body = with_global_stores(with_last_element_variables(body, set(parameter_names)))
     global_names, nonlocal_names = declared(body)
     local = (bound_in(body) | set(parameter_names)) - global_names

@@ -8,7 +8,9 @@ loop_facts.py       what is known about a loop before it is traced
 loop_tracer.py      traces the body of a loop until its carry is complete
 loop_node.py        adds the node of a loop
 iterables.py        range, zip, enumerate and reversed, with items by index
+array_iteration.py  np.ndenumerate and np.nditer
 list_appends.py     what loops and branches append to lists
+chosen_elements.py  elements of lists and dicts at indices and keys that are not known
 loop_appends.py     what the iterations of a loop append, as outputs of its node
 filled_lists.py     lists whose length is not known
 branches.py         ``if`` and conditional expressions
@@ -37,10 +39,10 @@ from . import (
     booleans,
     branches,
     calls,
+    chosen_elements,
     list_appends,
     loops,
     object_changes,
-    stacked_lists,
     strings,
     values,
 )
@@ -54,12 +56,13 @@ RUNTIME: dict[str, Any] = {
     "__wg_and__": booleans.and_,
     "__wg_or__": booleans.or_,
     "__wg_not__": booleans.not_,
+    "__wg_contained__": booleans.contained,
     "__wg_chain__": booleans.chain,
     "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
     "__wg_formatted__": strings.formatted,
-    "__wg_before_load__": stacked_lists.before_load,
+    "__wg_before_load__": chosen_elements.before_load,
     "__wg_store_global__": object_changes.store_global,
     "__wg_before_store__": object_changes.before_store,
     "__wg_before_augmented__": object_changes.before_augmented,

@@ -2,7 +2,7 @@
 
 They are written as Python loops, and rewritten as user functions are; short loops are unrolled.
 
-sum_, any_, all_, min_, max_   the functions
+sum_, any_, all_, filter_, min_, max_   the functions
 looped                         one of them, rewritten
 register_rewriter              set the function that rewrites them
 """
@@ -53,6 +53,15 @@ def all_(values: Iterable[Any]) -> bool:
         if not value:
             return False
     return True
+
+
+def filter_(condition: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
+    """``filter(condition, values)``, as a list."""
+    chosen = []
+    for value in values:
+        if condition(value):
+            chosen.append(value)
+    return chosen
 
 
 def min_(values: Sequence[Any]) -> Any:

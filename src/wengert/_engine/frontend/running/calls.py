@@ -44,7 +44,7 @@ from ..source import definition_of
 from ..state import Speculation
 from . import builtin_loops
 from .branches import if_expression
-from .iterables import enumerate_, is_unknown_length, range_, reversed_, zip_
+from .iterables import enumerate_, is_unknown_length, items_of, range_, reversed_, zip_
 from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, returning_new
 from .sorting import extreme_by, sort_list, sorted_
 from .strings import format_method, string_type
@@ -232,7 +232,7 @@ def _extreme(name: str) -> Callable[..., Any]:
     builtin = getattr(builtins, name)
 
     def extreme(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], GeneratorType | ValuesView | KeysView | Set):
+        if len(args) == 1 and isinstance(args[0], _ITERATED):
             args = (list(args[0]),)
         if kwargs.keys() == {"key"} and kwargs["key"] is not None:
             return extreme_by(name, args[0] if len(args) == 1 else args, kwargs["key"])
@@ -251,6 +251,20 @@ def _extreme(name: str) -> Callable[..., Any]:
         return best
 
     return extreme
+
+
+# Iterables that have no elements by index.
+_ITERATED = (GeneratorType, ValuesView, KeysView, Set, map, filter)
+
+
+def _filtered(condition: Any, values: Any) -> Any:
+    """``filter(condition, values)``, where the condition may be traced."""
+    if current_trace() is None:
+        return filter(condition, values)
+    elements = values if items_of(values) is not None else list(values)
+    function = (lambda v: v) if condition is None else callee(condition)
+    chosen = builtin_loops.looped(builtin_loops.filter_)(function, elements)
+    return iter(chosen) if type(chosen) is list else chosen
 
 
 def _traced_sequence(x: object) -> Any:
@@ -307,6 +321,7 @@ _TYPE_REPLACEMENTS: dict[type, Any] = {
     builtins.zip: zip_,
     builtins.enumerate: enumerate_,
     builtins.reversed: reversed_,
+    builtins.filter: _filtered,
     str: string_type(str),
     int: _number_type(int),
     float: _number_type(float),

@@ -129,7 +129,7 @@ class UnrolledRange:
         return len(self.items)
 
 
-class _Combined:
+class CombinedIterable:
     """The result of zip, enumerate or reversed."""
 
     def __init__(self, items: Items, make_iterator: Callable[[], Any], *iterables: Any) -> None:
@@ -174,7 +174,7 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
     if items is None:
         return builtins.enumerate(iterable, start)
     pairs = Items(items.length, 0, 1, lambda k: (k + start, _item_at(items, k)), items.limit)
-    return _Combined(pairs, lambda: builtins.enumerate(iterable, start), iterable)
+    return CombinedIterable(pairs, lambda: builtins.enumerate(iterable, start), iterable)
 
 
 def zip_(*iterables: Any, strict: bool = False) -> Any:
@@ -188,7 +188,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     for other in lengths[1:]:
         length = _shorter(length, other)
     zipped = Items(length, 0, 1, lambda k: tuple([_item_at(f, k) for f in items]))
-    return _Combined(zipped, lambda: builtins.zip(*iterables, strict=False), *iterables)
+    return CombinedIterable(zipped, lambda: builtins.zip(*iterables, strict=False), *iterables)
 
 
 def reversed_(iterable: Any) -> Any:
@@ -203,7 +203,7 @@ def reversed_(iterable: Any) -> Any:
         items.length, 0, 1, lambda k: _item_at(items, items.length - 1 - k), items.limit
     )
     sequence: Any = iterable
-    return _Combined(backward, lambda: builtins.reversed(sequence), iterable)
+    return CombinedIterable(backward, lambda: builtins.reversed(sequence), iterable)
 
 
 def _shorter(a: object, b: Any) -> Any:
@@ -228,7 +228,7 @@ def _item_at(items: Items, k: Any) -> Any:
 
 def items_of(iterable: object) -> Items | None:
     """The items of an iterable; None for one that only Python can iterate over."""
-    if isinstance(iterable, _Combined):
+    if isinstance(iterable, CombinedIterable):
         return iterable.items
     if type(iterable) is builtins.range:
         return Items(len(iterable), iterable.start, iterable.step, _identity)
@@ -260,7 +260,7 @@ def is_unknown_length(x: Any) -> bool:
 
 def has_traced_items(iterable: object) -> bool:
     """Whether the items are traced: rows of a traced array, or of a list that a loop has filled."""
-    if isinstance(iterable, _Combined):
+    if isinstance(iterable, CombinedIterable):
         return iterable.is_traced
     if isinstance(iterable, Handle):
         return is_traced(iterable)

@@ -37,8 +37,8 @@ from wengert._engine.core.library_code import is_immutable, is_library_class
 
 from ..assignment_targets import containers, contents
 from ..state import Speculation
+from .chosen_elements import ListTarget
 from .iterables import is_unknown_length
-from .stacked_lists import ListTarget
 
 _MUTABLE = (list, dict, set, bytearray, np.ndarray, collections.deque, array.array)
 _RECORDED = (list, dict)  # those whose contents can be recorded and restored

@@ -8,9 +8,6 @@ While a loop is traced, such a list has one array for each leaf of its elements,
 same structure and shapes; dtypes are promoted.  An array that is read is a copy.  Changes of it in
 place are written to the stack too, provided that the element cannot have been replaced meanwhile.
 
-before_load    called with the list of an expression ``x[index]``
-ListSource     the list of such an expression
-ListTarget     the list of a statement ``x[index] = value``
 StackedList    a list, and the stacked arrays of its elements
 ListNeeded     a loop must be traced again, with a list stacked
 stacking       a context in which a loop is traced with stacked lists
@@ -98,7 +95,7 @@ class StackedList:
         self._before = list(values)
         self.specs: list[Spec] = list(parts[0].specs)
         for p in parts[1:]:
-            self._widen(p.specs)
+            self.widen(p.specs)
         rows = whole(values) if parts[0].structure is None else None
         columns = zip(*[p.numeric_leaves for p in parts], strict=True)
         self.arrays: list[Any] = (
@@ -121,7 +118,7 @@ class StackedList:
         self._kept: list[Any] = []  # so that identities stay different
         self._shares = len(set(map(id, self._owners))) < len(self._owners)
 
-    def _widen(self, specs: Sequence[Spec]) -> bool:
+    def widen(self, specs: Sequence[Spec]) -> bool:
         if len(specs) != len(self.specs):
             raise NotTraceable("it assigns elements with different structures to a list")
         joined = [joined_spec(a, b, "an element") for a, b in zip(self.specs, specs, strict=True)]
@@ -186,7 +183,7 @@ class StackedList:
             raise TypeError(f"a tuple does not support item assignment{at(user_place())}")
         parts = PartitionedValue.of(value)
         self._parts.check_like(parts, "an element of a list")
-        widened = self._widen(parts.specs)
+        widened = self.widen(parts.specs)
         if widened:
             raise ListNeeded(_loop_of(self.list), self.list)
         if self._is_element(parts.numeric_leaves, index):
@@ -315,112 +312,28 @@ def _loop_of(values: Any) -> Any:
     return next((loop for loop, depth in _open.loops if depth > inside), None)
 
 
-def _is_traced_index(index: object) -> bool:
+def is_traced_index(index: object) -> bool:
     return isinstance(index, Handle) and is_traced(index)
 
 
-def _stack_of(values: Any, index: object) -> StackedList | None:
+def is_stacked(values: Any) -> bool:
+    """Whether a list is stacked in a loop that is being traced."""
+    return id(values) in _open.lists
+
+
+def stack_of(values: Any, index: object) -> StackedList | None:
     """The stack of a list; if it has none, and the index is traced, raise `ListNeeded`."""
+    if not _open.loops:
+        return None
     stack = _open.lists.get(id(values))
     if stack is not None and stack.list is values:
         return stack
-    if not _is_traced_index(index):
+    if not is_traced_index(index):
         return None
     loop = _loop_of(values)
     if loop is None:
         return None
     raise ListNeeded(loop, values)
-
-
-def before_load(x: Any) -> Any:
-    """The object of an expression ``x[index]``."""
-    return ListSource(x) if type(x) is list or type(x) is tuple else x
-
-
-class ListSource:
-    """The list or tuple of an expression ``x[index]``."""
-
-    __slots__ = ("_list",)
-
-    def __init__(self, values: Any) -> None:
-        self._list = values
-
-    def __getitem__(self, index: Any) -> Any:
-        stack = _stack_of(self._list, index) if _open.loops else None
-        if stack is not None:
-            return stack.read(index)
-        if _is_traced_index(index) and current_trace() is not None:
-            return _read_alone(self._list, index)
-        return self._list[index]
-
-
-def _read_alone(x: Any, index: Any) -> Any:
-    """An element of a list, outside of loops or of a list that a loop creates."""
-    try:
-        stack = StackedList(x, _ALWAYS)
-    except NotTraceable:
-        return x[index]
-    if any(s.shape for s in stack.specs) and type(x) is list:
-        return x[index]  # which element it is, and so which array, is not known
-    return stack.read(index)
-
-
-_ALWAYS = 2**62
-
-
-class ListTarget:
-    """The list of a statement ``x[index] = value``.
-
-    Parameters
-    ----------
-    values : list
-    note : callable
-        Called before the list is changed.
-    """
-
-    def __init__(self, values: Any, note: Any) -> None:
-        self._list, self._note = values, note
-
-    def _stack(self, index: Any) -> StackedList | None:
-        return _stack_of(self._list, index) if _open.loops else None
-
-    def __getitem__(self, index: Any) -> Any:
-        stack = self._stack(index)
-        if stack is not None:
-            return stack.read(index)
-        self._note()
-        return ListSource(self._list)[index]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        stack = self._stack(index)
-        if stack is not None:
-            stack.write(index, value)
-            return
-        self._note()
-        if _is_traced_index(index) and self._write_alone(index, value):
-            return
-        self._list[index] = value
-
-    def __delitem__(self, index: Any) -> None:
-        if id(self._list) in _open.lists:
-            raise NotTraceable("it deletes an element of a list")
-        self._note()
-        del self._list[index]
-
-    def _write_alone(self, index: Any, value: Any) -> bool:
-        """Assign an element that is a number, outside of loops."""
-        try:
-            stack = StackedList(self._list, _ALWAYS)
-            stack._widen(PartitionedValue.of(value).specs)
-            if any(s.shape for s in stack.specs):
-                return False
-        except NotTraceable:
-            return False
-        stack.restack()
-        stack.is_assigned = True
-        stack.write(index, value)
-        stack.finish()
-        return True
 
 
 @contextmanager

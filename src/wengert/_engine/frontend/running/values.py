@@ -7,6 +7,7 @@ cast                convert a value to a spec
 weakly_typed        a number that promotes as a Python number does
 like_spec           a result of a node, weakly typed if its spec is
 as_bool             the truth of a traced value
+number_of           the number that a tensor is equal to
 placeholder_value   a value for an unbound variable
 MaybeUnbound        the value of a variable that may be unbound
 maybe_unbound       a value, or UNBOUND, as MaybeUnbound
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
 from wengert._engine.core.library_code import is_immutable, same_value
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
@@ -204,6 +205,13 @@ def as_bool(x: Any) -> Any:
             )
         x = x.reshape(())
     return x if spec.dtype.kind == "b" else x != 0
+
+
+def number_of(x: object) -> Any:
+    """The number of Python that a tensor of a known number is equal to; others as they are."""
+    if not isinstance(x, Handle) or is_traced(x) or x.node.spec.shape:
+        return x
+    return value_of(x).item()
 
 
 def placeholder_value(spec: Spec) -> Any:

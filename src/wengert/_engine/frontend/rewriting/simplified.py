@@ -1,0 +1,184 @@
+"""Statements written as simpler ones, before all other transformations.
+
+    match x:                       subject = x
+        case 1 | 2:                if subject == 1 or subject == 2:
+            a                          a
+        case y if y > 0:    ->     else:
+            b                          y = subject
+        case _:                        if y > 0:
+            c                              b
+                                       else:
+                                           c
+
+    while a and (v := f()) > 0:    while True:
+        b                   ->         if not (a and (v := f()) > 0):
+                                           break
+                                       b
+
+    if a and (v := f()) > 0:       test = a
+        b                   ->     if test:
+                                       test = (v := f()) > 0
+                                   if test:
+                                       b
+
+A ``match`` statement with other patterns (sequences, classes ...) is left to Python.
+
+with_simple_statements    the transformation
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..tree_traversal import copied, traverse
+from .syntax import load, located
+
+
+def with_simple_statements(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function, written as simpler ones."""
+    if not any(isinstance(n, ast.Match | ast.NamedExpr) for s in body for n in traverse(s)):
+        return body
+    module = _Simplifier().visit(ast.Module(body, []))
+    assert isinstance(module, ast.Module)
+    return module.body
+
+
+class _Simplifier(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self._count = 0
+
+    def _variable(self, word: str) -> str:
+        self._count += 1
+        return f"_wg_{word}{self._count}"
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """An inner function, which is rewritten on its own."""
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        """An inner coroutine, which is left."""
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """An inner class."""
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """A lambda."""
+        return node
+
+    # ---- match -----------------------------------------------------------------------------------
+
+    def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
+        """A ``match`` statement."""
+        self.generic_visit(node)
+        if not all(_is_simple(case.pattern) for case in node.cases):
+            return node
+        subject = self._variable("subject")
+        assign = located(node, ast.Assign([ast.Name(subject, ast.Store())], node.subject))
+        return [assign, *_chain(subject, node.cases)]
+
+    # ---- named expressions in conditions ---------------------------------------------------------
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        """A loop with ``:=`` after the first operand of its condition."""
+        self.generic_visit(node)
+        leaves = any(isinstance(n, ast.Break | ast.Continue) for s in node.orelse
+                     for n in traverse(s))  # fmt: skip
+        if not _names_later(node.test) or leaves:
+            return node
+        test, statements = self._evaluated(node.test)
+        leave = ast.If(ast.UnaryOp(ast.Not(), test), [*node.orelse, ast.Break()], [])
+        body = [*statements, leave, *node.body]
+        return located(node, ast.copy_location(ast.While(ast.Constant(True), body, []), node))
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """A branch with ``:=`` after the first operand of its condition."""
+        self.generic_visit(node)
+        if not _names_later(node.test):
+            return node
+        node.test, statements = self._evaluated(node.test)
+        located(node, node.test)
+        return [*[located(node, s) for s in statements], node]
+
+    def _evaluated(self, test: ast.expr) -> tuple[ast.expr, list[ast.stmt]]:
+        """A variable with the value of ``a and b`` or ``a or b``, and the statements before."""
+        if not isinstance(test, ast.BoolOp):
+            return test, []
+        name = self._variable("condition")
+        statements: list[ast.stmt] = []
+        for k, operand in enumerate(test.values):
+            value, before = self._evaluated(operand)
+            steps = [*before, located(operand, ast.Assign([ast.Name(name, ast.Store())], value))]
+            if k:
+                known: ast.expr = load(name)
+                if isinstance(test.op, ast.Or):
+                    known = ast.UnaryOp(ast.Not(), known)
+                steps = [located(operand, ast.If(known, steps, []))]
+            statements += steps
+        return located(test, load(name)), statements
+
+
+def _names_later(test: ast.expr) -> bool:
+    """Whether an operand other than the first has ``:=``."""
+    if not isinstance(test, ast.BoolOp):
+        return False
+    later = any(isinstance(n, ast.NamedExpr) for v in test.values[1:] for n in traverse(v))
+    return later or _names_later(test.values[0])
+
+
+def _is_simple(pattern: ast.pattern) -> bool:
+    """Whether a pattern is a value, a constant, a variable, or one of these."""
+    if isinstance(pattern, ast.MatchOr):
+        return all(isinstance(p, ast.MatchValue | ast.MatchSingleton) for p in pattern.patterns)
+    if isinstance(pattern, ast.MatchAs):
+        return pattern.pattern is None or (pattern.name is not None and _is_value(pattern.pattern))
+    return _is_value(pattern)
+
+
+def _is_value(pattern: ast.pattern) -> bool:
+    is_or = isinstance(pattern, ast.MatchOr)
+    return isinstance(pattern, ast.MatchValue | ast.MatchSingleton) or (
+        is_or and _is_simple(pattern)
+    )
+
+
+def _chain(subject: str, cases: Sequence[ast.match_case]) -> list[ast.stmt]:
+    """The cases as branches."""
+    if not cases:
+        return []
+    case = cases[0]
+    rest, pattern = _chain(subject, cases[1:]), case.pattern
+    body: list[ast.stmt] = case.body
+    guard = case.guard
+    bind: list[ast.stmt] = []
+    if isinstance(pattern, ast.MatchAs) and pattern.name is not None:
+        target: ast.expr = ast.Name(pattern.name, ast.Store())
+        bind = [located(case.body[0], ast.Assign([target], load(subject)))]
+    test = _test(subject, pattern)
+    where = case.body[0]
+    if test is None:
+        if guard is None:
+            return [*bind, *body]
+        return [*bind, located(where, ast.If(guard, body, rest))]
+    if guard is None:
+        return [located(where, ast.If(test, [*bind, *body], rest))]
+    if not bind:
+        both = ast.BoolOp(ast.And(), [test, guard])
+        return [located(where, ast.If(both, body, rest))]
+    inner = located(where, ast.If(guard, body, [copied(s) for s in rest]))
+    return [located(where, ast.If(test, [*bind, inner], rest))]
+
+
+def _test(subject: str, pattern: ast.pattern) -> ast.expr | None:
+    """The condition of a pattern; None if it always matches."""
+    if isinstance(pattern, ast.MatchAs):
+        return None if pattern.pattern is None else _test(subject, pattern.pattern)
+    if isinstance(pattern, ast.MatchOr):
+        tests = [t for p in pattern.patterns if (t := _test(subject, p)) is not None]
+        return ast.BoolOp(ast.Or(), tests)
+    if isinstance(pattern, ast.MatchValue):
+        return ast.Compare(load(subject), [ast.Eq()], [pattern.value])
+    assert isinstance(pattern, ast.MatchSingleton)
+    return ast.Compare(load(subject), [ast.Is()], [ast.Constant(pattern.value)])
