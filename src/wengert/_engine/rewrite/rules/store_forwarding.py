@@ -25,6 +25,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..rule import NodeBuilder, rule
 
+_MAX_STORES = 16  # beside an element that is read from the array before them
 _MAX_NODES = 100  # of the search for a node that reads the array
 _A = np.arange(6.0).reshape(2, 3)
 
@@ -87,11 +88,19 @@ def read_back(node: Node, new: NodeBuilder) -> Node | None:
     example=(lambda x, i, v: _written(x, i, v)[i - 1], np.arange(3.0), 1, np.array(5.0)),
 )
 def read_beside(node: Node, new: NodeBuilder) -> Node | None:
-    """The element or row of the array before, if it is beside what was written."""
-    inner = node.args[0]
-    if not _is_beside(node, inner, new):
+    """The element or row of the array before, if it is beside what was written.
+
+    Several such stores are skipped at once. Behind a long chain of stores, as of an unrolled loop,
+    the element is read where it is: native code finds it by its position.
+    """
+    array, skipped = node.args[0], 0
+    while array.op is node.args[0].op and _is_beside(node, array, new):
+        array, skipped = array.args[0], skipped + 1
+        if skipped > _MAX_STORES:
+            return None
+    if not skipped:
         return None
-    beside: Node = new(node.op, inner.args[0], *node.args[1:], **node.params)
+    beside: Node = new(node.op, array, *node.args[1:], **node.params)
     return beside
 
 
