@@ -295,7 +295,7 @@ class Fingerprints:
     native: Callable[[np.ndarray[Any, Any]], Hashable] | None = None
 
 
-COPY_LIMIT = 1 << 14  # bytes; below it a copy costs less than two fingerprints
+COPY_LIMIT = 1 << 15  # bytes; below it a copy costs less than a tenth of two fingerprints
 _GRID = 1024  # 8-byte words in a row; both sums then run at the speed of memory
 
 
