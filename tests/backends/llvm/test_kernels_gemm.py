@@ -194,6 +194,18 @@ def test_results_that_are_written_past_the_caches(n, dtype):
                 np.testing.assert_allclose(x, y, rtol=1e-12)
 
 
+def test_a_result_written_past_the_caches_by_several_threads():
+    rng = np.random.default_rng(11)
+    for m in (97, 100, 333):
+        a, b = rng.normal(size=(m, 5)), rng.normal(size=(5, 64))
+        with tuning.using(streamed_bytes=1):
+            f = lambda a, b, rate: (a @ b, rate * (a.T.copy().T @ b))  # noqa: E731
+            one, two = (wg.jit(f, threads=n) for n in (1, 3))
+            for x, y in zip(one(a, b, 0.3), two(a, b, 0.3), strict=True):
+                np.testing.assert_array_equal(x, y)
+            np.testing.assert_allclose(two(a, b, 0.3)[0], a @ b, rtol=1e-12, atol=1e-12)
+
+
 def test_results_at_addresses_that_are_not_those_of_vectors():
     if execution_engine.vector_bytes() < 32:
         pytest.skip("the microkernel needs AVX2")

@@ -46,6 +46,7 @@ Routine = Literal[
 ]  # fmt: skip
 
 _LONG_ROW = 1024  # bytes, at least, of rows that are summed along
+_MOST_BLOCKS = 32  # of an uncached result, which are divided among threads
 _UNCACHED = 8  # times `streamed_bytes` is larger than a third-level cache
 
 
@@ -183,7 +184,7 @@ def choose(product: Product) -> ProductChoice:
     if is_streamed_transpose(product):
         return ProductChoice("streamed dots", product, thresholds.parallel_contraction_flops)
     if is_uncached(product):
-        return ProductChoice("uncached", product)
+        return ProductChoice("uncached", product, -(-int(product.c.rows.length) // _MOST_BLOCKS))
     work, rows = product.operations, product.c.rows.length
     if not suits_microkernel(product):
         if not is_blocked(product):

@@ -1,6 +1,6 @@
 """Products of few steps whose result is too large for all caches.
 
-    run    c = alpha * a @ b, on one thread
+    run    c = alpha * a @ b, on one thread; threads share out blocks of rows (write_product.py)
 
 The result is written past the caches: other stores read each cache line first, and a library that
 clears the result before it adds to it writes and reads it twice.  Row after row, since a panel of

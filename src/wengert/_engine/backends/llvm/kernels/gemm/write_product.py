@@ -55,10 +55,13 @@ _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
     "gemv": _gemv,
     "streamed": streamed_gemm.run,
     "streamed dots": streamed_dots.run,
-    "uncached": uncached_gemm.run,
     "microkernel": gemm_microkernel.run,
     "blocked": blocked_gemm.run,
     "gemm": _gemm,
+}
+_BY_ROWS: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
+    "threads": gemm_microkernel.run,
+    "uncached": uncached_gemm.run,
 }
 _IN_PARTS: dict[Routine, Callable[[KernelCall, Section, Product, int], None]] = {
     "streamed": streamed_gemm.run_in_parts,
@@ -100,13 +103,12 @@ def _write(call: KernelCall, s: Section, product: Product) -> None:
         _either(call, s, product, condition, _gemm, blocked_gemm.run)
     elif routine in _IN_PARTS and _can_share(call, s, product):
         _IN_PARTS[routine](call, s, product, limit)
-    elif routine != "threads":
-        _ROUTINES[routine](call, s, product)
-    elif _can_share(call, s, product):
+    elif routine in _BY_ROWS and _can_share(call, s, product):
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
-        _either(call, s, product, one_thread, partial(_row_blocks, size=limit))
+        run = _BY_ROWS[routine]
+        _either(call, s, product, one_thread, partial(_row_blocks, size=limit, run=run), run)
     else:
-        gemm_microkernel.run(call, s, product)
+        (_BY_ROWS.get(routine) or _ROUTINES[routine])(call, s, product)
 
 
 def _either(
@@ -132,7 +134,13 @@ def _can_share(call: KernelCall, s: Section, product: Product) -> bool:
     return {m.pointer for m in product[:3]} | {product.addend or product.c.pointer} <= arguments
 
 
-def _row_blocks(call: KernelCall, s: Section, product: Product, size: int) -> None:
+def _row_blocks(
+    call: KernelCall,
+    s: Section,
+    product: Product,
+    size: int,
+    run: Callable[[KernelCall, Section, Product], None],
+) -> None:
     """Divide blocks of rows among the thread pool: threads of BLAS synchronize too often."""
     m: Any = product.c.rows.length
     dtype, addend = product.dtype, product.addend
@@ -158,6 +166,6 @@ def _row_blocks(call: KernelCall, s: Section, product: Product, size: int) -> No
                     )
                     old = addresses[2] if addend else None
                     block = product._replace(a=left, b=b, c=target, addend=old)
-                    gemm_microkernel.run(part, u, block)
+                    run(part, u, block)
 
     call.in_parts(-(-m // size), 1, write, s)
