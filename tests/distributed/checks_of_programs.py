@@ -225,3 +225,56 @@ def check_rules_of_the_user(comm):
     for g in (wg.grad(some), wg.jit(wg.grad(some))):
         expected = 2.0 * total * comm.size if comm.rank == 0 else np.zeros(3)
         np.testing.assert_allclose(g(x), expected, rtol=1e-13)
+
+
+def check_data_parallel(comm):
+    """Equal to the serial loss: uneven parts, fewer examples than processes, containers, modes."""
+    rng = np.random.default_rng(2)
+    params = {"w": rng.normal(size=(3, 2)), "b": [rng.normal(size=2), np.float32(0.5)]}
+
+    def loss(p, x, y):
+        return np.mean((np.tanh(x @ p["w"] + p["b"][0]) * p["b"][1] - y) ** 2)
+
+    parallel = d.data_parallel(loss)
+    for count in (1, 3, 8, 13):
+        x, y = rng.normal(size=(count, 3)), rng.normal(size=(count, 2))
+        value, expected = wg.value_and_grad(loss)(params, x, y)
+        for g in (wg.value_and_grad(parallel), wg.jit(wg.value_and_grad(parallel))):
+            got, gradient = g(params, x, y)
+            np.testing.assert_allclose(got, value, rtol=1e-13)
+            np.testing.assert_allclose(gradient["w"], expected["w"], rtol=1e-12)
+            np.testing.assert_allclose(gradient["b"][0], expected["b"][0], rtol=1e-12)
+            np.testing.assert_allclose(gradient["b"][1], expected["b"][1], rtol=1e-5)
+            assert gradient["b"][1].dtype == np.float32
+            bits = comm.mpi.allgather(gradient["w"].tobytes())
+            assert len(set(bits)) == 1
+
+    def of_vector(w, x):
+        return np.sum(np.sin(x.T @ w))
+
+    w, x = rng.normal(size=3), rng.normal(size=(3, 5))
+    total = d.data_parallel(of_vector, axis=1, reduction="sum")
+    for run in (lambda f: f, wg.jit):
+        np.testing.assert_allclose(
+            run(wg.hessian(total))(w, x), wg.hessian(of_vector)(w, x), rtol=1e-11
+        )
+
+
+def check_training_stays_equal(comm):
+    """A hundred steps of gradient descent: parameters have the same bits in all processes."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(50, 3))
+    y = np.sin(x @ np.array([1.0, -1.0, 0.5]))
+
+    def loss(w, x, y):
+        return np.mean((np.tanh(x @ w) - y) ** 2)
+
+    parallel = d.data_parallel(loss)
+    step = wg.jit(lambda w, x, y: w - 0.3 * wg.grad(parallel)(w, x, y))
+    alone = wg.jit(lambda w, x, y: w - 0.3 * wg.grad(loss)(w, x, y))
+    w = serial = np.zeros(3)
+    for k in range(100):
+        rows = slice(7 * k % 43, 7 * k % 43 + 7)
+        w, serial = step(w, x[rows], y[rows]), alone(serial, x[rows], y[rows])
+    assert len(set(comm.mpi.allgather(w.tobytes()))) == 1
+    np.testing.assert_allclose(w, serial, rtol=1e-12)

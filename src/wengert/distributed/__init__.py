@@ -3,6 +3,7 @@
 communicators     groups of processes
 functions         reductions over processes, and parts of arrays
 point_to_point    messages between two processes
+data_parallel     losses of batches that are divided among the processes
 operations        the operations, with their transposes
 arguments         checks of arguments
 mpi_library       mpi4py, which is imported at the first use of a communicator
@@ -12,6 +13,7 @@ from wengert._engine.core.lazy_import import public_dir
 from wengert._engine.core.message_order import start_using
 
 from .communicators import CartesianCommunicator, Communicator, world
+from .data_parallel import data_parallel
 from .functions import (
     allgather,
     allreduce,
@@ -37,6 +39,7 @@ __all__ = [
     "alltoall",
     "barrier",
     "bcast",
+    "data_parallel",
     "gather",
     "halo_exchange",
     "recv",

@@ -1,0 +1,181 @@
+"""Data parallelism: each process computes its part of a batch.
+
+data_parallel    a loss of a batch, computed by all processes together
+part_of          the part of this process of an array
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert import numpy as wnp
+from wengert._engine.autodiff.wrapper import derived
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import describe, shape_of
+from wengert._engine.core.spec import Spec
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from . import operations
+from .communicators import Communicator, communicator_of
+from .functions import allreduce
+
+BUCKET_BYTES = 25 << 20  # of gradients that are added in one message
+
+
+def data_parallel(
+    f: Callable[..., Any],
+    comm: Any = None,
+    axis: int = 0,
+    reduction: str = "mean",
+) -> Callable[..., Any]:
+    """Return a loss function that all processes compute together.
+
+    Each process computes the loss of its part of the batch.  The result, the loss of the whole
+    batch, and its gradients with respect to the parameters are the same in all processes.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(params, *batch)`` returns one number: the mean (or the sum) over the examples of the
+        batch. It exchanges no messages itself.
+    comm : Communicator or mpi4py communicator, optional
+        By default all processes.
+    axis : int, default 0
+        The axis of the arrays of the batch that has the examples.
+    reduction : {"mean", "sum"}
+        Whether `f` returns the mean or the sum over the examples.
+
+    Returns
+    -------
+    callable
+        Takes the same arguments: parameters and a whole batch, the same in all processes. Arrays
+        of the batch need not have an entry for each process: some parts are longer by one than
+        others, or empty.
+
+    Raises
+    ------
+    ShapeError
+        Arrays of the batch have different lengths, or none.
+    ArgumentError
+        `reduction` is not known.
+
+    Notes
+    -----
+    *Messages.* One `allreduce` of the loss, and in the backward pass one for each 25 MiB of
+    parameters.
+
+    *Equality.* All processes add the gradients in the same order and get the same bits, so
+    parameters that are updated by the same operations stay equal.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert import distributed
+    >>> loss = lambda w, x, y: np.mean((x @ w - y) ** 2)
+    >>> parallel = distributed.data_parallel(loss)
+    >>> x, y = np.ones((6, 2)), np.arange(6.0)
+    >>> wg.grad(parallel)(np.zeros(2), x, y)
+    array([-5., -5.])
+    """
+    if reduction not in ("mean", "sum"):
+        raise ArgumentError(
+            f"data_parallel: reduction={reduction!r} is not 'mean' or 'sum'{at(user_line())}."
+        )
+    return derived(f, _data_parallel, f, comm, axis, reduction, name="data_parallel")
+
+
+def _data_parallel(
+    f: Callable[..., Any],
+    comm: Any,
+    axis: int,
+    reduction: str,
+    /,
+    params: Any,
+    *batch: Any,
+    **kwargs: Any,
+) -> Any:
+    comm = communicator_of(comm)
+    total = _length(batch, axis)
+    own = pytree.tree_map(lambda x: part_of(x, comm, axis), batch)
+    count = _length(own, axis)
+    params = _replicated(params, comm)
+    value: Any = np.float64(0.0)
+    if count:
+        value = f(params, *own, **kwargs)
+        if reduction == "mean" and count != total:
+            value = value * (count / total)
+    return allreduce(value, "sum", comm)
+
+
+def part_of(x: Any, comm: Communicator, axis: int = 0) -> Any:
+    """The part of this process of an array; parts differ in length by at most one."""
+    n = shape_of(x)[axis]
+    start, stop = comm.rank * n // comm.size, (comm.rank + 1) * n // comm.size
+    before = axis % len(shape_of(x))
+    return x[(*[slice(None)] * before, slice(start, stop))]
+
+
+def _length(batch: Any, axis: int) -> int:
+    lengths = []
+    for leaf in pytree.flatten(batch)[0]:
+        shape = shape_of(leaf)
+        if not -len(shape) <= axis < len(shape):
+            raise ShapeError(
+                f"data_parallel: an array of the batch has shape {tuple(shape)}, and no axis "
+                f"{axis} with the examples. Bind other arguments, functools.partial"
+                f"{at(user_line())}."
+            )
+        lengths.append(shape[axis])
+    if not lengths or any(n != lengths[0] for n in lengths):
+        raise ShapeError(
+            f"data_parallel: the arrays of the batch have {lengths} examples. Give arrays of equal "
+            f"length{at(user_line())}."
+        )
+    return int(lengths[0])
+
+
+def _replicated(params: Any, comm: Communicator) -> Any:
+    """Parameters as variables that all processes share; small ones in one message."""
+    leaves, structure = pytree.flatten(params)
+    for bucket in _buckets(leaves):
+        shared = _shared([leaves[k] for k in bucket], comm)
+        for k, x in zip(bucket, shared, strict=True):
+            leaves[k] = x
+    return pytree.unflatten(structure, leaves)
+
+
+def _buckets(leaves: Sequence[Any]) -> list[list[int]]:
+    """The floating-point leaves by dtype, in groups of at most `BUCKET_BYTES`, the last first.
+
+    Gradients of the last parameters are known first.
+    """
+    groups: dict[Any, list[list[int]]] = {}
+    sizes: dict[Any, int] = {}
+    for k in reversed(range(len(leaves))):
+        spec = describe(leaves[k])
+        if not isinstance(spec, Spec) or spec.dtype.kind not in "fc":
+            continue
+        size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
+        if spec.dtype not in groups or sizes[spec.dtype] + size > BUCKET_BYTES:
+            groups.setdefault(spec.dtype, []).append([])
+            sizes[spec.dtype] = 0
+        groups[spec.dtype][-1].append(k)
+        sizes[spec.dtype] += size
+    return [bucket for of_dtype in groups.values() for bucket in of_dtype]
+
+
+def _shared(arrays: Sequence[Any], comm: Communicator) -> list[Any]:
+    if len(arrays) == 1:
+        return [operations.replicated.ordered(arrays[0], comm=comm)]
+    shapes = [shape_of(x) for x in arrays]
+    vector = wnp.concatenate([wnp.reshape(x, (-1,)) for x in arrays])
+    vector = operations.replicated.ordered(vector, comm=comm)
+    ends = np.cumsum([int(np.prod(s, dtype=np.int64)) for s in shapes])
+    starts = [0, *ends[:-1]]
+    return [
+        wnp.reshape(vector[int(a) : int(b)], s)
+        for a, b, s in zip(starts, ends, shapes, strict=True)
+    ]
