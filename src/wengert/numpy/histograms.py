@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.ops import casts, reductions, sorting
 from wengert._engine.ops.indexing import getitem
 from wengert._engine.ops.shapes import reshape
@@ -75,7 +75,7 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
 
 def _are_edges(bins: Any) -> bool:
     """Whether bins are given by their edges, and not by their number or by a rule."""
-    return bins.ndim > 0 if isinstance(bins, Handle) else np.ndim(bins) == 1
+    return len(shape_of(bins)) > 0 if isinstance(bins, Handle) else np.ndim(bins) == 1
 
 
 def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
@@ -111,7 +111,7 @@ def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
     """The number of points in each bin of the plane, as ``numpy.histogram2d``."""
-    if (isinstance(bins, Handle) and bins.ndim) or (
+    if (isinstance(bins, Handle) and _are_edges(bins)) or (
         isinstance(bins, _SEVERAL) and len(bins) not in (1, 2)
     ):
         bins = [bins, bins]

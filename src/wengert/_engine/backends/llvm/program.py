@@ -37,6 +37,7 @@ from .lowering.loop_ir import Expr
 from .lowering.registry import specs_of
 from .runtime.runtime_library import symbols
 from .schedule.buffer_donation import first_stage, overwritten
+from .schedule.integer_ranges import Facts, Integers
 from .schedule.scheduling import Schedule
 from .tuning import thresholds
 
@@ -122,7 +123,7 @@ class Program(FunctionCodegen):
         self.requirements = graph.requirements
         self.module = ModuleBuilder()
         self.language = Language(self.module)
-        super().__init__(self, Schedule(graph, self.layouts))
+        super().__init__(self, Schedule(graph, self.layouts), Integers(graph.nodes))
         self.steps = KernelCalls(self.language, threads)
         self.slots = 0
         self._stride_slots: dict[str, tuple[int, int]] = {}
@@ -147,7 +148,7 @@ class Program(FunctionCodegen):
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
         self._once: set[str] = set()  # nests that a run goes through once
-        self._bodies: dict[tuple[Body, tuple[tuple[int, int], ...]], LoopBody] = {}
+        self._bodies: dict[tuple[Body, tuple[tuple[int, int], ...], Facts | None], LoopBody] = {}
         self._count = 0  # of bodies, including those being emitted
         self._callback_slot = -1
         self.function = Function(
@@ -313,16 +314,18 @@ class Program(FunctionCodegen):
             self._once.discard(name)
         return name
 
-    def body(self, body: Body, updates: Sequence[tuple[int, int]] = ()) -> LoopBody:
+    def body(
+        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: Facts | None = None
+    ) -> LoopBody:
         """The function of a body, emitted at its first use."""
-        key = body, tuple(updates)
+        key = body, tuple(updates), facts
         found = self._bodies.get(key)
         if found is None:
             self._count += 1
-            found = loop_body.LoopBody(self, body, f"body{self._count}", updates)
+            found = loop_body.LoopBody(self, body, f"body{self._count}", updates, facts)
             self._bodies[key] = found
         return found
 
-    def nested(self, step: Expr) -> Any:
+    def nested(self, step: Expr, known: Integers) -> Any:
         """The code generator of a loop or conditional, with its bodies."""
-        return _NESTED[step.node.op.name]()(self, step)
+        return _NESTED[step.node.op.name]()(self, step, known)

@@ -5,6 +5,7 @@ loop_nests       the rows, reductions and stores of a fused loop
 kept_axes        the loops over axes that are not reduced
 row_blocks       several rows added at a time
 elements         an expression at an index, as SIMD values
+position_checks  checks of the positions at which elements are read
 reductions       accumulators of reductions
 straightline     small arrays in registers, without loops
 element_stores   stores of single numbers in such code

@@ -17,7 +17,7 @@ from ..ir import affine
 from ..ir.affine import Affine, Index, Length, offset_of, size_of
 from ..ir.hidden_constants import both_of, hidden
 from ..ir.ir_builder import Function, Section
-from ..ir.llvm_types import BOOL, I64, Dtype, in_memory, part_of
+from ..ir.llvm_types import I64, Dtype, in_memory, part_of
 from ..ir.memory_access import gather, load, scatter, store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
@@ -25,9 +25,10 @@ from ..lowering.loop_ir import Condition, Expr, memory_strides
 from ..schedule.fusion import FusedLoops
 from ..schedule.interior import always, is_at_least
 from ..schedule.iteration_space import Axis, Space
+from .position_checks import PositionChecks
 
 
-class Elements:
+class Elements(PositionChecks):
     """SIMD values of expressions at an index, inside the current loops.
 
     Attributes
@@ -41,8 +42,6 @@ class Elements:
         elements (offset_entries.py), or names of sizes.
     partial : set of Expr
         The reductions over the outermost loop.
-    may_fail : bool
-        Whether the function can set a status other than 0.
     """
 
     space: Space
@@ -50,10 +49,10 @@ class Elements:
     def __init__(
         self, language: Language, function: Function, fused: FusedLoops, stored: set[Any]
     ) -> None:
+        super().__init__()
         self.language, self.function, self.fused = language, function, fused
         self.table: list[Any] = []
         self.partial: set[Expr] = set()
-        self.may_fail = False
         self._stored = stored
         self._head = language.home = function.body.inside()
         self._entries: dict[Any, Any] = {}
@@ -65,7 +64,6 @@ class Elements:
         self._floor = self._head  # loads of this fused loop's own results come after it
         self._scratch: list[str] = []
         self._safe_bytes: dict[int, str] = {}
-        self._exits: list[tuple[Section, int | None]] = []
         self._columns: set[Expr] = set()
         self._own = {r for s in fused.groups for r in s.roots} if fused.rows else set()
 
@@ -152,48 +150,6 @@ class Elements:
             return False
         length = next((a.length for a in self.space.axes if a.counter == form.terms[0][0]), None)
         return length is not None and form.offset == 0 and bool(length == high)
-
-    def position(self, lane: Any, length: Length, mask: Lane | None) -> Any:
-        """Integers as positions of an axis: negative ones count from its end; others fail."""
-        language = self.language
-        lane = language.cast(lane, I64)
-        n = language.cast(self._number(length), I64)
-        active = mask if lane.width <= 1 else self.both(mask, self._mask)
-        key = "position", lane.name, n.name, None if active is None else active.name
-        found = self._memo.get(key)
-        if found is None:
-            negative = language.compare("less", lane, language.constant(0, I64))
-            moved = language.select(negative, language.emit("add", I64, lane, n), lane)
-            outside = language.emit("icmp uge", BOOL, moved, n)
-            if active is not None:
-                outside = language.emit("and", BOOL, outside, active)
-            section = outside.section
-            assert section is not None
-            self._leave_if(section, self._any(section, outside))
-            # In the section of the check, so that its uses come after the check.
-            found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
-        return found
-
-    def _any(self, section: Section, mask: Lane) -> str:
-        """Whether a mask is true in any lane, an i1."""
-        if mask.width <= 1:
-            return mask.name
-        callee = self.language.module.declare(
-            f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
-        )
-        return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
-
-    def _leave_if(self, section: Section, condition: str) -> None:
-        """Return early, without a result, if a condition holds."""
-        n = self.function.number()
-        section.write(f"br i1 {condition}, label %outside{n}, label %inside{n}")
-        section.label(f"outside{n}")
-        self.fail(section)
-        # Memory that is allocated later must not be freed here.
-        known = len(self._scratch) if section is self._head else None
-        self._exits.append((section.inside(), known))
-        section.write("ret void")
-        section.label(f"inside{n}")
 
     def _free_rows(self) -> None:
         """Free row buffers, at the end and at early returns."""
@@ -383,19 +339,6 @@ class Elements:
         skipped = self._head.value(f"mul i64 %part, {size}")
         kind = self._element(expr.dtype)
         return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
-
-    def refuse(self, lanes: Lane, mask: Lane | None) -> None:
-        """Return early if a mask is true in any lane; the interpreter then raises the error."""
-        active = mask if lanes.width <= 1 else self.both(mask, self._mask)
-        if active is not None:
-            lanes = self.language.emit("and", BOOL, lanes, active)
-        assert lanes.section is not None
-        self._leave_if(lanes.section, self._any(lanes.section, lanes))
-
-    def fail(self, section: Section, status: int = 1) -> None:
-        """Set the status to failed."""
-        self.may_fail = True
-        section.write(f"store i64 {status}, ptr %table")
 
     def _row_buffer(self, expr: Expr) -> Lane:
         """A buffer for the rows of a block of an intermediate result."""

@@ -28,6 +28,7 @@ from ..kernels.loop_helpers import offset as shifted
 from ..lowering.loop_ir import Expr, Stored, strided_view
 from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, roots_of
+from ..schedule.integer_ranges import Integers
 from ..schedule.scheduling import Schedule, owner_of
 from ..schedule.slice_bounds import largest_shape
 from ..schedule.workspace import arranged, results_of_calls, taken_over
@@ -77,8 +78,8 @@ class FunctionCodegen:
     runs_once = False  # in a run of the program
     largest_sizes: Mapping[str, Length] = MappingProxyType({})
 
-    def __init__(self, context: ProgramContext, plan: Schedule) -> None:
-        self.context, self.plan = context, plan
+    def __init__(self, context: ProgramContext, plan: Schedule, integers: Integers) -> None:
+        self.context, self.plan, self.integers = context, plan, integers
         self.module, self.language, self.threads = context.module, context.language, context.threads
         self.work_bytes: Length = 0
         self.workspace: Length = 0
@@ -135,7 +136,7 @@ class FunctionCodegen:
         self._status = self.function.slot("i64")
         self._head.write(f"store i64 0, ptr {self._status}")
         self._nested = {
-            stage: self.context.nested(stage)
+            stage: self.context.nested(stage, self.integers)
             for stage in self.plan.stages
             if isinstance(stage, Expr)
             and stage.node.op.kind == "control"

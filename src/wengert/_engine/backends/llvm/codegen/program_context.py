@@ -18,6 +18,7 @@ from ..ir.ir_builder import ModuleBuilder, Section
 from ..ir.scalar_language import Language
 from ..kernels import KernelCalls
 from ..lowering.loop_ir import Expr
+from ..schedule.integer_ranges import Facts, Integers
 from .host_callbacks import HostCallbacks
 
 
@@ -49,11 +50,13 @@ class ProgramContext(Protocol):
         `once`: a run of the program executes this nest once, in a few steps.
         """
 
-    def body(self, body: Body, updates: Sequence[tuple[int, int]] = ()) -> Any:
+    def body(
+        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: Facts | None = None
+    ) -> Any:
         """The function of a loop body or branch, emitted at its first use."""
 
-    def nested(self, step: Expr) -> Any:
-        """A loop or conditional, with its bodies emitted."""
+    def nested(self, step: Expr, known: Integers) -> Any:
+        """A loop or conditional, with its bodies emitted; `known` are integers around it."""
 
 
 class FunctionContext(Protocol):

@@ -13,13 +13,13 @@ across branches.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..ir.affine import ZERO, Affine, FlatIndex, Index, is_one, offset_of, size_of, strides_of
 from ..ir.ir_builder import Function, Section
-from ..ir.llvm_types import I64
+from ..ir.llvm_types import BOOL, I64
 from ..ir.memory_access import load, store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
@@ -39,6 +39,7 @@ from ..lowering.loop_ir import (
 from ..lowering.one_hot import OneHotRule
 from ..lowering.registry import specs_of
 from ..schedule.fusion import FusedLoops, roots_of, space_of
+from ..schedule.integer_ranges import Range
 from ..schedule.iteration_space import Space
 from ..schedule.scheduling import Schedule, owner_of
 from ..tuning import thresholds
@@ -87,6 +88,13 @@ def unrolled_size(fused: FusedLoops) -> tuple[int, int]:
     """The elements of the largest loop, and the work of all elements, of fused loops."""
     counts = [(int(np.prod(space_of(root))), root) for root in roots_of(fused)]
     return max(n for n, _ in counts), sum(n * (1 + root.weight) for n, root in counts)
+
+
+class KnownIntegers(NamedTuple):
+    """The ranges of integers, and the comparisons that are known."""
+
+    ranges: dict[Any, Range]
+    truths: dict[Any, bool]
 
 
 class BranchBlocks:
@@ -186,6 +194,7 @@ class StraightlineCode(Elements):
         Expressions that must be in memory immediately.
     last : collection of Expr
         Expressions that must be in memory once everything has been read.
+    known : KnownIntegers
     """
 
     def __init__(
@@ -196,6 +205,7 @@ class StraightlineCode(Elements):
         parts: Mapping[Expr, Sequence[Expr]],
         stored: Any,
         last: Collection[Expr],
+        known: KnownIntegers,
     ) -> None:
         function = Function(
             language.module, "nest", [("ptr", "table")], "void", "alwaysinline nounwind #1"
@@ -203,6 +213,7 @@ class StraightlineCode(Elements):
         groups = [s for w in stages if isinstance(w, FusedLoops) for s in w.groups]
         super().__init__(language, function, FusedLoops(groups), stored)
         self.space = Space((), (), None, 1)
+        self.ranges, self._truths = known
         self._last = last
         self._delayed: list[tuple[Expr, Any, Index]] = []
         self._aliases: dict[Expr, Expr] = {}
@@ -321,7 +332,8 @@ class StraightlineCode(Elements):
         for part, n, stride in zip(index_of(step), x.shape, strides_of(x.shape), strict=True):
             place = self.lane_of(Affine(part.start, ()))
             if part.operand is not None:
-                place = self.position(self.read(arrays[part.operand], (), None), n, None)
+                index = arrays[part.operand]
+                place = self.position(self.read(index, (), None), n, None, index)
             offset = offset + place * self.lane_of(Affine(stride, ()))
         section, source, target = self._code, self._entry(x), self._entry(result)
         is_apart = section.value(f"icmp ne ptr {source.name}, {target.name}")
@@ -377,6 +389,8 @@ class StraightlineCode(Elements):
 
     def read(self, expr: Expr, index: Index, mask: Any) -> Any:
         """The element of an expression at a constant index."""
+        if expr in self._truths:
+            return self.language.constant(self._truths[expr], BOOL)
         if isinstance(index, FlatIndex):
             element = np.unravel_index(int(index.form.offset), expr.shape)
             index = tuple([Affine(int(k), ()) for k in element])

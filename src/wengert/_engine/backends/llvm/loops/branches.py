@@ -17,6 +17,7 @@ from ..codegen.program_context import ProgramContext
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
+from ..schedule.integer_ranges import Integers
 from .in_place import updates_of
 
 Arrays = Sequence[ArrayPointer]
@@ -26,7 +27,7 @@ Exprs = Sequence[Expr]
 class BranchCodegen:
     """A conditional: one of several bodies runs."""
 
-    def __init__(self, context: ProgramContext, step: Expr) -> None:
+    def __init__(self, context: ProgramContext, step: Expr, known: Integers) -> None:
         self.branches = self._bodies(context, step.node)
         self.names: tuple[str, ...] = step.node.params.get("names", ())
         self.is_bool = step.operands[0].dtype.kind == "b"

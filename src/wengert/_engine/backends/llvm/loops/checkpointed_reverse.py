@@ -17,6 +17,7 @@ from ..codegen.program_context import ProgramContext
 from ..ir.affine import Length
 from ..ir.ir_builder import Section
 from ..lowering.loop_ir import Expr
+from ..schedule.integer_ranges import Integers
 from ..schedule.scheduling import owner_of
 from ..schedule.workspace import ends_with
 from ..tuning import thresholds
@@ -35,7 +36,7 @@ class CheckpointedReverse:
         The opaque call in the schedule.
     """
 
-    def __init__(self, context: ProgramContext, step: Expr) -> None:
+    def __init__(self, context: ProgramContext, step: Expr, known: Integers) -> None:
         self.params = params = step.node.params
         body = params["step"]
         self.fixed = len(body.inputs) - params["carried"] - params["stacked"]

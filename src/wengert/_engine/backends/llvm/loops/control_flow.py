@@ -12,7 +12,8 @@ its inputs, there is one buffer; numbers stay in registers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..ir.affine import is_one, size_of
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
+from ..schedule.integer_ranges import Facts, Integers, loop_facts
 from ..tuning import thresholds
 from .carried_elements import CarriedElements, with_elements
 from .checkpoint_storage import CheckpointWriter
@@ -45,6 +47,8 @@ class LoopCodegen:
         The parameters of the node: the body, and how many of its inputs are carried and stacked.
     elements : CarriedElements, optional
         Elements of arrays that are carried as well, after the values of the node.
+    facts : callable, optional
+        ``facts(body, carried)`` is what is known of the inputs of the body.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class LoopCodegen:
         context: ProgramContext,
         params: Mapping[str, Any],
         elements: CarriedElements | None = None,
+        facts: Callable[[Body, int], Facts | None] = lambda body, carried: None,
     ) -> None:
         self.elements = elements
         self.own = params["carried"]
@@ -60,7 +65,8 @@ class LoopCodegen:
         self.carried = self.params["carried"]
         self.stacked = self.params.get("stacked", 0)
         self.fixed = len(body.inputs) - self.carried - self.stacked
-        self.body = context.body(body, carried_pairs(self.params))
+        known = facts(body, self.carried)
+        self.body = context.body(body, carried_pairs(self.params), known)
         state = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
         total = sum(_known_bytes(x) for x in state)
         self.in_place = self.body.in_place
@@ -197,9 +203,13 @@ class CarriedBuffers:
 class ScanCodegen(LoopCodegen):
     """A loop whose length is known when it begins."""
 
-    def __init__(self, context: ProgramContext, step: Expr) -> None:
+    def __init__(self, context: ProgramContext, step: Expr, known: Integers) -> None:
         params = step.node.params
-        super().__init__(context, params, None if "loop" in params else with_elements(params))
+        if "loop" in params:  # with checkpoints
+            super().__init__(context, params)
+            return
+        facts = functools.partial(loop_facts, known, step.node)
+        super().__init__(context, params, with_elements(params), facts)
 
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
@@ -263,7 +273,7 @@ class ScanCodegen(LoopCodegen):
 class WhileCodegen(LoopCodegen):
     """A loop that ends when its condition is false."""
 
-    def __init__(self, context: ProgramContext, step: Expr) -> None:
+    def __init__(self, context: ProgramContext, step: Expr, known: Integers) -> None:
         super().__init__(context, step.node.params)
         self.condition = context.body(self.params["condition"])
 
@@ -374,9 +384,10 @@ class _GrowingStacks:
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
 
 
-def checkpointed_forward(context: ProgramContext, step: Expr) -> LoopCodegen:
+def checkpointed_forward(context: ProgramContext, step: Expr, known: Integers) -> LoopCodegen:
     """A loop that stores checkpoints."""
-    return (ScanCodegen if step.node.params["loop"] == "scan" else WhileCodegen)(context, step)
+    codegen = ScanCodegen if step.node.params["loop"] == "scan" else WhileCodegen
+    return codegen(context, step, known)
 
 
 def _known_bytes(expr: Expr) -> int:

@@ -22,6 +22,7 @@ from ..codegen.function import FunctionCodegen
 from ..codegen.program_context import ProgramContext
 from ..codegen.straightline import (
     BranchBlocks,
+    KnownIntegers,
     StraightlineCode,
     is_choice,
     is_straight,
@@ -31,6 +32,7 @@ from ..codegen.straightline import (
 from ..ir.ir_builder import Function, Section
 from ..lowering.loop_ir import Expr
 from ..schedule.fusion import FusedLoops, roots_of
+from ..schedule.integer_ranges import Facts, Integers
 from ..schedule.scheduling import Schedule
 from ..schedule.slice_bounds import largest_sizes
 from ..tuning import thresholds
@@ -46,6 +48,8 @@ class LoopBody(FunctionCodegen):
         The name of the function.
     updates : sequence of (int, int)
         Inputs, and the results that may be written over them if the body permits it.
+    facts : Facts, optional
+        What is known of its inputs.
 
     Attributes
     ----------
@@ -62,9 +66,14 @@ class LoopBody(FunctionCodegen):
     """
 
     def __init__(
-        self, context: ProgramContext, body: Body, name: str, updates: Sequence[tuple[int, int]]
+        self,
+        context: ProgramContext,
+        body: Body,
+        name: str,
+        updates: Sequence[tuple[int, int]],
+        facts: Facts | None = None,
     ) -> None:
-        super().__init__(context, body_schedule(body, updates))
+        super().__init__(context, body_schedule(body, updates), Integers.of_body(body, facts))
         self.name = name
         self.largest_sizes = largest_sizes(body)
         plan = self.plan
@@ -205,6 +214,26 @@ class LoopBody(FunctionCodegen):
         """Whether a conditional is part of straight-line code."""
         return stage in self._choices
 
+    def _known_integers(self, choices: Mapping[Expr, BranchBlocks]) -> KnownIntegers:
+        """What is known of the integers of straight-line code, and of its branches."""
+        found = KnownIntegers({}, {})
+        pending = [(self.plan, self.integers, choices)]
+        while pending:
+            plan, integers, inner = pending.pop()
+            for node, expr in plan.exprs.items():
+                if isinstance(expr, Expr) and not expr.shape:
+                    if integers.value(node) is not None:
+                        found.ranges[expr] = integers.range_of(node)
+                    elif node in integers.truths:
+                        found.truths[expr] = integers.truths[node]
+            for step, blocks in inner.items():
+                values = [integers.value(x) for x in step.node.inputs[1:]]
+                facts = integers.facts_of(values, integers.ranges)
+                bodies = zip(blocks.plans, step.node.params["branches"], strict=True)
+                for branch, body in bodies:
+                    pending.append((branch, Integers.of_body(body, facts), blocks.inner))
+        return found
+
     def _read_from_memory(self) -> set[Expr]:
         """Expressions that are read at positions unknown at compile time."""
         found: set[Expr] = set()
@@ -236,7 +265,10 @@ class LoopBody(FunctionCodegen):
         stored = needed & self._stored
         # Without a choice, what is read from memory is read where it stands, behind its store.
         choices = {x: found for x, found in self._choices.items() if x in stages}
-        made = StraightlineCode(self.language, stages, choices, self._parts, stored, self._last)
+        known = self._known_integers(choices)
+        made = StraightlineCode(
+            self.language, stages, choices, self._parts, stored, self._last, known
+        )
         self.language.home = self._head
         name = self.context.nest_name(made.function.text())
         self.context.needs_runtime |= made.needs_runtime

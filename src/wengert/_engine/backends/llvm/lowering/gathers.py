@@ -81,7 +81,7 @@ class Gather(ElementRule):
         offset: Any = None
         for place, stride in gathered:
             lane = at.read(place.array, place.where, mask)
-            lane = at.position(lane, place.length, mask)
+            lane = at.position(lane, place.length, mask, place.array)
             if not is_one(stride):
                 lane = lane * at.lane_of(Affine(stride, ()))
             offset = lane if offset is None else offset + lane

@@ -24,6 +24,7 @@ from ..loops.loop_body import LoopBody
 from ..lowering.loop_ir import Expr
 from ..program import Program
 from ..schedule.fusion import FusedLoops
+from ..schedule.integer_ranges import Facts, Integers
 from .timers import COUNTED, Clock, counted
 
 
@@ -60,11 +61,12 @@ class InstrumentedBody(LoopBody):
         body: Body,
         name: str,
         updates: Sequence[tuple[int, int]],
+        facts: Facts | None = None,
     ) -> None:
         self.timed_steps: list[TimedStep] = []
         self.times = context.clock.cell()
         self.label = body.name
-        super().__init__(context, body, name, updates)
+        super().__init__(context, body, name, updates, facts)
 
     @property
     def choices(self) -> Mapping[Expr, BranchBlocks]:
@@ -152,21 +154,23 @@ class InstrumentedProgram(Program):
         bodies = () if isinstance(stage, FusedLoops) else self._bodies_of.get(stage, ())
         return TimedStep(cell, [stage], function, bodies)
 
-    def nested(self, step: Expr) -> Any:
+    def nested(self, step: Expr, known: Integers) -> Any:
         """A loop or a conditional, with instrumented bodies."""
         self.has_bodies = True
         self._met.append([])
-        made = super().nested(step)
+        made = super().nested(step, known)
         self._bodies_of[step] = self._met.pop()
         return made
 
-    def body(self, body: Body, updates: Sequence[tuple[int, int]] = ()) -> LoopBody:
+    def body(
+        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: Facts | None = None
+    ) -> LoopBody:
         """The function of a body; not shared if it has timers."""
         if not self._inside:
-            return super().body(body, updates)
+            return super().body(body, updates, facts)
         self._count += 1
-        made = InstrumentedBody(self, body, f"body{self._count}", updates)
-        self._bodies[body, tuple(updates)] = made
+        made = InstrumentedBody(self, body, f"body{self._count}", updates, facts)
+        self._bodies[body, tuple(updates), facts] = made
         self._met[-1].append(made)
         return made
 

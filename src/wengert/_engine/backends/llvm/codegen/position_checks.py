@@ -1,0 +1,118 @@
+"""Checks of the positions at which elements are read and written.
+
+A position that is known to be in bounds (schedule/integer_ranges.py) is not checked.
+
+    PositionChecks    the part of `Elements` (elements.py) that checks positions, and fails
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..ir.affine import Length
+from ..ir.ir_builder import Function, Section
+from ..ir.llvm_types import BOOL, I64
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
+from ..lowering.loop_ir import Expr
+from ..schedule.integer_ranges import ANY, Range, is_inside, is_natural
+
+
+class PositionChecks:
+    """Positions of elements, which the function checks.
+
+    Attributes
+    ----------
+    ranges : mapping from Expr to Range
+        The ranges of integers.
+    may_fail : bool
+        Whether the function can set a status other than 0.
+    """
+
+    language: Language
+    function: Function
+    ranges: Mapping[Any, Range] = MappingProxyType({})
+    _head: Section
+    _mask: Lane | None
+    _memo: dict[Any, Any]
+    _scratch: list[str]
+
+    def __init__(self) -> None:
+        self.may_fail = False
+        self._exits: list[tuple[Section, int | None]] = []
+
+    def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
+        """The conjunction of two masks."""
+        raise NotImplementedError
+
+    def _number(self, length: Length) -> Any:
+        """A length: an int, or a lane computed before the loops."""
+        raise NotImplementedError
+
+    def position(self, lane: Any, length: Length, mask: Lane | None, of: Expr | None = None) -> Any:
+        """Integers as positions of an axis: negative ones count from its end; others fail.
+
+        Parameters
+        ----------
+        of : Expr, optional
+            The array that has the integers.
+        """
+        language = self.language
+        lane = language.cast(lane, I64)
+        known = self.ranges.get(of, ANY)
+        if is_inside(known, length):
+            return lane
+        n = language.cast(self._number(length), I64)
+        active = mask if lane.width <= 1 else self.both(mask, self._mask)
+        key = "position", lane.name, n.name, None if active is None else active.name
+        found = self._memo.get(key)
+        if found is None:
+            moved = lane
+            if not is_natural(known):
+                negative = language.compare("less", lane, language.constant(0, I64))
+                moved = language.select(negative, language.emit("add", I64, lane, n), lane)
+            outside = language.emit("icmp uge", BOOL, moved, n)
+            if active is not None:
+                outside = language.emit("and", BOOL, outside, active)
+            section = outside.section
+            assert section is not None
+            self._leave_if(section, self._any(section, outside))
+            # In the section of the check, so that its uses come after the check.
+            found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
+        return found
+
+    def _any(self, section: Section, mask: Lane) -> str:
+        """Whether a mask is true in any lane, an i1."""
+        if mask.width <= 1:
+            return mask.name
+        callee = self.language.module.declare(
+            f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
+        )
+        return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
+
+    def _leave_if(self, section: Section, condition: str) -> None:
+        """Return early, without a result, if a condition holds."""
+        n = self.function.number()
+        section.write(f"br i1 {condition}, label %outside{n}, label %inside{n}")
+        section.label(f"outside{n}")
+        self.fail(section)
+        # Memory that is allocated later must not be freed here.
+        known = len(self._scratch) if section is self._head else None
+        self._exits.append((section.inside(), known))
+        section.write("ret void")
+        section.label(f"inside{n}")
+
+    def refuse(self, lanes: Lane, mask: Lane | None) -> None:
+        """Return early if a mask is true in any lane; the interpreter then raises the error."""
+        active = mask if lanes.width <= 1 else self.both(mask, self._mask)
+        if active is not None:
+            lanes = self.language.emit("and", BOOL, lanes, active)
+        assert lanes.section is not None
+        self._leave_if(lanes.section, self._any(lanes.section, lanes))
+
+    def fail(self, section: Section, status: int = 1) -> None:
+        """Set the status to failed."""
+        self.may_fail = True
+        section.write(f"store i64 {status}, ptr %table")
