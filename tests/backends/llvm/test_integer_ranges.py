@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.schedule.integer_ranges import Integers, Range
+from wengert._engine.backends.llvm.schedule.integer_ranges import IntegerRange, Integers
 from wengert.errors import TraceError
 
 N = 9
@@ -94,8 +94,8 @@ def test_all_sizes():
 def test_ranges(function, low, high):
     graph = wg.trace(function)(wg.spec((), np.int64))
     (i,) = graph.inputs
-    known = Integers(graph.nodes, {i: Integers([i]).value(i)}, [Range(0, 5)])
-    assert known.range_of(graph.outputs[0]) == Range(low, high)
+    known = Integers(graph.nodes, {i: Integers([i]).value(i)}, [IntegerRange(0, 5)])
+    assert known.range_of(graph.outputs[0]) == IntegerRange(low, high)
 
 
 # ---- random programs: values of Python, or IndexError where Python raises it ---------------------

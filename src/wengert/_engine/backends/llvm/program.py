@@ -37,7 +37,7 @@ from .lowering.loop_ir import Expr
 from .lowering.registry import specs_of
 from .runtime.runtime_library import symbols
 from .schedule.buffer_donation import first_stage, overwritten
-from .schedule.integer_ranges import Facts, Integers
+from .schedule.integer_ranges import InputFacts, Integers
 from .schedule.scheduling import Schedule
 from .tuning import thresholds
 
@@ -148,7 +148,9 @@ class Program(FunctionCodegen):
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
         self._once: set[str] = set()  # nests that a run goes through once
-        self._bodies: dict[tuple[Body, tuple[tuple[int, int], ...], Facts | None], LoopBody] = {}
+        self._bodies: dict[
+            tuple[Body, tuple[tuple[int, int], ...], InputFacts | None], LoopBody
+        ] = {}
         self._count = 0  # of bodies, including those being emitted
         self._callback_slot = -1
         self.function = Function(
@@ -315,7 +317,7 @@ class Program(FunctionCodegen):
         return name
 
     def body(
-        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: Facts | None = None
+        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: InputFacts | None = None
     ) -> LoopBody:
         """The function of a body, emitted at its first use."""
         key = body, tuple(updates), facts

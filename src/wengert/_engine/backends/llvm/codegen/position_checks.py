@@ -17,7 +17,7 @@ from ..ir.llvm_types import BOOL, I64
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Expr
-from ..schedule.integer_ranges import ANY, Range, is_inside, is_natural
+from ..schedule.integer_ranges import ANY, IntegerRange, is_inside, is_natural
 
 
 class PositionChecks:
@@ -25,7 +25,7 @@ class PositionChecks:
 
     Attributes
     ----------
-    ranges : mapping from Expr to Range
+    ranges : mapping from Expr to IntegerRange
         The ranges of integers.
     may_fail : bool
         Whether the function can set a status other than 0.
@@ -33,7 +33,7 @@ class PositionChecks:
 
     language: Language
     function: Function
-    ranges: Mapping[Any, Range] = MappingProxyType({})
+    ranges: Mapping[Any, IntegerRange] = MappingProxyType({})
     _head: Section
     _mask: Lane | None
     _memo: dict[Any, Any]

@@ -18,7 +18,7 @@ from ..ir.ir_builder import ModuleBuilder, Section
 from ..ir.scalar_language import Language
 from ..kernels import KernelCalls
 from ..lowering.loop_ir import Expr
-from ..schedule.integer_ranges import Facts, Integers
+from ..schedule.integer_ranges import InputFacts, Integers
 from .host_callbacks import HostCallbacks
 
 
@@ -51,7 +51,7 @@ class ProgramContext(Protocol):
         """
 
     def body(
-        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: Facts | None = None
+        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: InputFacts | None = None
     ) -> Any:
         """The function of a loop body or branch, emitted at its first use."""
 

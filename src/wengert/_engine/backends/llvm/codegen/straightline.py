@@ -39,7 +39,7 @@ from ..lowering.loop_ir import (
 from ..lowering.one_hot import OneHotRule
 from ..lowering.registry import specs_of
 from ..schedule.fusion import FusedLoops, roots_of, space_of
-from ..schedule.integer_ranges import Range
+from ..schedule.integer_ranges import IntegerRange
 from ..schedule.iteration_space import Space
 from ..schedule.scheduling import Schedule, owner_of
 from ..tuning import thresholds
@@ -93,7 +93,7 @@ def unrolled_size(fused: FusedLoops) -> tuple[int, int]:
 class KnownIntegers(NamedTuple):
     """The ranges of integers, and the comparisons that are known."""
 
-    ranges: dict[Any, Range]
+    ranges: dict[Any, IntegerRange]
     truths: dict[Any, bool]
 
 

@@ -27,7 +27,7 @@ from ..ir.affine import is_one, size_of
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
-from ..schedule.integer_ranges import Facts, Integers, loop_facts
+from ..schedule.integer_ranges import InputFacts, Integers, loop_facts
 from ..tuning import thresholds
 from .carried_elements import CarriedElements, with_elements
 from .checkpoint_storage import CheckpointWriter
@@ -56,7 +56,7 @@ class LoopCodegen:
         context: ProgramContext,
         params: Mapping[str, Any],
         elements: CarriedElements | None = None,
-        facts: Callable[[Body, int], Facts | None] = lambda body, carried: None,
+        facts: Callable[[Body, int], InputFacts | None] = lambda body, carried: None,
     ) -> None:
         self.elements = elements
         self.own = params["carried"]

@@ -32,7 +32,7 @@ from ..codegen.straightline import (
 from ..ir.ir_builder import Function, Section
 from ..lowering.loop_ir import Expr
 from ..schedule.fusion import FusedLoops, roots_of
-from ..schedule.integer_ranges import Facts, Integers
+from ..schedule.integer_ranges import InputFacts, Integers
 from ..schedule.scheduling import Schedule
 from ..schedule.slice_bounds import largest_sizes
 from ..tuning import thresholds
@@ -48,7 +48,7 @@ class LoopBody(FunctionCodegen):
         The name of the function.
     updates : sequence of (int, int)
         Inputs, and the results that may be written over them if the body permits it.
-    facts : Facts, optional
+    facts : InputFacts, optional
         What is known of its inputs.
 
     Attributes
@@ -71,7 +71,7 @@ class LoopBody(FunctionCodegen):
         body: Body,
         name: str,
         updates: Sequence[tuple[int, int]],
-        facts: Facts | None = None,
+        facts: InputFacts | None = None,
     ) -> None:
         super().__init__(context, body_schedule(body, updates), Integers.of_body(body, facts))
         self.name = name

@@ -24,7 +24,7 @@ from ..loops.loop_body import LoopBody
 from ..lowering.loop_ir import Expr
 from ..program import Program
 from ..schedule.fusion import FusedLoops
-from ..schedule.integer_ranges import Facts, Integers
+from ..schedule.integer_ranges import InputFacts, Integers
 from .timers import COUNTED, Clock, counted
 
 
@@ -61,7 +61,7 @@ class InstrumentedBody(LoopBody):
         body: Body,
         name: str,
         updates: Sequence[tuple[int, int]],
-        facts: Facts | None = None,
+        facts: InputFacts | None = None,
     ) -> None:
         self.timed_steps: list[TimedStep] = []
         self.times = context.clock.cell()
@@ -163,7 +163,7 @@ class InstrumentedProgram(Program):
         return made
 
     def body(
-        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: Facts | None = None
+        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: InputFacts | None = None
     ) -> LoopBody:
         """The function of a body; not shared if it has timers."""
         if not self._inside:

@@ -8,11 +8,11 @@ An integer is an unknown plus a number; counters of loops are unknowns with a ra
 of two integers, as the number of steps of a loop, relates their unknowns.  Lengths of arrays may be
 symbolic: bounds are compared only if their difference is a number.
 
-    Range        the least and the largest value, None if not known
-    Integers     the integers of a graph
-    Facts        what is known of the inputs of a body
-    loop_facts   what is known of the inputs of the body of a loop
-    is_inside    whether a range is inside of an axis
+    IntegerRange    the least and the largest value, None if not known
+    Integers        the integers of a graph
+    InputFacts      what is known of the inputs of a body
+    loop_facts      what is known of the inputs of the body of a loop
+    is_inside       whether a range is inside of an axis
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _I64 = np.dtype(np.int64)
 _COMPARISONS = frozenset("less less_equal greater greater_equal".split())
 
 
-class Range(NamedTuple):
+class IntegerRange(NamedTuple):
     """The least and the largest value of an integer; None if not known."""
 
     low: Length | None = None
     high: Length | None = None
 
 
-ANY = Range()
+ANY = IntegerRange()
 
 
-class Form(NamedTuple):
+class OffsetInteger(NamedTuple):
     """An integer: an unknown, by its number, plus an offset."""
 
     unknown: int | None
@@ -55,19 +55,19 @@ class Form(NamedTuple):
 class Gap(NamedTuple):
     """The difference of two integers, or zero if that is negative and `clipped`."""
 
-    stop: Form
-    start: Form
+    stop: OffsetInteger
+    start: OffsetInteger
     clipped: bool
 
 
-Value = Form | Gap
+Value = OffsetInteger | Gap
 
 
-class Facts(NamedTuple):
+class InputFacts(NamedTuple):
     """What is known of the inputs of a body: their values, and the ranges of the unknowns."""
 
     inputs: tuple[Value | None, ...]
-    ranges: tuple[Range, ...]
+    ranges: tuple[IntegerRange, ...]
 
 
 class Integers:
@@ -79,12 +79,12 @@ class Integers:
         Operands first.
     facts : mapping from Node to Value, optional
         What is known of inputs.
-    ranges : iterable of Range
+    ranges : iterable of IntegerRange
         Of the unknowns in the facts.
 
     Attributes
     ----------
-    ranges : list of Range
+    ranges : list of IntegerRange
     truths : dict from Node to bool
     """
 
@@ -92,7 +92,7 @@ class Integers:
         self,
         nodes: Iterable[Node],
         facts: Mapping[Node, Value] | None = None,
-        ranges: Iterable[Range] = (),
+        ranges: Iterable[IntegerRange] = (),
     ) -> None:
         self.ranges = list(ranges)
         self._values: dict[Node, Value] = dict(facts or {})
@@ -109,7 +109,7 @@ class Integers:
                 self._values[node] = self._value(node)
 
     @classmethod
-    def of_body(cls, body: Body, facts: Facts | None) -> Integers:
+    def of_body(cls, body: Body, facts: InputFacts | None) -> Integers:
         """The integers of a body."""
         if facts is None:
             return cls(body.nodes)
@@ -120,33 +120,33 @@ class Integers:
         """The value of a node; None if it is no integer."""
         return self._values.get(node)
 
-    def range_of(self, node: Node) -> Range:
+    def range_of(self, node: Node) -> IntegerRange:
         """The range of a node."""
         found = self._values.get(node)
         return ANY if found is None else self.range(found)
 
-    def range(self, x: Value) -> Range:
+    def range(self, x: Value) -> IntegerRange:
         """The range of a value."""
-        if isinstance(x, Form):
+        if isinstance(x, OffsetInteger):
             if x.unknown is None:
-                return Range(x.offset, x.offset)
-            return Range(*[_plus(b, x.offset) for b in self.ranges[x.unknown]])
+                return IntegerRange(x.offset, x.offset)
+            return IntegerRange(*[_plus(b, x.offset) for b in self.ranges[x.unknown]])
         stop, start = self.range(x.stop), self.range(x.start)
         low, high = _minus(stop.low, start.high), _minus(stop.high, start.low)
-        return _at_least(Range(low, high), 0) if x.clipped else Range(low, high)
+        return _at_least(IntegerRange(low, high), 0) if x.clipped else IntegerRange(low, high)
 
     # ---- nodes -----------------------------------------------------------------------------------
 
-    def _fresh(self, found: Range = ANY) -> Form:
+    def _fresh(self, found: IntegerRange = ANY) -> OffsetInteger:
         self.ranges.append(found)
-        return Form(len(self.ranges) - 1, 0)
+        return OffsetInteger(len(self.ranges) - 1, 0)
 
     def _value(self, node: Node) -> Value:
         name = node.op.name
         if node.op is CONSTANT:
-            return Form(None, int(value_of(wrap(node))))
+            return OffsetInteger(None, int(value_of(wrap(node))))
         if node.op is SIZE:
-            return Form(None, node.params["size"])
+            return OffsetInteger(None, node.params["size"])
         if node.op is PART:
             return self._fresh(self._result(node))
         operands = [self._values.get(a) for a in node.inputs]
@@ -163,24 +163,24 @@ class Integers:
     def _of_two(self, name: str, a: Value, b: Value) -> Value | None:
         if name == "maximum":
             for x, y in ((a, b), (b, a)):
-                if isinstance(x, Gap) and y == Form(None, 0):
+                if isinstance(x, Gap) and y == OffsetInteger(None, 0):
                     return x._replace(clipped=True)
-                if isinstance(y, Form) and y.unknown is None:
+                if isinstance(y, OffsetInteger) and y.unknown is None:
                     return self._fresh(_at_least(self.range(x), y.offset))
-        if not isinstance(a, Form) or not isinstance(b, Form):
+        if not isinstance(a, OffsetInteger) or not isinstance(b, OffsetInteger):
             return None
         if name == "add":
             first, second = (b, a) if a.unknown is None else (a, b)
             if second.unknown is None:
-                return Form(first.unknown, first.offset + second.offset)
+                return OffsetInteger(first.unknown, first.offset + second.offset)
         if name == "subtract":
             if b.unknown is None:
-                return Form(a.unknown, a.offset - b.offset)
+                return OffsetInteger(a.unknown, a.offset - b.offset)
             if a.unknown == b.unknown:
-                return Form(None, a.offset - b.offset)
+                return OffsetInteger(None, a.offset - b.offset)
             return Gap(a, b, False)
         if name == "remainder" and b.unknown is None and _is_at_least(b.offset, 1):
-            return self._fresh(Range(0, b.offset - 1))
+            return self._fresh(IntegerRange(0, b.offset - 1))
         return None
 
     # ---- branches --------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Integers:
             found = self._branches[node] = [Integers.of_body(b, facts) for b in bodies]
         return found
 
-    def _result(self, node: Node) -> Range:
+    def _result(self, node: Node) -> IntegerRange:
         """The range of a result of a conditional: that of its branches together."""
         (whole,) = node.inputs
         inside = self._inside(whole)
@@ -214,7 +214,7 @@ class Integers:
                 if _is_at_least(high, x.high)
                 else None
             )
-        return Range(low, high)
+        return IntegerRange(low, high)
 
     def _truth(self, node: Node) -> bool | None:
         """Whether a condition holds; None if that is not known."""
@@ -247,14 +247,16 @@ class Integers:
 
     # ---- bodies ----------------------------------------------------------------------------------
 
-    def facts_of(self, values: Sequence[Value | None], ranges: Sequence[Range]) -> Facts:
+    def facts_of(
+        self, values: Sequence[Value | None], ranges: Sequence[IntegerRange]
+    ) -> InputFacts:
         """Values as facts of a body, with its own numbers of unknowns."""
         numbers: dict[int, int] = {}
 
-        def renamed(x: Form) -> Form:
+        def renamed(x: OffsetInteger) -> OffsetInteger:
             if x.unknown is None:
                 return x
-            return Form(numbers.setdefault(x.unknown, len(numbers)), x.offset)
+            return OffsetInteger(numbers.setdefault(x.unknown, len(numbers)), x.offset)
 
         found: list[Value | None] = []
         for x in values:
@@ -262,10 +264,10 @@ class Integers:
                 found.append(Gap(renamed(x.stop), renamed(x.start), x.clipped))
             else:
                 found.append(None if x is None else renamed(x))
-        return Facts(tuple(found), tuple([ranges[k] for k in numbers]))
+        return InputFacts(tuple(found), tuple([ranges[k] for k in numbers]))
 
 
-def loop_facts(known: Integers, node: Node, body: Body, carried: int) -> Facts | None:
+def loop_facts(known: Integers, node: Node, body: Body, carried: int) -> InputFacts | None:
     """What is known of the inputs of the body of a scan; None if it has no computed indices.
 
     Parameters
@@ -282,7 +284,7 @@ def loop_facts(known: Integers, node: Node, body: Body, carried: int) -> Facts |
     if params["counted"]:
         count = known.value(operands.pop(0))
     elif params["length"] is not None:
-        count = Form(None, params["length"])
+        count = OffsetInteger(None, params["length"])
     fixed = len(body.inputs) - carried - params.get("stacked", 0)
     values: list[Value | None] = [known.value(a) for a in operands[: fixed + params["carried"]]]
     ranges = list(known.ranges)
@@ -292,9 +294,9 @@ def loop_facts(known: Integers, node: Node, body: Body, carried: int) -> Facts |
         if step == 0:
             continue
         values[fixed + k] = None
-        if isinstance(start, Form) and step is not None:
+        if isinstance(start, OffsetInteger) and step is not None:
             ranges.append(_counter(known, start, step, count))
-            values[fixed + k] = Form(len(ranges) - 1, 0)
+            values[fixed + k] = OffsetInteger(len(ranges) - 1, 0)
     if isinstance(count, Gap):  # start < stop, as there is a step
         low, high = known.range(count.start).low, known.range(count.stop).high
         _raise(ranges, count.stop, _plus(low, 1))
@@ -321,54 +323,58 @@ def _steps(body: Body, fixed: int, carried: int) -> list[int | None]:
     for k in range(carried):
         before, after = inside.value(body.inputs[fixed + k]), inside.value(body.outputs[k])
         step = None
-        if isinstance(before, Form) and isinstance(after, Form) and before.unknown is not None:
+        if (
+            isinstance(before, OffsetInteger)
+            and isinstance(after, OffsetInteger)
+            and before.unknown is not None
+        ):
             is_counter = before.unknown == after.unknown and type(after.offset) is int
             step = after.offset if is_counter else None
         found.append(step)  # type: ignore[arg-type]
     return found
 
 
-def _counter(known: Integers, start: Form, step: int, count: Value | None) -> Range:
+def _counter(known: Integers, start: OffsetInteger, step: int, count: Value | None) -> IntegerRange:
     """The range of a counter."""
     first = known.range(start)
     last: Length | None = None  # of the steps, counted from 0
-    if isinstance(count, Form) and count.unknown is None:
+    if isinstance(count, OffsetInteger) and count.unknown is None:
         last = count.offset - 1
     elif count is not None:
         last = _plus(known.range(count).high, -1)
     if step > 0:
         if isinstance(count, Gap) and step == 1 and count.start == start:
-            return Range(first.low, _plus(known.range(count.stop).high, -1))
-        return Range(first.low, None if last is None else _plus(first.high, step * last))
-    if isinstance(count, Form) and count.unknown == start.unknown and step == -1:
-        return Range(start.offset - count.offset + 1, first.high)
-    return Range(None if last is None else _plus(first.low, step * last), first.high)
+            return IntegerRange(first.low, _plus(known.range(count.stop).high, -1))
+        return IntegerRange(first.low, None if last is None else _plus(first.high, step * last))
+    if isinstance(count, OffsetInteger) and count.unknown == start.unknown and step == -1:
+        return IntegerRange(start.offset - count.offset + 1, first.high)
+    return IntegerRange(None if last is None else _plus(first.low, step * last), first.high)
 
 
-def _raise(ranges: list[Range], x: Form, low: Length | None) -> None:
+def _raise(ranges: list[IntegerRange], x: OffsetInteger, low: Length | None) -> None:
     """Note a lower bound of a form."""
     if x.unknown is not None and low is not None:
         old = ranges[x.unknown]
         new = low - x.offset
         if old.low is None or _is_at_least(new, old.low):
-            ranges[x.unknown] = Range(new, old.high)
+            ranges[x.unknown] = IntegerRange(new, old.high)
 
 
-def _reduce(ranges: list[Range], x: Form, high: Length | None) -> None:
+def _reduce(ranges: list[IntegerRange], x: OffsetInteger, high: Length | None) -> None:
     """Note an upper bound of a form."""
     if x.unknown is not None and high is not None:
         old = ranges[x.unknown]
         new = high - x.offset
         if old.high is None or _is_at_least(old.high, new):
-            ranges[x.unknown] = Range(old.low, new)
+            ranges[x.unknown] = IntegerRange(old.low, new)
 
 
-def is_inside(x: Range, length: Length) -> bool:
+def is_inside(x: IntegerRange, length: Length) -> bool:
     """Whether a range is inside of an axis."""
     return _is_at_least(x.low, 0) and x.high is not None and _is_at_least(length - 1, x.high)
 
 
-def is_natural(x: Range) -> bool:
+def is_natural(x: IntegerRange) -> bool:
     """Whether there are no negative numbers in a range."""
     return _is_at_least(x.low, 0)
 
@@ -381,12 +387,12 @@ def _is_at_least(a: Length | None, b: Length | None) -> bool:
     return type(gap) is int and gap >= 0
 
 
-def _at_least(x: Range, least: Length) -> Range:
+def _at_least(x: IntegerRange, least: Length) -> IntegerRange:
     """The range of the larger of an integer and a number."""
     low = x.low if _is_at_least(x.low, least) else least
     if x.high is None or _is_at_least(x.high, least):
-        return Range(low, x.high)
-    return Range(low, least if _is_at_least(least, x.high) else None)
+        return IntegerRange(low, x.high)
+    return IntegerRange(low, least if _is_at_least(least, x.high) else None)
 
 
 def _plus(a: Length | None, b: Length) -> Length | None:
