@@ -25,7 +25,7 @@ def total(x, n):
 
 def failing(x):
     for i in range(20):
-        x = x[np.nonzero(x)] if i < 5 else x
+        x = x.reshape(3) * i
     return x
 
 def closing(y):

@@ -120,7 +120,7 @@ class Jitted(Generic[P, R]):
             compiled, call = self._compiled(state, call, args, kwargs)
         elif not call.handles and compiled.may_have_entry:
             self._add_entry(state, call, compiled, args, kwargs)
-        if compiled.is_inline or (compiled.sends_messages and current() is not None):
+        if compiled.is_inline or (current() is not None and compiled.sends_messages):
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_to_unshared(call.fed, call.handles):
             return self._fun(*args, **kwargs)
