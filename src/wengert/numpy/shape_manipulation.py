@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wengert._engine.core.handle import Handle, is_traced, note_unknown_layout, shape_of, wrap
+from wengert._engine.core.handle import (
+    Handle,
+    is_contiguous,
+    is_traced,
+    note_unknown_layout,
+    shape_of,
+    wrap,
+)
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic, spelled
@@ -115,7 +122,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
         order = "C"
     out = shapes.reshape(a, shape=(-1,), order=order_in_memory(a, order))
     if is_traced(out):
-        if len(shape_of(a)):
+        if len(shape_of(a)) and not (order == "C" and is_contiguous(a.node)):
             note_unknown_layout(out)  # unlike reshape, it copies a vector that is not contiguous
         return out
     return out if plain(out).flags.contiguous else own_copy(out)

@@ -220,11 +220,40 @@ def expect_views(handle: Handle) -> None:
 def is_shared_view(node: Node, base: Node) -> bool:
     """Whether a traced view shares memory with its base for every memory layout.
 
-    A reshape may not, unless it only adds or removes axes of length one.
+    A reshape may not, unless it only adds or removes axes of length one, or the array has one axis
+    or is known to be contiguous.
     """
     if isinstance(node.op, LeafOp) or not node.op.aliasing.may_copy:
         return True
+    if len(base.spec.shape) == 1:
+        return True
+    if _keeps_order(node) and is_contiguous(base):
+        return True
     return [n for n in node.spec.shape if n != 1] == [n for n in base.spec.shape if n != 1]
+
+
+_contiguous: weakref.WeakSet[Node] = weakref.WeakSet()
+
+
+def note_contiguous(handle: Handle) -> None:
+    """Note that a traced array is contiguous, in the order of C, for every layout of arguments."""
+    _contiguous.add(handle.node)
+
+
+def is_contiguous(node: Node) -> bool:
+    """Whether a traced array is known to be contiguous in the order of C, also after stores."""
+    while node not in _contiguous:
+        if isinstance(node.op, LeafOp):
+            return False
+        operand = 0 if _keeps_order(node) else node.op.updated_operand(node, 0)
+        if operand is None or node.spec.dtype != node.inputs[operand].spec.dtype:
+            return False
+        node = node.inputs[operand]
+    return True
+
+
+def _keeps_order(node: Node) -> bool:
+    return bool(node.op.aliasing.may_copy) and node.params.get("order", "C") == "C"
 
 
 def _unknown_layout(base: Any, view: Any) -> Any:

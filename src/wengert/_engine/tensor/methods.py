@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, become_view, dtype_of, shape_of
+from wengert._engine.core.handle import (
+    Handle,
+    become_view,
+    dtype_of,
+    is_traced,
+    note_contiguous,
+    shape_of,
+)
 from wengert._engine.core.node import INPUT
 from wengert._engine.core.other_libraries import KEYWORDS
 from wengert._engine.core.symbolic.dim import Dim
@@ -318,7 +325,10 @@ class Methods:
 
     def copy(self, order: str = "C") -> Tensor:
         """A copy: writing to it does not change this tensor.  Derivatives pass."""
-        return FUNCTIONS[np.copy](self, order)
+        copied: Tensor = FUNCTIONS[np.copy](self, order)
+        if order == "C" and is_traced(copied):
+            note_contiguous(copied)
+        return copied
 
     def fill(self, value: Operand) -> None:
         """Write one value to every element."""
