@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.special
 
 import wengert as wg
 import wengert._engine.backends.llvm.backend  # which loads thresholds
@@ -120,6 +121,16 @@ def test_the_kernels_are_used(rng, monkeypatch):
     wg.grad(lambda x: np.sum(erf(x) * x))(x)
     assert ["value", "erf"] in used
     assert ["vjp", "erf"] in used
+
+
+def test_functions_of_scipy_that_are_vector_functions(rng, monkeypatch):
+    x = rng.normal(size=N) * 3.0
+    value, bar = wg.value_and_grad(lambda x: np.sum(scipy.special.ndtr(x)))(x)
+    assert value == pytest.approx(np.sum(scipy.special.ndtr(x)), rel=1e-13)
+    np.testing.assert_allclose(bar, np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi), rtol=1e-13)
+    assert lookup("special.ndtr").native
+    # Their rules would take seconds to compile.
+    assert not any([lookup(f"special.{name}").is_built_in for name in ("psi", "chndtrix", "iv")])
 
 
 def test_smaller_arrays_are_those_of_numpy(monkeypatch):

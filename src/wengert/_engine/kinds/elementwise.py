@@ -126,8 +126,15 @@ class Elementwise(Operation):
 
     @property
     def is_built_in(self) -> bool:  # type: ignore[override]
-        """Whether its body is defined in this package."""
-        return str(self.body.__module__).startswith("wengert.")
+        """Whether native code may run its body and its rule in eager derivatives of large arrays.
+
+        They are defined in the engine; or it is a function of SciPy that is a function of the math
+        library here, and not one whose code would take seconds to compile.
+        """
+        module = str(self.body.__module__)
+        if module.startswith("wengert._engine."):
+            return True
+        return module.startswith("wengert.") and self.cost is not None and self.cost.is_call
 
     def formula(self) -> str:
         """The body as text."""
