@@ -64,6 +64,22 @@ def test_what_is_not_known_is_checked():
         compiled(np.ones(4), np.array(5))
 
 
+def test_constant_indices_in_loops_are_in_bounds_for_all_sizes_of_a_program():
+    """Sizes for which they are not are no sizes of the program for all sizes."""
+
+    def program(x, n):
+        for i in range(n):
+            x[i] = x[i] + x[6]
+        return x
+
+    compiled = wg.jit(program)
+    for length in (7, 8, 9):
+        x = np.arange(float(length))
+        np.testing.assert_allclose(compiled(x.copy(), np.array(2)), program(x.copy(), 2))
+    with pytest.raises((IndexError, TraceError), match="out of bounds"):
+        compiled(np.arange(6.0), np.array(2))
+
+
 def test_all_sizes():
     """The program that serves all sizes: lengths are symbolic."""
 

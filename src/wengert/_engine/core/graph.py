@@ -31,7 +31,7 @@ from .node import INPUT, LeafOp, Node, constant, is_variable
 from .node_selectors import selected, unique_names
 from .pretty_print import printed
 from .spec import bare, shown
-from .symbolic.constraints import Requirement
+from .symbolic.constraints import Requirement, requirements_of
 from .tracing import infer
 from .validation import spelled
 
@@ -338,12 +338,8 @@ class BaseGraph:
 
     @property
     def requirements(self) -> list[Requirement]:
-        """The requirements on sizes for this graph to be valid."""
-        requirements: list[Requirement] = []
-        for node in self.nodes:
-            if node.info is not None and node.info.requires is not None:
-                requirements += node.info.requires
-        return list(dict.fromkeys(requirements))
+        """The requirements on sizes for this graph to be valid, with those of bodies inside."""
+        return requirements_of(self.nodes)
 
     def verify(self) -> BaseGraph:
         """Check that this is a valid Wengert list, and return it.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from wengert.errors import ShapeError, at, user_line
 
 from ..dynamic_scope import Blocks, ScopedValue
-from .dim import LOCAL, Dim, Quotient, bounds, is_open, names_in, spelled, valued
+from .dim import LOCAL, OPEN, Dim, Quotient, bounds, is_open, names_in, spelled, valued
 
 
 class LengthsDiffer(ValueError):
@@ -159,6 +159,25 @@ def _demand(requirement: Requirement) -> None:
     sink = _sink.get()
     if sink is not None:
         sink.needs.append(requirement)
+
+
+def requirements_of(nodes: Iterable[Any]) -> list[Requirement]:
+    """The requirements of nodes, and of the bodies of loops and branches among them.
+
+    Those on lengths that only a run knows are not among them.
+    """
+    found: dict[Requirement, None] = {}
+    for node in nodes:
+        if node.info is not None and node.info.requires is not None:
+            found.update(dict.fromkeys(node.info.requires))
+        if node.op.kind != "control":
+            continue
+        for value in node.params.values():
+            for body in value if isinstance(value, tuple) else (value,):
+                for need in getattr(body, "requirements", ()):
+                    if not any(name.startswith((OPEN, LOCAL)) for name in need.length.names):
+                        found[need] = None
+    return list(found)
 
 
 def note_probed() -> None:
