@@ -58,10 +58,14 @@ def chosen_results(given: Program, fun: Any) -> tuple[list[int], bool]:
 
 
 def objective(given: Program, fun: Any, places: list[int]) -> Any:
-    """The sum of some results of a program, as a function of its arguments."""
+    """The sum of some results of a program, as a function of its arguments.
+
+    It leaves its arguments as they are, as the objectives of JAX do: a gradient with respect to
+    `A` need not compute the new content of `D`.
+    """
 
     def total(*args: Any) -> Any:
-        values = list(args)
+        values = [a.copy() if getattr(a, "ndim", 0) else a for a in args]
         out = listed(fun(*values)) + values  # as `results` lists them
         numbers = [x for x in out if hasattr(x, "dtype") or isinstance(x, int | float | complex)]
         s: Any = 0.0

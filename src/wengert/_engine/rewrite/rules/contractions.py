@@ -8,6 +8,10 @@ all multiplications.
 The sum of a factor may overflow where the sum of products does not, if the other factor is small.
 This is accepted, because a sum of products may overflow in intermediate sums too.
 
+A factor that is broadcast, such as the cotangent of a sum, is the same along some axes.  The other
+factor is summed over those of them that are contracted, and the product is broadcast along the
+others.  The gradient of ``sum(a @ b)`` with respect to a is then a sum of b along its rows.
+
 The gradient of a product of an array with itself is the sum of two products with that array; their
 other factors are added first.
 """
@@ -15,6 +19,7 @@ other factors are added first.
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -157,4 +162,104 @@ def _merged(x: Node, y: Node, node: Node, new: NodeBuilder) -> Node | None:
     return new(x.op, new("add", t, u), a, **x.params)
 
 
-RULES = (sum_of_negatives, sum_of_contraction, sum_of_two_contractions)
+@rule(
+    "contraction of a broadcast",
+    _CONTRACTIONS,
+    ("broadcast_to", "full"),
+    reason="the product distributes over the sum, and equal rows are computed once",
+    example=(
+        lambda x, y: np.einsum("ij,kj->ik", np.broadcast_to(x[:, :1], (2, 3)), y),
+        _A,
+        _A,
+    ),
+)
+def contraction_of_broadcast(node: Node, new: NodeBuilder) -> Node | None:
+    """The contraction without the axes along which a factor is the same."""
+    spec, dtype = new.context.spec, new.context.spec(node).dtype
+    *words, result = node.params["subscripts"]
+    if len(words) != 2 or dtype.kind not in "fc" or any([len({*w}) < len(w) for w in words]):
+        return None
+    if any([spec(a).dtype != dtype for a in node.args]):
+        return None
+    lengths = dict(
+        zip("".join(words), (*spec(node.args[0]).shape, *spec(node.args[1]).shape), strict=True)
+    )
+    if any(
+        [
+            spec(a).shape != tuple([lengths[c] for c in w])
+            for a, w in zip(node.args, words, strict=True)
+        ]
+    ):
+        return None  # a length of one is broadcast by the contraction
+    for i, x in enumerate(node.args):
+        source = _source(x, words[i], new)
+        if source is None:
+            continue
+        equal = source.equal
+        other = words[1 - i]
+        summed = [c for c in other if c in equal and c not in result]
+        repeated = [c for c in result if c in equal and c not in other]
+        if not set(equal) <= {*other, *result} or not (summed or repeated):
+            continue
+        if any([lengths[c] == 0 for c in summed]):
+            continue  # an infinite factor of an empty sum
+        if not source.word and node.op.name != "einsum":
+            continue
+        y = node.args[1 - i]
+        axes = tuple([other.index(c) for c in summed])
+        if not source.word:
+            axes = tuple([k for k, c in enumerate(other) if c not in result])
+        if axes:
+            y = new("sum", y, axis=axes if len(axes) > 1 else axes[0], keepdims=False)
+            other = "".join([c for k, c in enumerate(other) if k not in axes])
+        short = "".join([c for c in result if c not in repeated])
+        if source.word:
+            pairs = [(source.node, source.word), (y, other)][:: 1 if i == 0 else -1]
+            product = new(
+                node.op, *[a for a, _ in pairs], subscripts=(*[w for _, w in pairs], short)
+            )
+        else:
+            if short != other:
+                y = new("transpose", y, axes=tuple([other.index(c) for c in short]))
+            product = new("multiply", source.node, y)
+        if not repeated:
+            return product
+        shape = tuple([1 if c in repeated else lengths[c] for c in result])
+        product = new("reshape", product, shape=shape, order="C")
+        return new("broadcast_to", product, shape=spec(node).shape)
+    return None
+
+
+class _Source(NamedTuple):
+    """A factor without the axes along which it is the same.
+
+    node : the smaller factor, with the labels `word`.
+    equal : the labels of the other axes.
+    """
+
+    node: Node
+    word: str
+    equal: str
+
+
+def _source(x: Node, word: str, new: NodeBuilder) -> _Source | None:
+    """The smaller factor of a broadcast; None if it is none."""
+    shape = new.context.spec(x).shape
+    if x.op.name == "full":
+        dtype = new.context.spec(x).dtype
+        return _Source(new("full", shape=(), value=x.params["value"], dtype=dtype), "", word)
+    if x.op.name != "broadcast_to":
+        return None
+    axes = repeated_axes(shape, new.context.spec(x.args[0]).shape)
+    kept = [k for k in range(len(shape)) if k not in axes]
+    small = tuple([shape[k] for k in kept])
+    source = new("reshape", x.args[0], shape=small, order="C")
+    return _Source(source, "".join([word[k] for k in kept]), "".join([word[k] for k in axes]))
+
+
+RULES = (
+    sum_of_negatives,
+    sum_of_contraction,
+    sum_of_two_contractions,
+    contraction_of_broadcast,
+)
