@@ -17,7 +17,7 @@ import wengert as wg
 from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.llvm_types import F64
-from wengert._engine.backends.llvm.kernels.gemm import blocked_gemm, choose
+from wengert._engine.backends.llvm.kernels.gemm import blocked_gemm, choose, streamed_gemm
 from wengert._engine.backends.llvm.kernels.gemm.operands import Matrix, MatrixAxis, Product
 from wengert._engine.backends.llvm.runtime import runtime_library
 from wengert._engine.core.symbolic.parsing import dim
@@ -225,6 +225,31 @@ def test_results_at_addresses_that_are_not_those_of_vectors():
         agree(out.reshape(50, 32), a @ b)
         assert (memory[:start] == 7.0).all()
         assert (memory[start + 50 * 32 :] == 7.0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_such_a_product_of_unknown_sizes(dtype, threads):
+    rng = np.random.default_rng(17)
+    with tuning.using(streamed_bytes=4096, streamed_columns=16, streamed_result_bytes=2048):
+        streamed_gemm._compiled.cache_clear()
+        product = wg.jit(lambda a, b: a @ b, threads=threads)
+        with_addend = wg.jit(lambda a, b, c, s: s * (a @ b) - 0.5 * c, threads=threads)
+        sizes = [(2, 99, 31), (3, 40, 50), (5, 0, 64), (8, 129, 130), (13, 64, 1), (16, 300, 200)]
+        for m, k, n in [*sizes, (17, 90, 90), (1, 200, 80), (0, 80, 80), (7, 8, 33), (6, 7, 700)]:
+            a, b, c = (rng.normal(size=x).astype(dtype) for x in ((m, k), (k, n), (m, n)))
+            eps = 40 * np.finfo(dtype).eps * (1 + np.abs(a) @ np.abs(b))
+            assert np.all(np.abs(product(a, b) - a @ b) <= eps)
+            found, wanted = with_addend(a, b, c, 1.5), 1.5 * (a @ b) - 0.5 * c
+            assert found.dtype == wanted.dtype
+            assert np.all(np.abs(found - wanted) <= 4 * eps)
+        gradient = wg.jit(wg.grad(lambda a, b: np.sum((a @ b) ** 2), (0, 1)), threads=threads)
+        for m, k, n in ((5, 60, 70), (8, 70, 80), (9, 200, 90)):
+            a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+            up = 2 * (a @ b)
+            for x, y in zip(gradient(a, b), (up @ b.T, a.T @ up), strict=True):
+                assert np.max(np.abs(x - y)) <= 20 * np.finfo(dtype).eps * np.max(np.abs(y))
+    streamed_gemm._compiled.cache_clear()
 
 
 @pytest.mark.parametrize("shape", [(13, 20, 21), (140, 300, 40), (5, 30_000, 9)])

@@ -332,6 +332,13 @@ class Thresholds:
         16, "rows", "of the other factor, at most", LINALG,
         "8, 12, 16, 24 and 32 rows: 0.5, 0.5, 0.6, 1.0 and 1.0 times the time of tiles",
     )  # fmt: skip
+    streamed_result_bytes: int = _of(
+        1 << 18, "bytes", "of the result that are added to meanwhile", LINALG,
+        "a quarter of a second-level cache",
+    )  # fmt: skip
+    streamed_columns: int = _of(
+        1024, "columns", "of the result for each thread, at least", LINALG, "chosen"
+    )
     prefetched_row_bytes: int = _of(
         1024, "bytes", "of such rows that are prefetched", LINALG, "0, 512, 1024 and 4096 bytes"
     )

@@ -12,6 +12,7 @@ gemm_microkernel    register-blocked products of matrices that fit into a cache
 streamed_gemm       products of a few rows with a matrix that is too large for a cache
 streamed_dots       products of a few rows with the transpose of such a matrix
 uncached_gemm       products of few steps with a result that is too large for a cache
+vector_code         helpers to write functions of vectors
 simd_loops          products of integers, booleans and float16
 unrolled_gemv       unrolled products of small matrices and vectors
 batched_small_gemm  batches of products of small matrices, one per SIMD lane

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from wengert._engine.core.fork_safe_locks import lock
 
-from ...ir import execution_engine, masked_memory
+from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import in_memory, literal, of_width
 from ...runtime import runtime_library
@@ -37,7 +37,7 @@ from ..kernel_call import KernelCall
 from ..loop_helpers import offset
 from .gemm_microkernel import GemmTile, RowVectors, accumulated
 from .operands import Product
-from .packing import Packing
+from .packing import VECTORS, Packing
 
 _CACHE_LINE = 64  # bytes
 _ALIASED = 2048  # bytes: rows at multiples of it compete for a few lines of a first-level cache
@@ -201,23 +201,19 @@ class _Gemm(Packing):
             "add_part",
             "i64 rows, i64 columns, ptr of, ptr before, ptr c, i64 row_of_c, number beta",
         )
-        tile = GemmTile(self.dtype, 1, self.panel, 0, 0, 0, 0, 1.0, 0.0, False)
-        body, vectors, align = function.body, RowVectors(self.module, tile), self.dtype.itemsize
-        masks, beta = self.masks(body, "%columns"), vectors.broadcast(body, "%beta")
+        body = function.body
+        masks, beta = self.masks(body, "%columns", VECTORS), self.broadcast(body, "%beta")
         adds = body.value(f"fcmp une {self.kind} %beta, 0.0")
         no = of_width("i1", self.width)
         with body.loop("0", "%rows") as (s, i):
             old, target = (self.at(s, x, (i, "%row_of_c")) for x in ("%before", "%c"))
             source = self.at(s, "%of", (i, str(self.panel)))
             for v, mask in enumerate(masks):
-                value = vectors.load(s, source, v)
+                value = self.load(s, source, v)
                 read = s.value(f"select i1 {adds}, {no} {mask}, {no} zeroinitializer")
-                sum_ = vectors.fma(s, beta, self.masked_load(s, old, v, read), value)
+                sum_ = self.fma(s, beta, self.masked_load(s, old, v, read), value)
                 value = s.value(f"select i1 {adds}, {self.vector} {sum_}, {self.vector} {value}")
-                masked_memory.store(
-                    *(self.module, s, self.kind, self.width, value),
-                    *(self.place(s, target, v), align, mask),
-                )
+                self.masked_store(s, value, target, v, mask)
         self.close(function)
 
     # ---- loops ---------------------------------------------------------------------------------

@@ -154,11 +154,14 @@ class ProductChoice(NamedTuple):
     limit : of "microkernel or gemm" and "blocked or gemm" the operations up to which the first is
         used; of "threads" the rows of a block; of "streamed", "streamed dots" and "blocked" the
         operations of a thread, at least.
+    streamed_if : if sizes are known only when it runs, the rows of a, at most, and the bytes of b,
+        at least, with which it is streamed instead.
     """
 
     routine: Routine
     product: Product
     limit: int = 0
+    streamed_if: tuple[int, int] | None = None
 
     @property
     def calls_blas(self) -> bool:
@@ -169,6 +172,15 @@ class ProductChoice(NamedTuple):
 
 def choose(product: Product) -> ProductChoice:
     """The routine that computes a product fastest."""
+    choice = _choose(product)
+    is_known = all([type(x) is int for x in product.sizes])
+    is_vector = choice.routine in ("gemv", "unrolled gemv")
+    if is_known or is_vector or not _may_be_streamed(choice.product):
+        return choice
+    return choice._replace(streamed_if=(thresholds.streamed_rows, thresholds.streamed_bytes))
+
+
+def _choose(product: Product) -> ProductChoice:
     if not fortran_calls.is_of_blas(product.dtype):
         return ProductChoice("simd loops", product)
     if product.c.columns.length == 1 or product.c.rows.length == 1:
@@ -233,26 +245,17 @@ def may_be_symmetric(product: Product) -> bool:
     )
 
 
-def streamed_columns(product: Product) -> int:
-    """The number of columns of the result that fit into a near cache."""
-    bytes_of_column = int(product.c.rows.length) * product.dtype.itemsize
-    return thresholds.gemm_cached_bytes // 4 // bytes_of_column
-
-
 def is_streamed(product: Product) -> bool:
     """Whether a few rows are multiplied by a matrix that no cache keeps; c is row-major.
 
     Reading it takes longer than multiplying, so it is read along its rows.
     """
-    a, b, c, dtype = product[:4]
     m, n, k = product.sizes
-    strides = (a.rows.stride, a.columns.stride, b.rows.stride, c.rows.stride)
-    if not all([type(x) is int for x in (m, n, k, *strides)]) or not _has_vectors(product):
-        return False
     return (
-        b.columns.stride == 1
+        _may_be_streamed(product)
+        and all([type(x) is int for x in (m, n, k)])
         and m <= thresholds.streamed_rows
-        and n * k * dtype.itemsize >= thresholds.streamed_bytes
+        and n * k * product.dtype.itemsize >= thresholds.streamed_bytes
     )
 
 
@@ -286,6 +289,13 @@ def is_uncached(product: Product) -> bool:
         and m * int(n) * dtype.itemsize >= _UNCACHED * thresholds.streamed_bytes
         and int(c.rows.stride) * dtype.itemsize % execution_engine.vector_bytes() == 0
     )
+
+
+def _may_be_streamed(product: Product) -> bool:
+    """Whether that may hold for some sizes that are not known."""
+    rows = bounds(product.c.rows.length)[0] or 0
+    is_low = rows <= thresholds.streamed_rows
+    return is_low and product.b.columns.stride == 1 and _has_vectors(product)
 
 
 def _has_vectors(product: Product) -> bool:

@@ -8,13 +8,14 @@ A panel is some columns of the second factor, a few vectors wide: its rows follo
 
 from __future__ import annotations
 
-from ...ir import execution_engine, masked_memory
-from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
-from ...ir.llvm_types import F64, in_memory, of_width
+from ...ir import execution_engine
+from ...ir.ir_builder import ModuleBuilder
+from ...ir.llvm_types import F64
 from ...tuning import thresholds
 from ..loop_helpers import offset
 from ..transpose import transposed
 from .gemm_microkernel import tile_rows
+from .vector_code import VectorCode
 
 VECTORS = 2  # of a panel
 
@@ -24,62 +25,13 @@ def panel_columns() -> int:
     return VECTORS * execution_engine.vector_bytes() // F64.itemsize
 
 
-class Packing:
-    """Functions that a module of blocked products has, and helpers to write them."""
+class Packing(VectorCode):
+    """Functions that a module of blocked products has."""
 
     def __init__(self, module: ModuleBuilder) -> None:
-        self.module, self.dtype, self.kind = module, F64, in_memory(F64)
-        self.width = execution_engine.vector_bytes() // F64.itemsize
+        super().__init__(module, F64)
         self.panel = panel_columns()
-        self.vector = of_width(self.kind, self.width)
         self.heights = (tile_rows(VECTORS), 4, 1)
-
-    def function(
-        self, name: str, arguments: str, result: str = "void", linkage: str = "internal "
-    ) -> Function:
-        """A function; arguments are written "i64 m, ptr a"."""
-        pairs = [x.split() for x in arguments.split(", ")]
-        listed = [(kind.replace("number", self.kind), x) for kind, x in pairs]
-        return Function(self.module, name, listed, result, "noinline nounwind #1", linkage)
-
-    def close(self, function: Function) -> None:
-        """Finish a function, and add it to the module."""
-        function.body.write("ret void")
-        self.module.add(function)
-
-    def at(self, s: Section, pointer: Name, *terms: tuple[Name, Name]) -> Name:
-        """The address of an element, for pairs of an index and a stride."""
-        total = "0"
-        for index, stride in terms:
-            total = s.plus(total, s.times(index, stride))
-        return offset(s, pointer, total, self.dtype)
-
-    def place(self, s: Section, row: Name, v: int) -> Name:
-        """The address of a vector of a row."""
-        return offset(s, row, str(v * self.width), self.dtype)
-
-    def store(self, s: Section, value: Name, row: Name, v: int) -> None:
-        """Store a vector of a row."""
-        place = self.place(s, row, v)
-        s.write(f"store {self.vector} {value}, ptr {place}, align {self.dtype.itemsize}")
-
-    def masks(self, s: Section, columns: Name) -> list[Name]:
-        """For each vector of a panel, which elements are before a column."""
-        counts = of_width("i32", self.width)
-        narrow = s.value(f"trunc i64 {columns} to i32")
-        first = s.value(f"insertelement {counts} poison, i32 {narrow}, i64 0")
-        zeros = f"{counts} zeroinitializer"
-        limit = s.value(f"shufflevector {counts} {first}, {counts} poison, {zeros}")
-        masks = []
-        for v in range(VECTORS):
-            lanes = ", ".join(f"i32 {v * self.width + k}" for k in range(self.width))
-            masks.append(s.value(f"icmp slt {counts} <{lanes}>, {limit}"))
-        return masks
-
-    def masked_load(self, s: Section, row: Name, v: int, mask: Name) -> Name:
-        """Load the elements of a vector of a row that a mask selects; others are 0."""
-        place, align = self.place(s, row, v), self.dtype.itemsize
-        return masked_memory.load(self.module, s, self.kind, self.width, place, align, mask)
 
     def rows_to_panel(self) -> None:
         """Copy a panel of a matrix whose rows are contiguous."""
@@ -87,7 +39,7 @@ class Packing:
             "rows_to_panel", "i64 k, i64 columns, ptr b, i64 step_of_b, ptr to"
         )
         body = function.body
-        masks = self.masks(body, "%columns")
+        masks = self.masks(body, "%columns", VECTORS)
         prefetch = self.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         with body.loop("0", "%k") as (s, p):
             row = self.at(s, "%b", (p, "%step_of_b"))

@@ -1,7 +1,8 @@
 """Products of a few rows with a matrix that is too large for a cache.
 
-    run            c = alpha * a @ b + beta * c, on one thread
-    run_in_parts   the same, columns of c divided among threads
+    run             c = alpha * a @ b + beta * c, on one thread
+    run_in_parts    the same, columns of c divided among threads
+    address_of      the address of the function for a dtype, by its name
 
 The second factor is read once, at the speed of memory, if it is read in the order in which it is
 stored: some of its rows at a time (`_STEPS`), each from its first column to its last.  What they
@@ -11,159 +12,263 @@ instead, which no processor prefetches.
 
 8 rows times 30,000 x 2,000 elements (240 MB) in single precision: 20 ms with either, 9 with AVX-512
 and 11 with AVX2 here; a product of this matrix with a vector takes 6.4.
+
+The functions do not depend on sizes, so all programs share them, and they are compiled once for a
+machine.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+
+from wengert._engine.core.fork_safe_locks import lock
 
 from ...ir import execution_engine
-from ...ir.ir_builder import Function, Name, Section
-from ...ir.llvm_types import literal
+from ...ir.ir_builder import ModuleBuilder, Name, Section
+from ...ir.llvm_types import F32, F64, Dtype, in_memory, literal
+from ...runtime import runtime_library
 from ...tuning import thresholds
 from ..kernel_call import KernelCall
-from ..loop_helpers import kind_of, offset
-from .choose import streamed_columns
-from .gemm_microkernel import GemmTile, RowVectors, tile_rows
+from ..loop_helpers import offset
 from .operands import Product
+from .vector_code import VectorCode
 
 _STEPS = 8  # rows of b at a time: streams that a processor prefetches
+_VECTORS = 2  # of each of them
+_HEIGHTS = {64: (12, 8, 4, 1), 32: (6, 4, 1)}  # rows of a at a time, by the size of a vector
 _CACHE_LINE = 64  # bytes
+_DTYPES: dict[str, Dtype] = {"wengert_stream_f4": F32, "wengert_stream_f8": F64}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_LOCK = lock()
+
+
+# ---- the call ----------------------------------------------------------------------------------
 
 
 def run(call: KernelCall, s: Section, product: Product) -> None:
-    """Write a product for which `choose.is_streamed` holds."""
-    _run_panels(call, s, product, "0", str(_column_groups(product)))
+    """Write a product for which `choose.is_streamed` holds, or may hold."""
+    _run(call, s, product, "0", call.number(product.c.columns.length))
 
 
-def run_in_parts(call: KernelCall, s: Section, product: Product, work: int) -> None:
+def run_in_parts(call: KernelCall, s: Section, product: Product, work: int = 0) -> None:
     """Write a product whose operands are those of the call, for threads with that much work."""
-    groups = _column_groups(product)
-    grain = max(1, work * groups // int(product.operations))
+    n, operations = product.c.columns.length, product.operations
+    grain = thresholds.streamed_columns
+    if type(n) is int and type(operations) is int:
+        grain = max(1, work * n // operations)
 
     def write(part: KernelCall, start: Name, stop: Name) -> None:
-        _run_panels(part, part.section, product, start, stop)
+        _run(part, part.section, product, start, part.section.minus(stop, start))
 
-    call.in_parts(groups, grain, write, s)
-
-
-def _run_panels(call: KernelCall, s: Section, product: Product, start: Name, stop: Name) -> None:
-    """Write groups of columns, as many at a time as fit into a near cache."""
-    panel = max(1, streamed_columns(product) // _group(product))
-    if panel >= _column_groups(product):
-        _run(call, s, product, start, stop)
-        return
-    with s.loop(start, stop, str(panel)) as (t, first):
-        _run(call, t, product, first, t.smaller(t.plus(first, str(panel)), stop))
+    call.in_parts(n, grain, write, s)
 
 
-def _run(call: KernelCall, s: Section, product: Product, start: Name, stop: Name) -> None:
-    """Write groups of columns, from start to stop."""
+def _run(call: KernelCall, s: Section, product: Product, first: Name, columns: Name) -> None:
+    """Write some columns of a product."""
     a, b, c, dtype, scale, beta, before = product
-    n, k = int(c.columns.length), int(a.columns.length)
-    columns, alpha = _group(product), float(scale.number.real)
-    rows: Any = c.rows.length
-    row_of_a: Any = a.rows.stride
-    step_of_a: Any = a.columns.stride
-    step_of_b: Any = b.rows.stride
-    row_of_c: Any = c.rows.stride
-    tile = GemmTile(
-        dtype, rows, columns, row_of_a, step_of_a, step_of_b, row_of_c, alpha, 1.0, True
-    )
+    kind, name = in_memory(dtype), _NAMES[dtype]
+    alpha = literal(scale.number.real, dtype)
     if scale.pointer is not None:
-        tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
-    first = s.times(start, str(columns))
-    last = s.smaller(s.times(stop, str(columns)), str(n - n % columns))
-    has_rest = s.value(f"icmp eq i64 {stop}, {_column_groups(product)}")
-    span = f"i64 {first}, i64 {last}, i1 {has_rest}"
-
-    def add(s: Section, tile: GemmTile, steps: int, p: Name, old: Name) -> None:
-        function = _function(call, tile, n, steps)
-        of_a = offset(s, a.pointer, s.times(p, str(tile.step_of_a)), dtype)
-        of_b = offset(s, b.pointer, s.times(p, str(tile.step_of_b)), dtype)
-        factor = f", {kind_of(dtype)} {tile.scale}" if tile.scale else ""
-        s.write(
-            f"call void @{function}(ptr {of_a}, ptr {of_b}, ptr {old}, ptr {c.pointer}, "
-            f"{span}{factor})"
-        )
-
-    if beta != 1 or before is not None:  # c before the first rows of b
-        begin = tile._replace(alpha=1.0, beta=float(beta.real), scale="")
-        add(s, begin, 0, "0", before or c.pointer)
-    with s.loop("0", str(k - k % _STEPS), str(_STEPS)) as (t, p):
-        add(t, tile, _STEPS, p, c.pointer)
-    if k % _STEPS:
-        add(s, tile, k % _STEPS, str(k - k % _STEPS), c.pointer)
+        alpha = scale.value(call, s, dtype).name
+    of_b, old, to = (
+        offset(s, x, first, dtype) for x in (b.pointer, before or c.pointer, c.pointer)
+    )
+    strides = [call.number(x.stride) for x in (a.rows, a.columns)]
+    arguments = [
+        *(("i64", x) for x in (call.number(c.rows.length), columns, call.number(b.rows.length))),
+        *(("ptr", a.pointer), *(("i64", x) for x in strides)),
+        *(("ptr", of_b), ("i64", call.number(b.rows.stride))),
+        *(("ptr", old), ("ptr", to), ("i64", call.number(c.rows.stride))),
+        *((kind, alpha), (kind, literal(beta.real, dtype))),
+    ]
+    callee = call.external(name, address_of(name), "void", [t for t, _ in arguments])
+    s.write(f"call void {callee}({', '.join(f'{t} {x}' for t, x in arguments)})")
 
 
-def _group(product: Product) -> int:
-    """The number of columns of a group: of as many vectors as registers allow."""
-    width = execution_engine.vector_bytes() // product.dtype.itemsize
-    rows: Any = product.c.rows.length
-    return width * (2 if rows <= tile_rows(2) else 1)
+def address_of(name: str) -> int:
+    """The address of a function, which is compiled when it is needed first.
 
+    ``void (m, n, k, a, row, step, b, step, before, c, row, alpha, beta)``: c, of m rows and n
+    adjacent columns, is alpha * a @ b + beta * before.  Strides count elements; `before` has that
+    of c, may be c, and is not read if beta is 0.
 
-def _column_groups(product: Product) -> int:
-    return -(-int(product.c.columns.length) // _group(product))
-
-
-def _function(call: KernelCall, tile: GemmTile, n: int, steps: int) -> str:
-    """The function that adds what some rows of b contribute to columns of c.
-
-    `void (ptr a, ptr b, ptr before, ptr c, i64 start, i64 stop, i1 rest)`, and the factor of the
-    product, unless it is a constant; `rest` are the columns after the last whole group.
+    Examples
+    --------
+    >>> address_of("wengert_stream_f4") != address_of("wengert_stream_f8")
+    True
     """
-    rest = n % tile.columns
-    numbers = (steps, rest, tile.rows, tile.columns, *tile.all_strides)
-    name = f"stream.{tile.dtype.str[1:]}.{'_'.join(map(str, numbers))}"
-    name += f".{literal(tile.alpha, tile.dtype)}.{literal(tile.beta, tile.dtype)}"
-    name += ".scaled" * bool(tile.scale)
-    if name in call.module:
-        return name
-    arguments = [("ptr", x) for x in ("a", "b", "before", "c")]
-    arguments += [("i64", "start"), ("i64", "stop"), ("i1", "rest")]
-    if tile.scale:
-        arguments.append((kind_of(tile.dtype), "scale"))
-    function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
-    body = function.body
-    with body.loop("%start", "%stop", str(tile.columns)) as (s, j):
-        _add(call, s, tile, j, steps)
-    if rest:
-        with body.when("%rest") as s:
-            _add(call, s, tile._replace(columns=rest), str(n - rest), steps)
-    body.write("ret void")
-    call.module.add(function)
-    return name
+    with _LOCK:
+        return _compiled(name)
 
 
-def _add(call: KernelCall, s: Section, tile: GemmTile, j: Name, steps: int) -> None:
-    """Write what some rows of b contribute to a group of columns of c."""
-    vectors, dtype = RowVectors(call.module, tile), tile.dtype
-    rows_of_b = [offset(s, "%b", str(p * tile.step_of_b), dtype) for p in range(steps)]
-    rows_of_b = [offset(s, row, j, dtype) for row in rows_of_b]
-    for row in rows_of_b:
-        _prefetch(s, row, tile.columns * dtype.itemsize)
-    highest = tile_rows(len(vectors.indices))
-    for first in range(0, tile.rows, highest):
-        rows = range(first, min(first + highest, tile.rows))
-        sums = {i: ["zeroinitializer" for _ in vectors.indices] for i in rows}
+@functools.cache
+def _compiled(name: str) -> int:
+    return runtime_library.loaded(text(_DTYPES[name]), {}, [name])[name]
+
+
+def text(dtype: Dtype) -> str:
+    """The module of a dtype."""
+    module = ModuleBuilder()
+    _Stream(module, dtype).write()
+    return module.text(execution_engine.heading())
+
+
+# ---- the functions of a module -----------------------------------------------------------------
+
+
+class _Stream(VectorCode):
+    """The functions for a dtype, which `write` adds to a module."""
+
+    def write(self) -> None:
+        """Add all functions."""
+        self._begin()
+        for steps in (_STEPS, 1):
+            for rows in self._heights(steps):
+                self._add(rows, steps)
+            self._add_all(steps)
+        self._product()
+
+    def _heights(self, steps: int) -> tuple[int, ...]:
+        """The rows of a for a number of steps: few for the last ones."""
+        return _HEIGHTS[execution_engine.vector_bytes()] if steps > 1 else (4, 1)
+
+    def _begin(self) -> None:
+        """A row of c before anything is added to it."""
+        function = self.function("begin", "i64 n, ptr before, ptr c, number beta")
+        body = function.body
+        beta, adds = self._factor(body)
+        with body.loop("0", "%n", str(self.width)) as (s, j):
+            (mask,) = self.masks(s, s.minus("%n", j), 1)
+            old, to = (offset(s, x, j, self.dtype) for x in ("%before", "%c"))
+            read = s.value(
+                f"select i1 {adds}, <{self.width} x i1> {mask}, <{self.width} x i1> zeroinitializer"
+            )
+            value = s.value(f"fmul {self.vector} {beta}, {self.masked_load(s, old, 0, read)}")
+            value = s.value(
+                f"select i1 {adds}, {self.vector} {value}, {self.vector} zeroinitializer"
+            )
+            self.masked_store(s, value, to, 0, mask)
+        self.close(function)
+
+    def _factor(self, s: Section) -> tuple[Name, Name]:
+        """`beta` as a vector, and whether it is not 0."""
+        return self.broadcast(s, "%beta"), s.value(f"fcmp une {self.kind} %beta, 0.0")
+
+    def _add(self, rows: int, steps: int) -> None:
+        """Add to some rows of c what some rows of b contribute; `a` is contiguous."""
+        given = "i64 n, ptr a, ptr b, i64 step_of_b, ptr c, i64 row_of_c"
+        function = self.function(f"add.{rows}.{steps}", given)
+        body, group = function.body, self.width * _VECTORS
+        rows_of_b = [self.at(body, "%b", (str(p), "%step_of_b")) for p in range(steps)]
+        rows_of_c = [self.at(body, "%c", (str(i), "%row_of_c")) for i in range(rows)]
+        full = body.value(f"and i64 %n, {-group}")
+        with body.loop("0", full, str(group)) as (s, j):
+            for row in rows_of_b:
+                self._prefetch(s, offset(s, row, j, self.dtype), group * self.dtype.itemsize)
+            self._add_vectors(s, j, rows_of_b, rows_of_c, _VECTORS, None)
+        with body.loop(full, "%n", str(self.width)) as (s, j):
+            (mask,) = self.masks(s, s.minus("%n", j), 1)
+            self._add_vectors(s, j, rows_of_b, rows_of_c, 1, mask)
+        self.close(function)
+
+    def _add_vectors(
+        self,
+        s: Section,
+        j: Name,
+        rows_of_b: list[Name],
+        rows_of_c: list[Name],
+        vectors: int,
+        mask: Name | None,
+    ) -> None:
+        """Add what rows of b contribute to some vectors of rows of c."""
+
+        def load(row: Name, v: int) -> Name:
+            if mask is None:
+                return self.load(s, row, v)
+            return self.masked_load(s, row, v, mask)
+
+        places = [offset(s, row, j, self.dtype) for row in rows_of_c]
+        sums = [[load(row, v) for v in range(vectors)] for row in places]
         for p, row in enumerate(rows_of_b):
-            of_b = [vectors.load(s, row, v) for v in vectors.indices]
-            for i in rows:
-                place = str(i * tile.row_of_a + p * tile.step_of_a)
-                one = vectors.load_broadcast(s, offset(s, "%a", place, dtype))
-                sums[i] = [vectors.fma(s, one, x, t) for x, t in zip(of_b, sums[i], strict=True)]
-        for i in rows:
-            down = str(i * tile.row_of_c)
-            old, to = (offset(s, offset(s, p, down, dtype), j, dtype) for p in ("%before", "%c"))
-            for v, total in zip(vectors.indices, sums[i], strict=True):
-                vectors.finish(s, (old, to), v, total, tile.beta)
+            here = offset(s, row, j, self.dtype)
+            of_b = [load(here, v) for v in range(vectors)]
+            for i, totals in enumerate(sums):
+                place = offset(s, "%a", str(i * len(rows_of_b) + p), self.dtype)
+                one = self.broadcast(s, s.value(f"load {self.kind}, ptr {place}"))
+                totals[:] = [self.fma(s, one, x, t) for x, t in zip(of_b, totals, strict=True)]
+        for row, totals in zip(places, sums, strict=True):
+            for v, total in enumerate(totals):
+                if mask is None:
+                    self.store(s, total, row, v)
+                else:
+                    self.masked_store(s, total, row, v, mask)
 
+    def _prefetch(self, s: Section, row: Name, size: int) -> None:
+        """Prefetch what comes later in a row: hardware prefetches within a page only."""
+        callee = self.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        for line in range(0, size, _CACHE_LINE):
+            place = thresholds.prefetched_row_bytes + line
+            ahead = s.value(f"getelementptr i8, ptr {row}, i64 {place}")
+            s.write(f"call void {callee}(ptr {ahead}, i32 0, i32 3, i32 1)")
 
-def _prefetch(s: Section, row: Name, size: int) -> None:
-    """Prefetch what comes later in a row: hardware prefetches within a page only."""
-    prefetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-    for line in range(0, size, _CACHE_LINE):
-        place = thresholds.prefetched_row_bytes + line
-        ahead = s.value(f"getelementptr i8, ptr {row}, i64 {place}")
-        s.write(f"call void {prefetch}(ptr {ahead}, i32 0, i32 3, i32 1)")
+    def _add_all(self, steps: int) -> None:
+        """Add to all rows of c what some rows of b contribute."""
+        given = (
+            "i64 m, i64 n, ptr a, i64 row_of_a, i64 step_of_a, ptr b, i64 step_of_b, "
+            "ptr c, i64 row_of_c, number alpha"
+        )
+        function = self.function(f"add_all.{steps}", given)
+        body, start = function.body, "0"
+        heights = self._heights(steps)
+        scaled = function.slot(f"[{heights[0] * steps} x {self.kind}]", _CACHE_LINE)
+        for rows in heights:
+            rest = body.value(f"srem i64 {body.minus('%m', start)}, {rows}")
+            stop = body.minus("%m", rest)
+            with body.loop(start, stop, str(rows)) as (s, i):
+                a, c = self.at(s, "%a", (i, "%row_of_a")), self.at(s, "%c", (i, "%row_of_c"))
+                self._scale(s, a, scaled, rows, steps)
+                s.write(
+                    f"call void @add.{rows}.{steps}(i64 %n, ptr {scaled}, ptr %b, i64 %step_of_b, "
+                    f"ptr {c}, i64 %row_of_c)"
+                )
+            start = stop
+        self.close(function)
+
+    def _scale(self, s: Section, a: Name, scaled: Name, rows: int, steps: int) -> None:
+        """Copy a part of a, multiplied by alpha."""
+        with s.loop("0", str(rows)) as (t, i), t.loop("0", str(steps)) as (u, p):
+            source = self.at(u, a, (i, "%row_of_a"), (p, "%step_of_a"))
+            value = u.value(f"load {self.kind}, ptr {source}")
+            value = u.value(f"fmul {self.kind} {value}, %alpha")
+            u.write(
+                f"store {self.kind} {value}, ptr {self.at(u, scaled, (i, str(steps)), (p, '1'))}"
+            )
+
+    def _product(self) -> None:
+        given = (
+            "i64 m, i64 n, i64 k, ptr a, i64 row_of_a, i64 step_of_a, ptr b, i64 step_of_b, "
+            "ptr before, ptr c, i64 row_of_c, number alpha, number beta"
+        )
+        function = self.function(_NAMES[self.dtype], given, linkage="")
+        body = function.body
+        # Columns of c that stay in a near cache.
+        bytes_of_column = body.times(body.larger("%m", "1"), str(self.dtype.itemsize))
+        limit = body.value(f"sdiv i64 {thresholds.streamed_result_bytes}, {bytes_of_column}")
+        group = self.width * _VECTORS
+        panel = body.larger(body.value(f"and i64 {limit}, {-group}"), str(group))
+        whole = body.value(f"and i64 %k, {-_STEPS}")
+        with body.loop("0", "%n", panel) as (s, j):
+            n = s.smaller(s.minus("%n", j), panel)
+            with s.loop("0", "%m") as (t, i):
+                old, to = (self.at(t, x, (i, "%row_of_c"), (j, "1")) for x in ("%before", "%c"))
+                t.write(f"call void @begin(i64 {n}, ptr {old}, ptr {to}, {self.kind} %beta)")
+            for start, stop, steps in (("0", whole, _STEPS), (whole, "%k", 1)):
+                with s.loop(start, stop, str(steps)) as (t, p):
+                    a = self.at(t, "%a", (p, "%step_of_a"))
+                    b = self.at(t, "%b", (p, "%step_of_b"), (j, "1"))
+                    t.write(
+                        f"call void @add_all.{steps}(i64 %m, i64 {n}, ptr {a}, i64 %row_of_a, "
+                        f"i64 %step_of_a, ptr {b}, i64 %step_of_b, "
+                        f"ptr {offset(t, '%c', j, self.dtype)}, i64 %row_of_c, {self.kind} %alpha)"
+                    )
+        self.close(function)

@@ -25,7 +25,7 @@ from . import (
     uncached_gemm,
     unrolled_gemv,
 )
-from .choose import Routine, choose, may_be_symmetric
+from .choose import ProductChoice, Routine, choose, may_be_symmetric
 from .operands import Product
 from .packing import panel_columns
 
@@ -88,7 +88,32 @@ def write_product(call: KernelCall, s: Section, product: Product) -> None:
 
 
 def _write(call: KernelCall, s: Section, product: Product) -> None:
-    routine, product, limit = choose(product)
+    choice = choose(product)
+    if choice.streamed_if is None:
+        _write_choice(call, s, choice)
+        return
+    (most_rows, least_bytes), product = choice.streamed_if, choice.product
+    m, n, k = product.sizes
+    low = s.value(f"icmp sle i64 {call.number(m)}, {most_rows}")
+    size = call.number(n * k * product.dtype.itemsize)
+    large = s.value(f"icmp sge i64 {size}, {least_bytes}")
+    streams = s.value(f"and i1 {low}, {large}")
+    with s.when(streams) as t:
+        if _can_share(call, s, product):
+            streamed_gemm.run_in_parts(call, t, product)
+        else:
+            streamed_gemm.run(call, t, product)
+    with s.unless(streams) as t:
+        _write_choice(call, t, choice, _can_share(call, s, product))
+
+
+def _write_choice(
+    call: KernelCall, s: Section, choice: ProductChoice, can_share: bool | None = None
+) -> None:
+    """Write a product by the routine that was chosen."""
+    routine, product, limit, _ = choice
+    if can_share is None:
+        can_share = _can_share(call, s, product)
     if routine in ("microkernel or gemm", "blocked or gemm"):
         work = call.number(product.operations)
         small = s.value(f"icmp slt i64 {work}, {limit}")
@@ -101,9 +126,9 @@ def _write(call: KernelCall, s: Section, product: Product) -> None:
         is_wide = s.value(f"icmp sge i64 {columns}, {panel_columns()}")
         condition = s.value(f"and i1 {condition}, {is_wide}")
         _either(call, s, product, condition, _gemm, blocked_gemm.run)
-    elif routine in _IN_PARTS and _can_share(call, s, product):
+    elif routine in _IN_PARTS and can_share:
         _IN_PARTS[routine](call, s, product, limit)
-    elif routine in _BY_ROWS and _can_share(call, s, product):
+    elif routine in _BY_ROWS and can_share:
         one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
         run = _BY_ROWS[routine]
         _either(call, s, product, one_thread, partial(_row_blocks, size=limit, run=run), run)
