@@ -33,7 +33,8 @@ TITLE = "Gradients beside DaCe AD"
 TEXT = (
     "Median time of the gradient that a test of DaCe computes (float32, with respect to one "
     "argument), by DaCe, by the JAX version of that test, and by wengert from NPBench's NumPy "
-    "program. Sizes are NPBench's S where a test has them by name. The gradients of `correlation` "
+    "program, whose arguments are copied in the objective, as JAX's versions leave them as they "
+    "are (DaCe's overwrite them). Sizes are NPBench's S where a test has them by name. The gradients of `correlation` "
     "and `softmax` are zero up to rounding, and the data of `mlp` overflow in single precision, so "
     "these three cannot be compared."
 )

@@ -22,7 +22,8 @@ from .values import jax_kernel
 TITLE = "Gradients"
 TEXT = (
     "Median time of the gradient of the sum of the results with respect to all real arguments, "
-    "beside the value compiled by wengert. *first*: the first call of the gradient in a fresh "
+    "beside the value compiled by wengert. Arguments that a program overwrites are copied in the "
+    "objective, because JAX's versions leave them as they are. *first*: the first call of the gradient in a fresh "
     "process, imports excluded, without files of earlier runs, and with them (*again*)."
 )
 TARGET = (

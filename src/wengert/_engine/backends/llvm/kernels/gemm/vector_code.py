@@ -1,6 +1,9 @@
 """Functions that compute with vectors, as LLVM IR: addresses, loads and stores of their elements.
 
-VectorCode    a module whose functions compute with vectors of one dtype
+    VectorCode    a module whose functions compute with vectors of one dtype
+
+It is the base of the modules of products whose functions do not depend on sizes: blocked products
+(packing.py, blocked_gemm.py) and streamed ones (streamed_gemm.py).
 """
 
 from __future__ import annotations
