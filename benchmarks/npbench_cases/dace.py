@@ -1,9 +1,9 @@
 """Gradients beside DaCe AD, by the tests of a checkout of DaCe, unchanged.
 
-DaCe's tests of NPBench's programs compute a gradient by DaCe and by JAX, in float32.  One is run
-with larger sizes; the compiled functions that it calls, with their arguments, are recorded and
-timed.  wengert differentiates NPBench's NumPy program for the same arguments; which result the
-objective sums is found by its value.
+DaCe's tests of NPBench's programs compute a gradient by DaCe and by JAX, in float32 or float64.
+One is run with larger sizes; the compiled functions that it calls, with their arguments, are
+recorded and timed.  wengert differentiates NPBench's NumPy program for the same arguments; which
+result the objective sums is found by its value.
 
 The checkout needs DaCe's own requirements (networkx at most 3.5), and moodycamel's concurrentqueue
 headers in ``dace/external/moodycamel``.
@@ -31,12 +31,12 @@ from .program import difference, names, parameters, program, results
 
 TITLE = "Gradients beside DaCe AD"
 TEXT = (
-    "Median time of the gradient that a test of DaCe computes (float32, with respect to one "
-    "argument), by DaCe, by the JAX version of that test, and by wengert from NPBench's NumPy "
-    "program, whose arguments are copied in the objective, as JAX's versions leave them as they "
-    "are (DaCe's overwrite them). Sizes are NPBench's S where a test has them by name. The gradients of `correlation` "
-    "and `softmax` are zero up to rounding, and the data of `mlp` overflow in single precision, so "
-    "these three cannot be compared."
+    "Median time of the gradient that a test of DaCe computes (in the dtype of the test, float32 "
+    "in a third of them, with respect to one argument), by DaCe, by the JAX version of that test, "
+    "and by wengert from NPBench's NumPy program, whose arguments are copied in the objective, as "
+    "JAX's versions leave them as they are (DaCe's overwrite them). Sizes are NPBench's S where a "
+    "test has them by name. The gradients of `correlation` and `softmax` are zero up to rounding, "
+    "and the data of `mlp` overflow in single precision, so these three cannot be compared."
 )
 TARGET = "ahead of DaCe and JAX on each program"
 PEERS = ["DaCe", "JAX"]

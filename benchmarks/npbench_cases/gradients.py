@@ -23,8 +23,9 @@ TITLE = "Gradients"
 TEXT = (
     "Median time of the gradient of the sum of the results with respect to all real arguments, "
     "beside the value compiled by wengert. Arguments that a program overwrites are copied in the "
-    "objective, because JAX's versions leave them as they are. *first*: the first call of the gradient in a fresh "
-    "process, imports excluded, without files of earlier runs, and with them (*again*)."
+    "objective, because JAX's versions leave them as they are. *first*: the first call of the "
+    "gradient in a fresh process, imports excluded, without files of earlier runs, and with them "
+    "(*again*)."
 )
 TARGET = (
     "gradient at most 4 values; ahead of JAX everywhere, 20 times in programs with loops; first "
