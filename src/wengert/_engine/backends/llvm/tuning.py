@@ -313,9 +313,8 @@ class Thresholds:
     )  # fmt: skip
     gemm_prefetch_steps: int = _of(8, "steps of a sum", "prefetched ahead", LINALG)
     gemm_sum_steps: int = _of(
-        512, "steps", "of a sum, of large matrices, that are added in registers", LINALG,
-        "1000 x 1200 times 1200 x 1100: 192, 256, 384 and 512 steps",
-    )  # fmt: skip
+        512, "steps", "of a sum of large matrices, added in registers", LINALG, "192 to 768 steps"
+    )
     gemm_block_rows: int = _of(
         96, "rows", "of a large first factor that are kept in a near cache", LINALG,
         "96, 240, 480 and all rows, multiples of the rows of a tile",
@@ -332,13 +331,8 @@ class Thresholds:
         16, "rows", "of the other factor, at most", LINALG,
         "8, 12, 16, 24 and 32 rows: 0.5, 0.5, 0.6, 1.0 and 1.0 times the time of tiles",
     )  # fmt: skip
-    streamed_result_bytes: int = _of(
-        1 << 18, "bytes", "of the result that are added to meanwhile", LINALG,
-        "a quarter of a second-level cache",
-    )  # fmt: skip
-    streamed_columns: int = _of(
-        1024, "columns", "of the result for each thread, at least", LINALG, "chosen"
-    )
+    streamed_result_bytes: int = _of(1 << 18, "bytes", "of its result in a near cache", LINALG)
+    streamed_columns: int = _of(1024, "columns", "of its result for each thread", LINALG)
     prefetched_row_bytes: int = _of(
         1024, "bytes", "of such rows that are prefetched", LINALG, "0, 512, 1024 and 4096 bytes"
     )
