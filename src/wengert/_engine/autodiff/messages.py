@@ -165,6 +165,13 @@ def origins_of(outputs: Sequence[Node], known: Mapping[Node, Origins] | None = N
     return [origins[n] for n in outputs]
 
 
+def origins_of_operands(node: Node, known: Mapping[Node, Origins] | None = None) -> list[Origins]:
+    """What the operands of a node depend on."""
+    nodes = [a for a in node.args if isinstance(a, Node)]
+    found = dict(zip(nodes, map(_union, origins_of(nodes, known)), strict=True))
+    return [found[a] if isinstance(a, Node) else _of_constant(a) for a in node.args]
+
+
 def _between(outputs: Iterable[Node], known: Mapping[Node, Origins]) -> list[Node]:
     """The nodes that decide the origins of outputs, operands first."""
     seen: set[Node] = set()

@@ -22,7 +22,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from .closure_conversion import Closed, closed, together
 from .eager_loops import apart, is_plain, numeric, plain_result, strong
 from .loops import mapped
-from .message_carry import check_uniform, token_to_carry, with_token
+from .message_carry import token_to_carry, with_token
 from .operations import cond_op, switch_op
 
 if TYPE_CHECKING:
@@ -200,7 +200,6 @@ def _record_conditional(
     closures = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
     _check_same_specs(closures, names, what)
     bodies, captured = together(closures)
-    check_uniform(which, bodies, what)
     outs = op(which, *captured, *values, branches=tuple(bodies))
     return closures[0].container(outs)
 

@@ -30,7 +30,7 @@ from .checkpoint_budget import budget_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole
-from .message_carry import check_uniform_steps, token_to_carry, with_token
+from .message_carry import token_to_carry, with_token
 from .operations import while_op
 
 if TYPE_CHECKING:
@@ -260,7 +260,6 @@ def while_loop(
         "length": None,
     }
     params.update(budget)
-    check_uniform_steps(both, [*captured, *carry.leaves], len(carry.leaves), what)
     outs = recorded(while_op, [*captured, *carry.leaves], params)
     return carry.container(outs[: len(carry.leaves)])
 

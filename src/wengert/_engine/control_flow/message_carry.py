@@ -6,20 +6,22 @@ of steps, so what decides must be the same in all of them.
 
     token_to_carry    the first token of a loop or branch that becomes a node
     with_token        run a function with a token of its own; its result and the last token
-    check_uniform, check_uniform_steps
-                      refuse messages after a decision that may differ between processes
+    check_decisions   refuse messages after a decision that may differ between processes
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from wengert._engine.autodiff.messages import LOCAL, of_inputs, origins_of
+from wengert._engine.autodiff.messages import LOCAL, of_inputs, origins_of, origins_of_operands
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, wrap
-from wengert._engine.core.message_order import current, is_used, ordered_by
+from wengert._engine.core.message_order import current, ordered_by
+from wengert._engine.core.node import Node
+from wengert._engine.core.op_facts import BRANCH, LOOPS
 from wengert._engine.core.subgraph import Body, bodies_of
-from wengert.errors import TraceError, at, user_line
+from wengert.errors import TraceError, at
 
 
 def token_to_carry() -> Handle | None:
@@ -36,38 +38,54 @@ def with_token(token: Handle, fun: Callable[..., Any], *args: Any) -> tuple[Any,
     return result, last
 
 
-def check_uniform(decision: Any, bodies: Sequence[Body], what: str) -> None:
-    """Refuse messages in branches if the value that decides may differ between processes.
+def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -> None:
+    """Refuse messages in branches and loops if what decides may differ between processes.
+
+    Parameters
+    ----------
+    graph : BaseGraph
+        A whole graph, or a body with the origins `known` of its inputs.
 
     Raises
     ------
     TraceError
-        It may; then some processes would wait for messages that others do not send.
+        Some processes would wait for messages that others do not send.
     """
-    if is_used() and isinstance(decision, Handle) and any(map(sends_messages, bodies)):
-        _refuse_local(origins_of([decision.node])[0], what)
-
-
-def check_uniform_steps(
-    bodies: Sequence[Body], operands: Sequence[Any], carried: int, what: str
-) -> None:
-    """The same for a loop while a condition holds; `bodies` are its body and its condition."""
-    if not is_used() or not any(map(sends_messages, bodies)):
+    nodes = [n for n in graph.nodes if any(map(sends_messages, bodies_of(n)))]
+    if not nodes:
         return
-    body, condition = bodies
-    known = [origins_of([x.node])[0] if isinstance(x, Handle) else frozenset() for x in operands]
-    inputs = of_inputs(body, known, carried).values()
-    own = dict(zip(condition.inputs, inputs, strict=True))
-    _refuse_local(origins_of(condition.outputs, own)[0], what)
+    for node in nodes:
+        operands = origins_of_operands(node, known)
+        bodies = bodies_of(node)
+        carried = node.params.get("carried", 0) if node.op.control_flow in LOOPS else 0
+        inner = [
+            of_inputs(
+                b,
+                operands[len(operands) - len(b.inputs) :],
+                carried if "branches" in node.params or b is bodies[0] else 0,
+                node.params.get("stacked", 0),
+            )
+            for b in bodies
+        ]
+        if node.op.control_flow == BRANCH:
+            _refuse_local(operands[0], node)
+        elif "condition" in node.params:
+            condition = node.params["condition"]
+            own = dict(zip(condition.inputs, inner[0].values(), strict=True))
+            _refuse_local(origins_of(condition.outputs, own)[0], node)
+        elif node.params.get("counted"):
+            _refuse_local(operands[0], node)
+        for body, own in zip(bodies, inner, strict=True):
+            check_decisions(body, own)
 
 
-def _refuse_local(origins: Any, what: str) -> None:
+def _refuse_local(origins: Any, node: Node) -> None:
     if LOCAL in origins:
         raise TraceError(
-            f"{what}: it exchanges messages, and how often is decided by a value that may differ "
-            "between processes, which would wait for each other. Combine the condition, "
-            "distributed.allreduce(condition, 'any') or 'all'; mark an argument that is the same "
-            f"in all processes by distributed.replicated(){at(user_line())}."
+            f"a {node.op.control_flow} exchanges messages, and whether or how often is decided by "
+            "a value that may differ between processes, which would wait for each other. Combine "
+            "the condition, distributed.allreduce(condition, 'any') or 'all'; mark an argument that "
+            f"is the same in all processes by distributed.replicated(){at(node.where)}."
         )
 
 

@@ -1,7 +1,7 @@
 """The order of messages: the token that collective operations take and return.
 
 A collective operation sends messages to other processes, so every process must run it, in the same
-order, also where its result is not used.  It therefore takes a *token*, a float64 that is always
+order, also where its result is not used.  It therefore takes a *token*, a float16 that is always
 0.0, and returns the next one (kinds/collective.py).  The tokens are an ordinary value of the graph:
 they keep operations from being merged, removed and exchanged, loops carry them, and derivatives
 have a chain of tokens of their own, so that the messages of a backward pass are sent by all
@@ -30,11 +30,14 @@ import numpy as np
 from .dynamic_scope import Blocks, ScopedValue
 from .handle import rebind
 from .policy import gated
+from .spec import Spec
 
 if TYPE_CHECKING:
     from .handle import Handle
 
-NO_MESSAGES = np.float64(0.0)  # the value of every token
+# The value of every token.  Its dtype, which messages cannot have, distinguishes tokens from other
+# values.
+NO_MESSAGES = np.float16(0.0)
 _tokens: Blocks[Any] = Blocks("wengert_message_token", None)
 
 
@@ -53,6 +56,11 @@ class MpiLibrary:
     """
 
     address_of: Callable[[str], int]
+
+
+def is_token(spec: Any) -> bool:
+    """Whether a value of that spec may be a token."""
+    return type(spec) is Spec and spec.shape == () and spec.dtype == NO_MESSAGES.dtype
 
 
 def start_using() -> None:

@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.control_flow.message_carry import check_decisions
 from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.assigned_parts import AssignedPart, assigned_parts
 from wengert._engine.core.conversion_hook import converted, object_changes
 from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import Session, enable_grad, tracing
@@ -134,6 +136,8 @@ def built(
         name=what,
     )
     leaked_tracers.refuse(graph.nodes, graph.inputs, what)
+    if is_used():
+        check_decisions(graph)
     return settled(graph, since)
 
 

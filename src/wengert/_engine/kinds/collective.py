@@ -52,7 +52,7 @@ class Collective(Operation):
     """
 
     kind = "collective"
-    effects = Effects(side_effect=True, serializable=False)
+    effects = Effects(serializable=False)
     differentiation = Differentiation(takes_parts=True)
     cost = Cost(1000.0)
     notes_where = True
@@ -124,7 +124,7 @@ class Collective(Operation):
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, Spec]:
         """The specs of the result and of the token."""
         x = specs[0]
-        return self._result(Spec(x.shape, x.dtype), **params), Spec((), np.dtype(np.float64))
+        return self._result(Spec(x.shape, x.dtype), **params), Spec((), NO_MESSAGES.dtype)
 
     def ordered(self, x: Any, **params: Any) -> Any:
         """The result, after the messages of earlier operations.

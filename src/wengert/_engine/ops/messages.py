@@ -101,7 +101,7 @@ class _FirstToken(Operation):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec of tokens."""
-        return Spec((), np.dtype(np.float64))
+        return Spec((), NO_MESSAGES.dtype)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """No cotangent."""
@@ -142,7 +142,7 @@ class _Joined(Operation):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec of tokens."""
-        return Spec((), np.dtype(np.float64))
+        return Spec((), NO_MESSAGES.dtype)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The token, and zeros."""

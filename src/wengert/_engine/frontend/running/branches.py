@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.control_flow.message_carry import check_uniform
 from wengert._engine.core.handle import Handle, is_traced, rebind
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
@@ -317,7 +316,6 @@ def _conditional_outputs(
     if not closures[0].body.outputs:
         return []
     bodies, captured = closure_conversion.together(closures)
-    check_uniform(test, bodies, "a branch")
     return list(operations.cond_op(test, *captured, branches=tuple(bodies)))
 
 

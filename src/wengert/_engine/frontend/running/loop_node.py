@@ -22,7 +22,6 @@ from wengert._engine.control_flow.closure_conversion import (
 )
 from wengert._engine.control_flow.loop_accesses import Counter
 from wengert._engine.control_flow.loops import recorded, scan_node
-from wengert._engine.control_flow.message_carry import check_uniform_steps
 from wengert._engine.control_flow.operations import while_op
 from wengert._engine.control_flow.vectorized_loops import vectorized
 from wengert._engine.core.handle import Handle, describe
@@ -99,7 +98,6 @@ def loop_node(
     test, captured_by_test = cut(tests, inputs, block.since, "loop", hoist=True)
     test_closed = Closed(test, [operand(n) for n in captured_by_test], None, ())
     (body, test), captured = together([closed, test_closed])
-    check_uniform_steps([body, test], [*captured, *start], len(start), "a while loop")
     params = {
         "body": body,
         "condition": test,

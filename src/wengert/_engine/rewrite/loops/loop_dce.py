@@ -69,7 +69,7 @@ def used(graph: BaseGraph) -> dict[Node, Need]:
                 first = len(node.inputs) - _inputs(node)
                 needed.update(node.inputs[:first])
                 needed.update(node.inputs[first + k] for k in need.inputs)
-        elif node in needed:
+        elif node in needed or node in parts:
             needed.update(node.inputs)
     return needs
 

@@ -74,7 +74,7 @@ def _message(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         def write(call: KernelCall) -> None:
             x, (y, token) = call.operands[0], call.results
             emit(_Mpi(call), x, y)
-            call.section.write(f"store double 0.0, ptr {token.pointer}")
+            call.section.write(f"store i16 0, ptr {token.pointer}")
 
         kernel(f"mpi.{name}")(write)
         return emit
@@ -262,7 +262,7 @@ def _first_token(call: KernelCall) -> None:
         second = s.value(f"load i64, ptr {_second(s, greatest)}")
         total = s.value(f"add i64 {first}, {second}")
         call.fail_if(s.value(f"icmp ne i64 {total}, 0"))
-    s.write(f"store double 0.0, ptr {token.pointer}")
+    s.write(f"store i16 0, ptr {token.pointer}")
 
 
 def _store_pair(s: Section, pair: Name, number: int) -> None:
@@ -283,4 +283,4 @@ def _tied(call: KernelCall) -> None:
 @kernel("joined")
 def _joined(call: KernelCall) -> None:
     """The token, once the operands have been computed."""
-    call.section.write(f"store double 0.0, ptr {call.results[0].pointer}")
+    call.section.write(f"store i16 0, ptr {call.results[0].pointer}")
