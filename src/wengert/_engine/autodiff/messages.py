@@ -56,7 +56,7 @@ class Messages:
 
     def __init__(self) -> None:
         outer = current()
-        self.node = fresh(NO_MESSAGES if outer is None else outer.node)
+        self.node = fresh(np.asarray(NO_MESSAGES)[()] if outer is None else outer.node)
         self.were_sent = False
 
     @staticmethod
@@ -232,15 +232,23 @@ def _of_bodies(node: Node, bodies: Sequence[Body], operands: Sequence[Origins]) 
     carried = params.get("carried", 0) if node.op.control_flow in LOOPS else 0
     count = len(node.spec) if isinstance(node.spec, tuple) else 1
     results = [frozenset[Any]() for _ in range(count)]
-    for body in bodies:
+    for body in [params["body"]] if carried else bodies:
         outside = len(operands) - len(body.inputs)
         around = _union(operands[:outside])  # a condition, a number of steps
         own = of_inputs(body, operands[outside:], carried, params.get("stacked", 0))
         outs = [_union(x) | around for x in origins_of(body.outputs, own)]
+        if "condition" in params:  # the number of steps comes after the carry
+            outs.insert(carried, of_condition(params["condition"], own))
         if len(outs) != count:
             outs = [_union(outs)] * count
         results = [a | b for a, b in zip(results, outs, strict=True)]
     return tuple(results) if isinstance(node.spec, tuple) else results[0]
+
+
+def of_condition(condition: Body, inputs: Mapping[Node, Origins]) -> Origins:
+    """The origins of the condition of a loop, whose inputs are those of its body."""
+    own = dict(zip(condition.inputs, inputs.values(), strict=True))
+    return _union(origins_of(condition.outputs, own))
 
 
 def of_inputs(

@@ -39,6 +39,7 @@ from wengert._engine.core.tracing import SIZE, placeholder
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ShapeError, StructureError, TraceError, at, user_line
 
+from .message_carry import MessagesSent
 from .products_before_loops import with_products_before
 from .slice_groups import grouped
 
@@ -181,7 +182,7 @@ def with_lengths_grouped(
 
 def _check_without_effects(opened: Session, what: str, recomputed: bool = False) -> None:
     if current() in opened.written:
-        raise TraceError(
+        raise MessagesSent(
             f"{what}: it exchanges messages with other processes, which is possible in loops and "
             "branches, but not in a function with a rule of its own or one that is recomputed. "
             f"Exchange them before or after it{at(user_line())}."

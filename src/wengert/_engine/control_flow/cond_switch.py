@@ -22,7 +22,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from .closure_conversion import Closed, closed, together
 from .eager_loops import apart, is_plain, numeric, plain_result, strong
 from .loops import mapped
-from .message_carry import token_to_carry, with_token
+from .message_carry import MessagesSent, first_token, with_token
 from .operations import cond_op, switch_op
 
 if TYPE_CHECKING:
@@ -172,13 +172,6 @@ def _own(x: Array) -> Any:
 def _record_conditional(
     op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str
 ) -> Any:
-    first = token_to_carry()
-    if first is not None:
-        branches = [_with_token(f) for f in functions]
-        with ordered_by(None):
-            out, last = _record_conditional(op, which, branches, (first, *operands), what)
-        advance(last)
-        return out
     leaves, structure = pytree.flatten(operands)
     # Python numbers are passed on: they keep their weak dtype.
     slots = [k for k, x in enumerate(leaves) if not _is_python(x) and numeric(x) is not None]
@@ -197,7 +190,16 @@ def _record_conditional(
         return run
 
     pairs = zip(functions, names, strict=True)
-    closures = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
+    try:
+        closures = [
+            closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs
+        ]
+    except MessagesSent:
+        first, branches = first_token(), [_with_token(f) for f in functions]
+        with ordered_by(None):
+            out, last = _record_conditional(op, which, branches, (first, *operands), what)
+        advance(last)
+        return out
     _check_same_specs(closures, names, what)
     bodies, captured = together(closures)
     outs = op(which, *captured, *values, branches=tuple(bodies))

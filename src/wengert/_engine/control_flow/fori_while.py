@@ -30,7 +30,7 @@ from .checkpoint_budget import budget_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole
-from .message_carry import token_to_carry, with_token
+from .message_carry import MessagesSent, first_token, with_token
 from .operations import while_op
 
 if TYPE_CHECKING:
@@ -109,8 +109,18 @@ def fori_loop(
             out = body_fun(np.int64(i), carry.container(leaves))
             leaves = carry.following(out, leaves)
         return carry.result(leaves, carry.plain)
-    first = token_to_carry()
-    if first is not None:
+
+    def step(i: Array, *leaves: Any) -> Any:
+        note_range(i, lower, upper)
+        return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
+
+    length = None if is_traced(lower) or is_traced(upper) else upper - lower
+    if length is not None and not isinstance(length, Dim):
+        length = max(length, 0)
+    try:
+        closure = closed(step, [_NUMBER, *carry.specs], what, steps=length)
+    except MessagesSent:
+        first = first_token()
         with ordered_by(None):
             val, last = fori_loop(
                 lower,
@@ -121,15 +131,6 @@ def fori_loop(
             )
         advance(last)
         return val
-
-    def step(i: Array, *leaves: Any) -> Any:
-        note_range(i, lower, upper)
-        return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
-
-    length = None if is_traced(lower) or is_traced(upper) else upper - lower
-    if length is not None and not isinstance(length, Dim):
-        length = max(length, 0)
-    closure = closed(step, [_NUMBER, *carry.specs], what, steps=length)
     count = None
     if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
         length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))
@@ -230,8 +231,18 @@ def while_loop(
     budget = budget_of(memory, carry.specs, what)
     if not becomes_node(carry.leaves):
         return _while_now(cond_fun, body_fun, carry, max_steps)
-    first = token_to_carry()
-    if first is not None:
+
+    def step(*leaves: Any) -> Any:
+        return carry.checked(body_fun(carry.container(leaves)))
+
+    def condition(*leaves: Any) -> Any:
+        return as_number(_condition(cond_fun(carry.container(leaves))))
+
+    try:
+        body = closed(step, carry.specs, what)
+        condition_closure = closed(condition, carry.specs, f"{what}: the condition")
+    except MessagesSent:
+        first = first_token()
         with ordered_by(None):
             val, last = while_loop(
                 lambda val: with_token(val[1], cond_fun, val[0])[0],
@@ -242,15 +253,6 @@ def while_loop(
             )
         advance(last)
         return val
-
-    def step(*leaves: Any) -> Any:
-        return carry.checked(body_fun(carry.container(leaves)))
-
-    def condition(*leaves: Any) -> Any:
-        return as_number(_condition(cond_fun(carry.container(leaves))))
-
-    body = closed(step, carry.specs, what)
-    condition_closure = closed(condition, carry.specs, f"{what}: the condition")
     both, captured = together([body, condition_closure])
     params = {
         "body": both[0],

@@ -40,7 +40,7 @@ from wengert.errors import (
 from .checkpoint_budget import budget_of
 from .closure_conversion import Closed, closed
 from .eager_loops import Carry, Columns, ScannedInputs, becomes_node, is_plain, strong
-from .message_carry import token_to_carry, with_token
+from .message_carry import MessagesSent, first_token, with_token
 from .operations import scan_op
 
 if TYPE_CHECKING:
@@ -139,10 +139,10 @@ def scan(
     reverse, budget = bool(reverse), budget_of(memory, carry.specs, what)
     if not becomes_node([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
-    first = token_to_carry()
-    if first is not None:
-        return _scan_with_token(f, init, first, xs, length, reverse, memory)
-    closure = _step_of(f, carry, rows)
+    try:
+        closure = _step_of(f, carry, rows)
+    except MessagesSent:
+        return _scan_with_token(f, init, xs, length, reverse, memory)
     outs = scan_node(closure, carry.leaves, rows.leaves, rows.length, reverse, budget=budget)
     leaves, ys = closure.container(outs)
     return carry.container(leaves), ys
@@ -151,7 +151,6 @@ def scan(
 def _scan_with_token(
     f: Callable[..., Any],
     init: Any,
-    first: Handle,
     xs: Any,
     length: Any,
     reverse: bool,
@@ -164,6 +163,7 @@ def _scan_with_token(
         value, y = pair(out)
         return (value, token), y
 
+    first = first_token()
     with ordered_by(None):
         (carry, last), ys = scan(step, (init, first), xs, length, reverse, memory=memory)
     advance(last)

@@ -4,7 +4,8 @@ The token that orders messages (core/message_order.py) becomes one more carry of
 more operand and result of a branch.  All processes have to take the same branch and the same number
 of steps, so what decides must be the same in all of them.
 
-    token_to_carry    the first token of a loop or branch that becomes a node
+    MessagesSent      a body exchanges messages: it is traced again, with a token
+    first_token       the token that a loop or branch with messages begins with
     with_token        run a function with a token of its own; its result and the last token
     check_decisions   refuse messages after a decision that may differ between processes
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wengert._engine.autodiff.messages import LOCAL, of_inputs, origins_of, origins_of_operands
+from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, origins_of_operands
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.message_order import current, ordered_by
@@ -24,10 +25,16 @@ from wengert._engine.core.subgraph import Body, bodies_of
 from wengert.errors import TraceError, at
 
 
-def token_to_carry() -> Handle | None:
-    """The first token of a loop or branch that becomes a node; None if messages are not ordered."""
+class MessagesSent(TraceError):
+    """A body exchanges messages, and does not carry the token that orders them."""
+
+
+def first_token() -> Handle:
+    """The token that a loop or branch with messages begins with."""
     token = current()
-    return None if token is None or not token.node.is_traced else wrap(token.node)
+    assert token is not None
+    first: Handle = wrap(token.node)
+    return first
 
 
 def with_token(token: Handle, fun: Callable[..., Any], *args: Any) -> tuple[Any, Handle]:
@@ -62,7 +69,7 @@ def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -
             of_inputs(
                 b,
                 operands[len(operands) - len(b.inputs) :],
-                carried if "branches" in node.params or b is bodies[0] else 0,
+                carried if b is node.params.get("body") else 0,
                 node.params.get("stacked", 0),
             )
             for b in bodies
@@ -70,9 +77,8 @@ def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -
         if node.op.control_flow == BRANCH:
             _refuse_local(operands[0], node)
         elif "condition" in node.params:
-            condition = node.params["condition"]
-            own = dict(zip(condition.inputs, inner[0].values(), strict=True))
-            _refuse_local(origins_of(condition.outputs, own)[0], node)
+            of_body = inner[bodies.index(node.params["body"])]
+            _refuse_local(of_condition(node.params["condition"], of_body), node)
         elif node.params.get("counted"):
             _refuse_local(operands[0], node)
         for body, own in zip(bodies, inner, strict=True):
@@ -84,8 +90,8 @@ def _refuse_local(origins: Any, node: Node) -> None:
         raise TraceError(
             f"a {node.op.control_flow} exchanges messages, and whether or how often is decided by "
             "a value that may differ between processes, which would wait for each other. Combine "
-            "the condition, distributed.allreduce(condition, 'any') or 'all'; mark an argument that "
-            f"is the same in all processes by distributed.replicated(){at(node.where)}."
+            "the condition, distributed.allreduce(condition, 'any') or 'all'; mark an argument "
+            f"that is the same in all processes by distributed.replicated(){at(node.where)}."
         )
 
 

@@ -164,7 +164,7 @@ def _sum_of(node: Node, new: NodeBuilder) -> Any:
 
 def _is_number(node: Node, new: NodeBuilder) -> bool:
     spec = new.context.spec(node)
-    return spec.shape == () and spec.dtype == np.int64
+    return bool(spec.shape == () and spec.dtype == np.int64)
 
 
 @rule(

@@ -12,8 +12,6 @@ its weights: a third of the time of the microkernel, a sixth of that of OpenBLAS
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...ir import execution_engine
 from ...ir.ir_builder import Section
 from ..kernel_call import KernelCall
@@ -25,8 +23,10 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     """Write a product for which `choose.is_uncached` holds."""
     a, b, c, dtype, scale = product[:5]
     b = packed(call, s, b, dtype)
-    strides: tuple[Any, ...] = (a.rows.stride, a.columns.stride, b.rows.stride, c.rows.stride)
-    tile = GemmTile(dtype, 0, 0, *strides, float(scale.number.real), 0.0, True)
+    alpha = float(scale.number.real)
+    of_a: tuple[Any, Any] = a.rows.stride, a.columns.stride
+    others: tuple[Any, Any] = b.rows.stride, c.rows.stride
+    tile = GemmTile(dtype, 0, 0, of_a[0], of_a[1], others[0], others[1], alpha, 0.0, True)
     if scale.pointer is not None:
         tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
     k = call.number(a.columns.length)
