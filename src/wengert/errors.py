@@ -26,6 +26,8 @@
     ├── RegistryError              an unknown or doubly used name
     ├── BackendError               a backend cannot run an operation, or is unknown
     ├── FileError                  a damaged, later or hostile file
+    ├── CommunicationError         messages between processes that do not match or were not sent
+    ├── PartitionError             a function of one partition of the data failed
     ├── GuardError                 a guarded value is out of range, NaN or infinite
     │   └── NotFiniteError           ... the first one, found by wengert.debug(nan=True)
     └── CheckError                 a checker found a wrong derivative
@@ -41,7 +43,9 @@ import contextlib
 import functools
 import itertools
 import linecache
+import pickle
 import sys
+import traceback
 from pathlib import Path
 from types import FrameType
 
@@ -134,6 +138,45 @@ class GuardError(WengertError, ArithmeticError):
 
 class CommunicationError(WengertError, RuntimeError):
     """Messages between processes do not match, or could not be sent."""
+
+
+class PartitionError(WengertError, RuntimeError):
+    """A function of one partition of the data raised an error, which is the cause of this one.
+
+    Attributes
+    ----------
+    index : int
+        The number of the partition, counted from 0.
+    """
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+    @classmethod
+    def of(cls, error: Exception, index: int, count: int) -> PartitionError:
+        """The error of partition `index` of `count`."""
+        lines = traceback.extract_tb(error.__traceback__)
+        own = [x for x in lines if not x.filename.startswith((*_INSIDE, _PYTHON))]
+        text = f"partition {index} of {count}: {type(error).__name__}: {error}"
+        if own and " (at " not in text:
+            text += at(f"{own[-1].filename}:{own[-1].lineno}, in {own[-1].name}")
+        return cls(text, index)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        cause = self.__cause__
+        try:  # an exception whose class takes other arguments cannot be unpickled
+            pickle.loads(pickle.dumps(cause))
+        except Exception:
+            cause = None
+        return _partition_error, (str(self), self.index, cause)
+
+
+def _partition_error(message: str, index: int, cause: BaseException | None) -> PartitionError:
+    """A PartitionError of another process."""
+    error = PartitionError(message, index)
+    error.__cause__ = cause
+    return error
 
 
 class NotFiniteError(GuardError, FloatingPointError):

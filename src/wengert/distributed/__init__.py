@@ -1,4 +1,4 @@
-"""Programs of several processes: collective operations with derivatives, on MPI.
+"""Programs of several processes: collective operations on MPI, and sums over data.
 
 communicators     groups of processes
 functions         reductions over processes, and parts of arrays
@@ -7,6 +7,14 @@ data_parallel     losses of batches that are divided among the processes
 operations        the operations, with their transposes
 arguments         checks of arguments
 mpi_library       mpi4py, which is imported at the first use of a communicator
+
+sums                  sums over the partitions of data
+sum_operation         the operation, with its derivatives
+partition_programs    the function of one partition, compiled in a worker
+packed                functions and arrays as bytes for other processes
+tree_sums             additions in a fixed order
+local_pools           partitions computed serially, by executors, by joblib
+dask_sums             partitions computed by Dask, which is imported there only
 """
 
 from wengert._engine.core.lazy_import import public_dir
@@ -28,12 +36,14 @@ from .functions import (
     scatter,
 )
 from .point_to_point import halo_exchange, recv, send, sendrecv, shift
+from .sums import SumOver, sum_over
 
 start_using()
 
 __all__ = [
     "CartesianCommunicator",
     "Communicator",
+    "SumOver",
     "allgather",
     "allreduce",
     "alltoall",
@@ -51,6 +61,7 @@ __all__ = [
     "send",
     "sendrecv",
     "shift",
+    "sum_over",
     "world",
 ]
 
