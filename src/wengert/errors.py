@@ -141,17 +141,19 @@ class CommunicationError(WengertError, RuntimeError):
 
 
 class PartitionError(WengertError, RuntimeError):
-    """A function of one partition of the data raised an error, which is the cause of this one.
+    """A function of one partition of the data raised an error.
 
     Attributes
     ----------
     index : int
         The number of the partition, counted from 0.
+    error : Exception or None
+        The error that the function raised; None if it could not be sent from another process.
     """
 
-    def __init__(self, message: str, index: int) -> None:
+    def __init__(self, message: str, index: int, error: BaseException | None = None) -> None:
         super().__init__(message)
-        self.index = index
+        self.index, self.error = index, error
 
     @classmethod
     def of(cls, error: Exception, index: int, count: int) -> PartitionError:
@@ -161,22 +163,15 @@ class PartitionError(WengertError, RuntimeError):
         text = f"partition {index} of {count}: {type(error).__name__}: {error}"
         if own and " (at " not in text:
             text += at(f"{own[-1].filename}:{own[-1].lineno}, in {own[-1].name}")
-        return cls(text, index)
+        return cls(text, index, error)
 
     def __reduce__(self) -> tuple[object, ...]:
-        cause = self.__cause__
+        error = self.error
         try:  # an exception whose class takes other arguments cannot be unpickled
-            pickle.loads(pickle.dumps(cause))
+            pickle.loads(pickle.dumps(error))
         except Exception:
-            cause = None
-        return _partition_error, (str(self), self.index, cause)
-
-
-def _partition_error(message: str, index: int, cause: BaseException | None) -> PartitionError:
-    """A PartitionError of another process."""
-    error = PartitionError(message, index)
-    error.__cause__ = cause
-    return error
+            error = None
+        return PartitionError, (str(self), self.index, error)
 
 
 class NotFiniteError(GuardError, FloatingPointError):

@@ -93,6 +93,7 @@ def _with_sources(cloudpickle: Any) -> Any:
 def _code(arguments: tuple[Any, ...], name: str, source: str) -> types.CodeType:
     """A code object whose source can be read in this process."""
     lines = source.splitlines(keepends=True)
+    linecache.checkcache(name)
     if source and linecache.getlines(name) != lines:
         digest = hashlib.blake2b(source.encode(), digest_size=4).hexdigest()
         name = f"{name}#{digest}"  # another version of the file, or one that does not exist here
