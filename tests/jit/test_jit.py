@@ -448,6 +448,38 @@ def test_random_numbers_are_refused():
         equal(f(X), X + again.normal(3))
 
 
+def test_random_numbers_that_other_threads_draw():
+    """Event loops do, so that compiling in a worker thread was refused now and then."""
+    import random
+
+    def elsewhere():
+        for target in (random.random, random.getrandbits):
+            thread = threading.Thread(target=target, args=(8,) * (target is random.getrandbits))
+            thread.start()
+            thread.join()
+
+    def draws(x):
+        elsewhere()
+        return x * random.uniform(1.0, 2.0)
+
+    def does_not(x):
+        elsewhere()
+        return x * 2.0
+
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        f = wg.jit(does_not)
+        equal(f(X), X * 2.0)
+        assert f.cache_info().programs == 1
+        with pytest.raises(TraceError, match=r"draws draws random numbers \(random\)"):
+            wg.jit(draws)(X)
+    finally:
+        done.set()
+        other.join()
+
+
 def test_lowering_and_ahead_of_time():
     f = wg.jit(lambda x: np.sum(x * 1.0 + 0.0))
     lowered = f.lower(wg.spec(3))

@@ -28,7 +28,7 @@ from wengert._engine.graphs.captures import Captured, captured_by
 from wengert._engine.graphs.tracing_session import built, parameter_names
 from wengert._engine.jit import jit
 from wengert._engine.jit.call_signature import is_object
-from wengert._engine.jit.rng_guard import forbid_global_rng
+from wengert._engine.jit.rng_guard import traced_without_draws
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .coloring import Coloring, bidirectional_coloring, color_columns, least
@@ -187,15 +187,19 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         return out
 
     structures: list[Any] = []
-    guards: list[Any] = []
     names = parameter_names(given.fun, len(args))
     captured = captured_by(given.fun, _objects(args, kwargs), lambda array: False)
     captured.objects = {}
-    with forbid_global_rng(given.fun, pytree.flatten((args, kwargs))[0]):
-        graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
+
+    def trace() -> tuple[Graph, list[Any]]:
+        guards: list[Any] = []
+        return built(Graph, probed, args, kwargs, names=names, guards=guards), guards
+
+    leaves = pytree.flatten((args, kwargs))[0]
+    graph, guards = traced_without_draws(given.fun, leaves, trace)
     captured.rebase()
-    variables, single = calls[0].variables, calls[0].single
-    outs, structure = structures[0]
+    variables, single = calls[-1].variables, calls[-1].single
+    outs, structure = structures[-1]
     specs = [describe(o) for o in outs]
     for out, spec in zip(outs, specs, strict=True):
         if not isinstance(spec, Spec):

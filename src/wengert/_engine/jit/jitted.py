@@ -47,7 +47,7 @@ from .compiled_program import CompiledProgram
 from .entry_dispatch import Routes, entry_signature
 from .lowered import Lowered
 from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_shortcut
-from .rng_guard import forbid_global_rng
+from .rng_guard import traced_without_draws
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
 from .simplified_graphs import simplified
@@ -255,16 +255,16 @@ class Jitted(Generic[P, R]):
         options = self._options
         args, kwargs = call.specs(shapes)
         positions, static = call.pinned
-        guards: list[Any] = []
-        grads: list[Any] = []
-        written: list[int] = []
-        assigned: list[AssignedPart] = []
-        numbers: list[int] = []
         fun, original = self._states.substituted(state, call)
         self._traces += 1
-        try:
-            plain_leaves = [x for x in call.leaves if not isinstance(x, Handle)]
-            with forbid_global_rng(self._fun, plain_leaves), self._conversion():
+
+        def trace() -> tuple[Graph, tuple[list[Any], ...]]:
+            guards: list[Any] = []
+            grads: list[Any] = []
+            written: list[int] = []
+            assigned: list[AssignedPart] = []
+            numbers: list[int] = []
+            with self._conversion():
                 graph = built(
                     Graph,
                     fun,
@@ -281,11 +281,14 @@ class Jitted(Generic[P, R]):
                     numbers=numbers,
                     original=original,
                 )
+            return graph, (guards, grads, written, assigned, numbers)
+
+        try:
+            plain_leaves = [x for x in call.leaves if not isinstance(x, Handle)]
+            graph, found = traced_without_draws(self._fun, plain_leaves, trace)
             backend, simplify = self._backend(), options["simplify"]
             simple, executed = simplified(graph, backend, simplify)
-            compiled = CompiledProgram(
-                simple, executed, backend, simplify, guards, grads, written, assigned, numbers
-            )
+            compiled = CompiledProgram(simple, executed, backend, simplify, *found)
             if options["host_callbacks"] != "allow":
                 check_host_callbacks(backend, compiled.executed)
             return compiled

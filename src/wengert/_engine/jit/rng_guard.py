@@ -4,7 +4,11 @@ A graph is built once and run often.  Random numbers drawn by NumPy or Python wh
 would silently be the same in each run.  So the states of the generators that a function can reach
 by name are compared before and after tracing.
 
-    forbid_global_rng   a context manager in which no generator may change its state
+Other threads may draw numbers meanwhile, as event loops do.  If the generator of Python's module
+has changed and there are other threads, the function is traced again, while the calls of its thread
+are observed.
+
+    traced_without_draws   the result of tracing, during which no generator may change its state
 """
 
 from __future__ import annotations
@@ -13,18 +17,19 @@ import functools
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import CodeType
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, TypeVar
 
 import numpy as np
 
 from wengert.errors import TraceError, at, user_line
 
+R = TypeVar("R")
+_PYTHON: Any = random._inst  # the generator of Python's module
 
-@contextmanager
-def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
-    """A context manager that raises for draws from generators of NumPy and Python.
+
+def traced_without_draws(fun: Callable[..., Any], leaves: list[Any], trace: Callable[[], R]) -> R:
+    """The result of `trace`, if no generator of NumPy or Python was drawn from.
 
     Parameters
     ----------
@@ -32,20 +37,27 @@ def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[No
         The generators in its closure and globals, and in the attributes of these, are checked.
     leaves : list
         Leaves of its arguments, which are checked too.
+    trace : callable
+        Traces the function; it may be called twice.
 
     Raises
     ------
     TraceError
         A number was drawn.
     """
-    states = {id(g): (g, _state(g)) for g in _generators(fun, leaves)}
+    found = [g for g in _generators(fun, leaves) if g is not _PYTHON]
+    states = {id(g): (g, _state(g)) for g in found}
     legacy, python = _legacy(), random.getstate()
-    yield
+    result = trace()
     changed = [name for g, before in states.values() if (name := _name_if_changed(g, before))]
     if not _is_untouched() if legacy is None else _legacy() != legacy:
         changed.append("numpy.random")
-    if random.getstate() != python:
-        changed.append("random")
+    if not changed and random.getstate() != python:
+        if len(sys._current_frames()) == 1:
+            changed.append("random")
+        else:
+            result, draws = _observed(trace)
+            changed += ["random"] * draws
     if changed:
         name = getattr(fun, "__name__", type(fun).__name__)
         raise TraceError(
@@ -53,6 +65,24 @@ def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[No
             "use the same. Draw from a stream, wengert.random.Stream(seed), which draws in each "
             f"run, or pass the numbers as an argument{at(user_line())}."
         )
+    return result
+
+
+def _observed(trace: Callable[[], R]) -> tuple[R, bool]:
+    """The result, and whether this thread draws from the generator of Python's module."""
+    draws = False
+
+    def observe(frame: FrameType, event: str, called: Any) -> None:
+        nonlocal draws
+        if event == "c_call" and getattr(called, "__self__", None) is _PYTHON:
+            draws = True
+
+    previous = sys.getprofile()
+    sys.setprofile(observe)
+    try:
+        return trace(), draws
+    finally:
+        sys.setprofile(previous)
 
 
 def _legacy() -> Any:
