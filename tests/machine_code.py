@@ -4,9 +4,9 @@
     is_quick      whether a test may have such code
 
 LLVM is given the same program either way.  The code that users run is tested by every test of
-`make test-all`, by those of OPTIMIZED, which are of what LLVM makes of a program, and by one in
-FULLY_COMPILED of the other tests in tests/backends and of the operations in the law of native
-values, chosen by their names.
+`make test-all`, by those of OPTIMIZED, which are of what LLVM makes of a program or compare bits
+with those of other processes, and by one in FULLY_COMPILED of the other tests in tests/backends and
+of the operations in the law of native values, chosen by their names.
 """
 
 import functools
@@ -43,6 +43,8 @@ OPTIMIZED = {
         "rounding",
         "small_dtypes",
         "strip_mining",
+        "sums",
+        "sums_dask",
         "trigonometric",
         "tuning",
         "underflow",

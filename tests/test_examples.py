@@ -116,6 +116,23 @@ def test_hares_and_lynxes_agree_with_published_values():
     assert figure(text, r"alpha +\S+ +(\S+)") == pytest.approx(0.0540, abs=1e-4)
 
 
+def larger_than_memory(*arguments):
+    pytest.importorskip("distributed", reason="needs the extra `dask`")
+    text, _ = run("larger_than_memory.py", *arguments)
+    assert figure(text, r"largest deviation +(\S+) standard errors") < 4.5
+    return figure(text, r"data +(\d+) MiB"), figure(text, r"peak memory +(\d+) MiB")
+
+
+def test_larger_than_memory_in_small():
+    larger_than_memory("--partitions", "8", "--rows", "2000")
+
+
+@pytest.mark.slow
+def test_larger_than_memory_in_full():
+    size, peak = larger_than_memory()
+    assert size > 1000.0 and peak < 400.0
+
+
 def test_the_nile_agrees_with_published_values():
     text, _ = run("nile.py")
     assert figure(text, r"largest relative deviation from published values: (\S+)") < 1e-4

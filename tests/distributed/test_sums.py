@@ -1,5 +1,6 @@
 """Sums over partitions in one process and by pools: values, derivatives, order, refusals."""
 
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -39,7 +40,7 @@ def data(rng):
     """Uneven partitions, one of them empty; all data; a point, and a direction."""
     x, y = rng.normal(size=(60, 4)), rng.normal(size=60)
     bounds = [0, 7, 14, 14, 30, 41, 52, 59, 60]
-    parts = [(x[a:b], y[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [(x[a:b], y[a:b]) for a, b in itertools.pairwise(bounds)]
     return SimpleNamespace(
         x=x, y=y, parts=parts, w=rng.normal(size=4), v=rng.normal(size=4),
         whole=lambda w: loss(w, x, y),
@@ -336,7 +337,7 @@ class Reversed(ThreadPoolExecutor):
         waiting = self.__dict__.setdefault("waiting", [])
 
         class Last(Future):
-            def result(this, timeout=None):  # noqa: N805
+            def result(this, timeout=None):
                 while waiting:
                     future, call = waiting.pop()
                     future.set_result(call())
@@ -541,7 +542,7 @@ def test_refusals(data):
         total.hvp(data.w, np.ones(3))
     with pytest.raises(StructureError, match="the same nesting"):
         total.hvp(data.w, [data.v, data.v, data.v])
-    with pytest.raises(PartitionError, match="partition 0 of 8: NotScalarError: .*<lambda>"):
+    with pytest.raises(PartitionError, match=r"partition 0 of 8: NotScalarError: .*<lambda>"):
         sum_over(lambda w, x, y: w, data.parts)(data.w)
     with pytest.raises(PartitionError, match="partition 0 of 8: NotScalarError"):
         wg.grad(sum_over(lambda w, x, y: w, data.parts))(data.w)

@@ -93,7 +93,7 @@ def partitions_of(partitions: Any) -> tuple[list[Any], bool]:
 
 
 def _is_collection(x: Any) -> bool:
-    return _of_dask(x) and hasattr(x, "to_delayed")
+    return _of_dask(x) and hasattr(type(x), "to_delayed")  # a Delayed has any attribute
 
 
 def _delayed(collection: Any, chunks: Any = None) -> list[Any]:
