@@ -510,7 +510,7 @@ def test_a_task_is_a_function_of_bytes(data):
     expected = sum_over(loss, data.parts[:1]).value_and_grad(data.w)
     total.grad(data.w)
     ((template, steps),) = total._programs
-    program = total._packed(template.derivation(steps))
+    program = total._packed(template.summed(steps))
     operands = packed([data.w], "w")
     result = run_packed(program, operands, packed(lambda: data.parts[0], "p"), 0, 8)
     assert equal(result, list(expected))

@@ -1,6 +1,8 @@
 """Sums over partitions on one machine: serial, by an executor of concurrent.futures, or by joblib.
 
-contributions_of    the contributions of all partitions, in their order
+    contributions_of    the contributions of all partitions, in their order
+    runs_here           whether an executor computes in this process, where nothing is pickled
+    is_joblib           whether an executor is one of joblib, which is not imported
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 from wengert.errors import ArgumentError, CommunicationError, at, user_line
 
 from .packed import Packed, packed
-from .partition_programs import Program, run, run_packed
+from .partition_programs import PartitionProgram, run, run_packed
 from .tree_sums import Terms
 
 _TASKS_PER_WORKER = 4  # that are submitted and not yet added: their results are in memory
@@ -23,7 +25,7 @@ _TASKS_PER_WORKER = 4  # that are submitted and not yet added: their results are
 def contributions_of(
     executor: Any,
     partitions: Sequence[Any],
-    program: Program | Callable[[], Packed],
+    program: PartitionProgram | Callable[[], Packed],
     operands: Sequence[Any],
     pack: Callable[[], Packed],
 ) -> Iterator[Terms]:
@@ -33,14 +35,14 @@ def contributions_of(
     ----------
     executor : None, concurrent.futures.Executor or joblib.Parallel
     partitions : sequence
-    program : Program, or callable that returns a packed one
-        A `Program` if it runs in this process.
+    program : PartitionProgram, or callable that returns a packed one
+        A `PartitionProgram` if it runs in this process.
     operands : sequence of arrays
     pack : callable
         Returns the packed operands.
     """
     count = len(partitions)
-    if isinstance(program, Program):
+    if isinstance(program, PartitionProgram):
         here = program
 
         def task(partition: Any, index: int) -> tuple[Any, ...]:

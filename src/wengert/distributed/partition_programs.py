@@ -4,11 +4,11 @@ A task is one partition of one sum: ``(program, operands, partition)``.  The pro
 operands are pickled once for each sum, with keys that are digests of their bytes; a process keeps
 the last programs by key, so that each is compiled once in each process.
 
-    Derivation        the function to be summed: a value, a gradient, or derivatives of these
-    Program           a function with a derivation, compiled for the shapes of partitions
-    run, run_packed   the contribution of one partition
-    arguments_of      a partition as arguments of the function
-    single_threaded   a context in which native code uses one thread
+    SummedFunction      the function to be summed: a value, a gradient, or derivatives of these
+    PartitionProgram    such a function, compiled for the shapes of partitions
+    run, run_packed     the contribution of one partition
+    arguments_of        a partition as arguments of the function
+    single_threaded     a context in which native code uses one thread
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from .packed import Packed
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-PROGRAMS = 32  # functions with a derivation that a process keeps compiled
+PROGRAMS = 32  # functions that a process keeps compiled
 OPERANDS = 4  # unpickled parameters that a process keeps
 SHAPES = 64  # compiled functions of one program
 Step = tuple[Any, ...]  # ("vjp", outputs, wanted, guarded), ("jvp", active), ("vmap", batched)
 Outputs = list[Any]
 
 
-class Derivation(NamedTuple):
+class SummedFunction(NamedTuple):
     """The function of the operands that is summed over the partitions.
 
     Attributes
@@ -175,16 +175,16 @@ _STEPS: dict[str, Callable[..., Callable[..., Outputs]]] = {
 }
 
 
-class Program:
-    """The function of a derivation, compiled for the shapes of partitions.
+class PartitionProgram:
+    """A function to be summed, compiled for the shapes of partitions.
 
     Which program runs for a partition depends on its shapes alone, not on those of partitions that
     the process had before, so that the result has the same bits in every process.  If possible it
     is one for all lengths of the first axes, in which equal lengths are equal.
     """
 
-    def __init__(self, f: Callable[..., Any], derivation: Derivation, compiled: bool) -> None:
-        self._function, self._compiled = derivation.function(f), compiled
+    def __init__(self, f: Callable[..., Any], summed: SummedFunction, compiled: bool) -> None:
+        self._function, self._compiled = summed.function(f), compiled
         self._programs: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = lock()
 
@@ -256,7 +256,7 @@ class Program:
 
 
 def _kind(x: Any, names: dict[int, str] | None = None) -> Any:
-    """What a program depends on: dtype and shape, or the value of a leaf that is no array."""
+    """What a program depends on: dtype and shape, or the value of a leaf that is not an array."""
     if isinstance(x, np.ndarray | np.generic):
         shape: tuple[Any, ...] = x.shape
         if names and shape:
@@ -349,7 +349,7 @@ def run_packed(
 ) -> Outputs | None:
     """The contribution of a partition, in a process that was sent program and operands."""
     return run(
-        lambda: programs.get(program, lambda parts: Program(*parts)),
+        lambda: programs.get(program, lambda parts: PartitionProgram(*parts)),
         lambda: operands_of.get(operands, lambda leaves: leaves),
         partition,
         index,
@@ -359,7 +359,7 @@ def run_packed(
 
 
 def run(
-    program: Callable[[], Program],
+    program: Callable[[], PartitionProgram],
     operands: Callable[[], Sequence[Any]],
     partition: Any,
     index: int,

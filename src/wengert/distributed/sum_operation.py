@@ -4,7 +4,7 @@ A node has the leaves of the parameters as operands, and the value and the gradi
 pass over the data computes both.  Its derivatives are operations of the same kind, whose function
 in each worker is the derivative of the function that was summed.
 
-    partition_sum    operands -> outputs of a derivation (partition_programs.py), summed
+    partition_sum    operands -> outputs of a `SummedFunction`, added
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wengert._engine.core.op_facts import Cost
 from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
 
-from .partition_programs import Derivation, Step
+from .partition_programs import Step, SummedFunction
 
 Steps = tuple[Step, ...]
 
@@ -31,7 +31,7 @@ class PartitionSum(Operation):
     """The sum over partitions of a function of the parameters, and its derivatives.
 
     Parameters of a node: `total`, the sum (sums.py); `template`, a `Template`; `steps`, as in
-    `Derivation`.
+    `SummedFunction`.
     """
 
     kind = "opaque"
@@ -103,7 +103,7 @@ def _with(params: dict[str, Any], step: Step) -> dict[str, Any]:
 
 
 def _specs(template: Template, steps: Steps, operands: Sequence[Spec]) -> list[Spec]:
-    """The specs of the outputs of a derivation."""
+    """The specs of the outputs of a summed function."""
     if not steps:
         value = Spec((), _real(operands[: template.arity]))
         return [value, *[operands[k] for k in template.wanted or ()]]
@@ -135,9 +135,9 @@ class Template:
         self.tree, self.arity, self.wanted = tree, arity, wanted
         self._key = key, arity, wanted
 
-    def derivation(self, steps: Steps) -> Derivation:
+    def summed(self, steps: Steps) -> SummedFunction:
         """The function that is summed."""
-        return Derivation(self.tree, self.arity, self.wanted, steps)
+        return SummedFunction(self.tree, self.arity, self.wanted, steps)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Template) and self._key == other._key

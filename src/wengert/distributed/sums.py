@@ -28,7 +28,7 @@ from wengert.errors import ArgumentError, NotDifferentiableError, StructureError
 
 from . import dask_sums, local_pools
 from .packed import Packed, packed
-from .partition_programs import PROGRAMS, Derivation, Program, Slot
+from .partition_programs import PROGRAMS, PartitionProgram, Slot, SummedFunction
 from .sum_operation import Steps, Template, partition_sum
 from .tree_sums import Terms, TreeSum
 
@@ -178,7 +178,7 @@ class SumOver:
 
     def _start(self) -> None:
         self._lock = lock()
-        self._programs: OrderedDict[tuple[Template, Steps], Program] = OrderedDict()
+        self._programs: OrderedDict[tuple[Template, Steps], PartitionProgram] = OrderedDict()
 
     # ---- values and derivatives ----------------------------------------------------------------
 
@@ -293,24 +293,24 @@ class SumOver:
     # ---- computation ---------------------------------------------------------------------------
 
     def evaluate(self, template: Template, steps: Steps, operands: Sequence[Any]) -> Terms:
-        """The sums of the outputs of a derivation; None if there are no partitions."""
+        """The sums of the outputs of a function; None if there are no partitions."""
         if not self.partitions:
             return None
-        derivation = template.derivation(steps)
+        summed = template.summed(steps)
         if self._is_dask:
             client = dask_sums.client_of(self.executor)
             return dask_sums.computed(
                 self.partitions,
                 self._is_bag,
-                self._packed(derivation),
+                self._packed(summed),
                 packed(list(operands), "params"),
                 client,
                 self.split_every,
             )
         program: Any = (
-            self._program((template, steps), derivation)
+            self._program((template, steps), summed)
             if local_pools.runs_here(self.executor)
-            else lambda: self._packed(derivation)
+            else lambda: self._packed(summed)
         )
         total = TreeSum(self.split_every)
         contributions = local_pools.contributions_of(
@@ -324,16 +324,16 @@ class SumOver:
             total.add(contribution)
         return total.total()
 
-    def _packed(self, derivation: Derivation) -> Packed:
+    def _packed(self, summed: SummedFunction) -> Packed:
         # Pickled at each call: what `f` captures may have changed.
         name = getattr(self._f, "__name__", type(self._f).__name__)
-        return packed((self._f, derivation, self._compiled), name)
+        return packed((self._f, summed, self._compiled), name)
 
-    def _program(self, key: tuple[Template, Steps], derivation: Derivation) -> Program:
+    def _program(self, key: tuple[Template, Steps], summed: SummedFunction) -> PartitionProgram:
         """The program in this process."""
         with self._lock:
             if key not in self._programs:
-                self._programs[key] = Program(self._f, derivation, self._compiled)
+                self._programs[key] = PartitionProgram(self._f, summed, self._compiled)
                 while len(self._programs) > PROGRAMS:
                     self._programs.popitem(last=False)
             self._programs.move_to_end(key)
