@@ -151,7 +151,7 @@ class PartitionError(WengertError, RuntimeError):
         The error that the function raised; None if it could not be sent from another process.
     """
 
-    def __init__(self, message: str, index: int, error: BaseException | None = None) -> None:
+    def __init__(self, message: str, index: int = -1, error: BaseException | None = None) -> None:
         super().__init__(message)
         self.index, self.error = index, error
 

@@ -546,3 +546,14 @@ def test_refusals(data):
         sum_over(lambda w, x, y: w, data.parts)(data.w)
     with pytest.raises(PartitionError, match="partition 0 of 8: NotScalarError"):
         wg.grad(sum_over(lambda w, x, y: w, data.parts))(data.w)
+
+
+def test_errors_in_compiled_programs_and_graphs(data):
+    def fails(w, x, y):
+        raise ValueError("wrong data")
+
+    total = sum_over(fails, data.parts)
+    for f in (wg.jit(lambda w: total(w)), wg.trace(total)(wg.spec(4)).run, wg.grad(total)):
+        with pytest.raises(PartitionError, match="partition 0 of 8: ValueError: wrong") as caught:
+            f(data.w)
+        assert caught.value.index == 0 and isinstance(caught.value.error, ValueError)

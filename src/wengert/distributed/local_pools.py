@@ -1,8 +1,8 @@
 """Sums over partitions on one machine: serial, by an executor of concurrent.futures, or by joblib.
 
-    contributions_of    the contributions of all partitions, in their order
-    runs_here           whether an executor computes in this process, where nothing is pickled
-    is_joblib           whether an executor is one of joblib, which is not imported
+contributions_of    the contributions of all partitions, in their order
+runs_here           whether an executor computes in this process, where nothing is pickled
+is_joblib           whether an executor is one of joblib, which is not imported
 """
 
 from __future__ import annotations

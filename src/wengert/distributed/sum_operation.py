@@ -39,6 +39,7 @@ class PartitionSum(Operation):
     differentiation = Differentiation(takes_parts=True)
     cost = Cost(1e6)
     notes_where = True
+    host_callback = "computed by other processes, or by compiled functions of its own"
 
     def run(self, *operands: Any, total: Any, template: Any, steps: Steps) -> tuple[Any, ...]:
         """The sums, from plain values."""

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import Example
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.node import Node
@@ -392,3 +393,24 @@ def _listed(partitions: Any) -> list[Any]:
             f"partitions is a {type(partitions).__name__}. Give a sequence with an entry for each "
             f"partition, or a Dask collection{at(user_line())}."
         ) from None
+
+
+@partition_sum.examples
+def _examples(rng: np.random.Generator) -> Iterator[Example]:
+    def f(w: Any, x: Any) -> Any:
+        return np.sum(np.sin(w * x))
+
+    total = SumOver(f, [rng.normal(size=n) for n in (3, 1)])
+    for wanted in (None, (0,)):
+        template = Template(Slot(0), 1, wanted, ())
+        yield (rng.normal(),), {"total": total, "template": template, "steps": ()}
+
+
+def _oracle(w: Any, *, total: SumOver, template: Template, steps: Steps) -> tuple[Any, ...]:
+    """The value and the derivative of the examples."""
+    x = np.concatenate(total.partitions)
+    value = np.sum(np.sin(w * x))
+    return (value,) if template.wanted is None else (value, np.sum(x * np.cos(w * x)))
+
+
+partition_sum.oracle = _oracle

@@ -275,7 +275,9 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
     if isinstance(error, np.linalg.LinAlgError):
         return MatrixError(f"{text}{where}")
     if isinstance(error, WengertError):
-        return type(error)(f"{text}{where}")
+        copy = type(error)(f"{text}{where}")
+        vars(copy).update(vars(error))
+        return copy
     if type(error) in (ValueError, TypeError):
         return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
     if type(error) is IndexError and node.where and " (at " not in str(error):
