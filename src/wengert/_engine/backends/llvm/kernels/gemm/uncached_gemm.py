@@ -12,6 +12,8 @@ its weights: a third of the time of the microkernel, a sixth of that of OpenBLAS
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...ir import execution_engine
 from ...ir.ir_builder import Section
 from ..kernel_call import KernelCall
