@@ -135,6 +135,11 @@ def built(
         structure=(signature, ResultStructure(structure, is_output)),
         name=what,
     )
+    return _checked(graph, what, since)
+
+
+def _checked(graph: AnyGraph, what: str, since: int) -> AnyGraph:
+    """The graph of a function, with what it uses from before the trace."""
     leaked_tracers.refuse(graph.nodes, graph.inputs, what)
     if is_used():
         check_decisions(graph)
