@@ -68,6 +68,7 @@ def pytest_generate_tests(metafunc):
     parameters = [
         pytest.param(op, id=name, marks=[pytest.mark.slow] * is_passed_over(name, law))
         for name, op in metafunc.config.operations.items()
+        if op.kind != "collective"  # tests/distributed checks them in several processes
         if law.removeprefix("test_") not in LAWS or law.removeprefix("test_") in laws_of(op)
     ]
     metafunc.parametrize("op", parameters)

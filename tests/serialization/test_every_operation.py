@@ -15,7 +15,11 @@ from .helpers import round_trip, same_graph
 
 # Acts on files and streams of the program that runs it.
 OUTSIDE = {"debug_log", "debug_show"}
-LIBRARY = sorted(n for n, op in REGISTRY.items() if is_library(op) and n not in OUTSIDE)
+LIBRARY = sorted(
+    n
+    for n, op in REGISTRY.items()
+    if is_library(op) and n not in OUTSIDE and op.kind != "collective"
+)
 
 
 def examples(op, rng):

@@ -18,7 +18,6 @@ dask_sums             partitions computed by Dask, which is imported there only
 """
 
 from wengert._engine.core.lazy_import import public_dir
-from wengert._engine.core.message_order import start_using
 
 from .communicators import CartesianCommunicator, Communicator, world
 from .data_parallel import data_parallel
@@ -37,8 +36,6 @@ from .functions import (
 )
 from .point_to_point import halo_exchange, recv, send, sendrecv, shift
 from .sums import SumOver, sum_over
-
-start_using()
 
 __all__ = [
     "CartesianCommunicator",

@@ -53,7 +53,8 @@ class Executable:
     __module__ = "wengert.backends"
 
     def __init__(self, graph: BaseGraph, backend: Backend) -> None:
-        if not graph.is_deferred:  # such a graph was checked when its program was made
+        # A deferred graph was checked when its program was made.
+        if not getattr(graph, "is_deferred", False):
             backend.check(graph)
             for node in graph.nodes:
                 check_general(node)

@@ -12,16 +12,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
-from wengert._engine.control_flow.message_carry import check_decisions
 from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.assigned_parts import AssignedPart, assigned_parts
 from wengert._engine.core.conversion_hook import converted, object_changes
 from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
@@ -34,6 +34,11 @@ from wengert._engine.ops.messages import with_messages
 from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
 
 from .pytree_signature import ResultStructure, Signature, Static
+
+if TYPE_CHECKING:
+    from wengert._engine.control_flow import message_carry
+else:  # for programs of several processes
+    message_carry = LazyModule("wengert._engine.control_flow.message_carry")
 
 AnyGraph = TypeVar("AnyGraph", bound=BaseGraph)
 
@@ -142,7 +147,7 @@ def _checked(graph: AnyGraph, what: str, since: int) -> AnyGraph:
     """The graph of a function, with what it uses from before the trace."""
     leaked_tracers.refuse(graph.nodes, graph.inputs, what)
     if is_used():
-        check_decisions(graph)
+        message_carry.check_decisions(graph)
     return settled(graph, since)
 
 

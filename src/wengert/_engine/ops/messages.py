@@ -43,6 +43,7 @@ class _Tied(Operation):
 
     kind = "view"
     aliasing = Aliasing(view=True)
+    selectors = slice(1, None)
     oracle = staticmethod(lambda x, token: x)
 
     def run(self, x: Operand, token: Any) -> Any:
@@ -118,8 +119,9 @@ first_token = register(_FirstToken("first_token", _FirstToken.__doc__))
 @first_token.batch
 def _first_token_batched(args: list[Any], batched: Sequence[bool], size: Any, **params: Any) -> Any:
     token = current()
-    start = NO_MESSAGES if token is None else wrap(token.node)
-    return lookup("broadcast_to")(start, shape=(size,))
+    if token is None:
+        return zeros((size,), NO_MESSAGES.dtype)
+    return lookup("broadcast_to")(wrap(token.node), shape=(size,))
 
 
 @first_token.examples
