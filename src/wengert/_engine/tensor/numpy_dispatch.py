@@ -17,6 +17,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import Node, constant
+from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import unweakened
 from wengert._engine.core.symbolic import constraints
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
@@ -54,7 +55,7 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
         @functools.wraps(ours)
         def public(*args: Any, **kwargs: Any) -> Any:
-            if Window.exist and has_windows(args, kwargs):
+            if Window.exist and switches.count and has_windows(args, kwargs):  # in a trace only
                 return applied(function.__name__, args, kwargs)
             for a in (*args, *kwargs.values()) if kwargs else args:
                 if isinstance(a, _OURS) or (isinstance(a, NESTED) and holds_handles(a)):
