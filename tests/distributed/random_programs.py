@@ -87,11 +87,12 @@ def _block(rng: np.random.Generator, names: list[str], depth: int, indent: str) 
                 lines.append(f"{indent}else:")
                 lines += _block(rng, names, depth - 1, indent + "    ")
         else:
-            lines.append(f"{indent}k = 0")
-            lines.append(f"{indent}while k < 12 and d.allreduce(np.sum({name} ** 2)) < 9.0:")
+            k = f"k{depth}"  # each loop has a counter of its own
+            lines.append(f"{indent}{k} = 0")
+            lines.append(f"{indent}while {k} < 12 and d.allreduce(np.sum({name} ** 2)) < 9.0:")
             lines += _block(rng, names, depth - 1, indent + "    ")
             lines.append(f"{indent}    {name} = {name} * 1.3")
-            lines.append(f"{indent}    k += 1")
+            lines.append(f"{indent}    {k} += 1")
     return lines
 
 

@@ -14,16 +14,15 @@ from typing import Any
 
 from wengert._engine.autodiff.cotangent_space import uniform
 from wengert._engine.autodiff.reverse import gathered, pullback
-from wengert._engine.core.handle import describe, wrap
-from wengert._engine.core.message_order import is_token
+from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
-from wengert._engine.ops.messages import tied
 
+from .message_carry import after_messages
 from .residuals import ancestors
 from .sparse_cotangents import added_in_place
 from .used_inputs import with_used_inputs
@@ -62,7 +61,7 @@ def _pulled_branch(
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in seeded]
-        handles = [_after_messages(wrap(s), outs[k]) for k, s in zip(seeded, seeds, strict=True)]
+        handles = [after_messages(wrap(s), outs[k]) for k, s in zip(seeded, seeds, strict=True)]
         nodes = [getattr(outs[k], "node", None) for k in seeded]
         targets = [inputs[k] for k in wanted]
         pairs = gathered(zip(nodes, handles, strict=True))
@@ -73,12 +72,3 @@ def _pulled_branch(
         ]
         results = added_in_place(results, ancestors(results), keeps_sums=True)
     return Body(*results, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")
-
-
-def _after_messages(seed: Any, out: Any) -> Any:
-    """The cotangent of a result; if that is a token, after the messages of the branch.
-
-    The pullback computes the branch again as far as it needs its values, which may differ between
-    processes; so all of them exchange all messages of the branch again.
-    """
-    return tied(seed, out) if is_token(describe(out)) else seed

@@ -22,6 +22,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
 from .dependence import Dependence
+from .message_carry import after_messages
 
 
 class Pushed(NamedTuple):
@@ -83,7 +84,7 @@ def _with_tangents(
         remaining = iter(computed)
         tangents = [next(remaining) if type(n) is Node else None for n in nodes]
         tangents = [
-            uniform(body.outputs[k].spec, 0) if x is None else x
+            after_messages(uniform(body.outputs[k].spec, 0) if x is None else x, outs[k])
             for k, x in zip(requested, tangents, strict=True)
         ]
     masked = {k for k, n in zip(requested, nodes, strict=True) if n in masked_outputs}

@@ -7,6 +7,7 @@ of steps, so what decides must be the same in all of them.
     MessagesSent      a body exchanges messages: it is traced again, with a token
     first_token       the token that a loop or branch with messages begins with
     with_token        run a function with a token of its own; its result and the last token
+    after_messages    a derivative of a branch, after the messages of the branch
     check_decisions   refuse messages after a decision that may differ between processes
 """
 
@@ -17,11 +18,12 @@ from typing import Any
 
 from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, origins_of_operands
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.handle import Handle, wrap
-from wengert._engine.core.message_order import current, ordered_by
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.message_order import current, is_token, ordered_by
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOPS
 from wengert._engine.core.subgraph import Body, bodies_of
+from wengert._engine.ops.messages import tied
 from wengert.errors import TraceError, at
 
 
@@ -43,6 +45,15 @@ def with_token(token: Handle, fun: Callable[..., Any], *args: Any) -> tuple[Any,
     with ordered_by(last):
         result = fun(*args)
     return result, last
+
+
+def after_messages(derivative: Any, out: Any) -> Any:
+    """A (co)tangent of a result of a branch; of a token, after the messages of the branch.
+
+    The derivative of a branch computes the branch again as far as it needs its values, which may
+    differ between processes; so all of them exchange all messages of the branch again.
+    """
+    return tied(derivative, out) if is_token(describe(out)) else derivative
 
 
 def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -> None:
