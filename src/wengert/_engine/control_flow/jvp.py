@@ -22,7 +22,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
 from .dependence import Dependence
-from .message_carry import after_messages
+from .message_carry import after_messages, refuse_nested_messages
 
 
 class Pushed(NamedTuple):
@@ -187,6 +187,7 @@ def push_conditional(
     which, *operands = inputs
     active = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
+    refuse_nested_messages(node, bodies)
     requested = _results_with_tangents(bodies, active)
     branches = tuple([_pushed_branch(b, active, requested, ctx.guarded) for b in bodies])
     tangents = [dots[k + 1] for k in active]

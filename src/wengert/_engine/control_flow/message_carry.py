@@ -8,18 +8,20 @@ of steps, so what decides must be the same in all of them.
     first_token       the token that a loop or branch with messages begins with
     with_token        run a function with a token of its own; its result and the last token
     after_messages    a derivative of a branch, after the messages of the branch
+    refuse_nested_messages
+                      refuse tangents of branches with messages in blocks inside them
     check_decisions   refuse messages after a decision that may differ between processes
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, origins_of_operands
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.message_order import current, is_token, ordered_by
+from wengert._engine.core.message_order import current, is_token, is_used, ordered_by
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOPS
 from wengert._engine.core.subgraph import Body, bodies_of
@@ -54,6 +56,26 @@ def after_messages(derivative: Any, out: Any) -> Any:
     differ between processes; so all of them exchange all messages of the branch again.
     """
     return tied(derivative, out) if is_token(describe(out)) else derivative
+
+
+def refuse_nested_messages(node: Node, bodies: Sequence[Body]) -> None:
+    """Refuse the tangents of a branch with messages in loops or branches inside it.
+
+    Raises
+    ------
+    TraceError
+        The messages would be repeated in an order that may differ between processes.
+    """
+    if not is_used():
+        return
+    for body in bodies:
+        for inner in body.nodes:
+            if any(map(sends_messages, bodies_of(inner))):
+                raise TraceError(
+                    "forward mode through a branch on a traced condition, in which another branch "
+                    "or a loop exchanges messages, is not supported in graphs. Use reverse mode, "
+                    f"or move the messages out of the inner one{at(node.where)}."
+                )
 
 
 def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -> None:
