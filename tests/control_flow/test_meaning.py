@@ -317,3 +317,21 @@ def test_tensors_from_outside_receive_gradients():
         way(0.7).backward()
         expected = wg.grad(lambda w: np.sum(w) ** 3 * np.prod(w) * 0.7)(X)
         np.testing.assert_allclose(w.grad.numpy(), expected, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_second_derivatives_of_branches_with_one_number(dtype):
+    """A number in half precision is not taken for the token of messages (core/message_order.py)."""
+
+    def f(x):
+        y = wg.cond(x > 0, lambda x: x * x * x, lambda x: x * x, x)
+        return y * y
+
+    x, one = dtype(1.5), dtype(1.0)
+    expected = 30.0 * 1.5**4
+    for second in (
+        wg.grad(wg.grad(f)),
+        lambda x: wg.hvp(f, (x,), (one,)),
+        wg.grad(lambda x: wg.jvp(f, (x,), (one,))[1]),
+    ):
+        np.testing.assert_allclose(wg.jit(second)(x), expected, rtol=10 * np.finfo(dtype).eps)

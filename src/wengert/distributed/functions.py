@@ -72,7 +72,7 @@ def allreduce(x: Any, op: Any = "sum", comm: Any = None) -> Any:
     *Cost.* One message to all processes: its latency, and about twice the size of `x` of data.
 
     *Order.* The result is the same in all processes; in which order MPI adds floating-point
-    numbers may depend on the number of processes. `ordered=True` of `allgather` and a sum fix it.
+    numbers may depend on their number. ``np.sum(allgather(x), axis=0)`` adds them by rank.
 
     Examples
     --------

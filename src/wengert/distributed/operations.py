@@ -37,11 +37,6 @@ def _sent(x: Any) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(x)
 
 
-def _like(x: np.ndarray[Any, Any], value: Any) -> Any:
-    """A result; a number for an operand without axes."""
-    return value if np.ndim(value) else value[()]
-
-
 # ---- reductions --------------------------------------------------------------------------------
 
 

@@ -8,7 +8,12 @@ A derivative is that of the sum of the outputs of all processes.  An output that
 processes, because it was computed from results of `allreduce`, `bcast` or `allgather` only, is
 counted once: its cotangent is divided by their number.
 
-    Messages     the messages of one call
+    Messages             the messages of one call
+    counted_once         cotangents of outputs that may be the same in all processes
+    are_replicated       whether unit vectors change the same variable in all processes
+    different_columns    the error if they do not
+    origins_of           whether values are the same in all processes; for branches and loops:
+                         origins_of_operands, of_condition, of_inputs
 """
 
 from __future__ import annotations
@@ -88,11 +93,6 @@ class Messages:
         if latest is not None and isinstance(token, Handle):
             # Rules of the user may have sent messages, which are not in the chain of `token`.
             advance(joined(wrap(latest.node), token))
-
-
-def run_with(messages: Messages | None, fun: Callable[[], Any]) -> Any:
-    """Run a function with its messages, if there may be any."""
-    return fun() if messages is None else messages.run(fun)
 
 
 def counted_once(seeds: Mapping[Node, Any]) -> dict[Node, Any]:

@@ -61,7 +61,8 @@ def _pulled_branch(
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in seeded]
-        handles = [after_messages(wrap(s), outs[k]) for k, s in zip(seeded, seeds, strict=True)]
+        pairs_of_seeds = zip(seeded, seeds, strict=True)
+        handles = [after_messages(wrap(s), outs[k], body) for k, s in pairs_of_seeds]
         nodes = [getattr(outs[k], "node", None) for k in seeded]
         targets = [inputs[k] for k in wanted]
         pairs = gathered(zip(nodes, handles, strict=True))

@@ -22,7 +22,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from .closure_conversion import Closed, closed, together
 from .eager_loops import apart, is_plain, numeric, plain_result, strong
 from .loops import mapped
-from .message_carry import MessagesSent, first_token, with_token
+from .message_carry import MessagesSent, token_to_carry, with_token
 from .operations import cond_op, switch_op
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _record_conditional(
             closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs
         ]
     except MessagesSent:
-        first, branches = first_token(), [_with_token(f) for f in functions]
+        first, branches = token_to_carry(), [_with_token(f) for f in functions]
         with ordered_by(None):
             out, last = _record_conditional(op, which, branches, (first, *operands), what)
         advance(last)

@@ -30,7 +30,7 @@ from .checkpoint_budget import budget_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole
-from .message_carry import MessagesSent, first_token, with_token
+from .message_carry import MessagesSent, token_to_carry, with_token
 from .operations import while_op
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def fori_loop(
     try:
         closure = closed(step, [_NUMBER, *carry.specs], what, steps=length)
     except MessagesSent:
-        first = first_token()
+        first = token_to_carry()
         with ordered_by(None):
             val, last = fori_loop(
                 lower,
@@ -242,7 +242,7 @@ def while_loop(
         body = closed(step, carry.specs, what)
         condition_closure = closed(condition, carry.specs, f"{what}: the condition")
     except MessagesSent:
-        first = first_token()
+        first = token_to_carry()
         with ordered_by(None):
             val, last = while_loop(
                 lambda val: with_token(val[1], cond_fun, val[0])[0],

@@ -84,7 +84,7 @@ def _with_tangents(
         remaining = iter(computed)
         tangents = [next(remaining) if type(n) is Node else None for n in nodes]
         tangents = [
-            after_messages(uniform(body.outputs[k].spec, 0) if x is None else x, outs[k])
+            after_messages(uniform(body.outputs[k].spec, 0) if x is None else x, outs[k], body)
             for k, x in zip(requested, tangents, strict=True)
         ]
     masked = {k for k, n in zip(requested, nodes, strict=True) if n in masked_outputs}

@@ -40,7 +40,7 @@ from wengert.errors import (
 from .checkpoint_budget import budget_of
 from .closure_conversion import Closed, closed
 from .eager_loops import Carry, Columns, ScannedInputs, becomes_node, is_plain, strong
-from .message_carry import MessagesSent, first_token, with_token
+from .message_carry import MessagesSent, token_to_carry, with_token
 from .operations import scan_op
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _scan_with_token(
         value, y = pair(out)
         return (value, token), y
 
-    first = first_token()
+    first = token_to_carry()
     with ordered_by(None):
         (carry, last), ys = scan(step, (init, first), xs, length, reverse, memory=memory)
     advance(last)

@@ -5,12 +5,13 @@ more operand and result of a branch.  All processes have to take the same branch
 of steps, so what decides must be the same in all of them.
 
     MessagesSent      a body exchanges messages: it is traced again, with a token
-    first_token       the token that a loop or branch with messages begins with
+    token_to_carry       the token that a loop or branch with messages begins with
     with_token        run a function with a token of its own; its result and the last token
-    after_messages    a derivative of a branch, after the messages of the branch
+    after_messages    a derivative of a body, after the messages of the body
     refuse_nested_messages
                       refuse tangents of branches with messages in blocks inside them
     check_decisions   refuse messages after a decision that may differ between processes
+    sends_messages    whether a body has collective operations
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class MessagesSent(TraceError):
     """A body exchanges messages, and does not carry the token that orders them."""
 
 
-def first_token() -> Handle:
+def token_to_carry() -> Handle:
     """The token that a loop or branch with messages begins with."""
     token = current()
     assert token is not None
@@ -49,13 +50,14 @@ def with_token(token: Handle, fun: Callable[..., Any], *args: Any) -> tuple[Any,
     return result, last
 
 
-def after_messages(derivative: Any, out: Any) -> Any:
-    """A (co)tangent of a result of a branch; of a token, after the messages of the branch.
+def after_messages(derivative: Any, out: Any, body: Body) -> Any:
+    """A (co)tangent of a result of a body; of a token, after the messages of the body.
 
     The derivative of a branch computes the branch again as far as it needs its values, which may
     differ between processes; so all of them exchange all messages of the branch again.
     """
-    return tied(derivative, out) if is_token(describe(out)) else derivative
+    is_ordered = is_used() and is_token(describe(out)) and sends_messages(body)
+    return tied(derivative, out) if is_ordered else derivative
 
 
 def refuse_nested_messages(node: Node, bodies: Sequence[Body]) -> None:

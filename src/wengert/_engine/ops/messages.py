@@ -57,7 +57,9 @@ class _Tied(Operation):
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The cotangent of the value, and the token that the backward pass begins with."""
         latest = current()
-        return [t, inputs[1] if latest is None else wrap(latest.node)]
+        # `joined` is 0.0 also if the operand is no token, as `after_messages` cannot exclude.
+        token = joined(NO_MESSAGES, inputs[1]) if latest is None else wrap(latest.node)
+        return [t, token]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The tangent of the value, tied to the token of the tangents."""
