@@ -56,7 +56,10 @@ SIZES = [(5, 20), pytest.param((150, 600), marks=pytest.mark.slow)]
 
 @pytest.mark.parametrize("scale", SIZES, ids=["short", "long"])
 @pytest.mark.parametrize(
-    "program, per_node, lines_per_node", [(thomas, 2400, 18), (chain, 2300, 25)]
+    # Of thomas, whose stores rules follow, 2360; 70 are for the keys of files, which are not
+    # computed while sources are new; 60 are those of the first of several tests.
+    "program, per_node, lines_per_node",
+    [(thomas, 2600, 18), (chain, 2300, 25)],
 )
 def test_work_in_proportion_to_the_length(program, per_node, lines_per_node, scale, calls):
     unit = 1 if program is thomas else 17  # nodes for one of its sizes
