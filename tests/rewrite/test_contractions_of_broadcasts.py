@@ -77,3 +77,21 @@ def test_strong_zeros_of_a_broadcast():
 
     found = wg.jit(wg.grad(f, 1))(-1.0, np.ones((2, 2)))
     np.testing.assert_array_equal(found, np.ones((2, 2)))
+
+
+def test_the_gradient_of_the_square_of_a_product_computes_the_product_once():
+    """Twice a product is not a product of twice a factor: that would be one more."""
+    a, b = RNG.normal(size=(3, 20, 16)), RNG.normal(size=(3, 24, 16))
+
+    def f(a, b):
+        return np.sum(np.exp(-0.01 * np.sum(np.einsum("kij,knj->kni", a, b) ** 2, axis=2)))
+
+    gradient = wg.grad(f, (0, 1))
+    graph = simplify(wg.trace(gradient)(a, b))
+    assert len(products(graph)) == 3
+    c = np.einsum("kij,knj->kni", a, b)
+    up = -0.02 * c * np.exp(-0.01 * np.sum(c**2, axis=2, keepdims=True))
+    wanted = np.einsum("kni,knj->kij", up, b), np.einsum("kni,kij->knj", up, a)
+    for got in (graph(a, b), wg.jit(gradient)(a, b)):
+        for x, y in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)

@@ -13,7 +13,7 @@ factor is summed over those of them that are contracted, and the product is broa
 others.  The gradient of ``sum(a @ b)`` with respect to a is then a sum of b along its rows.
 
 The gradient of a product of an array with itself is the sum of two products with that array; their
-other factors are added first.
+other factors are added first.  Twice a product, as in the gradient of its square, remains that.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ def sum_of_two_contractions(node: Node, new: NodeBuilder) -> Node | None:
 def _merged(x: Node, y: Node, node: Node, new: NodeBuilder) -> Node | None:
     """The sum of two contractions as one; None if that is not possible."""
     spec = new.context.spec
-    if x.op is not y.op or x.op.name not in _CONTRACTIONS or len(x.args) != 2 or len(y.args) != 2:
+    if x is y or x.op is not y.op or x.op.name not in _CONTRACTIONS:
+        return None  # twice a product, which is needed elsewhere too, is no second product
+    if len(x.args) != 2 or len(y.args) != 2:
         return None
     (t, a), (u, b) = x.args, y.args
     if a is not b or not spec(x) == spec(y) == spec(node) or spec(t).dtype != spec(u).dtype:
