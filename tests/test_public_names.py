@@ -82,7 +82,6 @@ def test_names_of_the_package_are_there():
         (lambda t: t.at[0].set(1.0), r"y\[i\] = v"),
         (lambda t: t.permute(0), r"x\.transpose"),
         (lambda t: t.add_(1.0), r"x \+= y"),
-        (lambda t: wg.custom_root, r"Newton"),
         (lambda t: wg.lax, r"wengert\.scan"),
         (lambda t: wg.remat, r"wengert\.checkpoint"),
         (lambda t: wg.make_jaxpr, r"wengert\.trace"),

@@ -7,6 +7,7 @@ checkpoint, stop_gradient, no_grad              memory of backward passes, detac
 Tensor, tensor                                  arrays that record operations
 vmap                                            functions of a batch
 custom_jvp, custom_vjp                          functions with custom derivatives
+custom_root, custom_linear_solve, implicit      solutions of equations
 scan, fori_loop, while_loop, map, unroll        loops
 cond, switch, associative_scan                  branches, prefix computations
 jit                                             compiled functions
@@ -89,6 +90,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     from ._engine.frontend import unroll
     from ._engine.graphs import Graph, computation, gradients, load, save, spec, trace, variable
     from ._engine.graphs import input as input
+    from ._engine.implicit import custom_linear_solve, custom_root, implicit
     from ._engine.jit import jit, profile
     from ._engine.named_arrays import named
     from ._engine.ops.side_effects import after
@@ -164,6 +166,7 @@ ELSEWHERE = {
         "associative_scan cond custom_jvp custom_vjp fori_loop map scan switch while_loop".split(),
         "_engine.control_flow",
     ),
+    **dict.fromkeys("custom_linear_solve custom_root implicit".split(), "_engine.implicit"),
     **dict.fromkeys(
         "get_threads set_threads".split(), "_engine.backends.llvm.runtime.thread_count"
     ),
@@ -186,6 +189,8 @@ __all__ = [
     "computation",
     "cond",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "dim",
     "enable_grad",
@@ -196,6 +201,7 @@ __all__ = [
     "gradients",
     "hessian",
     "hvp",
+    "implicit",
     "is_recording",
     "jacfwd",
     "jacobian",

@@ -195,9 +195,6 @@ PACKAGE: dict[str, str] = {
     "is_grad_enabled": "wengert.is_recording",
     "lax": _LOOPS,
     "remat": "wengert.checkpoint",
-    "custom_root": "a step of Newton's method at the root x0 = wengert.stop_gradient(root): "
-    "x0 - np.linalg.solve(J, f(x0, a)), with the constant J of f at x0 (wengert.jacobian)",
-    "custom_linear_solve": "np.linalg.solve, or wengert.primitive",
     "pmap": "wengert.vmap",
     "make_jaxpr": "wengert.trace",
     "eval_shape": "wengert.trace(f)(...).outputs[0].spec",

@@ -11,6 +11,7 @@ This is accepted, because a sum of products may overflow in intermediate sums to
 A factor that is broadcast, such as the cotangent of a sum, is the same along some axes.  The other
 factor is summed over those of them that are contracted, and the product is broadcast along the
 others.  The gradient of ``sum(a @ b)`` with respect to a is then a sum of b along its rows.
+A factor that is an identity matrix, such as the unit vectors of a Jacobian, only renames an axis.
 
 The gradient of a product of an array with itself is the sum of two products with that array; their
 other factors are added first.  Twice a product, as in the gradient of its square, remains that.
@@ -23,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.node import Node
+from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops.casts import sum_to
@@ -232,6 +233,49 @@ def contraction_of_broadcast(node: Node, new: NodeBuilder) -> Node | None:
     return None
 
 
+@rule(
+    "product with an identity matrix",
+    ("einsum",),
+    reason="products with one and sums of zeros are not computed",
+    example=(lambda x: np.einsum("ij,kj->ik", x, np.eye(3)), _A),
+)
+def product_with_identity(node: Node, new: NodeBuilder) -> Node | None:
+    """The other factor, transposed; a Jacobian of a linear function is computed without product."""
+    *words, result = node.params["subscripts"]
+    if len(words) != 2:
+        return None
+    for k in (0, 1):
+        unit, other = words[k], words[1 - k]
+        if len(unit) != 2 or not _is_identity(node.args[k]):
+            continue
+        for summed, kept in (unit, unit[::-1]):
+            if summed in result or kept not in result or summed not in other or kept in other:
+                continue
+            renamed = other.replace(summed, kept)
+            y: Node = node.args[1 - k]
+            spec = new.context.spec
+            if len({*renamed}) < len(renamed) or sorted(renamed) != sorted(result):
+                continue
+            if spec(y).dtype != spec(node).dtype or sorted(spec(y).shape) != sorted(
+                spec(node).shape
+            ):
+                continue
+            if renamed == result:
+                return y
+            return new("transpose", y, axes=tuple([renamed.index(c) for c in result]))
+    return None
+
+
+def _is_identity(node: Node) -> bool:
+    value = node.value if node.op is CONSTANT else None
+    if type(value) is not np.ndarray or value.ndim != 2 or value.dtype.kind not in "fc":
+        return False
+    n = len(value)
+    if value.shape != (n, n) or n < 2 or value[0, 0] != 1 or np.count_nonzero(value[0]) != 1:
+        return False
+    return np.count_nonzero(value) == n and bool(np.all(np.diagonal(value) == 1))
+
+
 class _Source(NamedTuple):
     """A factor without the axes along which it is the same.
 
@@ -264,4 +308,5 @@ RULES = (
     sum_of_contraction,
     sum_of_two_contractions,
     contraction_of_broadcast,
+    product_with_identity,
 )

@@ -1,0 +1,16 @@
+"""Implicit differentiation: derivatives of solutions of equations.
+
+solver_calls.py      the call of a solver as one node, with the rule of its derivative
+functions.py         functions of containers as graphs of leaves
+linear_systems.py    custom_linear_solve
+roots.py             custom_root, implicit
+"""
+
+from wengert._engine.core.lazy_import import public_dir
+
+from .linear_systems import custom_linear_solve
+from .roots import custom_root, implicit
+
+__all__ = ["custom_linear_solve", "custom_root", "implicit"]
+
+__dir__ = public_dir(__name__)

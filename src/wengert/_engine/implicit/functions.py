@@ -1,0 +1,197 @@
+"""Functions of containers as graphs of leaves, whose captured values are operands.
+
+GraphFunction    a function as a graph
+Leaves           a container of arrays as leaves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.jvp_vjp import jvp, vjp
+from wengert._engine.control_flow.closure_conversion import closed
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.ops.casts import astype
+from wengert.errors import DtypeError, ShapeError, StructureError, at, user_line
+
+
+class Leaves(NamedTuple):
+    """A container of arrays: its leaves, their specs, and its structure."""
+
+    values: list[Any]
+    specs: tuple[Spec, ...]
+    structure: Any
+
+    @classmethod
+    def of(cls, container: Any, what: str) -> Leaves:
+        """The leaves, integers converted to float64.
+
+        Raises
+        ------
+        StructureError
+            It has no leaves, or one is not an array of numbers.
+        """
+        values, structure = pytree.flatten(container)
+        if not values:
+            raise StructureError(f"{what} contains nothing{at(user_line())}.")
+        values = [_inexact(x, what) for x in values]
+        specs = tuple([Spec(s.shape, s.dtype) for s in map(describe, values)])
+        return cls(values, specs, structure)
+
+    def container(self, leaves: Sequence[Any]) -> Any:
+        """Other leaves in the same containers."""
+        return pytree.unflatten(self.structure, list(leaves))
+
+    def like(self, container: Any, what: str) -> list[Any]:
+        """The leaves of another container, which must have the same structure and specs.
+
+        Raises
+        ------
+        StructureError, ShapeError, DtypeError
+            The structure, a shape or a dtype differs.
+        """
+        leaves, structure = pytree.flatten(container)
+        if structure != self.structure:
+            raise StructureError(
+                f"{what} is nested as {structure}, and must be nested as {self.structure}"
+                f"{at(user_line())}."
+            )
+        return [_fitted(x, s, what) for x, s in zip(leaves, self.specs, strict=True)]
+
+
+def _inexact(x: Any, what: str) -> Any:
+    spec = describe(x)
+    if not isinstance(spec, Spec) or spec.dtype.kind not in "biufc":
+        raise StructureError(
+            f"{what} contains a {type(x).__name__}. It must contain arrays and numbers only"
+            f"{at(user_line())}."
+        )
+    if spec.dtype.kind in "fc" and not spec.weak:
+        return x
+    return astype(x, np.result_type(spec.dtype, np.float64))
+
+
+def _fitted(x: Any, spec: Spec, what: str) -> Any:
+    found = describe(x)
+    if not isinstance(found, Spec) or found.dtype.kind not in "biufc":
+        raise StructureError(
+            f"{what} contains a {type(x).__name__}. It must contain arrays and numbers only"
+            f"{at(user_line())}."
+        )
+    if found.shape != spec.shape:
+        raise ShapeError(
+            f"{what} has shape {found.shape}, and must have shape {spec.shape}{at(user_line())}."
+        )
+    if found.dtype == spec.dtype and not found.weak:
+        return x
+    if np.result_type(found.dtype, spec.dtype) != spec.dtype:
+        raise DtypeError(
+            f"{what} has dtype {found.dtype}, and must have dtype {spec.dtype}. Convert one of "
+            f"them, x.astype(dtype){at(user_line())}."
+        )
+    return astype(x, spec.dtype)
+
+
+class GraphFunction:
+    """A function of leaves as a graph; what it captures are its first operands.
+
+    Parameters
+    ----------
+    body : Body
+        Takes the captured values, then the leaves.
+    captured : int
+    """
+
+    def __init__(self, body: Body, captured: int) -> None:
+        self.body, self.captured = body, captured
+
+    @classmethod
+    def traced(
+        cls, fun: Callable[..., Sequence[Any]], specs: Sequence[Spec], what: str
+    ) -> tuple[GraphFunction, list[Any]]:
+        """A function of leaves as a graph, and the values that it captures."""
+        closure = closed(lambda *xs: list(fun(*xs)), specs, what, hoist=False)
+        closure.body.name = what
+        return cls(closure.body, len(closure.captured)), closure.captured
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GraphFunction) and (self.captured, self.body) == (
+            other.captured,
+            other.body,
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.body)
+
+    def at_sizes(self, sizes: Any) -> GraphFunction:
+        """The same function with numbers for symbolic sizes."""
+        return GraphFunction(self.body.at_sizes(sizes), self.captured)
+
+    def __call__(self, consts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        """The values for captured values and leaves."""
+        return [_handle(y) for y in inline_graph(self.body, [*consts, *xs])]
+
+    def tangent(self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """The tangent for tangents of the leaves."""
+        return list(jvp(lambda *v: tuple(self(consts, v)), tuple(map(_handle, xs)), tuple(dots))[1])
+
+    def cotangents(self, consts: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """The cotangents of the leaves for those of the results."""
+        return list(vjp(lambda *v: tuple(self(consts, v)), *map(_handle, xs))[1](tuple(ts)))
+
+    def tangent_of_captured(
+        self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]
+    ) -> list[Any] | None:
+        """The tangent for tangents of the captured values; None if all are None."""
+        active = [k for k, d in enumerate(dots) if d is not None and _is_inexact(consts[k])]
+        if not active:
+            return None
+        of_active = self._of_captured(consts, xs, active)
+        primals = tuple([_handle(consts[k]) for k in active])
+        return list(jvp(of_active, primals, tuple([dots[k] for k in active]))[1])
+
+    def cotangents_of_captured(
+        self, consts: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any]
+    ) -> list[Any]:
+        """The cotangents of the captured values for those of the results; None for integers."""
+        active = [k for k, x in enumerate(consts) if _is_inexact(x)]
+        if not active:
+            return [None] * len(consts)
+        of_active = self._of_captured(consts, xs, active)
+        pulled = vjp(of_active, *[_handle(consts[k]) for k in active])[1](tuple(ts))
+        by_position = dict(zip(active, pulled, strict=True))
+        return [by_position.get(k) for k in range(len(consts))]
+
+    def _of_captured(
+        self, consts: Sequence[Any], xs: Sequence[Any], active: Sequence[int]
+    ) -> Callable[..., tuple[Any, ...]]:
+        def of_active(*values: Any) -> tuple[Any, ...]:
+            full = list(consts)
+            for k, x in zip(active, values, strict=True):
+                full[k] = x
+            return tuple(self(full, xs))
+
+        return of_active
+
+
+def _is_inexact(x: Any) -> bool:
+    return bool(describe(x).dtype.kind in "fc")
+
+
+def _handle(x: Any) -> Any:
+    return x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
+
+
+def raveled(leaves: Sequence[Any]) -> Any:
+    """The leaves as one vector."""
+    flat = [lookup("reshape")(x, shape=(-1,)) for x in leaves]
+    return flat[0] if len(flat) == 1 else lookup("concatenate")(*flat, axis=0)

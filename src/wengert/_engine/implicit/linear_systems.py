@@ -1,0 +1,290 @@
+"""Linear systems whose matrix is given as a function: custom_linear_solve.
+
+The derivative of ``x`` in ``A(theta) x = b`` needs one more solution, with the same matrix in
+forward mode and with its adjoint in reverse mode:
+
+    A xdot = bdot - Adot x        A^H lambda = xbar,  bbar = lambda,  thetabar = -(A' x)^H lambda
+
+(M. B. Giles, "Collected matrix derivative results", 2008, section 2.2).  Both are linear systems of
+the same kind, so derivatives of any order exist.
+
+    custom_linear_solve   a system that a given function solves
+    LinearSystem          the system, its solution and its derivative
+    matrix                the matrix of a linear function
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import describe, shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.validation import function
+from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
+from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+
+from .functions import GraphFunction, Leaves, raveled
+from .solver_calls import SolverRule, solver_call
+
+_UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
+Solve = Callable[[Callable[[Any], Any], Any], Any]
+
+
+def custom_linear_solve(
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Solve | None = None,
+    transpose_solve: Solve | None = None,
+    symmetric: bool = False,
+) -> Any:
+    """Solve a linear system ``matvec(x) == b``, with implicitly defined derivatives.
+
+    Parameters
+    ----------
+    matvec : callable
+        A linear function of containers like `b`; captured tensors are differentiated.
+    b : array or container of arrays
+        The right-hand side.
+    solve : callable, optional
+        ``solve(matvec, b)`` returns `x`; it is not differentiated. By default the matrix is
+        computed and factorized, which needs n products and memory for n**2 elements.
+    transpose_solve : callable, optional
+        ``transpose_solve(vecmat, b)``, the same for the adjoint function; `solve` by default.
+    symmetric : bool, default False
+        Whether `matvec` is symmetric (Hermitian), so that `solve` and `matvec` are their own
+        adjoints. It is not checked.
+
+    Returns
+    -------
+    x : as `b`
+        The solution.
+
+    Raises
+    ------
+    StructureError, ShapeError, DtypeError
+        `matvec` or `solve` return something else than arrays like `b`.
+    MatrixError
+        The matrix is singular (without `solve`).
+
+    See Also
+    --------
+    custom_root : nonlinear equations.
+
+    Notes
+    -----
+    A derivative solves one more linear system, with the adjoint function in reverse mode; it does
+    not depend on how `solve` works.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def loss(k):
+    ...     stiffness = lambda u: k * (2.0 * u - np.roll(u, 1) * np.array([0.0, 1.0]))
+    ...     return np.sum(wg.custom_linear_solve(stiffness, np.array([4.0, 8.0])))
+    >>> loss(2.0), wg.grad(loss)(2.0)
+    (np.float64(3.5), np.float64(-1.75))
+    """
+    function(matvec, "custom_linear_solve")
+    for given in (solve, transpose_solve):
+        if given is not None:
+            function(given, "custom_linear_solve")
+    right = Leaves.of(b, "custom_linear_solve: b")
+    fun = converted(matvec)
+    what = "custom_linear_solve: the result of matvec"
+
+    def of_leaves(*xs: Any) -> list[Any]:
+        return right.like(fun(right.container(xs)), what)
+
+    product, consts = GraphFunction.traced(of_leaves, right.specs, "matvec")
+    system = LinearSystem(product, right.structure, right.specs, solve, transpose_solve, symmetric)
+    return right.container(system(consts, right.values))
+
+
+class LinearSystem(SolverRule):
+    """A linear system with a function for its matrix, whose captured values are operands.
+
+    Parameters
+    ----------
+    product : GraphFunction
+        The matrix times a vector.
+    structure, specs
+        Of the right-hand side.
+    solve, transpose_solve : callable or None
+        As in `custom_linear_solve`.
+    symmetric : bool
+        Whether the matrix is its own adjoint.
+    is_adjoint : bool
+        Whether the matrix of the system is the adjoint of that of `product`.
+    """
+
+    name = "custom_linear_solve"
+
+    def __init__(
+        self,
+        product: GraphFunction,
+        structure: Any,
+        specs: Sequence[Any],
+        solve: Solve | None = None,
+        transpose_solve: Solve | None = None,
+        symmetric: bool = False,
+        is_adjoint: bool = False,
+    ) -> None:
+        self.product, self.structure, self.specs = product, structure, tuple(specs)
+        self.solve, self.transpose_solve = solve, transpose_solve
+        self.symmetric, self.is_adjoint = symmetric, is_adjoint
+        self._key = product, solve, transpose_solve, symmetric, is_adjoint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearSystem) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def size_names(self) -> frozenset[str]:
+        """The symbolic sizes in the matrix."""
+        return self.product.body.size_names
+
+    def at_sizes(self, sizes: Any) -> LinearSystem:
+        """The same system with numbers for symbolic sizes."""
+        product = self.product.at_sizes(sizes)
+        specs = [n.spec for n in product.body.outputs]
+        return LinearSystem(product, self.structure, specs, *self._key[1:])
+
+    @functools.cached_property
+    def adjoint(self) -> LinearSystem:
+        """The system with the adjoint matrix."""
+        if self.symmetric:
+            return self
+        other = LinearSystem(self.product, self.structure, self.specs, *self._key[1:-1])
+        other.is_adjoint = not self.is_adjoint
+        other._key = (*self._key[:-1], other.is_adjoint)
+        return other
+
+    def __call__(self, consts: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        """The solution, as a node with this rule."""
+        return solver_call(self, [*consts, *b])
+
+    def applied(self, consts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        """The matrix of the system times a vector."""
+        if self.is_adjoint:
+            return self.product.cotangents(consts, xs, xs)
+        return self.product(consts, xs)
+
+    def solution(self, operands: Sequence[Any]) -> list[Any]:
+        """The solution by the given function, or by a factorization of the matrix."""
+        captured = self.product.captured
+        consts, b = operands[:captured], operands[captured:]
+        solve = self.transpose_solve or self.solve if self.is_adjoint else self.solve
+        right = Leaves(list(b), self.specs, self.structure)
+        if solve is None:
+            return self._factorized(consts, b)
+
+        def matvec(x: Any) -> Any:
+            return right.container(self.applied(consts, right.like(x, "the argument of matvec")))
+
+        x = converted(solve)(matvec, right.container(b))
+        return right.like(x, "custom_linear_solve: the result of solve")
+
+    def _factorized(self, consts: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        a = matrix(self.product, consts, self.specs)
+        flat = raveled(b)
+        size = shape_of(flat)[0]
+        if isinstance(size, int) and size <= _UNROLLED:
+            flat = solve_dense(adjoint(a) if self.is_adjoint else a, flat)
+            return _split(flat, self.specs)
+        # In a compiled function both directions share one factorization.
+        packed, pivots = lu_packed(a)
+        column = lookup("expand_dims")(flat, axis=1)
+        flat = solve_packed(packed, pivots, column, trans=2 if self.is_adjoint else 0)
+        return _split(lookup("squeeze")(flat, axis=(1,)), self.specs)
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """The cotangents: one solution with the adjoint matrix."""
+        consts = operands[: self.product.captured]
+        multipliers = self.adjoint(consts, ts)
+        if self.is_adjoint:  # x^H (A' multipliers)
+            bars = self.product.cotangents_of_captured(consts, multipliers, outs)
+        else:
+            bars = self.product.cotangents_of_captured(consts, outs, multipliers)
+        return [*[None if c is None else -c for c in bars], *multipliers]
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """The tangents: one more solution with the same matrix."""
+        captured = self.product.captured
+        consts, specs = operands[:captured], self.specs
+        change = self._change(consts, outs, dots[:captured])
+        right = [
+            _difference(d, None if change is None else change[k], specs[k])
+            for k, d in enumerate(dots[captured:])
+        ]
+        return self(consts, right)
+
+    def _change(
+        self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]
+    ) -> list[Any] | None:
+        """The tangent of the matrix times a vector."""
+        if not self.is_adjoint:
+            return self.product.tangent_of_captured(consts, xs, dots)
+        pulled, values = GraphFunction.traced(
+            lambda *v: self.product.cotangents(v[: len(consts)], v[len(consts) :], xs),
+            [*[_strong(x) for x in consts], *self.specs],
+            "the adjoint of matvec",
+        )
+        count = len(values)
+        shifted = GraphFunction(pulled.body, count + len(consts))
+        return shifted.tangent_of_captured([*values, *consts], list(xs), [*[None] * count, *dots])
+
+
+def _strong(x: Any) -> Any:
+    spec = describe(x)
+    return type(spec)(spec.shape, spec.dtype)
+
+
+def _difference(a: Any, b: Any, spec: Any) -> Any:
+    if b is None:
+        return lookup("zeros")(shape=spec.shape, dtype=spec.dtype) if a is None else a
+    return -b if a is None else a - b
+
+
+def matrix(product: GraphFunction, consts: Sequence[Any], specs: Sequence[Any]) -> Any:
+    """The matrix of a linear function of leaves, by its products with the unit vectors."""
+    total: Any = sum([_size(s) for s in specs])
+    dtype = np.result_type(*[s.dtype for s in specs])
+    units = lookup("eye")(rows=total, columns=total, dtype=dtype)
+
+    def column(unit: Any) -> Any:
+        return raveled(product(consts, _split(unit, specs)))
+
+    return vmap(column, out_axes=1)(units)
+
+
+def _size(spec: Any) -> Any:
+    size: Any = 1
+    for n in spec.shape:
+        size = size * n
+    return size
+
+
+def _split(flat: Any, specs: Sequence[Any]) -> list[Any]:
+    """A vector as leaves of these specs."""
+    leaves, start = [], 0
+    for s in specs:
+        size = _size(s)
+        part = flat if len(specs) == 1 else flat[start : start + size]
+        part = lookup("reshape")(part, shape=tuple(s.shape))
+        if part.dtype != s.dtype:
+            part = part.real if s.dtype.kind == "f" and part.dtype.kind == "c" else part
+            part = part.astype(s.dtype)
+        leaves.append(part)
+        start = start + size
+    return leaves
