@@ -137,16 +137,27 @@ def a_list_as_a_variable(x):
     return count[0] * total[0]
 
 
+def rebound_by_a_call_and_modified(x):
+    def rebind():
+        nonlocal x
+        x = x * 0.75 + 0.125
+
+    for _ in range(N):
+        x *= 0.5
+        rebind()
+    return x.sum()
+
+
 LOOPS = [
-    assigned_by_a_call_and_read, assigned_by_a_call_only, assigned_in_a_branch,
-    assigned_in_one_branch, by_an_expression, in_two_functions, none_before_the_loop, while_loops,
+    rebound_by_a_call_and_modified, assigned_by_a_call_and_read, assigned_by_a_call_only,
+    assigned_in_a_branch, assigned_in_one_branch, by_an_expression, in_two_functions, none_before_the_loop, while_loops,
     a_list_as_a_variable,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
 def test_variables_of_enclosing_functions(f):
-    np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-12)
+    np.testing.assert_allclose(wg.jit(f)(X.copy()), f(X.copy()), rtol=1e-12)
     np.testing.assert_allclose(wg.jit(wg.grad(f))(X), wg.grad(f)(X), rtol=1e-10, atol=1e-12)
     assert len(wg.trace(f)(X).nodes) < 60
 

@@ -149,11 +149,75 @@ def boundary_values(a, x):
     return x.sum()
 
 
+def one_name_of_two_in_a_nested_branch(a, x):
+    u, v = a[1], a[2]
+    w = u if x[1] > 0.3 else v
+    e = np.zeros(N)
+    if x[0] > 0.2:
+        if x[2] > 0.4:
+            e = u
+        else:
+            e = 2 * u
+    e[1] = 5.0 * x[2]
+    return u.sum() + 3 * v.sum() + 7 * w.sum() + e.sum()
+
+
+def reversed_in_a_nested_branch(a, x):
+    y = x[1:]
+    if x[0] > 0.2:
+        if x[1] > 0.3:
+            x = x[::-1]
+    x[6] *= 0.3
+    return np.sum(y * np.arange(11)) + 10 * np.sum(x * np.arange(12))
+
+
+def new_arrays_of_one_branch(a, x):
+    u, v = np.zeros(N), np.zeros(N)
+    if x[0] > 0.2:
+        new = a[0] * 2
+        u = new if x[1] > 0.3 else 3 * new
+        v = new if x[2] > 0.4 else 2 * new
+    v[1] = 5.0 * x[2]
+    return u.sum() + 10 * (v * x).sum()
+
+
+def computed_rows(a, x):
+    k = np.argsort(x)
+    row = a[0]
+    if x[0] > 0.2:
+        if x[1] > 0.3:
+            row = a[k[1]]
+        else:
+            row = a[k[2] - 1]
+    row[1] *= 5
+    a[3] += row
+    return np.sum(a * np.arange(N)) + 10 * row.sum()
+
+
+def one_of_two_rows_in_a_loop(a, x):
+    k = np.argsort(x)
+    for i in range(N - 1):
+        row = a[k[i]] if x[i] > 0.4 else a[:, k[i + 1]]
+        row *= 0.9
+        row[1] = row[0] * row[1]
+        a[k[i + 1], 0] += 0.5 * row.sum()
+    return np.sum(a**2)
+
+
+def rows_out_of_bounds(a, x):
+    i = np.sum(x > 0.3) + 4
+    row = a[i] if i < N else x
+    row *= 2.0
+    return np.sum(a**2) + 3 * x.sum()
+
+
 PROGRAMS = [
     argument_in_one_branch, one_of_two_arrays, view_in_one_branch, nested_branches,
     written_in_a_loop, branch_in_a_loop, perhaps_no_trips, exchanged, view_bound_in_a_loop,
     old_name_of_a_carried_array, one_name_for_another, array_from_outside, reversed_in_one_branch,
-    in_a_nested_loop, boundary_values,
+    in_a_nested_loop, boundary_values, one_name_of_two_in_a_nested_branch,
+    reversed_in_a_nested_branch, new_arrays_of_one_branch, computed_rows, one_of_two_rows_in_a_loop,
+    rows_out_of_bounds,
 ]  # fmt: skip
 
 
@@ -210,6 +274,23 @@ def test_a_view_at_an_index_of_the_loop_cannot_be_read_after_a_write_to_its_arra
             e = a[i]
         a[3] = 0.0
         return e.sum() + x.sum()
+
+    with pytest.raises(TraceError, match="may share its memory"):
+        wg.jit(f)(A.copy(), X.copy())
+
+
+def test_a_row_of_an_earlier_iteration_is_refused():
+    """The branch leaves the row of the iteration before, whose index is not known."""
+
+    def f(a, x):
+        k = np.argsort(x)
+        r = a[0]
+        for i in range(N):
+            row = a[k[i]]
+            if x[i] > 0.4:
+                r = row
+            r[1] *= 1.1
+        return np.sum(a * np.arange(N))
 
     with pytest.raises(TraceError, match="may share its memory"):
         wg.jit(f)(A.copy(), X.copy())

@@ -17,6 +17,7 @@ set_memories   record the memories of an array
 forget         separate an array from others
 choices_of     the memories that an array has on conditions
 memories_of    these, and the one that it has otherwise
+own_memory     the latter
 unnoticed      a context in which writes do not reach other arrays
 unknown_of     the arrays with which an array may share memory
 may_share      the arrays whose memory an array may have
@@ -47,21 +48,22 @@ class ArrayMemory:
 
     Parameters
     ----------
-    handle : Handle
-        Kept alive if it is a view: a write to it writes to its base.
+    handle : Handle or None
+        Kept alive if it is a view: a write to it writes to its base. None for memory that arrays
+        have only on conditions.
     """
 
     __slots__ = ("__weakref__", "_handle", "_kept", "_members")
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = weakref.ref(handle)
+    def __init__(self, handle: Handle | None) -> None:
+        self._handle = None if handle is None else weakref.ref(handle)
         self._kept = handle if hasattr(handle, "_link") else None
         self._members: list[weakref.ref[Handle]] = []
 
     @property
     def handle(self) -> Handle | None:
         """The array whose own memory it is; None if nothing refers to it any longer."""
-        return self._handle()
+        return None if self._handle is None else self._handle()
 
     def add(self, handle: Handle) -> None:
         """Note an array that has it on a condition."""
@@ -73,7 +75,7 @@ class ArrayMemory:
 
     def arrays(self) -> Iterator[tuple[Handle, Any]]:
         """The arrays that have it, each with the condition; True if it always does."""
-        own = self._handle()
+        own = self.handle
         if own is not None:
             yield own, True
         for ref in self._members:
@@ -142,18 +144,24 @@ def memories_of(handle: Handle) -> list[PossibleMemory]:
     return [*found.choices, PossibleMemory(found.own, own)]
 
 
-def add_choices(handle: Handle, others: Sequence[tuple[Handle, Any]]) -> None:
+def own_memory(handle: Handle) -> ArrayMemory:
+    """The memory that an array has if it has none on conditions."""
+    return _aliases(handle).own
+
+
+def add_choices(handle: Handle, others: Sequence[tuple[Handle | ArrayMemory, Any]]) -> None:
     """Record that an array has the memory of others on conditions.
 
     Parameters
     ----------
     handle : Handle
-    others : sequence of (Handle, condition)
-        A condition is a traced boolean, or True.
+    others : sequence of (Handle or ArrayMemory, condition)
+        An array stands for all memories that it may have. A condition is a traced boolean, or True.
     """
     found: dict[ArrayMemory, Any] = {}
     for other, condition in others:
-        for memory, inner in memories_of(other):
+        one = isinstance(other, ArrayMemory)
+        for memory, inner in [PossibleMemory(other, True)] if one else memories_of(other):
             both = _both(condition, inner)
             found[memory] = _either(found[memory], both) if memory in found else both
     aliases = _aliases(handle)

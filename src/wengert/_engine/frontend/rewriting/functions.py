@@ -115,6 +115,7 @@ def _rewrite_body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
     global_names, nonlocal_names = declared(body)
     local = (bound_in(body) | set(parameter_names)) - global_names
     live = live_names(body, frozenset())
+    assigned_by_inner = _assigned_inside(body)
     statements = Statements(
         local,
         global_names,
@@ -124,8 +125,9 @@ def _rewrite_body(node: ast.FunctionDef, private: str | None) -> list[ast.stmt]:
         appends_in(body, set(parameter_names)),
         private,
         frozenset(possibly_unbound(body, set(parameter_names) | nonlocal_names, live)),
+        assigned_by_inner | nonlocal_names | global_names,
     )
-    assigned_by_inner = _assigned_inside(body) & (local - nonlocal_names)
+    assigned_by_inner &= local - nonlocal_names
     rewritten = statements.block(body)
     unbound = sorted(local - nonlocal_names - set(parameter_names))
     prologue = [*_local_declarations(unbound, node), *_record_variables(assigned_by_inner, node)]

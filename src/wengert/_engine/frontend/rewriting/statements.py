@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from ..liveness import Liveness
 from ..names import bound_in, function_scope
@@ -78,6 +78,8 @@ class Statements:
         The enclosing class, for the mangling of names like ``__name``.
     unbound : frozenset of str
         Variables that may be unbound where they are read.
+    rebound : set of str
+        Variables that other functions may assign.
     """
 
     def __init__(
@@ -90,7 +92,9 @@ class Statements:
         appends: Appends,
         private: str | None = None,
         unbound: frozenset[str] = frozenset(),
+        rebound: Set[str] = frozenset(),
     ) -> None:
+        self._rebound = rebound
         self._local, self._globals, self._live = local, global_names, live
         self._comprehensions = Comprehensions(nested, unbound)
         self._expressions = Expressions(first, unbound, self._comprehensions, private)
@@ -240,7 +244,7 @@ class Statements:
             self._name_tuple(assigned),
             self._name_tuple(assigned & head | set(stops)),
             self._name_tuple(assigned & live),
-            self._name_tuple(_only_updated(node)),
+            self._name_tuple(_only_updated(node) - self._rebound),
             self._name_tuple(_stored(node)),
             self._name_tuple(stops),
             ast.Constant(_size(body)),

@@ -20,6 +20,7 @@ strings.py          strings made of traced values
 stacked_lists.py    lists of equal elements at indices that are not known
 shared_memory.py    arrays from outside that branches bind variables to
 loop_memory.py      the same for loops
+view_paths.py       views that a block has made, made again after it
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions
 builtin_loops.py    sum, any, all, min and max of traced arrays, as loops

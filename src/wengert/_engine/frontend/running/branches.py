@@ -127,8 +127,8 @@ def _conditional(
     for block in blocks:
         refuse_references(block, [(n, block.values[n]) for n in names])
     outputs_of: list[list[Any]] = [[], []]
-    memory = BranchMemory(blocks, names)
     with tracing_body():
+        memory = BranchMemory(blocks, names)
         shapes, specs = _add_values(names, blocks, outputs_of)
         failures = _add_checks(blocks, outputs_of)
         for k, outputs in enumerate(outputs_of):
@@ -153,13 +153,13 @@ def _conditional(
             variables.write({name: shape.rebuild(numbers)})
     for check in failures:
         RuntimeChecks.add(next(remaining), check.error)
-    conditions = [next(remaining) for _ in memory.outputs(0)]
+    for_memory = [next(remaining) for _ in memory.outputs(0)]
     for array, known in zip(arrays, stores, strict=True):
         if known is None:
             rebind(array, next(remaining).node)
         else:
             rebind(array, apply_stores(array.node, known, remaining, test))
-    memory.record(results_of, test, conditions)
+    memory.record(results_of, test, for_memory)
 
 
 def _add_checks(blocks: Sequence[TracedBlock], outputs_of: Sequence[list[Any]]) -> list[Check]:

@@ -37,7 +37,8 @@ from wengert._engine.core.tracing import placeholder
 
 from ..state import NotTraceable, subject
 from .block_tracing import TracedBlock
-from .shared_memory import Key, arrays_in, outside_view
+from .shared_memory import Key, arrays_in
+from .view_paths import ViewPath
 from .values import PartitionedValue
 
 _BOOL = Spec((), np.dtype(bool))
@@ -62,7 +63,7 @@ class LoopMemory:
         self._inside: dict[Key, tuple[Handle, Any]] = {}
         self._flags: dict[tuple[Key, int], Node] = {}
         self._last: dict[Key, Handle] = {}
-        self._views: dict[Key, Handle] = {}
+        self._views: dict[Key, ViewPath] = {}
         self._carried: list[tuple[Key, ArrayMemory]] = []
 
     # ---- an iteration --------------------------------------------------------------------------
@@ -214,11 +215,13 @@ class LoopMemory:
         These are a placeholder, the value after an iteration, and that before the loop.
         """
         views = {
-            key: outside_view(x, self._since)
+            key: ViewPath.of(x, self._since)
             for key, x in self._last.items()
-            if owner_of_memory(x) is not x and x.node.serial >= self._since
+            if owner_of_memory(x) is not x
+            and x.node.serial >= self._since
+            and not choices_of(owner_of_memory(x))
         }
-        self._views = {key: view for key, view in views.items() if view is not None}
+        self._views = {key: path for key, path in views.items() if path and self._is_known(path)}
         values = {
             (key, number): self._has(self._last[key], memory)
             for key, found in self._memories.items()
@@ -238,6 +241,10 @@ class LoopMemory:
             found.append((flag, _boolean(value), _boolean(start)))
             self._carried.append((key, memory))
         return found
+
+    def _is_known(self, path: ViewPath) -> bool:
+        """Whether the indices of a view do not depend on the iteration."""
+        return all(x.serial < self._since for x in path.operands)
 
     def _has(self, x: Handle, memory: ArrayMemory) -> Any:
         """Whether a value has a memory, as a whole."""
@@ -304,9 +311,14 @@ class LoopMemory:
                 set_memories(result, [PossibleMemory(memory, flag)])
         unknown: list[tuple[Handle, Handle]] = []
         for key in self._last:
-            result, view = results[key[0]][key[1]], self._views.get(key)
-            if view is not None and runs is not None:
-                add_choices(result, [(view, runs)])
+            result, path = results[key[0]][key[1]], self._views.get(key)
+            if path is not None and runs is not None:
+                operands = [wrap(x) for x in path.operands]
+                if runs is not True:  # the index may be out of bounds
+                    operands = [
+                        lookup("where")(runs, x, x.node.spec.dtype.type(0)) for x in operands
+                    ]
+                add_choices(result, [(path.view(operands), runs)])
             else:
                 unknown += [(result, other) for other in self._unknown.get(key, {}).values()]
         for one, two in self._pairs:

@@ -6,30 +6,31 @@
 BranchMemory    records this for the results of a branch
 shared_with     the existing arrays with which a value at the end of a block shares memory
 arrays_in       the arrays in the value of a variable
-outside_view    a view of an existing array that a block has made, made again after it
+is_outside      whether an array from before a block has a memory
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from wengert._engine.core.branch_aliases import (
+    ArrayMemory,
     add_choices,
     add_unknown,
     choices_of,
+    memories_of,
+    own_memory,
     unknown_of,
 )
-from wengert._engine.core.handle import Handle, link, owner_of_memory
+from wengert._engine.core.handle import Handle, owner_of_memory, wrap
 from wengert._engine.core.loop_rows import LoopRow
-from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 
 from ..state import UNBOUND
 from .block_tracing import TracedBlock
 from .values import MaybeUnbound, PartitionedValue
+from .view_paths import ViewPath
 
 Key = tuple[str, int]  # a variable, and the number of one of the arrays in its value
 
@@ -46,8 +47,11 @@ def arrays_in(value: Any) -> list[Handle | None]:
     ]
 
 
-def shared_with(array: Handle, since: int) -> list[tuple[Handle, Any]]:
-    """The arrays from before a block with which an array shares memory, with the conditions.
+Target: TypeAlias = Handle | ArrayMemory | ViewPath
+
+
+def shared_with(array: Handle, since: int) -> list[tuple[Target, Any]]:
+    """What existed before a block with which an array shares memory, with the conditions.
 
     Parameters
     ----------
@@ -57,52 +61,66 @@ def shared_with(array: Handle, since: int) -> list[tuple[Handle, Any]]:
 
     Returns
     -------
-    list of (Handle, condition)
+    list of (target, condition)
+        A target is an array with all memories that it may have, one memory, or a view of an array.
         A condition is True, a traced boolean of the block, or None if it is not known.
     """
     if array.node.serial < since:
-        return [(array, True)]
+        return [(array, True), *[(x, None) for x in unknown_of(owner_of_memory(array))]]
     owner = owner_of_memory(array)
     if owner is not array:
-        view = outside_view(array, since)
-        if view is not None:
-            return [(view, True)]
-        return [(x, None) for x, _ in shared_with(owner, since)]
-    conditional = [
-        (other, condition)
-        for memory, condition in choices_of(array)
-        for other, _ in memory.arrays()
-        if other is not array
-    ]
-    pairs = [*conditional, *[(other, None) for other in unknown_of(array)]]
-    return [(x, c) for x, c in pairs if x.node.serial < since]
+        path = None if choices_of(owner) else ViewPath.of(array, since)
+        if path is not None:
+            return [(path, True)]
+        return [(x, None) for x in _arrays_outside(owner, since)]
+    found: list[tuple[Target, Any]] = []
+    for memory, condition in choices_of(array):
+        view = memory.handle
+        if is_outside(memory, since):
+            found.append((memory, condition))
+            members = [x for x, _ in memory.arrays() if x.node.serial < since]
+            found += [(other, None) for x in members for other in unknown_of(x)]
+        elif view is not None and owner_of_memory(view) is not view:
+            found += [(t, condition if c is True else None) for t, c in shared_with(view, since)]
+    unknown = [x for x in unknown_of(array) if x.node.serial < since]
+    return [*found, *[(x, None) for x in unknown]]
 
 
-def outside_view(view: Handle, since: int) -> Handle | None:
-    """A view of an existing array that a block has made, made again after it.
+def is_outside(memory: ArrayMemory, since: int) -> bool:
+    """Whether an array from before a block has a memory."""
+    return any(x.node.serial < since for x, _ in memory.arrays())
 
-    None if its index is computed in the block, if it is a view of an array made there, or of one
-    that shares the memory of others on a condition.
+
+def _arrays_outside(array: Handle, since: int) -> list[Handle]:
+    """The arrays from before a block that an array may share memory with."""
+    found: list[Handle] = []
+    for target, _ in shared_with(array, since):
+        if isinstance(target, ViewPath):
+            found.append(target.base)
+        elif isinstance(target, ArrayMemory):
+            found += [x for x, _ in target.arrays() if x.node.serial < since]
+        else:
+            found.append(target)
+    return found
+
+
+class _MadeMemory:
+    """A memory that a branch has made, and the results that may have it.
+
+    Attributes
+    ----------
+    branch : int
+    owners : list of (Key, condition)
+        Those that have it as a whole, with the conditions, in the branch.
+    views : list of Key
+        Those that are views of it.
     """
-    if choices_of(owner_of_memory(view)):
-        return None
-    if view.node.serial < since:
-        return view
-    shared = getattr(view, "_link", None)
-    if shared is None:
-        return None
-    base, take, put = shared
-    new_base = outside_view(base, since)
-    if new_base is None or not all(_is_known(a, since) for a in view.node.args[1:]):
-        return None
-    new: Handle = take(new_base)
-    link(new, new_base, take, put, shares=True)
-    return new
 
-
-def _is_known(operand: object, since: int) -> bool:
-    """Whether an operand does not depend on the nodes of a block."""
-    return not isinstance(operand, Node) or operand.serial < since or isinstance(operand.op, LeafOp)
+    def __init__(self, branch: int, owner: object) -> None:
+        self.branch = branch
+        self.owners: list[tuple[Key, Any]] = []
+        self.views: list[Key] = []
+        self._owner = owner  # kept alive, since it is identified by its address
 
 
 class BranchMemory:
@@ -119,21 +137,53 @@ class BranchMemory:
     def __init__(self, blocks: Sequence[TracedBlock], names: Iterable[str]) -> None:
         self._blocks = blocks
         self._names: dict[str, list[list[Handle | None]]] = {}
-        self._outside: list[tuple[str, int, int, Handle, Any]] = []
-        self._conditions: list[tuple[int, Any]] = []
+        self._shared: list[tuple[Key, int, Target, Any]] = []
+        self._made: dict[tuple[int, int], _MadeMemory] = {}
+        self._outputs: list[tuple[int, Any]] = []
         for name in names:
             self._add(name)
+        for made in self._made.values():
+            for _, condition in made.owners if len(made.owners) > 1 else ():
+                self._need(made.branch, condition)
 
     def _add(self, name: str) -> None:
         self._names[name] = [arrays_in(b.values[name]) for b in self._blocks]
-        for k, (block, arrays) in enumerate(zip(self._blocks, self._names[name], strict=True)):
+        for k, arrays in enumerate(self._names[name]):
             for number, array in enumerate(arrays):
-                for other, condition in (
-                    shared_with(array, block.since) if array is not None else ()
-                ):
-                    self._outside.append((name, number, k, other, condition))
-                    if isinstance(condition, Handle):
-                        self._conditions.append((k, condition))
+                if array is not None:
+                    self._add_array((name, number), k, array)
+
+    def _add_array(self, key: Key, k: int, array: Handle) -> None:
+        since = self._blocks[k].since
+        for target, condition in shared_with(array, since):
+            self._shared.append((key, k, target, condition))
+            self._need(k, condition)
+            for node in target.operands if isinstance(target, ViewPath) else ():
+                self._need(k, wrap(node))
+        if array.node.serial < since:
+            return
+        owner = owner_of_memory(array)
+        if owner is not array:
+            if owner.node.serial >= since:
+                self._made_memory(k, owner).views.append(key)
+            return
+        memories = memories_of(array) if choices_of(array) else [(None, True)]
+        for memory, condition in memories:
+            view = array if memory is None else memory.handle
+            if view is array or view is None or owner_of_memory(view) is view:
+                if memory is None or not is_outside(memory, since):
+                    made = self._made_memory(k, memory if view is None else view)
+                    made.owners.append((key, condition))
+            elif owner_of_memory(view).node.serial >= since:
+                self._made_memory(k, owner_of_memory(view)).views.append(key)
+
+    def _made_memory(self, k: int, owner: object) -> _MadeMemory:
+        return self._made.setdefault((k, id(owner)), _MadeMemory(k, owner))
+
+    def _need(self, k: int, value: Any) -> None:
+        """Note a value of a branch that is needed after it."""
+        if isinstance(value, Handle):
+            self._outputs.append((k, value))
 
     def same(self, name: str, numbers: list[Any]) -> list[Any]:
         """The results for a variable; if it is the same existing array in both branches, that."""
@@ -148,10 +198,10 @@ class BranchMemory:
         ]
 
     def outputs(self, branch: int) -> list[Any]:
-        """The conditions that are computed in the branches, as outputs of one of them."""
-        return [c if k == branch else np.False_ for k, c in self._conditions]
+        """The conditions and indices that are computed in the branches, as outputs of one."""
+        return [x if k == branch else x.node.spec.dtype.type(0) for k, x in self._outputs]
 
-    def record(self, results: dict[str, list[Any]], test: Any, conditions: Sequence[Any]) -> None:
+    def record(self, results: dict[str, list[Any]], test: Any, outputs: Sequence[Any]) -> None:
         """Record with which arrays results share memory.
 
         Parameters
@@ -160,34 +210,44 @@ class BranchMemory:
             The numeric leaves of the variables after the branch.
         test : Tensor
             The condition of the branch.
-        conditions : sequence of Tensor
+        outputs : sequence of Tensor
             The results that correspond to `outputs`.
         """
         taken = lookup("logical_not")(test), test
-        inside = iter(conditions)
-        others: dict[tuple[str, int], list[tuple[Handle, Any]]] = {}
-        for name, number, k, other, condition in self._outside:
-            if isinstance(condition, Handle):
-                condition = next(inside)
-            elif condition is True:
-                condition = taken[k]
-            others.setdefault((name, number), []).append((other, condition))
-        first: dict[tuple[int, int], Handle] = {}
-        for name, branches in self._names.items():
-            for k, arrays in enumerate(branches):
-                for number, array in enumerate(arrays):
-                    if array is None or array.node.serial < self._blocks[k].since:
-                        continue
-                    owner = owner_of_memory(array)
-                    result = results[name][number]
-                    key = k, id(owner)
-                    if key in first and first[key] is not result:
-                        condition = taken[k] if owner is array else None
-                        others.setdefault((name, number), []).append((first[key], condition))
-                    elif owner is array or owner.node.serial >= self._blocks[k].since:
-                        first[key] = result
-        for (name, number), pairs in others.items():
-            result = results[name][number]
-            if isinstance(result, Handle) and not any(o is result for o, _ in pairs):
-                add_choices(result, [(o, c) for o, c in pairs if c is not None])
-                add_unknown([(result, o) for o, c in pairs if c is None])
+        remaining = iter(outputs)
+        choices: dict[Key, list[tuple[Handle | ArrayMemory, Any]]] = {}
+        unknown: list[tuple[Handle, Handle]] = []
+
+        def result_of(key: Key) -> Any:
+            return results[key[0]][key[1]]
+
+        def after(k: int, condition: Any) -> Any:
+            return next(remaining) if isinstance(condition, Handle) else taken[k]
+
+        for key, k, target, condition in self._shared:
+            holds = None if condition is None else after(k, condition)
+            if isinstance(target, ViewPath):
+                target = target.view([next(remaining) for _ in target.operands])
+            result = result_of(key)
+            if not isinstance(result, Handle) or target is result:
+                continue
+            if holds is not None:
+                choices.setdefault(key, []).append((target, holds))
+            elif isinstance(target, Handle):
+                unknown.append((result, target))
+        for made in self._made.values():
+            found = made.owners if len(made.owners) > 1 else ()
+            members = [(key, after(made.branch, c)) for key, c in found]
+            whole = next((key for key, c in found if c is True), None)
+            if found:
+                memory = ArrayMemory(None) if whole is None else own_memory(result_of(whole))
+            for key, condition in members:
+                if whole is None or result_of(key) is not result_of(whole):
+                    choices.setdefault(key, []).append((memory, condition))
+            keys = [*[key for key, _ in made.owners], *made.views]
+            for key in made.views:
+                if result_of(key) is not result_of(keys[0]):
+                    unknown.append((result_of(key), result_of(keys[0])))
+        for key, pairs in choices.items():
+            add_choices(result_of(key), pairs)
+        add_unknown(unknown)
