@@ -150,8 +150,8 @@ def rebound_by_a_call_and_modified(x):
 
 LOOPS = [
     rebound_by_a_call_and_modified, assigned_by_a_call_and_read, assigned_by_a_call_only,
-    assigned_in_a_branch, assigned_in_one_branch, by_an_expression, in_two_functions, none_before_the_loop, while_loops,
-    a_list_as_a_variable,
+    assigned_in_a_branch, assigned_in_one_branch, by_an_expression, in_two_functions,
+    none_before_the_loop, while_loops, a_list_as_a_variable,
 ]  # fmt: skip
 
 

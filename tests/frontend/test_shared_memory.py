@@ -165,6 +165,7 @@ def one_name_of_two_in_a_nested_branch(a, x):
 def reversed_in_a_nested_branch(a, x):
     y = x[1:]
     if x[0] > 0.2:
+        y[1] = 0.25
         if x[1] > 0.3:
             x = x[::-1]
     x[6] *= 0.3

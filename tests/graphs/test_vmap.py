@@ -528,3 +528,18 @@ def test_rows_of_rows_of_a_graph_are_of_different_numbers():
     np.testing.assert_array_equal(graph(x), 2.0 * x)
     same = wg.trace(np.sin)(wg.spec("n")).vmap(axis_size="n")  # asked for: as many as columns
     assert same(np.zeros((3, 3))).shape == (3, 3)
+
+
+def test_numbers_that_differ_in_the_batch_promote_as_one_element_does():
+    def f(x):
+        h, q = (x * 0.5).astype(np.float32), 0.25
+        if x[0] > 0:
+            q = q + 0.5
+        for k in range(12):
+            q = q + h[0] * h[k % 3]
+        return q * h
+
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    found = wg.vmap(wg.jit(f))(x)
+    assert found.dtype == wg.jit(f)(x[0]).dtype == np.float32
+    np.testing.assert_allclose(found, [f(row) for row in x], rtol=1e-5)

@@ -22,7 +22,7 @@ from wengert._engine.core.assigned_parts import assigned_parts
 from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
 from wengert._engine.core.errors_ignored import call_ignoring_errors
-from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
+from wengert._engine.core.handle import Handle, describe, dtype_of, shape_of, value_of, wrap
 from wengert._engine.core.message_order import advance
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
@@ -201,11 +201,13 @@ class BatchedGraph:
             out = _Fallback.applied(op, args, flags, node.params)
         elif out is NotImplemented:
             out = apply_one_by_one(node, args, flags, self.size)
-        self._check(node, out)
-        return out, True
+        return self._checked(node, out), True
 
-    def _check(self, node: Node, out: Any) -> None:
-        """Check that the result has the batch axis and the traced shape.
+    def _checked(self, node: Node, out: Any) -> Any:
+        """The result, with the traced dtype, if it has the batch axis and the traced shape.
+
+        The dtype differs if an operand was a number that promotes as Python's do, and is now an
+        array.
 
         Raises
         ------
@@ -213,8 +215,13 @@ class BatchedGraph:
             The rule is wrong, or the shape depends on the values.
         """
         spec = node.info.spec if node.info is not None else node.spec
-        if type(spec) is Spec and type(out) is np.ndarray and out.shape == (self.size, *spec.shape):
-            return
+        if (
+            type(spec) is Spec
+            and type(out) is np.ndarray
+            and out.shape == (self.size, *spec.shape)
+            and out.dtype == spec.dtype
+        ):
+            return out
         specs, outs = ((spec,), (out,)) if type(spec) is Spec else (spec, out)
         for one, x in zip(specs, outs, strict=True):
             shape = x.shape if type(x) is np.ndarray else shape_of(x)
@@ -224,6 +231,10 @@ class BatchedGraph:
                     f"elements, each {one}. The result of a batching rule has the batch axis first "
                     f"and the shape of the result for one element after it{at(node.where)}."
                 )
+        if all(dtype_of(x) == one.dtype for one, x in zip(specs, outs, strict=True)):
+            return out
+        same = [lookup("cast")(x, dtype=one.dtype) for one, x in zip(specs, outs, strict=True)]
+        return same[0] if type(spec) is Spec else tuple(same)
 
 
 def apply_unbatched(op: Operation, args: Sequence[Any], params: dict[str, Any]) -> Any:

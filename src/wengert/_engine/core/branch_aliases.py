@@ -160,8 +160,11 @@ def add_choices(handle: Handle, others: Sequence[tuple[Handle | ArrayMemory, Any
     """
     found: dict[ArrayMemory, Any] = {}
     for other, condition in others:
-        one = isinstance(other, ArrayMemory)
-        for memory, inner in [PossibleMemory(other, True)] if one else memories_of(other):
+        if isinstance(other, ArrayMemory):
+            memories = [PossibleMemory(other, True)]
+        else:
+            memories = memories_of(other)
+        for memory, inner in memories:
             both = _both(condition, inner)
             found[memory] = _either(found[memory], both) if memory in found else both
     aliases = _aliases(handle)

@@ -38,8 +38,8 @@ from wengert._engine.core.tracing import placeholder
 from ..state import NotTraceable, subject
 from .block_tracing import TracedBlock
 from .shared_memory import Key, arrays_in
-from .view_paths import ViewPath
 from .values import PartitionedValue
+from .view_paths import ViewPath
 
 _BOOL = Spec((), np.dtype(bool))
 
