@@ -175,9 +175,40 @@ def sorted_positions(A, x, k):
     return sum(x[i] * n for n, i in enumerate(order))
 
 
+def named_where_a_loop_ends(A, x, k):
+    i, s = 0, 0.0
+    while (v := x[i]) < 0.8 and i < 11:
+        s += v
+        i += 1
+    n = 0
+    while (n := n + 1) < 20 and s < 4:
+        s += abs(x[n % 12])
+    y = 1.0
+    while abs(d := (y * y - 2 - 0.1 * x[0]) / (2 * y)) > 1e-9:
+        y -= d
+    return s + v + 1e6 * d + y * n
+
+
+def named_with_else_that_leaves(A, x, k):
+    s = 0.0
+    for i in range(12):
+        j = 0
+        while (v := x[(i + j) % 12]) < 0.5 and j < 4:
+            s += v
+            j += 1
+        else:
+            if s > 3:
+                break
+            if v > 0.7:
+                continue
+        s += v * j
+    return s * i + v
+
+
 PROGRAMS = [
-    matched, matched_with_guards, matched_and_left, matched_sequences, named_in_conditions,
-    named_with_else, contained, filtered, iterators, enumerated, iterated, unraveled,
+    named_where_a_loop_ends, named_with_else_that_leaves, matched, matched_with_guards,
+    matched_and_left, matched_sequences, named_in_conditions, named_with_else,
+    contained, filtered, iterators, enumerated, iterated, unraveled,
     arrays_of_a_table, functions_of_a_table, numbers_of_a_dict, local_tables, sorted_positions,
 ]  # fmt: skip
 

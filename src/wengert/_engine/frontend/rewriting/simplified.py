@@ -10,8 +10,8 @@
                                        else:
                                            c
 
-    while a and (v := f()) > 0:    while True:
-        b                   ->         if not (a and (v := f()) > 0):
+    while (v := f()) > 0:          while True:
+        b                   ->         if not (v := f()) > 0:
                                            break
                                        b
 
@@ -81,17 +81,25 @@ class _Simplifier(ast.NodeTransformer):
 
     # ---- named expressions in conditions ---------------------------------------------------------
 
-    def visit_While(self, node: ast.While) -> ast.AST:
-        """A loop with ``:=`` after the first operand of its condition."""
+    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
+        """A loop with ``:=`` in its condition, which assigns also when the loop ends."""
         self.generic_visit(node)
-        leaves = any(isinstance(n, ast.Break | ast.Continue) for s in node.orelse
-                     for n in traverse(s))  # fmt: skip
-        if not _names_later(node.test) or leaves:
+        if not any(isinstance(n, ast.NamedExpr) for n in traverse(node.test)):
             return node
         test, statements = self._evaluated(node.test)
-        leave = ast.If(ast.UnaryOp(ast.Not(), test), [*node.orelse, ast.Break()], [])
+        ends: list[ast.stmt] = node.orelse
+        before: list[ast.stmt] = []
+        after: list[ast.stmt] = []
+        inside = [n for s in node.orelse for n in traverse(s)]
+        if any(isinstance(n, ast.Break | ast.Continue) for n in inside):  # of an enclosing loop
+            name = self._variable("ended")
+            before = [ast.Assign([ast.Name(name, ast.Store())], ast.Constant(False))]
+            ends = [ast.Assign([ast.Name(name, ast.Store())], ast.Constant(True))]
+            after = [ast.If(load(name), node.orelse, [])]
+        leave = ast.If(ast.UnaryOp(ast.Not(), test), [*ends, ast.Break()], [])
         body = [*statements, leave, *node.body]
-        return located(node, ast.copy_location(ast.While(ast.Constant(True), body, []), node))
+        loop = ast.copy_location(ast.While(ast.Constant(True), body, []), node)
+        return [located(node, s) for s in [*before, loop, *after]]
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         """A branch with ``:=`` after the first operand of its condition."""

@@ -19,7 +19,7 @@ from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.tracing import SIZE
 
 
-class _Step(NamedTuple):
+class _ViewStep(NamedTuple):
     """One view of another.
 
     Attributes
@@ -56,10 +56,10 @@ class ViewPath:
     ----------
     base : Handle
         The array.
-    steps : sequence of _Step
+    steps : sequence of _ViewStep
     """
 
-    def __init__(self, base: Handle, steps: Sequence[_Step]) -> None:
+    def __init__(self, base: Handle, steps: Sequence[_ViewStep]) -> None:
         self.base = base
         self._steps = steps
         self.operands: list[Node] = [
@@ -98,7 +98,7 @@ class ViewPath:
                 return None
             if any(x.spec.shape or x.spec.dtype.kind not in "iu" for x in computed):
                 return None
-        step = _Step(take, put, node if computed else None)
+        step = _ViewStep(take, put, node if computed else None)
         return ViewPath(path.base, (*path._steps, step))
 
     def view(self, operands: Sequence[Any]) -> Handle:
