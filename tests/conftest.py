@@ -99,6 +99,7 @@ def pytest_runtest_teardown(item):
 
 
 def pytest_collection_finish():
+    _MessageUse.count = 0  # modules of tests import wengert.distributed
     # Tens of thousands of tests, and all modules: each collection of garbage would look at them.
     gc.collect()
     gc.freeze()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.message_order import MpiLibrary
+from wengert._engine.core.message_order import MpiLibrary, start_using
 from wengert._engine.kinds.collective import number_of
 from wengert.errors import ArgumentError, CommunicationError, at, user_line
 
@@ -241,6 +241,9 @@ def address_of(name: str) -> int:
 
 
 MpiLibrary.address_of = staticmethod(address_of)
+# Before the first message: it may be in a function that is being traced or differentiated, which
+# needs a token from its beginning.
+start_using()
 
 
 def communicator_of(comm: Any) -> Communicator:

@@ -13,8 +13,6 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-from wengert._engine.core.message_order import start_using
-
 
 @functools.cache
 def mpi() -> Any:
@@ -32,7 +30,6 @@ def mpi() -> Any:
             "wengert.distributed needs mpi4py and an MPI library: pip install 'wengert[mpi]', or "
             f"install MPICH or Open MPI and mpi4py ({error})."
         ) from error
-    start_using()
     if MPI.COMM_WORLD.Get_size() > 1:
         abort_on_exception(MPI)
     return MPI

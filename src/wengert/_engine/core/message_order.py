@@ -12,7 +12,7 @@ differentiated.  Collective operations write the next token to it, like an updat
 loops and branches of the front end carry.  Outside of such contexts there is none, and operations
 run immediately.
 
-    is_used      whether collective operations may occur (wengert.distributed has been imported)
+    is_used      whether collective operations may occur: wengert.distributed has been imported
     current      the tensor of the current token, or None
     advance      set the current token
     ordered_by   a context with a token of its own
