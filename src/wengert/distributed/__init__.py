@@ -3,6 +3,8 @@
 communicators     groups of processes
 functions         reductions over processes, and parts of arrays
 point_to_point    messages between two processes
+halos             borders of arrays that are divided among processes on a grid
+halo_parts        which parts of the arrays are sent
 data_parallel     losses of batches that are divided among the processes
 operations        the operations, with their transposes
 arguments         checks of arguments
@@ -34,12 +36,20 @@ from .functions import (
     scan,
     scatter,
 )
-from .point_to_point import halo_exchange, recv, send, sendrecv, shift
+from .halos import (
+    HaloExchange,
+    halo_exchange,
+    halo_exchange_finish,
+    halo_exchange_start,
+    map_overlap,
+)
+from .point_to_point import recv, send, sendrecv, shift
 from .sums import SumOver, sum_over
 
 __all__ = [
     "CartesianCommunicator",
     "Communicator",
+    "HaloExchange",
     "SumOver",
     "allgather",
     "allreduce",
@@ -49,6 +59,9 @@ __all__ = [
     "data_parallel",
     "gather",
     "halo_exchange",
+    "halo_exchange_finish",
+    "halo_exchange_start",
+    "map_overlap",
     "recv",
     "reduce",
     "reduce_scatter",

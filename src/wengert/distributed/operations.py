@@ -285,7 +285,7 @@ def _alltoall_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
 # ---- messages between two processes ------------------------------------------------------------
 
 
-@collective(name="exchange")
+@collective(name="exchange", pairwise=True)
 def exchange(
     x: Any,
     *,
@@ -302,19 +302,20 @@ def exchange(
     if dest is not None and source is not None:
         status = mpi().Status()
         comm.mpi.Sendrecv(sent, dest, tag, received, source, tag, status)
-        _check_count(status, received, comm, source)
+        check_count(status, received, comm, source)
     elif dest is not None:
         comm.mpi.Send(sent, dest, tag)
     elif source is not None:
         status = mpi().Status()
         comm.mpi.Recv(received, source, tag, status)
-        _check_count(status, received, comm, source)
+        check_count(status, received, comm, source)
     return received[()]
 
 
-def _check_count(
+def check_count(
     status: Any, received: np.ndarray[Any, Any], comm: Communicator, source: int
 ) -> None:
+    """Raise CommunicationError if a message had another size than the array."""
     count = status.Get_count(mpi().BYTE)
     if count != received.nbytes:
         raise CommunicationError(

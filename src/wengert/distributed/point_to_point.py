@@ -2,23 +2,19 @@
 
 sendrecv, send, recv    a message, by the ranks of its sender and receiver
 shift                   messages along an axis of a grid
-halo_exchange           the borders of neighbors on a grid
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.handle import describe, shape_of
-from wengert._engine.core.op import lookup
-from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert._engine.core.handle import describe
 
 from . import operations
 from .arguments import grid_of, message, rank_of, tag_of
-from .communicators import CartesianCommunicator, Communicator, communicator_of
+from .communicators import CartesianCommunicator, communicator_of
 
 
 def sendrecv(
@@ -173,86 +169,3 @@ def shift(x: Any, offset: int = 1, axis: int = 0, comm: CartesianCommunicator | 
         return sendrecv(x, (every.rank + offset) % every.size, (every.rank - offset) % every.size)
     before, after = grid_of(comm, "shift").neighbors(axis, offset)
     return sendrecv(x, after, before, comm=comm)
-
-
-def halo_exchange(
-    x: Any,
-    comm: CartesianCommunicator,
-    width: int | Sequence[int] = 1,
-    axes: Sequence[int] | None = None,
-) -> Any:
-    """Fill the borders of an array with the values of the neighbors on a grid.
-
-    The array of each process has borders of `width` elements at both ends of the divided axes,
-    which belong to its neighbors.
-
-    Parameters
-    ----------
-    x : array_like or Tensor
-        Of at least ``3 * width`` elements along each divided axis.
-    comm : CartesianCommunicator
-    width : int or sequence of int, default 1
-        The width of the borders, for each axis of the grid.
-    axes : sequence of int, optional
-        The axis of `x` that is divided along each axis of the grid; by default the first ones.
-
-    Returns
-    -------
-    array or Tensor
-        `x` with new borders. At the ends of the grid they are those of `x`. Corners are those of
-        the diagonal neighbors.
-
-    Raises
-    ------
-    ShapeError
-        `x` is too small for its borders.
-
-    Notes
-    -----
-    The cotangent of a border is sent back, and added to that of the element that it is a copy of.
-    Axes are exchanged one after the other: two messages along each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import distributed
-    >>> comm = distributed.world().cartesian(periodic=True)
-    >>> distributed.halo_exchange(np.array([0.0, 1.0, 2.0, 3.0, 0.0]), comm)
-    array([3., 1., 2., 3., 1.])
-    """
-    comm = grid_of(comm, "halo_exchange")
-    count = len(comm.shape)
-    widths = [width] * count if isinstance(width, int | np.integer) else list(width)
-    divided = list(range(count)) if axes is None else list(axes)
-    shape = shape_of(x)
-    if len(widths) != count or len(divided) != count:
-        raise ArgumentError(
-            f"halo_exchange: width={width!r} and axes={axes!r} for a grid with {count} axes. Give "
-            f"one of each for every axis of the grid{at(user_line())}."
-        )
-    y = message(x, "halo_exchange")
-    for k, (axis, w) in enumerate(zip(divided, widths, strict=True)):
-        if not -len(shape) <= axis < len(shape) or shape[axis] < 3 * w or w < 1:
-            raise ShapeError(
-                f"halo_exchange: axis {axis} of shape {shape} is too short for borders of {w} "
-                f"elements and as many inside for each neighbor{at(user_line())}."
-            )
-        before, after = comm.neighbors(k)
-        y = _exchange_borders(y, comm, axis % len(shape), int(w), before, after)
-    return y
-
-
-def _exchange_borders(
-    y: Any, comm: Communicator, axis: int, w: int, before: int | None, after: int | None
-) -> Any:
-    def part(start: int | None, stop: int | None) -> tuple[slice, ...]:
-        return (*[slice(None)] * axis, slice(start, stop))
-
-    from_after = sendrecv(y[part(w, 2 * w)], before, after, tag=0, comm=comm)
-    from_before = sendrecv(y[part(-2 * w, -w)], after, before, tag=1, comm=comm)
-    setitem = lookup("setitem")
-    if after is not None:
-        y = setitem(y, from_after, index=part(-w, None))
-    if before is not None:
-        y = setitem(y, from_before, index=part(None, w))
-    return y

@@ -49,6 +49,8 @@ class Collective(Operation):
         All processes have the same operand.
     splits, stacks : bool
         The first axis of the operand, of the result, has an entry for each process.
+    pairwise : bool
+        Its messages are between two processes, and can be started before they are waited for.
     """
 
     kind = "collective"
@@ -67,10 +69,11 @@ class Collective(Operation):
         of_equal: bool = False,
         splits: bool = False,
         stacks: bool = False,
+        pairwise: bool = False,
     ) -> None:
         super().__init__(f"mpi.{name or exchange.__name__}", inspect.getdoc(exchange))
         self.exchange, self.replicates, self.of_equal = exchange, replicates, of_equal
-        self.splits, self.stacks = splits, stacks
+        self.splits, self.stacks, self.pairwise = splits, stacks, pairwise
         self._transposed: Callable[..., Transposed] | None = None
         self._tangent: Callable[..., Any] | None = None
         self._cotangent: Callable[..., Any] | None = None
@@ -109,7 +112,7 @@ class Collective(Operation):
 
     def signature(self, result: Spec, params: dict[str, Any]) -> Any:
         """What all processes must agree on; None for messages between two processes."""
-        if "dest" in params:
+        if self.pairwise:
             return None
         shape = () if self.stacks and not self.splits else result.shape
         return self.name, shape, result.dtype.str, params.get("root")
@@ -222,7 +225,7 @@ def collective(**options: Any) -> Callable[[Callable[..., Any]], Collective]:
     ----------
     name : str, optional
         By default the name of the function.
-    replicates, of_equal, splits, stacks : bool
+    replicates, of_equal, splits, stacks, pairwise : bool
         See `Collective`.
 
     Notes

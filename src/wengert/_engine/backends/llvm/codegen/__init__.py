@@ -14,4 +14,5 @@ parallel_loops   loop nests split among threads
 kernel_dedup     identical loop nests, emitted once
 offset_entries   constant offsets of reads as part of the addresses passed to a nest
 host_callbacks   operations that are called back in Python
+pending_messages waiting for messages when a run ends early
 """

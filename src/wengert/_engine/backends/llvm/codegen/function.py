@@ -37,6 +37,7 @@ from .host_callbacks import copied_flag, is_conditional, lengths_of, table_of
 from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
+from .pending_messages import complete, request_slots
 from .program_context import ProgramContext
 
 LINE = 64  # bytes of a cache line
@@ -148,6 +149,7 @@ class FunctionCodegen:
         self._dedup = KernelDedup(self._stored, self._new_nest)
         self.run_stages(body)
         body.block("leave")
+        complete(self.context.steps, body, self._requests)
         self._free_memory(body)
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
@@ -177,6 +179,8 @@ class FunctionCodegen:
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
         self._parts, self._spared = results_of_calls(self.plan)
+        self._requests = request_slots(self.plan, self._parts, self.function, self._head)
+        self._pointers.update(self._requests)
         unused = {s: [self._parts[s][k] for k in places] for s, places in self._spared.items()}
         inner += [x for parts in unused.values() for x in parts if x not in self._pointers]
         sources = taken_over(self.plan, [*self.plan.outputs, *inner], self._overwrites)
@@ -411,12 +415,9 @@ class FunctionCodegen:
                 base, offset, strides = view
                 pointer = self.pointer(base)
                 count = self.number(offset * x.dtype.itemsize)
-                address = (
-                    pointer
-                    if count == "0"
-                    else body.value(f"getelementptr i8, ptr {pointer}, i64 {count}")
-                )
-                return ArrayPointer(address, x.shape, strides, x.dtype)
+                if count != "0":
+                    pointer = body.value(f"getelementptr i8, ptr {pointer}, i64 {count}")
+                return ArrayPointer(pointer, x.shape, strides, x.dtype)
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
     def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[ArrayPointer]) -> None:

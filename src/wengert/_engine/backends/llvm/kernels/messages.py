@@ -4,6 +4,8 @@ The functions of MPI are called by their addresses, and its communicators, datat
 are read when the program runs, so code in the disk cache does not depend on the process.
 
     mpi.allreduce, mpi.bcast ...    one message each
+    mpi.start, mpi.wait             a message between two processes
+    mpi.complete                    wait for messages when a run ends early
     first_token                     all processes run programs with the same messages
     tied, joined                    values that wait for messages
 """
@@ -215,29 +217,79 @@ _rows("gather", "MPI_Gather", True)
 _rows("scatter", "MPI_Scatter", True)
 
 
-@_message("exchange")
-def _exchange(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
-    params, s = mpi.call.params, mpi.section
-    dest, source, tag = params["dest"], params["source"], f"i32 {params['tag']}"
-    comm = mpi.communicator(for_collectives=False)
-    status = mpi.call.function.slot(f"[{_STATUS_BYTES} x i8]", 8)
-    sent = f"ptr {x.pointer}", mpi.count(x.shape), mpi.datatype(x.dtype), f"i32 {dest}", tag
-    received = f"ptr {y.pointer}", mpi.count(y.shape), mpi.datatype(y.dtype), f"i32 {source}", tag
+_RECEIVING, _SENDING = 1, 2  # bits of the flags beside the requests
+
+
+@kernel("mpi.start")
+def _start(call: KernelCall) -> None:
+    """Start to receive and to send."""
+    x, (y, token, requests) = call.operands[0], call.results
+    mpi, s, params = _Mpi(call), call.section, call.params
+    comm, tag = mpi.communicator(for_collectives=False), f"i32 {params['tag']}"
+    source, dest = params["source"], params["dest"]
+    pending = 0
     if source is None:
-        clear(mpi.call, s, y.pointer, math.prod(y.shape, start=1), y.dtype)
-        if dest is not None:
-            mpi.run("MPI_Send", *sent, comm)
-        return
-    if dest is None:
-        mpi.run("MPI_Recv", *received, comm, f"ptr {status}")
+        clear(call, s, y.pointer, math.prod(y.shape, start=1), y.dtype)
     else:
-        mpi.run("MPI_Sendrecv", *sent, *received, comm, f"ptr {status}")
-    arrived = mpi.call.function.slot("i32")
-    mpi.run("MPI_Get_count", f"ptr {status}", mpi.datatype(y.dtype), f"ptr {arrived}")
-    expected = mpi.count(y.shape)
-    mpi.call.fail_if(
-        s.value(f"icmp ne i32 {s.value(f'load i32, ptr {arrived}')}, {expected.split()[1]}")
-    )
+        array = f"ptr {y.pointer}", mpi.count(y.shape), mpi.datatype(y.dtype)
+        request = f"ptr {_word(s, requests.pointer, 0)}"
+        mpi.run("MPI_Irecv", *array, f"i32 {source}", tag, comm, request)
+        pending = _RECEIVING
+        _set_pending(s, requests, pending)
+    if dest is not None:
+        array = f"ptr {x.pointer}", mpi.count(x.shape), mpi.datatype(x.dtype)
+        request = f"ptr {_word(s, requests.pointer, 1)}"
+        mpi.run("MPI_Isend", *array, f"i32 {dest}", tag, comm, request)
+        _set_pending(s, requests, pending | _SENDING)
+    s.write(f"store i16 0, ptr {token.pointer}")
+
+
+@kernel("mpi.wait", updates=lambda params: True)
+def _wait(call: KernelCall) -> None:
+    """Wait for what was started; fail if something else arrives than was expected."""
+    (y, requests, _), (result,) = call.operands, call.results
+    mpi, s, params = _Mpi(call), call.section, call.params
+    source, dest = params["source"], params["dest"]
+    status = call.function.slot(f"[{_STATUS_BYTES} x i8]", 8)
+    arrived = call.function.slot("i32")
+    if source is not None:
+        _set_pending(s, requests, 0 if dest is None else _SENDING)
+        mpi.run("MPI_Wait", f"ptr {_word(s, requests.pointer, 0)}", f"ptr {status}")
+        mpi.run("MPI_Get_count", f"ptr {status}", mpi.datatype(y.dtype), f"ptr {arrived}")
+    if dest is not None:
+        _set_pending(s, requests, 0)
+        status = call.function.slot(f"[{_STATUS_BYTES} x i8]", 8)
+        mpi.run("MPI_Wait", f"ptr {_word(s, requests.pointer, 1)}", f"ptr {status}")
+    if source is not None:
+        expected = mpi.count(y.shape).split()[1]
+        count = s.value(f"load i32, ptr {arrived}")
+        call.fail_if(s.value(f"icmp ne i32 {count}, {expected}"))
+    copy_unless_same(call, s, result, y)
+
+
+@kernel("mpi.complete")
+def _complete(call: KernelCall) -> None:
+    """Wait for messages that are pending when a run ends early."""
+    (requests,), s = call.operands, call.section
+    flags = s.value(f"load i64, ptr {_word(s, requests.pointer, 2)}")
+    _set_pending(s, requests, 0)
+    status = call.function.slot(f"[{_STATUS_BYTES} x i8]", 8)
+    symbol = "mpi.function.MPI_Wait"
+    wait = call.external(symbol, library_symbols.address_of(symbol), "i32", ["ptr", "ptr"])
+    for number, bit in enumerate((_RECEIVING, _SENDING)):
+        is_pending = s.value(f"icmp ne i64 {s.value(f'and i64 {flags}, {bit}')}, 0")
+        with s.when(is_pending) as t:
+            request = _word(t, requests.pointer, number)
+            t.value(f"call i32 {wait}(ptr {request}, ptr {status})")
+
+
+def _word(s: Section, pointer: Name, number: int) -> Name:
+    """The address of one of a few numbers of 8 bytes."""
+    return s.value(f"getelementptr i64, ptr {pointer}, i64 {number}")
+
+
+def _set_pending(s: Section, requests: ArrayPointer, flags: int) -> None:
+    s.write(f"store i64 {flags}, ptr {_word(s, requests.pointer, 2)}")
 
 
 @kernel("first_token")

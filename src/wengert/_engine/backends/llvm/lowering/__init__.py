@@ -21,6 +21,7 @@ rounding              rounding to decimals; modf, frexp
 special_functions     families of special functions
 strong_zeros          strong zeros as comparisons
 decomposed_ops        operations that are defined by other operations
+split_messages        messages between two processes: a start and a wait
 """
 
 from . import (  # noqa: F401  (they register their rules)

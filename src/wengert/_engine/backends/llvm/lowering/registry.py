@@ -28,6 +28,7 @@ from ..ir.llvm_types import is_supported
 from ..kernels import is_served
 from .decomposed_ops import composed
 from .loop_ir import CallResult, Expr, OpaqueCall
+from .split_messages import split
 
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
@@ -84,6 +85,8 @@ class Lowering:
     layouts : dict from Node to str
     held : dict from Node to Expr
         The expressions in memory of inputs and variables.
+    waits : list of Expr
+        What is received from other processes, which is waited for also if it is not used.
     rules : dict
         Cached rules: nodes of the same operation and dtypes share one.
     """
@@ -95,6 +98,7 @@ class Lowering:
         self.exprs: dict[Node, Any] = {}
         self.rules: dict[Any, Any] = {}
         self._supported: dict[Node, bool] = {}
+        self.waits: list[Expr] = []
         self._last_message: Expr | None = None
         for node in graph.nodes:
             self.exprs[node] = self._lowered(node)
@@ -134,7 +138,11 @@ class Lowering:
         their messages in one order.
         """
         x, token = operands
-        parts = opaque_call(node, [x, self._last_message or token])
+        if node.op.pairwise and self._has_lanes(node):  # type: ignore[union-attr]
+            parts: Any = split(node, x, self._last_message or token)
+            self.waits.append(parts[0])
+        else:
+            parts = opaque_call(node, [x, self._last_message or token])
         self._last_message = parts[1]
         return tuple(parts)
 

@@ -10,6 +10,7 @@ interior         ranges of axes in which selections choose one operand
 fma_fusion       scaled products and sums as one kernel call
 in_place_writes  slices that a step of a loop writes into the arrays that it carries
 reads_before_writes  order in which a step may write over the arrays that it updates
+message_overlap  messages that start early and are waited for late
 buffer_donation  updates written into the memory of variables
 integer_ranges   ranges of the integers in loops: indices that need no check
 slice_bounds     upper bounds of lengths that differ between the steps of a loop

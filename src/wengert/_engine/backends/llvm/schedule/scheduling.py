@@ -46,6 +46,7 @@ from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, spa
 from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import column_rows, is_by_columns
 from .loop_fission import split_loops
+from .message_overlap import computed_apart, overlapped
 from .reads_before_writes import chained, in_order, read_early
 from .recomputation import recomputed
 from .row_blocks import block_of, jammed_rows
@@ -87,6 +88,7 @@ class Schedule:
             for x, spec in zip(exprs if several else [exprs], specs_of(node), strict=True):
                 self.outputs.append(_result(x, spec, taken))
         results = [*self.outputs, *_flat_items([self.exprs[n] for n in graph.effects])]
+        results += lowering.waits
         self.reachable = _reachable(results)
         written = InPlaceWrites(self.inputs, self.outputs, self.reachable, updates)
         self.in_place = set(written.writes)
@@ -98,7 +100,10 @@ class Schedule:
         self._consumers = _consumers(self.reachable)
         self._shared: set[Expr] = set()  # roots only because they are used more than once
         self._choose_roots()
+        for x in computed_apart(self.reachable):
+            self._make_root(x)
         self._recompute()
+        self.reachable = overlapped(self.reachable)
         if isinstance(graph, Body):  # a loop writes over the arrays of the step before
             chained(self.reachable)
             for x in read_early(self.reachable):

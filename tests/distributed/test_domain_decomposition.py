@@ -1,0 +1,21 @@
+"""Borders of divided arrays, and time loops over them, with one, two and four processes."""
+
+from pathlib import Path
+
+import pytest
+from tests.distributed.launch import failures, mpirun, started
+
+pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is not installed")
+COUNTS = [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("module", ["checks_of_halos"])
+def test_checks(module, count):
+    assert failures(count, module) == {}
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+def test_the_first_message_of_a_process_may_be_in_a_gradient(way):
+    status, output = started(2, Path(__file__).parent / "first_gradients.py", way)
+    assert status == 0 and output.count("equal") == 2, output
