@@ -140,8 +140,8 @@ CONVERTER.append("wengert._engine.frontend")
 KERNELS.append("wengert._engine.backends.large_array_kernels")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
-_SCIPY = "", ".fft", ".integrate", ".interpolate", ".linalg", ".signal", ".special", ".stats"
-NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in _SCIPY})
+_SCIPY = ".fft .integrate .interpolate .linalg .optimize .signal .special .stats".split()
+NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in ("", *_SCIPY)})
 FAMILIES += [
     "wengert.scipy.register_all",
     "wengert._engine.ops.neural.convolution",

@@ -136,6 +136,10 @@ class GuardError(WengertError, ArithmeticError):
     """A guarded value left its range, or is NaN or infinite."""
 
 
+class ConvergenceError(WengertError, ArithmeticError):
+    """The derivative of a solution that its solver has not found."""
+
+
 class CommunicationError(WengertError, RuntimeError):
     """Messages between processes do not match, or could not be sent."""
 

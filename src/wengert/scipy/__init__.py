@@ -6,6 +6,7 @@ fft/          scipy.fft
 integrate/    scipy.integrate
 interpolate/  scipy.interpolate
 linalg/       scipy.linalg
+optimize/     scipy.optimize
 signal/       scipy.signal
 special/      scipy.special
 stats/        scipy.stats

@@ -48,6 +48,11 @@ class RuntimeChecks:
             lookup("debug_raise_if")(failed, error=name, message=_message(error))
 
     @classmethod
+    def may_raise(cls) -> bool:
+        """Whether the function that is being traced may contain conditions."""
+        return cls._pending.checks is None
+
+    @classmethod
     @contextmanager
     def collected(cls) -> Iterator[list[Check]]:
         """A block whose conditions are collected."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
-from wengert._engine.control_flow.closure_conversion import closed
+from wengert._engine.control_flow.closure_conversion import closed, together
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
@@ -122,6 +122,17 @@ class GraphFunction:
         closure = closed(lambda *xs: list(fun(*xs)), specs, what, hoist=False)
         closure.body.name = what
         return cls(closure.body, len(closure.captured)), closure.captured
+
+    @classmethod
+    def traced_together(
+        cls, funs: Sequence[Callable[..., Sequence[Any]]], specs: Sequence[Spec], what: str
+    ) -> tuple[list[GraphFunction], list[Any]]:
+        """Functions of the same leaves as graphs, and the values that they capture together."""
+        closures = [
+            closed(lambda *xs, fun=fun: list(fun(*xs)), specs, what, hoist=False) for fun in funs
+        ]
+        bodies, captured = together(closures)
+        return [cls(body, len(captured)) for body in bodies], captured
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GraphFunction) and (self.captured, self.body) == (

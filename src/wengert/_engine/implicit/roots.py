@@ -10,6 +10,7 @@ this linear system, and never the steps of the solver.
     custom_root   the root of a function, by a given solver
     implicit      a solver whose solution satisfies a given equation
     Root          the rule
+    only_if       the solution, if the solver has converged
 """
 
 from __future__ import annotations
@@ -18,8 +19,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import current_trace
+from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.validation import function
+from wengert.errors import ConvergenceError, at, user_line
 
 from .functions import GraphFunction, Leaves
 from .linear_systems import LinearSystem, Solve
@@ -99,7 +107,11 @@ def custom_root(
 
 
 class Root(SolverRule):
-    """The root of a function; operands are the values that it captures, and the initial guess."""
+    """The root of a function; operands are the values that it captures, and the initial guess.
+
+    Subclasses may have other arguments of the solver instead of the guess (their derivative is zero
+    too), and further results after the solution: whether the solver has converged, and counts.
+    """
 
     def __init__(
         self,
@@ -113,7 +125,7 @@ class Root(SolverRule):
         self.name, self.residual = name, residual
         self.structure, self.specs = structure, tuple(specs)
         self.solve, self.tangent_solve = solve, tangent_solve
-        self._key = name, residual, solve, tangent_solve
+        self._key: tuple[Any, ...] = (name, residual, solve, tangent_solve)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Root) and self._key == other._key
@@ -149,22 +161,30 @@ class Root(SolverRule):
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """The cotangents: one solution with the adjoint Jacobian."""
-        captured = self.residual.captured
-        consts = operands[:captured]
-        system, values = self._linearized(consts, outs)
-        multipliers = system.adjoint(values, ts)
-        bars = self.residual.cotangents_of_captured(consts, outs, multipliers)
-        return [*[None if c is None else -c for c in bars], *[None] * len(outs)]
+        captured, size = self.residual.captured, len(self.specs)
+        consts, ys = operands[:captured], self._converged(outs)
+        system, values = self._linearized(consts, ys)
+        multipliers = system.adjoint(values, ts[:size])
+        bars = self.residual.cotangents_of_captured(consts, ys, multipliers)
+        return [
+            *[None if c is None else -c for c in bars],
+            *[None] * (len(operands) - captured),
+        ]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangents: one solution with the Jacobian."""
-        captured = self.residual.captured
-        consts = operands[:captured]
-        change = self.residual.tangent_of_captured(consts, outs, dots[:captured])
+        captured, size = self.residual.captured, len(self.specs)
+        consts, ys = operands[:captured], self._converged(outs)
+        change = self.residual.tangent_of_captured(consts, ys, dots[:captured])
         if change is None:
             return [None] * len(outs)
-        system, values = self._linearized(consts, outs)
-        return system(values, [-c for c in change])
+        system, values = self._linearized(consts, ys)
+        return [*system(values, [-c for c in change]), *[None] * (len(outs) - size)]
+
+    def _converged(self, outs: Sequence[Any]) -> list[Any]:
+        """The solution; an error, or NaN where that is not possible, if it did not converge."""
+        size = len(self.specs)
+        return only_if(outs[size], outs[:size], self.name) if len(outs) > size else list(outs)
 
     def _linearized(
         self, consts: Sequence[Any], ys: Sequence[Any]
@@ -175,6 +195,29 @@ class Root(SolverRule):
         )
         system = LinearSystem(product, self.structure, self.specs, self.tangent_solve)
         return system, values
+
+
+def only_if(success: Any, ys: Sequence[Any], name: str) -> list[Any]:
+    """The solution for a derivative.
+
+    Raises
+    ------
+    ConvergenceError
+        The solver has not converged. In the body of a loop or in a batch the solution is NaN.
+    """
+    error = ConvergenceError(
+        f"{name} did not converge, so its result has no derivative. Give it a better initial "
+        f"guess or more iterations, or use result.success{at(user_line())}."
+    )
+    if not is_traced(success):
+        if not bool(value_of(success)):
+            raise error
+        return list(ys)
+    session = current_trace()
+    if session is not None and not session.isolated and RuntimeChecks.may_raise():
+        RuntimeChecks.add(lookup("logical_not")(success), error)
+        return list(ys)
+    return [lookup("where")(success, y, np.nan) for y in ys]
 
 
 def implicit(

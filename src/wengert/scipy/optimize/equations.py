@@ -1,0 +1,162 @@
+"""A solver of SciPy, and the equation that its solution satisfies.
+
+uses_tensors    whether a solution depends on tensors
+Equation        the rule: a solver of SciPy, and the derivative of the equation
+solve           the solution of some functions, as a node with this rule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.recording import no_grad
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.linear_systems import Solve
+from wengert._engine.implicit.roots import Root
+from wengert._engine.implicit.solver_calls import solver_call
+from wengert.errors import at, user_line
+
+from .solver_operation import Outcome, Solver, run_solver, scipy_solver
+
+
+def uses_tensors(arguments: Any, call: Callable[[], Any]) -> bool:
+    """Whether tensors are among the arguments of a solver, or captured by its function.
+
+    Parameters
+    ----------
+    arguments : container
+    call : callable
+        Calls the function with these arguments.
+    """
+    if any([isinstance(x, Handle | Dim) for x in pytree.flatten(arguments)[0]]):
+        return True
+    with no_grad():
+        result = call()
+    return any([isinstance(x, Handle) for x in pytree.flatten(result)[0]])
+
+
+class Equation(Root):
+    """A solver of SciPy, and the equation of its solution.
+
+    Parameters
+    ----------
+    name : str
+    functions : sequence of GraphFunction
+        What the solver calls, and the equation; they have the same captured values.
+    residual : int
+        Which of them is zero at the solution.
+    spec : Spec
+        Of the unknowns.
+    solver : Solver
+    count : int
+        How many of the functions the solver calls.
+    tangent_solve : callable, optional
+        As in `wengert.custom_root`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        functions: Sequence[GraphFunction],
+        residual: int,
+        spec: Spec,
+        solver: Solver,
+        count: int,
+        tangent_solve: Solve | None = None,
+    ) -> None:
+        equation = functions[residual]
+        super().__init__(name, equation, pytree.flatten(0.0)[1], [spec], solver, tangent_solve)
+        self.functions, self.position, self.count = tuple(functions), residual, count
+        self.outcome: Outcome | None = None
+        self._key = (name, equation, solver, (tangent_solve, *self.functions))
+
+    def at_sizes(self, sizes: Any) -> Equation:
+        """The same equation with numbers for symbolic sizes."""
+        functions = [f.at_sizes(sizes) for f in self.functions]
+        body = functions[self.position].body
+        spec = body.inputs[functions[self.position].captured].spec
+        return Equation(
+            self.name, functions, self.position, spec, self.solve, self.count, self.tangent_solve
+        )
+
+    def solution(self, operands: Sequence[Any]) -> list[Any]:
+        """The solution, whether the solver has converged, its status, and counts."""
+        bodies = tuple([f.body for f in self.functions[: self.count]])
+        captured = self.residual.captured
+        if any(map(is_traced, operands)):
+            return list(
+                scipy_solver(*operands, functions=bodies, captured=captured, solver=self.solve)
+            )
+        self.outcome = outcome = run_solver(self.solve, bodies, captured, operands)
+        return list(outcome[:5])
+
+
+class Solved(NamedTuple):
+    """The results of a solver, as tensors or plain values; SciPy's result if it was run."""
+
+    solution: Any
+    success: Any
+    status: Any
+    nfev: Any
+    nit: Any
+    result: Any
+
+
+def raise_unconverged(found: Solved, name: str, maxiter: int) -> None:
+    """Raise SciPy's RuntimeError if a solver has not converged; in a graph it is not known.
+
+    Raises
+    ------
+    RuntimeError
+        It has not converged.
+    """
+    if not is_traced(found.success) and not np.all(value_of(found.success)):
+        raise RuntimeError(
+            f"{name} failed to converge after {maxiter} iterations{at(user_line())}."
+        )
+
+
+def solve(
+    name: str,
+    functions: Sequence[Callable[[Any], Any]],
+    residual: int,
+    spec: Spec,
+    solver: Solver,
+    starts: Sequence[Any],
+    count: int | None = None,
+    tangent_solve: Solve | None = None,
+) -> Solved:
+    """The solution of a solver, with the derivative of an equation.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    functions : sequence of callable
+        Of the unknowns; the solver calls the first `count`.
+    residual : int
+        Which of them is zero at the solution.
+    spec : Spec
+        Of the unknowns.
+    solver : Solver
+    starts : sequence
+        Initial guesses or brackets.
+    count : int, optional
+        By default all functions.
+    tangent_solve : callable, optional
+        As in `wengert.custom_root`.
+    """
+    of_leaves = [lambda *ys, f=f: [f(*ys)] for f in functions]
+    graphs, consts = GraphFunction.traced_together(of_leaves, [spec], name)
+    used = len(functions) if count is None else count
+    rule = Equation(name, graphs, residual, spec, solver, used, tangent_solve)
+    solution, success, status, nfev, nit = solver_call(rule, [*consts, *starts])
+    known = None if rule.outcome is None else rule.outcome.result
+    return Solved(solution, success, status, nfev, nit, known)

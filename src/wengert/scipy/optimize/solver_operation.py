@@ -1,0 +1,122 @@
+"""A solver of SciPy as one operation, whose parameters are the functions that it calls.
+
+In a compiled function it is a host callback, which calls SciPy with compiled functions.
+
+    Outcome        what a solver returns
+    SolverOptions  options of a solver, compared by content
+    scipy_solver   the operation; it has no derivative (equations.py)
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.jit import jit
+from wengert._engine.kinds.opaque import opaque
+
+Function = Callable[[Any], Any]
+_MAX_COMPILED = 256
+
+
+class Outcome(NamedTuple):
+    """The result of a solver.
+
+    solution : the solution, of the shape of the unknowns.
+    success : whether it has converged.
+    status, nfev, nit : SciPy's status, and the numbers of calls and iterations; -1 if not known.
+    result : SciPy's result, or None.
+    """
+
+    solution: Any
+    success: Any
+    status: Any = -1
+    nfev: Any = -1
+    nit: Any = -1
+    result: Any = None
+
+
+class SolverOptions:
+    """Options of a solver, compared by content."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._key = frozen(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SolverOptions) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+class Solver(Protocol):
+    """A solver with its options; hashable."""
+
+    def __call__(self, functions: Sequence[Function], starts: Sequence[Any]) -> Outcome:
+        """Solve: `functions` take the unknowns; `starts` are initial guesses or brackets."""
+
+
+def run_solver(
+    solver: Solver,
+    functions: Sequence[Body],
+    captured: int,
+    operands: Sequence[Any],
+    compiled: bool = False,
+) -> Outcome:
+    """The outcome for plain operands: captured values, then the starts."""
+    consts, starts = list(operands[:captured]), list(operands[captured:])
+    runs = [_compiled(body) if compiled else evaluated(body) for body in functions]
+
+    def function(run: Callable[..., Any]) -> Function:
+        return lambda y: run([*consts, y])[0]
+
+    return solver([function(run) for run in runs], starts)
+
+
+_lock = lock()
+_programs: OrderedDict[Body, Callable[[Sequence[Any]], list[Any]]] = OrderedDict()
+
+
+def _compiled(body: Body) -> Callable[[Sequence[Any]], list[Any]]:
+    """The compiled function of a body; the last ones are kept."""
+    with _lock:
+        found = _programs.get(body)
+        if found is not None:
+            _programs.move_to_end(body)
+            return found
+    program = jit(lambda *xs: inline_graph(body, xs), source=False)
+    run = lambda values: program(*values)  # noqa: E731
+    with _lock:
+        _programs[body] = run
+        while len(_programs) > _MAX_COMPILED:
+            _programs.popitem(last=False)
+    return run
+
+
+@opaque(name="scipy_solver", trusted=True)
+def scipy_solver(*operands: Any, functions: Any, captured: int, solver: Any) -> Any:
+    """The solution of a solver, whether it has converged, its status, and counts."""
+    outcome = run_solver(solver, functions, captured, operands, compiled=True)
+    return (
+        np.asarray(outcome.solution),
+        np.bool_(outcome.success),
+        np.int64(outcome.status),
+        np.int64(outcome.nfev),
+        np.int64(outcome.nit),
+    )
+
+
+@scipy_solver.spec
+def _(*operands: Spec, functions: Any, captured: int, solver: Any) -> Any:
+    unknowns = functions[0].inputs[captured].spec
+    count = Spec((), np.dtype(np.int64))
+    return Spec(unknowns.shape, unknowns.dtype), Spec((), np.dtype(bool)), count, count, count
