@@ -287,3 +287,28 @@ def test_an_attribute_of_the_function_stays():
 
     f.note = "here"
     assert wg.grad(f)(1.0) == 3.0 and f.note == "here"
+
+
+@pytest.mark.parametrize("convert", [
+    lambda x: np.array([x[0], x[1]], dtype=object), lambda x: np.array(x, dtype=object),
+    lambda x: x.astype(object), lambda x: np.asarray([x[0], x[1]], dtype="O"),
+])  # fmt: skip
+@pytest.mark.parametrize("run", [wg.grad, wg.jit, lambda f: wg.jit(wg.grad(f))])
+def test_arrays_of_objects_would_lose_derivatives(convert, run):
+    def f(x):
+        y = convert(x)
+        return y[0] * y[1]
+
+    with pytest.raises(wg.errors.DtypeError, match=r"array of objects.*test_buffers.py"):
+        run(f)(np.array([1.0, 2.0]))
+
+
+def test_arrays_of_objects_may_be_filled_with_tensors():
+    def f(x):
+        y = np.empty(2, dtype=object)
+        y[0], y[1] = x[0], x * 2
+        return y[0] * y[1].sum()
+
+    x = np.array([1.0, 2.0])
+    np.testing.assert_allclose(wg.grad(f)(x), [8.0, 2.0])
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(x), [8.0, 2.0])

@@ -21,6 +21,7 @@ from wengert._engine.core.op_facts import ARITHMETIC
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.batching import deepened, elementwise_batching, ndim_of
 from wengert._engine.kinds.linear_map import linear
+from wengert.errors import DtypeError, at, user_line
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Size
@@ -101,6 +102,12 @@ def astype(x: Any, dtype: Any) -> Any:
             )
             x = x.real  # type: ignore[attr-defined]
         return apply(cast, (x,), {"dtype": dtype})
+    if dtype.kind == "O":
+        raise DtypeError(
+            "conversion of a tensor to an array of objects: its elements would have no derivative. "
+            "Use a list, or an array without dtype=object; np.empty(n, dtype=object), elements of "
+            f"which are assigned, holds tensors{at(user_line())}."
+        )
     return apply(discretise, (x,), {"dtype": dtype})
 
 
