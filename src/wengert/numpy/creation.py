@@ -24,6 +24,7 @@ from wengert._engine.core.handle import dtype_of as dtype_itself
 from wengert._engine.core.node import constant
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.ops import casts, creation, joining
+from wengert._engine.ops.indexing.computed_lengths import computed_length
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     check_device,
@@ -177,8 +178,8 @@ def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     def create(*args: Any, like: Any = None, **kwargs: Any) -> Any:
         try:
             made = function(*args, **kwargs)
-        except TypeError:  # NumPy does not accept symbolic sizes
-            if sizes_of(args) or sizes_of(kwargs):
+        except TypeError:  # NumPy does not accept symbolic sizes and traced integers
+            if sizes_of(args) or sizes_of(kwargs) or _has_traced((*args, *kwargs.values())):
                 return ours(*args, **kwargs)
             raise
         return _constant(made) if isinstance(like, Handle) else made
@@ -190,10 +191,20 @@ def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
-def _of_number(number: int) -> Callable[..., Any]:
+def _has_traced(shapes: Any) -> bool:
+    return any(_has_traced(n) if type(n) in (tuple, list) else is_traced(n) for n in shapes)
+
+
+def _lengths(shape: Any, function: str) -> tuple[Any, ...]:
+    """A shape, in which traced integers are symbolic sizes."""
+    shape = shape if isinstance(shape, tuple | list) else (shape,)
+    return lengths(tuple(computed_length(n, f"np.{function}") for n in shape))
+
+
+def _of_number(number: int, name: str) -> Callable[..., Any]:
     def create(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Any:
         kind = np.dtype(float if dtype is None else dtype)
-        return creation.full.record(shape=lengths(shape), value=number, dtype=kind)
+        return creation.full.record(shape=_lengths(shape, name), value=number, dtype=kind)
 
     return create
 
@@ -201,8 +212,10 @@ def _of_number(number: int) -> Callable[..., Any]:
 def _eye(
     N: Any, M: Any = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None
 ) -> Any:
-    columns = N if M is None else M
-    return creation.eye.record(rows=N, columns=columns, offset=int(k), dtype=np.dtype(dtype))
+    rows, *columns = _lengths((N,) if M is None else (N, M), "eye")
+    return creation.eye.record(
+        rows=rows, columns=columns[0] if columns else rows, offset=int(k), dtype=np.dtype(dtype)
+    )
 
 
 def _tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
@@ -211,7 +224,8 @@ def _tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
 
 
 zeros, ones, empty = (
-    _like(f, _of_number(n)) for f, n in ((np.zeros, 0), (np.ones, 1), (np.empty, 0))
+    _like(getattr(np, name), _of_number(n, name))
+    for name, n in (("zeros", 0), ("ones", 1), ("empty", 0))
 )
 eye, tri = _like(np.eye, _eye), _like(np.tri, _tri)
 identity = _like(
@@ -247,9 +261,9 @@ def full(
     """Filled with a value, which may be a tensor; see `numpy.full`."""
     check_device(device)
     if isinstance(fill_value, Handle) or joining.holds_handles(fill_value):
-        return own_copy(_filled(lengths(shape), fill_value, dtype))
-    if sizes_of(shape):
-        return _full_node(lengths(shape), fill_value, dtype)
+        return own_copy(_filled(_lengths(shape, "full"), fill_value, dtype))
+    if sizes_of(shape) or _has_traced((shape,)):
+        return _full_node(_lengths(shape, "full"), fill_value, dtype)
     made = np.full(shape, fill_value, dtype, order)
     return _constant(made) if isinstance(like, Handle) else made
 

@@ -20,6 +20,7 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops import casts, creation, joining, shapes
 from wengert._engine.ops.indexing import getitem
+from wengert._engine.ops.indexing.computed_lengths import computed_range
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
@@ -75,11 +76,8 @@ def arange(
     start, stop, step = _range(start, stop, step)
     if any(isinstance(a, Dim) for a in (start, stop, step)):
         return _arange_of_sizes(start, stop, step, dtype)
-    for a in (start, stop, step):
-        needed(
-            a, "np.arange", "how many numbers there are",
-            "Use np.linspace(start, stop, num), or start + step * np.arange(n)",
-        )  # fmt: skip
+    if any(map(is_traced, (start, stop, step))):
+        return computed_range(start, stop, step, dtype)
     ends: list[Any] = [plain(a)[()] for a in (start, stop, step)]
     found = np.arange(*ends, dtype=dtype)
     if found.dtype.kind not in "fc":

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, tracing_body
+from wengert._engine.core.replaced_errors import hidden
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.static_integers import IntegersWanted, want
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
@@ -133,6 +134,7 @@ def traced(
             except (NotTraceable, RecursionError, IntegersWanted):
                 raise
             except Exception as error:
+                error = hidden(error) or error
                 if may_raise and not isinstance(error, WengertError):
                     return TracedBlock(None, {}, {}, session.since, checks, error)
                 raise NotTraceable(_reason(error), isinstance(error, NameError)) from error
