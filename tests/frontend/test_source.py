@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import linecache
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -30,6 +31,36 @@ def test_positions_and_names_are_those_of_the_user():
     frames = traceback.extract_tb(caught.value.__traceback__)
     here = [f for f in frames if f.filename == __file__ and f.name == "fails"]
     assert here[-1].line.startswith("x = undefined_name")
+
+
+def test_an_exception_of_a_branch_names_its_line():
+    """It is raised when the compiled function runs, where there is no traceback of the user's."""
+
+    def helper(v):
+        return v / undefined_name  # noqa: F821
+
+    def fails(x):
+        return helper(x) if x > 0 else x
+
+    assert wg.jit(fails)(-1.0) == -1.0
+    with pytest.raises(NameError, match="undefined_name") as caught:
+        wg.jit(fails)(1.0)
+    line = helper.__code__.co_firstlineno + 1
+    assert str(caught.value) == "name 'undefined_name' is not defined"
+    assert caught.value.__notes__ == [f"It was raised at {__file__}:{line}, in helper."]
+
+
+def test_warnings_are_those_of_the_user():
+    def warns(x):
+        if x > 0:
+            x = 2 * x
+        warnings.warn("it is positive", UserWarning)  # noqa: B028
+        return x
+
+    with pytest.warns(UserWarning) as caught:
+        wg.jit(warns)(1.0)
+    line = warns.__code__.co_firstlineno + 3
+    assert {(w.filename, w.lineno) for w in caught} == {(__file__, line)}
 
 
 def test_decorators_run():
@@ -76,7 +107,7 @@ def test_code_without_source():
     space = {}
     exec("def f(x):\n    return x if x > 0 else -x", space)
     assert "source" in why_not(space["f"])
-    with pytest.raises(wg.errors.TracedBranchError):
+    with pytest.raises(wg.errors.TracedBranchError, match="of f are not converted: its source"):
         wg.jit(space["f"])(1.0)
 
 
@@ -89,7 +120,7 @@ def test_a_file_that_has_changed(tmp_path):
     path.write_text("def f(x):\n    if x > 0:\n        return 5 * x\n    return -x\n")
     linecache.checkcache()
     assert "changed" in why_not(module.f)
-    with pytest.raises(wg.errors.TracedBranchError):
+    with pytest.raises(wg.errors.TracedBranchError, match="has changed since it was imported"):
         wg.jit(module.f)(1.0)
 
 

@@ -103,6 +103,12 @@ def hidden(error: Exception) -> WengertError | None:
     return None
 
 
+def raised_at(error: Exception) -> str | None:
+    """The user's line where an exception was raised; None if that is not known."""
+    users, _ = _calls(error)
+    return None if users is None else _location(users).removeprefix(" (at ").removesuffix(")")
+
+
 def _calls(error: Exception) -> tuple[TracebackType | None, TracebackType | None]:
     """The innermost frame of user code in a traceback, and the innermost of all."""
     users, last, call = None, None, error.__traceback__

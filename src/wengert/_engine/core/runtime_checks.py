@@ -45,7 +45,9 @@ class RuntimeChecks:
         else:
             kind = type(error)
             name = kind.__name__ if kind.__module__ == "builtins" else kind
-            lookup("debug_raise_if")(failed, error=name, message=_message(error))
+            notes = getattr(error, "__notes__", None)
+            more = {"notes": tuple(notes)} if notes else {}
+            lookup("debug_raise_if")(failed, error=name, message=_message(error), **more)
 
     @classmethod
     def may_raise(cls) -> bool:

@@ -1,18 +1,24 @@
 """Trace notes: decisions of the front end while a function was traced, for `wengert.explain`.
 
-note         add a note
-collected    a block in which notes are collected
-TraceNote    one note
+note                 add a note
+collected            a block in which notes are collected
+TraceNote            one note
+note_not_converted   note why the loops and branches of a function are not converted
+not_converted        a sentence that says so, for errors
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import CodeType
 from typing import NamedTuple
 
-from wengert.errors import user_line
+from wengert.errors import user_frame, user_line
+
+_reasons: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
 
 class TraceNote(NamedTuple):
@@ -46,3 +52,18 @@ def collected() -> Iterator[list[TraceNote]]:
         yield notes
     finally:
         _collector.notes = outer
+
+
+def note_not_converted(code: CodeType, reason: str) -> None:
+    """Note why the loops and branches of a function are not converted."""
+    _reasons[code] = reason
+
+
+def not_converted() -> str:
+    """A sentence, if the loops and branches of the user's function that runs are not converted."""
+    frame, _ = user_frame()
+    reason = None if frame is None else _reasons.get(frame.f_code)
+    if frame is None or reason is None:
+        return ""
+    name = frame.f_code.co_name
+    return f" The loops and branches of {name} are not converted: {reason}."

@@ -26,7 +26,7 @@ from wengert._engine.core.library_code import (
     is_library_module,
 )
 from wengert._engine.core.recording import current_trace
-from wengert._engine.core.trace_notes import note
+from wengert._engine.core.trace_notes import note, note_not_converted
 
 from .code_facts import CodeFacts, code_facts
 from .function_copies import with_overlay
@@ -114,7 +114,10 @@ def _function(fun: FunctionType) -> FunctionType:
         if rewritten is not None:
             return _writing_globals_back(rewritten) if facts.writes_globals else rewritten
         if facts.branches:
-            note("source", f"{fun.__qualname__} is traced as it is: {rewriting.why_not(fun)}")
+            reason = rewriting.why_not(fun)
+            note("source", f"{fun.__qualname__} is traced as it is: {reason}")
+            if reason is not None:
+                note_not_converted(fun.__code__, reason)
     copied = with_overlay(fun)
     return _writing_globals_back(copied) if facts.writes_globals else copied
 

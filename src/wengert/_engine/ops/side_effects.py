@@ -264,6 +264,7 @@ def raise_if(
     *,
     error: str | type[Exception],
     message: str,
+    notes: tuple[str, ...] = (),
     label: str | None = None,
 ) -> None:
     """Raise an exception if a condition holds; in a batch, if it holds for any element.
@@ -272,9 +273,14 @@ def raise_if(
     ----------
     error : str or class
         The name of a built-in exception, or an exception class.
+    notes : tuple of str
+        They are added to the exception.
     """
     if np.any(x):
-        raise (getattr(builtins, error) if isinstance(error, str) else error)(message)
+        exception = (getattr(builtins, error) if isinstance(error, str) else error)(message)
+        for note in notes:
+            exception.add_note(note)
+        raise exception
 
 
 raise_if.is_users_exception = True

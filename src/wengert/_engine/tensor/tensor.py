@@ -26,6 +26,7 @@ from wengert._engine.core.handle import (
 from wengert._engine.core.node import Node, constant, is_variable
 from wengert._engine.core.other_libraries import TENSOR, Foreign
 from wengert._engine.core.replaced_errors import Refusals
+from wengert._engine.core.trace_notes import not_converted
 from wengert.errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 
 from .conversion_errors import conversion, of_library, setting
@@ -217,7 +218,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
                 f"the program cannot branch on {self.node.op.name} {self.node.spec}, whose "
                 "value is not known while a graph is built. Select with np.where(condition, x, y); "
                 "for a branch that does not depend on the inputs compute the condition outside"
-                f"{setting(self.node)}{at(user_line())}."
+                f"{setting(self.node)}{at(user_line())}.{not_converted()}"
             )
         if recording.switches.count:
             note_read(self.node, "a branch")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, tracing_body
-from wengert._engine.core.replaced_errors import hidden
+from wengert._engine.core.replaced_errors import hidden, raised_at
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
 from wengert._engine.core.static_integers import IntegersWanted, want
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
@@ -136,6 +136,7 @@ def traced(
             except Exception as error:
                 error = hidden(error) or error
                 if may_raise and not isinstance(error, WengertError):
+                    _note_place(error)
                     return TracedBlock(None, {}, {}, session.since, checks, error)
                 raise NotTraceable(_reason(error), isinstance(error, NameError)) from error
             _refuse_side_effects(session)
@@ -218,6 +219,13 @@ def _lengths_differ(error: BaseException) -> bool:
     """Whether the cause is a combination of slices whose lengths are not known to be equal."""
     cause = error.__cause__
     return isinstance(cause, ShapeError) and isinstance(cause.__cause__, LengthsDiffer)
+
+
+def _note_place(error: Exception) -> None:
+    """Add the user's line to an exception that will be raised when the graph runs."""
+    place = raised_at(error)
+    if place is not None and not hasattr(error, "__notes__"):
+        error.add_note(f"It was raised at {place}.")
 
 
 def _reason(error: Exception) -> str:

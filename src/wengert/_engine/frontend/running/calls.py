@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
+import warnings
 from collections.abc import Callable, KeysView, Set, ValuesView
 from types import (
     BuiltinMethodType,
@@ -59,6 +61,7 @@ _NEVER_CALLING = frozenset(
         *(abs, all, any, chr, divmod, getattr, hasattr, hash, id, isinstance, issubclass, len, ord),
         *(pow, print, repr, round, setattr, sum, complex, dict, frozenset, list, set, slice, str),
         *(tuple, type, object, functools.partial),
+        *(warnings.warn, sys._getframe),  # these look at the frame that calls them
     )
 )
 # Methods of plain arrays whose arguments may be tensors.
