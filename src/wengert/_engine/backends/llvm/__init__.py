@@ -20,6 +20,7 @@ cache/                  object files on disk
 ir/                     LLVM IR: builder, types, SIMD values, the scalar language, execution engine
 program_fingerprint.py  the key of a graph in the cache
 tuning.py               the tuned thresholds of compiler, kernels and runtime
+threshold_entry.py      an entry of that table
 
 Nothing is imported here, so that LLVM starts at the first use.
 """

@@ -26,7 +26,8 @@ from .abi.ports import Port
 from .abi.result_objects import is_single, nesting_of
 from .codegen.function import FunctionCodegen
 from .codegen.host_callbacks import HostCallbacks
-from .codegen.loop_nests import named
+from .codegen.loop_nests import extent_of, named
+from .codegen.parallel_loops import work_of
 from .ir import execution_engine
 from .ir.ir_builder import Function, ModuleBuilder, Section
 from .ir.scalar_language import Language
@@ -42,9 +43,12 @@ from .schedule.scheduling import Schedule
 from .tuning import thresholds
 
 if TYPE_CHECKING:
+    from .codegen import batch_loops
     from .loops import branches, checkpointed_reverse, control_flow, loop_body
     from .loops.loop_body import LoopBody
+    from .schedule.batch_loops import BatchLoop
 else:  # not needed for most programs
+    batch_loops = LazyModule("wengert._engine.backends.llvm.codegen.batch_loops")
     branches, checkpointed_reverse = (
         LazyModule("wengert._engine.backends.llvm.loops.branches"),
         LazyModule("wengert._engine.backends.llvm.loops.checkpointed_reverse"),
@@ -107,9 +111,12 @@ class Program(FunctionCodegen):
         Bytes of intermediate arrays.
     text : str
     plan : Schedule
+    batch_loops : list of BatchLoop
+        Those of the plan that it runs.
     """
 
     runs_once = True
+    has_batch_loops = True
 
     def __init__(
         self,
@@ -123,6 +130,7 @@ class Program(FunctionCodegen):
         self.requirements = graph.requirements
         self.module = ModuleBuilder()
         self.language = Language(self.module)
+        self.batch_loops: list[BatchLoop] = []
         super().__init__(self, Schedule(graph, self.layouts), Integers(graph.nodes))
         self.steps = KernelCalls(self.language, threads)
         self.slots = 0
@@ -253,6 +261,43 @@ class Program(FunctionCodegen):
             for name in stride_names(number, spec.ndim):
                 self._stride_slots[name] = self._slot(), spec.dtype.itemsize
         return port
+
+    # ---- batch loops -----------------------------------------------------------------------------
+
+    def run_stages(self, body: Section) -> None:
+        """Emit the stages in order; those of batch loops item by item, if that is possible."""
+        loops = {loop.start: loop for loop in self.plan.batch_loops if self.has_batch_loops}
+        position = 0
+        while position < len(self.plan.stages):
+            loop = loops.get(position)
+            if loop is None or not self._run_batch_loop(body, loop):
+                self.run_stage(body, self.plan.stages[position])
+                position += 1
+            else:
+                position = loop.stop
+
+    def _run_batch_loop(self, body: Section, loop: BatchLoop) -> bool:
+        """Emit a loop over the items of a batch; False if its stages have to run one by one."""
+        stages = self.plan.stages[loop.start : loop.stop]
+        pairs = [
+            (stage, None if isinstance(stage, Expr) else self._dedup.written(stage))
+            for stage in (*loop.repeated, *stages)
+        ]
+        nests = [nest for _, nest in pairs if nest is not None]
+        if not all([batch_loops.suits(nest, loop.length) for nest in nests]):
+            return False
+        results = {x: self._parts[x][0] for x in stages if isinstance(x, Expr)}
+        title = f"batch{len(self.batch_loops)}"
+        calls = batch_loops.BatchLoopCalls(self, loop, pairs, results, title)
+        for nest in nests[len(loop.repeated) :]:
+            self.nests.append((nest, nest.name))
+            self.needs_runtime |= nest.needs_runtime
+            self.work_bytes = self.work_bytes + extent_of(nest) * work_of(nest)
+        frame = calls.write(body)
+        if calls.may_fail:
+            self.leave_if_not_zero(body, body.value(f"load i64, ptr {frame}"))
+        self.batch_loops.append(loop)
+        return True
 
     # ---- the kernel ------------------------------------------------------------------------------
 

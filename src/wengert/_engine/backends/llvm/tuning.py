@@ -16,46 +16,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
 
-TUNE = "wengert tune"
-NATIVE = "python benchmarks/suites.py --only native"
-LOOPS = "python benchmarks/suites.py --only loops"
-CONVOLUTION = "python benchmarks/suites.py --only convolution"
-LINALG = "python benchmarks/suites.py --only linalg"
-LEARNING = "python benchmarks/suites.py --only learning"
-EAGER = "python benchmarks/suites.py --only eager"
-NPBENCH = "python benchmarks/suites.py --only npbench"
-GROWTH = "python benchmarks/suites.py --only growth"
-_BY_SUITE = "chosen with the benchmark suite; the values tried are not recorded"
-
-
-class Description(NamedTuple):
-    """The entry of a threshold.
-
-    default : the value without a file for this machine.
-    unit : of the value.
-    decides : the decision that depends on it.
-    found : how the default was found.
-    command : measures its effect on this machine.
-    least, most : the range of accepted values.
-    """
-
-    default: int
-    unit: str
-    decides: str
-    found: str
-    command: str
-    least: int
-    most: int
-
-
-def _of(
-    default: int, unit: str, decides: str, command: str, found: str = _BY_SUITE, least: int = 1
-) -> Any:
-    """An entry of the table; values of more than a thousand times the default are rejected."""
-    most = max(default * 1000, 1000)
-    return Description(default, unit, decides, found, command, least, most)
+from .threshold_entry import (
+    CONVOLUTION,
+    EAGER,
+    GROWTH,
+    LEARNING,
+    LINALG,
+    LOOPS,
+    NATIVE,
+    NPBENCH,
+    TUNE,
+    Description,
+)
+from .threshold_entry import entry as _of
 
 
 class Thresholds:
@@ -131,6 +105,21 @@ class Thresholds:
     strong_zero_depth: int = _of(
         6, "operations", "how far a strong zero is searched for a common factor", GROWTH
     )
+
+    batch_loop_bytes: int = _of(
+        2 << 20, "bytes", "that stages of a batch pass on, from which on they run item by item",
+        LINALG, "twice a second-level cache",
+    )  # fmt: skip
+    batch_loop_items: int = _of(
+        8, "items", "of a batch, at least: threads take whole items", LINALG, "chosen", least=2
+    )
+    batch_item_bytes: int = _of(
+        2 << 20, "bytes", "of one item that these stages read and write, at most", LINALG
+    )
+    batch_item_flops: int = _of(
+        100_000, "flops", "of the product of one item, at least", LINALG,
+        "a few microseconds: the calls of an item take a tenth of one",
+    )  # fmt: skip
 
     # ---- code generation (codegen/, loops/, ir/, program.py) ------------------------------------
     parallel_loop_work: int = _of(

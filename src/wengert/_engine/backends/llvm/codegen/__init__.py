@@ -11,6 +11,7 @@ straightline     small arrays in registers, without loops
 element_stores   stores of single numbers in such code
 program_context  protocols: the parts of a program that its functions use
 parallel_loops   loop nests split among threads
+batch_loops      the stages of a batch, called for one item after the other
 kernel_dedup     identical loop nests, emitted once
 offset_entries   constant offsets of reads as part of the addresses passed to a nest
 host_callbacks   operations that are called back in Python

@@ -6,6 +6,8 @@ none of these instructions, and no checks for them.
     InstrumentedProgram    the program, with timers around its own steps, or also those of loops
     TimedStep              a step: the timer cell, and the stages that run in it
 
+The stages of a batch run one by one, each for all items (schedule/batch_loops.py).
+
 The body of a loop whose steps share registers is one step.  Equal bodies are emitted once for each
 loop, because their times are separate.
 """
@@ -113,6 +115,8 @@ class InstrumentedProgram(Program):
     has_bodies : bool
         Whether there are loops or branches whose bodies can have timers.
     """
+
+    has_batch_loops = False
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ Summary    all of them; printed as a table
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.source_location import short
@@ -144,6 +144,10 @@ def summary_of(program: Program) -> Summary:
         else _step(program, stage, names)
         for stage in plan.stages
     )
+    for loop in program.batch_loops:
+        note = f", one of {loop.length} items at a time"
+        changed = [replace(s, title=s.title + note) for s in stages[loop.start : loop.stop]]
+        stages = (*stages[: loop.start], *changed, *stages[loop.stop :])
     results = {*plan.inputs, *plan.outputs}
     buffers = tuple(_shown(x, names) for x in plan.stored if x not in results)
     return Summary(stages, buffers, program.workspace, len({name for _, name in program.nests}))

@@ -4,6 +4,7 @@ scheduling       which expressions share a loop, which are stored, and the order
 fusion           loop groups over the same rows, fused along the outer loop
 loop_fission     loop groups split into independent parts
 recomputation    results of stencils that are computed where they are used
+batch_loops      stages that share a batch axis, run for one item after the other
 row_blocks       blocks of rows that loop groups take in turn
 iteration_space  order of loops, collapsed axes and vector width
 interior         ranges of axes in which selections choose one operand

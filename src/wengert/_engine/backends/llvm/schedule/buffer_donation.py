@@ -59,6 +59,8 @@ def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
     found = {}
     for k, i in pairs.items():
         at = _write_of(plan, plan.outputs[k])
+        if any(loop.start <= at.stage < loop.stop for loop in plan.batch_loops):
+            continue  # a stage before it reads the variable again, for the next item
         if at.stage > last and all(_is_before(x, at) for x in seen[plan.inputs[i]]):
             found[k] = i
     return found

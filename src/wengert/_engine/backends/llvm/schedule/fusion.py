@@ -122,6 +122,7 @@ def fused_loops_of(
     accesses: Callable[[Expr], list[Access]],
     position: dict[Expr, int],
     is_by_columns: Callable[[LoopGroup], bool],
+    segments: Sequence[int],
 ) -> list[FusedLoops | Expr]:
     """The stages, with loop groups fused that can share their rows.
 
@@ -134,6 +135,8 @@ def fused_loops_of(
     is_by_columns : callable
         Whether the inner loop of a reduction should be along an axis that it keeps, so that it
         cannot share rows.
+    segments : sequence of int
+        A number for each stage; those with different numbers are not fused.
     """
     found: list[FusedLoops | Expr] = []
     fused_already: set[int] = set()
@@ -153,6 +156,8 @@ def fused_loops_of(
                 other = stages[n]
                 if n in fused_already or not isinstance(other, LoopGroup):
                     continue
+                if segments[n] != segments[k]:
+                    break
                 if is_by_columns(other):
                     continue
                 if _fits(other, stage.space[:rows]) and _operands_ready(

@@ -8,17 +8,27 @@ Sums along rows, a matrix times a vector, are computed for some rows together: t
 once for all of them, and processors read several rows faster than one.
 
 block_of      the rows of a block; 1 if the groups are run row by row
+choose_rows   the leading axes over which loop groups alone are iterated
 jammed_rows   how many leading axes a loop group alone is iterated over for this
 is_jammed     whether the sums of a loop group are computed for some rows together
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..ir.affine import size_of
 from ..lowering.loop_ir import Expr, Reduce
 from ..tuning import thresholds
 from .fusion import FusedLoops, LoopGroup, role_of
-from .iteration_space import space_for
+from .iteration_space import column_rows, space_for
+
+
+def choose_rows(stages: Sequence[FusedLoops | Expr]) -> None:
+    """Choose the leading axes over which single loop groups are iterated."""
+    for fused in stages:
+        if isinstance(fused, FusedLoops) and not fused.rows:
+            fused.rows = column_rows(fused.groups[0]) or jammed_rows(fused.groups[0])
 
 
 def block_of(fused: FusedLoops) -> int:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import bisect
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 
@@ -44,12 +45,18 @@ from ..tuning import thresholds
 from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .in_place_writes import InPlaceWrites, Updates
-from .iteration_space import column_rows, is_by_columns
+from .iteration_space import is_by_columns
 from .loop_fission import split_loops
 from .message_overlap import computed_apart, overlapped
 from .reads_before_writes import chained, in_order, read_early
 from .recomputation import recomputed
-from .row_blocks import block_of, jammed_rows
+from .row_blocks import block_of, choose_rows
+
+if TYPE_CHECKING:
+    from . import batch_loops
+    from .batch_loops import ChosenLoop
+else:  # not needed for programs without products of matrices
+    batch_loops = LazyModule("wengert._engine.backends.llvm.schedule.batch_loops")
 
 
 class Schedule:
@@ -70,6 +77,7 @@ class Schedule:
         An expression is an opaque call.
     stored : list of Expr
         The expressions stored between stages, including outputs, in the order of the stages.
+    batch_loops : list of BatchLoop
     exprs : dict from Node to Expr or tuple of Expr
     in_place : set of Expr
         The slices of carried arrays that are to be written in place.
@@ -113,17 +121,24 @@ class Schedule:
         self._position: dict[Expr, int] = {}
         self._by_space: dict[Any, list[int]] = {}
         self._accesses: dict[Expr, list[Access]] = {}
-        for expr in self.reachable:
-            if expr.is_root and not isinstance(expr.rule, Stored):
-                self._place(expr)
-        self._stages = split_loops(self._stages, self.accesses)
+        for expr in [x for x in self.reachable if x.is_root and not isinstance(x.rule, Stored)]:
+            self._place(expr)
+        reads = self.accesses
+        self._stages = split_loops(self._stages, reads)
+        segments: list[int] = [0] * len(self._stages)
+        loops: list[ChosenLoop] = []
+        calls = {x.node.op.name for x in self._stages if isinstance(x, Expr)}
+        if calls & {"matmul", "einsum"} and not (isinstance(graph, Body) or graph.effects):
+            self._stages, segments, loops = batch_loops.batched(
+                self._stages, reads, self.reachable, self.outputs
+            )
         self._number([x.roots if isinstance(x, LoopGroup) else [x] for x in self._stages])
-        self.stages = fused_loops_of(self._stages, self.accesses, self._position, is_by_columns)
-        for fused in self.stages:
-            if isinstance(fused, FusedLoops) and not fused.rows:
-                fused.rows = column_rows(fused.groups[0]) or jammed_rows(fused.groups[0])
+        self.stages = fused_loops_of(self._stages, reads, self._position, is_by_columns, segments)
+        again = [fused for loop in loops for fused in loop.repeated]
+        choose_rows([*self.stages, *again])
         self._number([roots_of(stage) for stage in self.stages])
-        self.stored = self._found_stored()
+        self.stored = self._found_stored(again)
+        self.batch_loops = [loop.placed(self._position) for loop in loops]
 
     @property
     def graph(self) -> BaseGraph:
@@ -261,12 +276,12 @@ class Schedule:
         whole = expr.operands[0] if isinstance(expr.rule, CallResult) else expr
         return self._position[whole]
 
-    def _found_stored(self) -> list[Expr]:
+    def _found_stored(self, repeated: Sequence[FusedLoops]) -> list[Expr]:
         """The roots that are read from memory."""
         needed: dict[Expr, None] = dict.fromkeys(
             x for x in self.outputs if not isinstance(x.rule, Stored)
         )
-        for stage in self.stages:
+        for stage in (*self.stages, *repeated):
             if isinstance(stage, FusedLoops):
                 self._add_needed(stage, needed)
                 continue

@@ -193,4 +193,11 @@ def last_uses(plan: Schedule) -> dict[Expr, int]:
                 view = strided_view(x)
                 if view is not None:
                     last[view[0]] = k
+    for loop in plan.batch_loops:  # all that it reads is read for the last item, too
+        for x, k in last.items():
+            if loop.start <= k < loop.stop:
+                last[x] = loop.stop - 1
+        for root in [r for fused in loop.repeated for r in roots_of(fused)]:
+            for x in (root, *[access.expr for access in plan.accesses(root)]):
+                last[x] = max(last.get(x, 0), loop.stop - 1)
     return last
