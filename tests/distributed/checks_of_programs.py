@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 import wengert as wg
 from wengert import distributed as d
+from wengert.errors import NotDifferentiableError
 
 
 def _data(comm, shape=(3,)):
@@ -142,6 +145,71 @@ def check_gradients_equal_the_serial_ones(comm):
         )
     bits = comm.mpi.allgather(wg.grad(loss)(w).tobytes())
     assert len(set(bits)) == 1
+
+
+def check_values_that_are_replicated_twice(comm):
+    """The cotangents of all processes are added once."""
+    w, x = np.array([1.0, 2.0]), np.arange(6.0)
+    total = comm.size * (comm.size + 1) / 2
+
+    def twice(w):
+        w = d.replicated(np.sin(d.replicated(w)))
+        return d.allreduce(np.sum(w) * (comm.rank + 1))
+
+    def parallel(w):
+        return d.data_parallel(_quadratic)(np.sin(d.replicated(w)), x)
+
+    expected = wg.grad(lambda w: _quadratic(np.sin(w), x))(w)
+    for run in (lambda f: f, wg.jit):
+        np.testing.assert_allclose(run(wg.grad(twice))(w), total * np.cos(w), rtol=1e-13)
+        np.testing.assert_allclose(run(wg.grad(parallel))(w), expected, rtol=1e-13)
+    inner = wg.jit(d.data_parallel(_quadratic))
+    for run in (lambda f: f, wg.jit):
+        gradient = run(wg.grad(lambda w: inner(np.sin(d.replicated(w)), x)))
+        np.testing.assert_allclose(gradient(w), expected, rtol=1e-13)
+    t = wg.tensor(w, requires_grad=True)
+    inner(np.sin(d.replicated(t)), x).backward()
+    np.testing.assert_allclose(t.grad, expected, rtol=1e-13)
+    with raises("from variables of this process"):
+        wg.grad(lambda w: d.allreduce(np.sum(d.replicated(w * d.replicated(w)))))(w)
+
+
+def check_backward_counts_an_output_once(comm):
+    x = np.array([0.5, 2.0])
+    t = wg.tensor(x, requires_grad=True)
+    d.allreduce(np.sum(t**2)).backward()
+    np.testing.assert_allclose(t.grad, 2 * x)
+
+    def compiled(t):
+        y = d.allreduce(np.sum(t**2))
+        return y, wg.gradients(y, t)
+
+    np.testing.assert_allclose(wg.trace(compiled)(x)(x)[1], 2 * x)
+    t.grad = None
+    wg.jit(lambda: d.allreduce(np.sum(t**2)))().backward()
+    np.testing.assert_allclose(t.grad, 2 * x)
+    t.grad = None  # messages that the derivative of one process does not need
+    wg.jit(lambda t: d.allreduce(np.sum(d.shift(np.sin(t)) * (t if comm.rank else 1.0))))(
+        t
+    ).backward()
+    cosine = np.cos(x) * (x if comm.rank + 1 < comm.size else 1.0)
+    np.testing.assert_allclose(t.grad, cosine + (np.sin(x) if comm.rank else 0.0))
+    with raises("the derivative is that of one output"):
+        (d.allreduce(np.sum(t**2)) + np.sum(t)).backward()
+
+
+def _quadratic(w, x):
+    return np.mean(w[0] * x + w[1] * x**2)
+
+
+@contextlib.contextmanager
+def raises(words):
+    try:
+        yield
+    except NotDifferentiableError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
 
 
 def check_repeated_calls_and_pullbacks(comm):

@@ -2,6 +2,7 @@
 
 data_parallel    a loss of a batch, computed by all processes together
 part_of          the part of this process of an array
+as_one_variable  parameters whose gradients are added over the processes
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from wengert import numpy as wnp
+from wengert._engine.autodiff.messages import sources_of
 from wengert._engine.autodiff.wrapper import derived
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import describe, shape_of
+from wengert._engine.core.handle import Handle, describe, shape_of
 from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
@@ -101,7 +103,7 @@ def _data_parallel(
     total = _length(batch, axis)
     own = pytree.tree_map(lambda x: part_of(x, comm, axis), batch)
     count = _length(own, axis)
-    params = _replicated(params, comm)
+    params = as_one_variable(params, comm)
     value: Any = np.float64(0.0)
     if count:
         value = f(params, *own, **kwargs)
@@ -137,13 +139,19 @@ def _length(batch: Any, axis: int) -> int:
     return int(lengths[0])
 
 
-def _replicated(params: Any, comm: Communicator) -> Any:
-    """Parameters as variables that all processes share; small ones in one message."""
+def as_one_variable(params: Any, comm: Communicator) -> Any:
+    """Parameters as variables that all processes share; small ones in one message.
+
+    Those whose cotangents are added by other messages (`replicated`) are apart.
+    """
     leaves, structure = pytree.flatten(params)
-    for bucket in _buckets(leaves):
-        shared = _shared([leaves[k] for k in bucket], comm)
-        for k, x in zip(bucket, shared, strict=True):
-            leaves[k] = x
+    following = [isinstance(x, Handle) and "messages" in sources_of(x.node) for x in leaves]
+    for are_following in (False, True):
+        chosen = [k for k, follows in enumerate(following) if follows is are_following]
+        for bucket in _buckets([leaves[k] for k in chosen]):
+            shared = _shared([leaves[chosen[k]] for k in bucket], comm)
+            for k, x in zip(bucket, shared, strict=True):
+                leaves[chosen[k]] = x
     return pytree.unflatten(structure, leaves)
 
 

@@ -11,6 +11,7 @@ this file are run on plain arrays; they send and receive through mpi4py.
     alltoall               alltoall
     exchange (sendrecv)    exchange, in the opposite direction
     replicated             allreduce
+    varying                varying
     barrier                barrier
     allreduce_max, _min, _prod    nonlinear
 """
@@ -23,8 +24,11 @@ from typing import Any
 import numpy as np
 
 from wengert import numpy as wnp
+from wengert._engine.autodiff.messages import are_added
 from wengert._engine.core.dispatch import Example
 from wengert._engine.core.message_order import NO_MESSAGES
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.collective import Collective, Transposed, collective
 from wengert.errors import CommunicationError, at, user_line
@@ -88,15 +92,45 @@ def _bcast_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpose
     return reduce, {"comm": comm, "root": root}
 
 
-@collective(replicates=True, of_equal=True)
-def replicated(x: Any, *, comm: Communicator) -> Any:
-    """The operand, which is the same in all processes; its cotangents are added."""
+class Replicated(Collective):
+    """The operand, which is the same in all processes; its cotangents are added.
+
+    If the operand was computed from results of messages, they are added by the transposed messages.
+    """
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> list[Any]:
+        """The sum of the cotangents; the cotangent of this process if it is added elsewhere."""
+        if not are_added(node.args[0], "replicated"):
+            return super().vjp(node, t, out, inputs, ctx)
+        return [t.get(0), NO_MESSAGES if t.get(1) is None else t.get(1)]
+
+
+def _unchanged_operand(x: Any, *, comm: Communicator) -> Any:
     return x
+
+
+replicated = register(
+    Replicated(_unchanged_operand, name="replicated", replicates=True, of_equal=True)
+)
 
 
 @replicated.transposed
 def _replicated_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allreduce, {"comm": comm}
+
+
+@collective()
+def varying(x: Any, *, comm: Communicator) -> Any:
+    """The operand, as a value of this process; nothing is sent.
+
+    It may have been computed from replicated values, but not by all processes.
+    """
+    return x
+
+
+@varying.transposed
+def _varying_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
+    return varying, {"comm": comm}
 
 
 @collective(replicates=True, of_equal=True)
@@ -358,7 +392,9 @@ def _examples(op: Collective, operand: tuple[int, ...], **params: Any) -> None:
         yield (rng.normal(size=operand), NO_MESSAGES), {"comm": world(), **params}
 
 
-for _op in (allreduce, allreduce_max, allreduce_min, allreduce_prod, replicated, barrier, same):
+for _op in (
+    allreduce, allreduce_max, allreduce_min, allreduce_prod, replicated, varying, barrier, same,
+):  # fmt: skip
     _examples(_op, (2, 3))
 for _op in (allgather, reduce_scatter, alltoall):
     _examples(_op, (1, 3))

@@ -12,6 +12,8 @@ counted once: its cotangent is divided by their number.
     counted_once         cotangents of outputs that may be the same in all processes
     are_replicated       whether unit vectors change the same variable in all processes
     different_columns    the error if they do not
+    sources_of           whether a value was computed from messages, variables, inputs
+    are_added            whether messages add the cotangents of a value
     origins_of           whether values are the same in all processes; for branches and loops:
                          origins_of_operands, of_condition, of_inputs
 """
@@ -26,7 +28,7 @@ import numpy as np
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used, ordered_by
-from wengert._engine.core.node import INPUT, Node
+from wengert._engine.core.node import INPUT, Node, is_variable
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import LOOPS
 from wengert._engine.core.subgraph import Body, bodies_of
@@ -145,6 +147,48 @@ def are_replicated(nodes: Sequence[Node], targets: Iterable[Node]) -> bool:
         elif not op.of_equal and node.args[0] in dependent:
             return False
     return True
+
+
+def sources_of(x: Any) -> set[str]:
+    """What a value was computed from: "messages", "variables", and "inputs" of a traced graph."""
+    found: set[str] = set()
+    stack, seen = [x], set()
+    while stack:
+        node = stack.pop()
+        if type(node) is not Node or node in seen:
+            continue
+        seen.add(node)
+        operands = node.args_as_nodes()
+        if node.op.kind == "collective":
+            found.add("messages")
+        elif node.op is VARIABLE or (not operands and (node.op is not INPUT or is_variable(node))):
+            found.add("variables")
+        elif not operands:
+            found.add("inputs")
+        else:
+            stack += operands[:1] if node.op is tied else operands
+    return found
+
+
+def are_added(x: Any, what: str) -> bool:
+    """Whether the cotangents of a value that is the same in all processes are added by messages.
+
+    They are if it was computed from results of messages.  Those of a variable are not.
+
+    Raises
+    ------
+    NotDifferentiableError
+        It was computed from both.
+    """
+    found = sources_of(x)
+    if "messages" in found and len(found) > 1:
+        raise NotDifferentiableError(
+            f"{what}: the operand is computed from results of messages (of replicated(), "
+            "allreduce ...) and from variables of this process, so it is not known whether its "
+            "cotangents have been added. Pass all variables that it is computed from through "
+            f"replicated(){at(user_line())}."
+        )
+    return "messages" in found
 
 
 def different_columns(what: str) -> NotDifferentiableError:

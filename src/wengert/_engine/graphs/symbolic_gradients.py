@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.autodiff.cotangent_space import uniform, zeros
+from wengert._engine.autodiff.messages import counted_once
 from wengert._engine.autodiff.reverse import pullback
 from wengert._engine.autodiff.tape import tape_between
 from wengert._engine.core import graph as lists
 from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import rebuilt, valueless
 from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node, constant, is_variable, owner_of
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import tracing
@@ -145,6 +147,7 @@ def _cotangents(
 ) -> list[Any]:
     """The sum of the cotangents of the nodes of each target."""
     seeds = {node: _seed(node, seed)}
+    seeds = counted_once(seeds) if is_used() else seeds
     flat = [n for nodes in targets for n in nodes]
     tape = tape_between([node], set(flat))
     cotangents = iter(pullback(seeds, flat, create_graph or None, tape))

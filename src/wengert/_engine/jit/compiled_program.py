@@ -138,7 +138,15 @@ class CompiledProgram:
     @functools.cached_property
     def sends_messages(self) -> bool:
         """Whether a run exchanges messages with other processes."""
-        return any(n.op is first_token for n in self.graph.nodes)
+        return any(n.op is first_token or n.op.kind == "collective" for n in self.graph.nodes)
+
+    def is_recorded(self, fed: Sequence[Any]) -> bool:
+        """Whether a result can be differentiated with respect to these inputs, or to a variable."""
+        if self._has_other_effects or Node not in map(type, self.graph.outputs[: self._count]):
+            return False
+        nodes = [x.node for x in fed if isinstance(x, Handle)]
+        nodes += [*map(_node, self._owners), *self._sources]
+        return is_recording() and Node in map(type, nodes)
 
     def entry(
         self, otherwise: Callable[..., Any], flat: bool = False, fed: Sequence[Any] = ()

@@ -25,6 +25,7 @@ from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.autodiff.messages import Messages
 from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
@@ -32,7 +33,7 @@ from wengert._engine.core.assigned_parts import AssignedPart
 from wengert._engine.core.conversion_hook import conversion, converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.message_order import current
+from wengert._engine.core.message_order import current, is_used
 from wengert._engine.core.policy import gate
 from wengert._engine.core.recording import recording_session, switches
 from wengert._engine.core.static_integers import IntegersWanted, may_be_wanted
@@ -122,6 +123,10 @@ class Jitted(Generic[P, R]):
             self._add_entry(state, call, compiled, args, kwargs)
         if compiled.is_inline or (current() is not None and compiled.sends_messages):
             return self._fun(*args, **kwargs)
+        if is_used() and compiled.sends_messages and compiled.is_recorded(call.fed):
+            # Each process takes part in all messages of backward(), also if its part of a compiled
+            # backward pass does not need them.
+            return Messages().run(lambda: self._fun(*args, **kwargs))  # type: ignore[no-any-return]
         if compiled.writes and not compiled.writes_to_unshared(call.fed, call.handles):
             return self._fun(*args, **kwargs)
         if compiled.numbers and compiled.has_array_for_number(call.fed):

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.cotangent_space import cast
+from wengert._engine.autodiff.messages import counted_once
 from wengert._engine.autodiff.reverse import pullback, vjp_from_jvp
 from wengert._engine.autodiff.tape import tape_between, tape_to_owners
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, leaf, shape_of, stopped, value_of, wrap
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import NO_PARAMS, RELEASED, DiscreteLeaf, Node, constant, owner_of
 from wengert._engine.core.op import RuleContext, lookup
 from wengert.errors import (
@@ -307,7 +309,8 @@ class GradAttributes:
                 )
             tape = tape_between([node], set(owners))
         with recording.enable_grad() if create_graph else contextlib.nullcontext():
-            bars = pullback({node: seed}, owners, create_graph, tape)
+            seeds = counted_once({node: seed}) if is_used() else {node: seed}
+            bars = pullback(seeds, owners, create_graph, tape)
         for n, bar in zip(owners, bars, strict=True):
             owner = _handle(n) if inputs is None else inputs[owners.index(n)]
             if bar is not None and node.is_traced:

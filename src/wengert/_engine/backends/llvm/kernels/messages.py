@@ -144,6 +144,11 @@ def _replicated(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
     copy(mpi.call, mpi.section, y, x)
 
 
+@_message("varying")
+def _varying(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
+    copy(mpi.call, mpi.section, y, x)
+
+
 @_message("barrier")
 def _barrier(mpi: _Mpi, x: ArrayPointer, y: ArrayPointer) -> None:
     copy(mpi.call, mpi.section, y, x)
