@@ -6,6 +6,9 @@ point_to_point    messages between two processes
 halos             borders of arrays that are divided among processes on a grid
 halo_parts        which parts of the arrays are sent
 data_parallel     losses of batches that are divided among the processes
+placed            functions whose parts are computed by different processes
+placement         which process computes which node, and what is sent
+message_simulator   programs of messages that would wait forever
 operations        the operations, with their transposes
 arguments         checks of arguments
 mpi_library       mpi4py, which is imported at the first use of a communicator
@@ -43,6 +46,8 @@ from .halos import (
     halo_exchange_start,
     map_overlap,
 )
+from .placed import placed, placement
+from .placement import Message, Placement
 from .point_to_point import recv, send, sendrecv, shift
 from .sums import SumOver, sum_over
 
@@ -50,6 +55,8 @@ __all__ = [
     "CartesianCommunicator",
     "Communicator",
     "HaloExchange",
+    "Message",
+    "Placement",
     "SumOver",
     "allgather",
     "allreduce",
@@ -62,6 +69,8 @@ __all__ = [
     "halo_exchange_finish",
     "halo_exchange_start",
     "map_overlap",
+    "placed",
+    "placement",
     "recv",
     "reduce",
     "reduce_scatter",

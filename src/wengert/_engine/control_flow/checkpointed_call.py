@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 
+_REPEATED = "which would be repeated when the derivative recomputes it"
+
+
 class Recompute(CustomRule):
     """The derivative of a body that is recomputed; rules of the same body compare equal."""
 
@@ -138,7 +141,7 @@ def written(fun: Callable[..., Any], leaves: Sequence[Any], structure: Any) -> A
     operands = [leaves[k] for k in slots]
     what = f"checkpoint of {name}"
     closure = closed(
-        of_operands, [describe(x) for x in operands], what, hoist=False, recomputed=True
+        of_operands, [describe(x) for x in operands], what, hoist=False, without_effects=_REPEATED
     )
     closure.body.name = name
     arguments = [*closure.captured, *operands]

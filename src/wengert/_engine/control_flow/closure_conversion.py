@@ -76,7 +76,7 @@ def closed(
     specs: Sequence[Spec],
     what: str,
     hoist: bool = True,
-    recomputed: bool = False,
+    without_effects: str = "",
     steps: object = None,
 ) -> Closed:
     """The body of a function of leaves with these specs.
@@ -91,8 +91,8 @@ def closed(
     hoist : bool
         Whether nodes that do not depend on the placeholders are computed outside of the body; False
         for branches, which may not be taken.
-    recomputed : bool
-        Whether it is the body of a call that is recomputed, rather than of a loop.
+    without_effects : str
+        Why the function cannot have side effects; by default because it is the body of a loop.
     steps : int, optional
         The number of steps of a loop, if it is known.
 
@@ -104,7 +104,7 @@ def closed(
         The function returns something that is not a number or an array.
     """
     try:
-        return _closed(fun, specs, what, hoist, recomputed, None, steps)
+        return _closed(fun, specs, what, hoist, without_effects, None, steps)
     except ShapeError as error:
         enclosing = current_trace()
         if (
@@ -114,7 +114,7 @@ def closed(
         ):
             raise
         # Slices in the step may have the same lengths as captured slices.
-        return _closed(fun, specs, what, hoist, recomputed, enclosing, steps)
+        return _closed(fun, specs, what, hoist, without_effects, enclosing, steps)
 
 
 def _closed(
@@ -122,7 +122,7 @@ def _closed(
     specs: Sequence[Spec],
     what: str,
     hoist: bool,
-    recomputed: bool,
+    without_effects: str,
     enclosing: Session | None,
     steps: object,
 ) -> Closed:
@@ -139,7 +139,7 @@ def _closed(
                 f"{what}: it may raise a {type(checks[0].error).__name__} that depends on values, "
                 f"which is not possible inside a compiled loop{at(user_line())}."
             )
-        _check_without_effects(opened, what, recomputed)
+        _check_without_effects(opened, what, without_effects)
         leaves, structure = pytree.flatten(out)
         live = tuple([x is not None for x in leaves])
         outputs = [output(x, what) for x in leaves if x is not None]
@@ -180,18 +180,18 @@ def with_lengths_grouped(
     return grouped(outputs, order, lengths, what)
 
 
-def _check_without_effects(opened: Session, what: str, recomputed: bool = False) -> None:
+def _check_without_effects(opened: Session, what: str, reason: str = "") -> None:
     if current() in opened.written:
         raise MessagesSent(
             f"{what}: it exchanges messages with other processes, which is possible in loops and "
             "branches, but not in a function with a rule of its own or one that is recomputed. "
             f"Exchange them before or after it{at(user_line())}."
         )
-    if recomputed and (opened.written or opened.effects):
+    if reason and (opened.written or opened.effects):
         raise TraceError(
             f"{what}: it writes to a captured tensor, draws random numbers, prints or checks, "
-            "which would be repeated when the derivative recomputes it. Do that outside, and pass "
-            f"the result as an argument (a mask, random numbers){at(user_line())}."
+            f"{reason}. Do that outside, and pass the result as an argument (a mask, random "
+            f"numbers){at(user_line())}."
         )
     if opened.written:
         raise TraceError(

@@ -7,14 +7,17 @@ in another graph it would be an input without an argument.
     mark_ended   mark the inputs of a trace that has ended, with the name of the traced function
     source       the input of an ended trace that a node is computed from
     refuse       raise GraphError for a graph that uses one
+    refuse_metadata   raise TraceError for traced values in the metadata of a scope
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from wengert.errors import GraphError, at, user_line
+from wengert.errors import GraphError, TraceError, at, user_line
 
+from .handle import Handle
 from .node import INPUT, Node, next_serial
 from .spec import shown
 
@@ -86,3 +89,20 @@ def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
         f"traced function, in a loop as part of the carry or of the collected values"
         f"{at(where or user_line())}."
     )
+
+
+def refuse_metadata(metadata: Mapping[str, Any]) -> None:
+    """Raise TraceError for traced values, which metadata would keep after the trace.
+
+    Raises
+    ------
+    TraceError
+        A value is traced, such as the counter of a compiled loop.
+    """
+    for key, value in metadata.items():
+        if isinstance(value, Handle) and value.node.is_traced:
+            raise TraceError(
+                f"scope({key}=...): the value is traced, and the metadata of a scope must be known "
+                "when the function is traced. If it is the counter of a loop, write the loop over "
+                f"a list or wengert.unroll(range(n)){at(user_line())}."
+            )

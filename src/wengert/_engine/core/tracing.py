@@ -30,6 +30,7 @@ from wengert.errors import (
     user_line,
 )
 
+from . import leaked_tracers
 from .dynamic_scope import Blocks, ScopedValue
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
 from .integer_range import fitted
@@ -168,15 +169,17 @@ def derivation(level: int) -> Iterator[Derivation]:
 
 
 @contextmanager
-def scope(name: str, /, **metadata: Any) -> Iterator[str]:
+def scope(name: str | None = None, /, **metadata: Any) -> Iterator[str]:
     """A block whose nodes have a common name and metadata.
 
     Parameters
     ----------
-    name : str
-        A non-empty string; nested scopes give paths such as ``"encoder/layer1"``.
+    name : str, optional
+        A non-empty string; nested scopes give paths such as ``"encoder/layer1"``. Without a name,
+        the nodes have only the metadata.
     **metadata
-        Stored at the nodes, ``node.metadata``.
+        Stored at the nodes, ``node.metadata``. `device`, the rank of a process, is where
+        `wengert.distributed.placed` computes them.
 
     Examples
     --------
@@ -187,12 +190,13 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     >>> wg.trace(f)(np.ones(3)).select(scope="model")[0].op.name
     'sin'
     """
-    if not isinstance(name, str) or not name:
+    if (name is None and not metadata) or (name is not None and not (name and type(name) is str)):
         raise ArgumentError(
             f"scope({name!r}): the name of a scope must be a non-empty string{at(user_line())}."
         )
+    leaked_tracers.refuse_metadata(metadata)
     outer = _scope.get()
-    path = ScopedValue(f"{outer}/{name}" if outer else name)
+    path = ScopedValue(outer if name is None else f"{outer}/{name}" if outer else name)
     noted = ScopedValue({**_metadata.get(), **metadata}) if metadata else None
     if noted is not None:
         noted.end_together_with(path)
