@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from tests.distributed.launch import mpirun, started
 
 import wengert as wg
 
@@ -131,6 +132,27 @@ def test_larger_than_memory_in_small():
 def test_larger_than_memory_in_full():
     size, peak = larger_than_memory()
     assert size > 1000.0 and peak < 400.0
+
+
+def shallow_water(count, *arguments):
+    if mpirun() is None:
+        pytest.skip("mpi4py or mpirun is not installed")
+    status, text = started(count, ROOT / "examples" / "shallow_water.py", *arguments, seconds=400)
+    assert status == 0, text
+    for name in ("misfit", "by height", "by depth"):
+        assert figure(text, rf"{name} +(\S+)\n") < 1e-12
+    assert f"processes {count}" in text
+
+
+def test_shallow_water_in_small():
+    small = ("--cells", "12", "16", "--steps", "12", "--memory", "3", "--iterations", "10")
+    shallow_water(2, *small)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 4])
+def test_shallow_water_in_full(count):
+    shallow_water(count)
 
 
 def test_the_nile_agrees_with_published_values():

@@ -7,7 +7,7 @@ BorderMessage    what is sent, to which process, and where what arrives belongs
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,10 +72,6 @@ class Borders:
     def divided(self) -> list[tuple[int, int, Any]]:
         """For each axis of the grid the axis of the array, the width, and the length."""
         return [(a, w, self.shape[a]) for a, w in zip(self.axes, self.widths, strict=True)]
-
-    def box(self, ends: Callable[[int, Any], tuple[Any, Any]]) -> Box:
-        """The part of the array with ``ends(width, length)`` along each divided axis."""
-        return self.box_of({a: ends(w, n) for a, w, n in self.divided()})
 
     def box_of(self, ends: dict[int, tuple[Any, Any]]) -> Box:
         """The part of the array with these ends along some axes."""

@@ -254,12 +254,13 @@ def halo_exchange_finish(started: HaloExchange) -> Any:
 
 
 def map_overlap(
-    f: Callable[[Any], Any],
+    f: Callable[..., Any],
     x: Any,
     comm: CartesianCommunicator,
     width: int | Sequence[int] = 1,
     axes: Sequence[int] | None = None,
     corners: bool = True,
+    others: Sequence[Any] = (),
 ) -> Any:
     """Apply a stencil to an array with borders, and exchange the borders meanwhile.
 
@@ -269,16 +270,19 @@ def map_overlap(
     Parameters
     ----------
     f : callable
-        Takes an array with borders, and returns one without: shorter by ``2 * width`` along each
-        divided axis. It is called for the inside and for the edges, so an element of its result
-        depends on the elements at a distance of at most `width` only.
+        Takes an array with borders (and `others`), and returns one without: shorter by
+        ``2 * width`` along each divided axis. It is called for the inside and for the edges, so an
+        element of its result depends on the elements at a distance of at most `width` only.
     x, comm, width, axes, corners
         As for `halo_exchange`, with at least ``4 * width + 1`` elements along each divided axis.
+    others : sequence of array_like or Tensor
+        Further arguments of `f` that are cut as `x` is: arrays whose borders are right already.
+        Their last axes are those of `x`.
 
     Returns
     -------
     array or Tensor
-        ``f(halo_exchange(x, comm, width, axes, corners))``.
+        ``f(halo_exchange(x, comm, width, axes, corners), *others)``.
 
     Raises
     ------
@@ -295,29 +299,35 @@ def map_overlap(
     array([-12.,   8.,  12.,  -8.])
     """
     halo = Borders.of(x, comm, width, axes, "map_overlap", 4)
+
+    def of_part(y: Any, ends: dict[int, tuple[Any, Any]]) -> Any:
+        box = halo.box_of(ends)
+        parts = [o[box[len(box) - len(shape_of(o)) :]] for o in others]
+        return _shrunk(f, halo, y[box], parts)
+
     started = halo_exchange_start(x, comm, width, axes, corners)
-    result = _shrunk(f, message(x, "map_overlap")[halo.box(lambda w, n: (w, n - w))], halo)
+    inside = {a: (w, n - w) for a, w, n in halo.divided()}
+    result = of_part(message(x, "map_overlap"), inside)
     y = halo_exchange_finish(started)
-    # Innermost pieces first: each axis adds its two edges to what is between them.
+    # From the inside out: each axis adds its two edges to what is between them.
     for k in reversed(range(len(halo.axes))):
-        axis, w = halo.axes[k], halo.widths[k]
-        before = {a: (v, n - v) for a, v, n in halo.divided()[:k]}
-        n = halo.shape[axis]
-        low = _shrunk(f, y[halo.box_of({**before, axis: (0, 3 * w)})], halo)
-        high = _shrunk(f, y[halo.box_of({**before, axis: (n - 3 * w, n)})], halo)
+        axis, w, n = halo.divided()[k]
+        before = {a: inside[a] for a in halo.axes[:k]}
+        low = of_part(y, {**before, axis: (0, 3 * w)})
+        high = of_part(y, {**before, axis: (n - 3 * w, n)})
         result = wnp.concatenate([low, result, high], axis=axis)
     return result
 
 
-def _shrunk(f: Callable[[Any], Any], block: Any, halo: Borders) -> Any:
+def _shrunk(f: Callable[..., Any], halo: Borders, block: Any, others: Sequence[Any]) -> Any:
     """The function of a block, whose shape is checked."""
-    result = f(block)
+    result = f(block, *others)
     cut = {a: 2 * w for a, w, _ in halo.divided()}
     expected = tuple(n - cut.get(a, 0) for a, n in enumerate(shape_of(block)))
     if shape_of(result) != expected:
         raise ShapeError(
             f"map_overlap: the function returned shape {tuple(shape_of(result))} for an array of "
-            f"shape {tuple(shape_of(block))}, and {expected} is needed: without the borders "
+            f"shape {tuple(shape_of(block))}, and {expected} is needed: without the borders"
             f"{at(user_line())}."
         )
     return result

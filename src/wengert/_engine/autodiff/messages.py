@@ -30,7 +30,7 @@ from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used, ordered_by
 from wengert._engine.core.node import INPUT, Node, is_variable
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_facts import LOOPS
+from wengert._engine.core.op_facts import LOOPS, REPLAY
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.ops.messages import joined, tie_results, tied
 from wengert.errors import NotDifferentiableError, at, user_line
@@ -276,6 +276,8 @@ def _of_bodies(node: Node, bodies: Sequence[Body], operands: Sequence[Origins]) 
     carried = params.get("carried", 0) if node.op.control_flow in LOOPS else 0
     count = len(node.spec) if isinstance(node.spec, tuple) else 1
     results = [frozenset[Any]() for _ in range(count)]
+    if node.op.control_flow == REPLAY:  # cotangents, which messages have reached
+        return tuple([_union(operands) | {LOCAL}] * count)
     for body in [params["body"]] if carried else bodies:
         outside = len(operands) - len(body.inputs)
         around = _union(operands[:outside])  # a condition, a number of steps

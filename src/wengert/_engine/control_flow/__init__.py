@@ -15,7 +15,7 @@ closure_conversion.py  a function as a subgraph, with captured values as operand
 operations.py          the operations scan, while, cond, switch; verify.py checks their nodes
 checkpoint_budget.py   the memory limit of the backward pass (`memory=`)
 checkpointed_loop.py   a loop that stores some of its states; checkpoint_schedule.py which ones
-recompute.py           the backward pass from these states
+recompute.py           the backward pass from these states; replay_operands.py its operands
 vjp.py                 the backward pass of a loop
 branch_vjp.py          the pullback of a branch
 residuals.py           the residuals of the forward loop; min_cut.py the cheapest set of them
@@ -32,7 +32,8 @@ primitive_calls.py     one call of a primitive
 custom.py              the node of such a call; call_rule.py its rule, and the rule of a batch
 custom_rules.py        rules as graphs
 checkpointed_call.py   checkpointed functions, which their rule recomputes
-message_carry.py       loops and branches that exchange messages with other processes
+message_carry.py       loops and branches that exchange messages with other processes;
+                       replay_origins.py the same for checkpointed loops
 law_examples.py        examples for the laws
 """
 

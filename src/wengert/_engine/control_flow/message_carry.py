@@ -24,10 +24,12 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.message_order import current, is_token, is_used, ordered_by
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_facts import BRANCH, LOOPS
+from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.ops.messages import tied
 from wengert.errors import TraceError, at
+
+from .replay_origins import inputs_of_replay
 
 
 class MessagesSent(TraceError):
@@ -100,15 +102,19 @@ def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -
         operands = origins_of_operands(node, known)
         bodies = bodies_of(node)
         carried = node.params.get("carried", 0) if node.op.control_flow in LOOPS else 0
-        inner = [
-            of_inputs(
-                b,
-                operands[len(operands) - len(b.inputs) :],
-                carried if b is node.params.get("body") else 0,
-                node.params.get("stacked", 0),
-            )
-            for b in bodies
-        ]
+        inner = (
+            inputs_of_replay(node, operands)
+            if node.op.control_flow == REPLAY
+            else [
+                of_inputs(
+                    b,
+                    operands[len(operands) - len(b.inputs) :],
+                    carried if b is node.params.get("body") else 0,
+                    node.params.get("stacked", 0),
+                )
+                for b in bodies
+            ]
+        )
         if node.op.control_flow == BRANCH:
             _refuse_local(operands[0], node)
         elif "condition" in node.params:

@@ -26,56 +26,15 @@ from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import REPLAY
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import open_length
 from wengert._engine.core.tracing import derivation, is_deriving
 
 from .checkpoint_schedule import reversal
 from .operations import Control
+from .replay_operands import OperandGroups
 from .verify import check_replay
 
 Run = Callable[[Sequence[Any]], list[Any]]
-
-
-class OperandGroups:
-    """The operands of a node by group.
-
-    Attributes
-    ----------
-    count : sequence
-        The number of steps, if it is an operand.
-    consts, carry, xs : sequence
-        Of the loop.
-    snapshots : sequence
-        The states that the forward loop stored.
-    more : sequence
-        Further loop-invariant operands of the backward loop.
-    starts : sequence
-        The carried cotangents, and the sums.
-    rows : sequence
-        The cotangents of the ys.
-    """
-
-    def __init__(self, args: Sequence[Any], params: Mapping[str, Any]) -> None:
-        step: Body = params["step"]
-        carried, stacked = params["carried"], params["stacked"]
-        lengths = [
-            int(params["counted"]),
-            len(step.inputs) - carried - stacked,
-            carried,
-            stacked,
-            1,
-            params["more"],
-            params["pulled"],
-        ]
-        groups = []
-        start = 0
-        for n in lengths:
-            groups.append(args[start : start + n])
-            start += n
-        self.count, self.consts, self.carry, self.xs = groups[:4]
-        self.snapshots, self.more, self.starts = groups[4:]
-        self.rows = args[start:]
 
 
 class CheckpointedReplay(Control):

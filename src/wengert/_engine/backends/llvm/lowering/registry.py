@@ -138,7 +138,7 @@ class Lowering:
         their messages in one order.
         """
         x, token = operands
-        if node.op.pairwise and self._has_lanes(node):  # type: ignore[union-attr]
+        if node.op.pairwise and self._has_lanes(node):
             parts: Any = split(node, x, self._last_message or token)
             self.waits.append(parts[0])
         else:
@@ -177,17 +177,31 @@ class Lowering:
 def programs_of(graph: BaseGraph) -> dict[Any, int]:
     """For each communicator, a number that stands for the messages of a graph."""
     messages: dict[Any, list[Any]] = {}
-    stack: list[Any] = [graph]
-    while stack:
-        own = stack.pop()
-        for node in own.nodes:
-            stack += bodies_of(node)
-            if node.op.kind == "collective" and node.params["comm"].checked:
-                messages.setdefault(node.params["comm"], [])
-                signature = node.op.signature(node.spec[0], node.params)
-                if signature is not None:
-                    messages[node.params["comm"]].append(signature)
+    _note_messages(graph, messages)
     return {comm: number_of(repr(signatures)) for comm, signatures in messages.items()}
+
+
+def _note_messages(graph: BaseGraph, messages: dict[Any, list[Any]]) -> set[Any]:
+    """Add what the processes must agree on; the communicators whose messages are in the graph.
+
+    Steps that are computed again repeat their messages, so the number of states that a loop keeps
+    must be the same, too.
+    """
+    found = set()
+    for node in graph.nodes:
+        inside = set().union(*[_note_messages(b, messages) for b in bodies_of(node)])
+        if "slots" in node.params:
+            for comm in inside:
+                kept = node.op.name, node.params["slots"], node.params.get("block")
+                messages[comm].append(kept)
+        found |= inside
+        if node.op.kind == "collective" and node.params["comm"].checked:
+            found.add(node.params["comm"])
+            signatures = messages.setdefault(node.params["comm"], [])
+            signature = node.op.signature(node.spec[0], node.params)
+            if signature is not None:
+                signatures.append(signature)
+    return found
 
 
 def set_origin(node: Node, graph_node: Node) -> None:
