@@ -278,6 +278,10 @@ class Thresholds:
     small_matrix_multiplications: int = _of(
         64, "multiplications", "of a product of such matrices, at most", LINALG
     )
+    separate_parts_rows: int = _of(
+        512, "rows", "of a complex system that is solved with separate parts, at most", LINALG,
+        "complex systems of 50, 200, 400 and 800 rows with twice as many right-hand sides",
+    )  # fmt: skip
     small_matrix_batch: int = _of(8, "matrices", "in such a batch, at least", LINALG)
     guessed_search_elements: int = _of(
         16, "elements", "of a sorted array from which on a search begins at a guess", NATIVE,

@@ -1,6 +1,6 @@
 """Linear systems, inverses and determinants, by LAPACK's LU factorization.
 
-    solve                      gesv
+    solve                      gesv; complex systems of few rows: complex_solve.py
     inv                        getrf, trtri
     det, slogdet               getrf, and the product of the diagonal
     det_derivative             of first order: det times inverse; the kernel fails for singular and
@@ -12,6 +12,7 @@ The kernel fails for a singular matrix; the interpreter then raises the error.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ...ir.ir_builder import Name, Section
-from ...ir.llvm_types import F64, Dtype, in_register, part_of
+from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
 from ...ir.simd_value import ComplexLane, Lane
+from ...tuning import thresholds
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
@@ -37,7 +39,7 @@ from ..loop_helpers import (
     stack_slot,
     write,
 )
-from . import determinants
+from . import complex_solve, determinants
 from . import small_matrices as small
 from .lapack import (
     batch_item,
@@ -100,17 +102,41 @@ def solve(call: KernelCall) -> None:
     a, b = call.operands
     (x,) = call.results
     b, x = small.as_columns(b, x)
-    n, columns, dtype = x.shape[-2], x.shape[-1], working_dtype(x.dtype)
-    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
+    n, columns = x.shape[-2:]
     call.record_flops(n * n * (n + columns * 2))
+    separates = _may_separate_parts(a, b, x)
+    if separates and type(n) is int:
+        with batches(call, x, 2) as (s, index):
+            complex_solve.run(call, s, *[batch_item(call, s, y, index, 2) for y in (a, b, x)])
+        return
+    dtype = working_dtype(x.dtype)
+    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
     matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
     rhs = column_major(memory(call, n * columns, dtype), n, columns, dtype)
     pivots, info = memory(call, n, _I32), fortran_calls.integer_slot(call)
     with batches(call, x, 2) as (s, index):
-        copy(call, s, matrix, batch_item(call, s, a, index, 2))
-        copy(call, s, rhs, batch_item(call, s, b, index, 2))
-        gesv(call, s, matrix, rhs, pivots, info)
-        copy(call, s, batch_item(call, s, x, index, 2), rhs)
+        items = [batch_item(call, s, y, index, 2) for y in (a, b, x)]
+        if separates:
+            limit = str(thresholds.separate_parts_rows)
+            fits = s.value(f"icmp sle i64 {call.number(n)}, {limit}")
+            with s.when(fits) as t:
+                complex_solve.run(call, t, *items)
+        with s.unless(fits) if separates else nullcontext(s) as t:
+            copy(call, t, matrix, items[0])
+            copy(call, t, rhs, items[1])
+            gesv(call, t, matrix, rhs, pivots, info)
+            copy(call, t, items[2], rhs)
+
+
+def _may_separate_parts(a: ArrayPointer, b: ArrayPointer, x: ArrayPointer) -> bool:
+    """Whether a system is solved with separate real and imaginary parts, if it has few rows."""
+    n, columns = x.shape[-2:]
+    return (
+        a.dtype == b.dtype == x.dtype == C128
+        and x.strides[-1] == 1
+        and columns != 1
+        and not (type(n) is int and n > thresholds.separate_parts_rows)
+    )
 
 
 @kernel("inv", strided=True)
