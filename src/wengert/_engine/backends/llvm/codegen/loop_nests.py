@@ -22,7 +22,7 @@ from ..ir.llvm_types import I64
 from ..ir.memory_access import store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
-from ..lowering.loop_ir import Expr, Reduce
+from ..lowering.loop_ir import Expr, Product, Reduce, aligned
 from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
@@ -30,7 +30,7 @@ from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
 from ..tuning import thresholds
 from .kept_axes import KeptAxes, LoopPart
-from .reductions import accumulator, identity
+from .reductions import SumAccumulator, accumulator, identity
 
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
@@ -184,7 +184,8 @@ class LoopNest(KeptAxes):
             self._body(section, kept)
             self._flush(section, kept)
         else:
-            self._reduce(section.inside(), axes, kept, outermost)
+            once = len(axes) == 1 and not any(r in self._row_reductions for r in reductions)
+            self._reduce(section.inside(), axes, kept, outermost, once)
         tail = section.inside()
         for root, one in kept.items():
             if root in self._row_reductions:
@@ -207,8 +208,18 @@ class LoopNest(KeptAxes):
         return type(total) is not int or total > 2 * self._block_terms * step
 
     def _reduce(
-        self, section: Section, axes: list[Axis], kept: dict[Expr, Any], outermost: bool
+        self,
+        section: Section,
+        axes: list[Axis],
+        kept: dict[Expr, Any],
+        outermost: bool,
+        once: bool = False,
     ) -> None:
+        """Emit loops over the reduced axes.
+
+        If the code runs `once` for each result, a block is flushed before the next one, and the
+        last remains for the result: most rows of loops over triangles are short.
+        """
         axis = axes[0]
         start, stop = self._range(axis, section, outermost)
         if len(axes) > 1:
@@ -224,20 +235,26 @@ class LoopNest(KeptAxes):
         if not self._is_long([axis]):
             for begin, end, mask, *_ in pieces:
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
-            self._flush(section, kept)
+            if not once:
+                self._flush(section, kept)
             return
         step = self._block_terms * width
         for begin, end, mask, *_ in pieces:
             if mask and begin != start:  # less than a vector
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
-                self._flush(section, kept)
+                if not once:
+                    self._flush(section, kept)
                 continue
             with section.loop(begin, end, str(step)) as (block, b):
                 next_start = block.value(f"add nsw i64 {b}, {step}")
                 block_end = block.smaller(next_start, end)
+                if once:
+                    with block.when(block.value(f"icmp ne i64 {b}, {begin}")) as later:
+                        self._flush(later, kept)
                 inner = block.inside()
                 self._terms(inner, axis, (b, block_end, stop), mask, width, kept, outer_mask)
-                self._flush(block, kept)
+                if not once:
+                    self._flush(block, kept)
             self._leave(block)
             self._mask = outer_mask
 
@@ -285,6 +302,12 @@ class LoopNest(KeptAxes):
                 continue
             (x,) = root.operands
             for row in self._each_row(kept[root]):
+                if isinstance(row, SumAccumulator) and _is_product(x):
+                    lanes = [
+                        self.read(y, aligned(index, y.shape, x.shape), None) for y in x.operands
+                    ]
+                    row.step_product(section, lanes, x.rule.is_strong, self._mask)
+                    continue
                 value = self.read(x, index, None)
                 if _monoid(root).startswith("arg"):
                     value = (value, self._flat_position(root))
@@ -306,6 +329,16 @@ class LoopNest(KeptAxes):
 def named(text: str, name: str) -> str:
     """The text of a nest under another name."""
     return text.replace("@nest(", f"@{name}(", 1)
+
+
+def _is_product(x: Expr) -> bool:
+    """Whether the terms of a sum are products of two numbers that are not in memory."""
+    return (
+        isinstance(x.rule, Product)
+        and not x.is_root
+        and len(x.operands) == 2
+        and all(y.dtype == x.dtype for y in x.operands)
+    )
 
 
 def _monoid(root: Expr) -> str:

@@ -12,6 +12,7 @@ Their state is in stack slots, which LLVM turns into registers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,23 @@ class SumAccumulator:
             new if mask is None else self.language.select(*_wide(self.language, mask, new, old)),
         )
 
+    def step_product(
+        self, section: Section, factors: Sequence[Scalar], is_strong: bool, mask: Lane | None
+    ) -> None:
+        """Add the product of two numbers, rounded once; a strong product by zero adds nothing."""
+        x, y = factors
+        old = self._block.get(section)
+        new = self.language.fma(x, y, old)
+        if is_strong:
+            is_term = self.language.not_equal(x, 0)
+            mask = is_term if mask is None else self.language.logical_and(mask, is_term)
+        self._block.put(
+            section,
+            new if mask is None else self.language.select(*_wide(self.language, mask, new, old)),
+        )
+
     def flush(self, section: Section) -> None:
-        """Add the sum of a block to the total."""
+        """Add the sum of a block to the total; the last block need not be."""
         if not self.blocked:
             return
         total, block = self._total.get(section), self._block.get(section)
@@ -91,20 +107,32 @@ class SumAccumulator:
         self._block.put(section, 0.0)
 
     def result(self, section: Section, across: bool) -> Any:
-        """The sum; also over lanes if the reduced axis is vectorized."""
+        """The sum, the block that was not flushed included; also over lanes if they are summed."""
         if not self.blocked:
             block = self._block.get(section)
             return horizontal(self.language, "fadd", block) if across else block
-        total, error = self._total.get(section), self._error.get(section)
-        if across:
-            if self.dtype == F32:  # lanes are added without more rounding
-                total, error = (self.language.cast(x, F64) for x in (total, error))
-            total = horizontal(self.language, "fadd", total)
-            error = horizontal(self.language, "fadd", error)
-        found = total + error
-        # If the sum is infinite, the error is NaN.
-        found = self.language.where(self.language.isnan(error), total, found)
-        return self.language.cast(found, self.dtype)
+        if not across or self.width == 1:
+            total, rest, error = self._parts(section)
+            # If the sum is infinite, the error is NaN.
+            found = total + self.language.where(self.language.isnan(error), rest, rest + error)
+            return self.language.cast(found, self.dtype)
+        total, rest, error = self._wide_parts(section)
+        found = horizontal(self.language, "fadd", total + (rest + error))
+        kept = MutableValue(self.language, section, found.dtype, 1)
+        kept.put(section, found)
+        with section.when(self.language.isnan(found).name) as rare:
+            total, rest, _ = self._wide_parts(rare)
+            kept.put(rare, horizontal(self.language, "fadd", total + rest))
+        return self.language.cast(kept.get(section), self.dtype)
+
+    def _parts(self, section: Section) -> list[Any]:
+        """The total, the sum of the last block, and the error of the total."""
+        return [slot.get(section) for slot in (self._total, self._block, self._error)]
+
+    def _wide_parts(self, section: Section) -> list[Any]:
+        """The same, for float32 in float64, so that adding lanes rounds no more."""
+        parts = self._parts(section)
+        return [self.language.cast(x, F64) for x in parts] if self.dtype == F32 else parts
 
 
 def _wide(language: Language, mask: Lane, new: Lane, old: Lane) -> tuple[Lane, Lane, Lane]:

@@ -5,6 +5,7 @@ An expression has a shape, a dtype, operands, and a rule for the element at an i
 into none (a view of a constant).
 
     Map               a function of the operands' elements
+    Product           one of them: a term of a contraction
     View              the operand's element at another index
     SelectExpr        the operand whose conditions the index satisfies
     IndexValue        a number computed from the index
@@ -13,8 +14,9 @@ into none (a view of a constant).
     Reduce            elements along some axes combined into one
     OpaqueCall        computed as a whole, not in a fused loop
 
-Map, View, SelectExpr, IndexValue and ScalarConstant are *pointwise*: the schedule either inlines
-them where they are used, or stores them.  Stored, Reduce and OpaqueCall are always in memory.
+Map, Product, View, SelectExpr, IndexValue and ScalarConstant are *pointwise*: the schedule either
+inlines them where they are used, or stores them.  Stored, Reduce and OpaqueCall are always in
+memory.
 """
 
 from __future__ import annotations
@@ -188,6 +190,24 @@ class Map(ElementRule):
             all(map(is_one, x.shape)) or (x.shape == expr.shape and x.is_flat)
             for x in expr.operands
         )
+
+
+class Product(Map):
+    """The product of the operands' elements, a term of a contraction.
+
+    A sum of such products may round each term once, together with the sum.
+
+    Parameters
+    ----------
+    is_strong : bool
+        Whether it is zero where the first of two factors is zero, whatever the other is.
+    """
+
+    def __init__(
+        self, combine: Callable[..., Any], weight: int = 1, is_strong: bool = False
+    ) -> None:
+        super().__init__("product", combine, weight)
+        self.is_strong = is_strong
 
 
 class View(ElementRule):

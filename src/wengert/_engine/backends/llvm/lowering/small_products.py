@@ -14,7 +14,7 @@ from wengert._engine.core.node import Node
 
 from ..ir.affine import ZERO, Length, is_one
 from ..ir.llvm_types import F16, F32, Dtype
-from .loop_ir import Expr, Map, Reduce, View, strided_view
+from .loop_ir import Expr, Map, Product, Reduce, View, strided_view
 from .registry import lowers
 from .views import reshaped
 
@@ -34,7 +34,7 @@ def _strong(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     *words, _ = node.params["subscripts"]
     if len(words) != 2 or node.spec.dtype.kind != "f" or node.spec.dtype == F16:
         return NotImplemented
-    return _product_of(node, operands, _strong_product(node.spec.dtype))
+    return _product_of(node, operands, True)
 
 
 @lowers("matmul", "dot", "einsum")
@@ -42,7 +42,7 @@ def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     return _product_of(node, operands)
 
 
-def _product_of(node: Node, operands: Sequence[Expr], combine: Any = None) -> Any:
+def _product_of(node: Node, operands: Sequence[Expr], is_strong: bool = False) -> Any:
     op: Any = node.op
     *operand_labels, result = op.subscripts(*[len(x.shape) for x in operands], **node.params)
     lengths: dict[str, Length] = {}
@@ -61,7 +61,8 @@ def _product_of(node: Node, operands: Sequence[Expr], combine: Any = None) -> An
         _spread(x, labels, subscripts, space)
         for x, labels in zip(operands, operand_labels, strict=True)
     ]
-    rule = Map("product", combine or _product(wide), len(operand_labels))
+    combine = _strong_product(wide) if is_strong else _product(wide)
+    rule = Product(combine, len(operand_labels), is_strong)
     product = Expr(rule, spread, space, wide, node)
     if not summed:
         return product if wide == dtype else _cast(product, dtype, node)
