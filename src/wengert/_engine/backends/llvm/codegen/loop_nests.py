@@ -22,7 +22,7 @@ from ..ir.llvm_types import I64
 from ..ir.memory_access import store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
-from ..lowering.loop_ir import Expr, Product, Reduce, aligned
+from ..lowering.loop_ir import ContractionTerm, Expr, Reduce, aligned
 from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
@@ -334,7 +334,7 @@ def named(text: str, name: str) -> str:
 def _is_product(x: Expr) -> bool:
     """Whether the terms of a sum are products of two numbers that are not in memory."""
     return (
-        isinstance(x.rule, Product)
+        isinstance(x.rule, ContractionTerm)
         and not x.is_root
         and len(x.operands) == 2
         and all(y.dtype == x.dtype for y in x.operands)

@@ -5,7 +5,7 @@ An expression has a shape, a dtype, operands, and a rule for the element at an i
 into none (a view of a constant).
 
     Map               a function of the operands' elements
-    Product           one of them: a term of a contraction
+    ContractionTerm   one of them: a product that a contraction sums
     View              the operand's element at another index
     SelectExpr        the operand whose conditions the index satisfies
     IndexValue        a number computed from the index
@@ -14,9 +14,9 @@ into none (a view of a constant).
     Reduce            elements along some axes combined into one
     OpaqueCall        computed as a whole, not in a fused loop
 
-Map, Product, View, SelectExpr, IndexValue and ScalarConstant are *pointwise*: the schedule either
-inlines them where they are used, or stores them.  Stored, Reduce and OpaqueCall are always in
-memory.
+Map, ContractionTerm, View, SelectExpr, IndexValue and ScalarConstant are *pointwise*: the schedule
+either inlines them where they are used, or stores them.  Stored, Reduce and OpaqueCall are always
+in memory.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Map(ElementRule):
         )
 
 
-class Product(Map):
+class ContractionTerm(Map):
     """The product of the operands' elements, a term of a contraction.
 
     A sum of such products may round each term once, together with the sum.

@@ -14,7 +14,7 @@ from wengert._engine.core.node import Node
 
 from ..ir.affine import ZERO, Length, is_one
 from ..ir.llvm_types import F16, F32, Dtype
-from .loop_ir import Expr, Map, Product, Reduce, View, strided_view
+from .loop_ir import ContractionTerm, Expr, Map, Reduce, View, strided_view
 from .registry import lowers
 from .views import reshaped
 
@@ -62,7 +62,7 @@ def _product_of(node: Node, operands: Sequence[Expr], is_strong: bool = False) -
         for x, labels in zip(operands, operand_labels, strict=True)
     ]
     combine = _strong_product(wide) if is_strong else _product(wide)
-    rule = Product(combine, len(operand_labels), is_strong)
+    rule = ContractionTerm(combine, len(operand_labels), is_strong)
     product = Expr(rule, spread, space, wide, node)
     if not summed:
         return product if wide == dtype else _cast(product, dtype, node)

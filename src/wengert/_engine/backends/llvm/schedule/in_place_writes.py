@@ -1,9 +1,12 @@
-"""Slices that a step of a loop writes into the arrays that it carries.
+"""Slices that are written into arrays that a loop carries, in its steps or after it.
 
 `A[1:-1] = f(B)` in the body of a loop is a loop over the slice that writes into A, if nothing that
 is computed later needs the elements of A from before, and the new elements depend on elements of A
 at their own places only.  Otherwise it is a selection for each element of a new array: A and that
 array then alternate from step to step.
+
+The results of a loop are written to in the same way outside of loops, `y[0] = v` after a loop that
+made y, unless y is needed from before.
 
 What is computed from the new elements later (the rewriter puts them in the place of `A[1:-1]`)
 reads them in A, so they are not stored twice.
@@ -13,11 +16,11 @@ reads them in A, so they are not stored twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ..ir.affine import Index, counters, size_of
-from ..lowering.loop_ir import Expr, Stored, View
+from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Stored, View
 from ..lowering.slice_updates import SliceSelection, write_in_place
 from ..tuning import thresholds
 from .reads_before_writes import sorted_after
@@ -36,6 +39,8 @@ class InPlaceWrites:
         All that the outputs depend on, operands first.
     updates : sequence of (int, int)
         Inputs, and the results that may be written over them.
+    after_loops : bool
+        Whether the results of loops may be written over, outside of loops.
 
     Attributes
     ----------
@@ -48,15 +53,21 @@ class InPlaceWrites:
         outputs: Sequence[Expr],
         exprs: Sequence[Expr],
         updates: Updates,
+        after_loops: bool = False,
     ) -> None:
         self._exprs = exprs
         self._users: dict[Expr, list[Expr]] = {}
         self.writes: dict[Expr, None] = {}
         chains = [_chain(inputs[given], outputs[k]) for given, k in updates]
         chains = [chain for chain in chains if chain]
+        if after_loops:
+            chains += _after_loops(exprs, set(outputs))
+        self._for_calls: set[Expr] = set()  # what calls need in memory
         for x in exprs if chains else ():
             for y in x.operands:
                 self._users.setdefault(y, []).append(x)
+            if isinstance(x.rule, OpaqueCall):
+                self._for_calls.update(y for y in x.operands if not isinstance(y.rule, View))
         while chains:
             self.writes = dict.fromkeys(x for chain in chains for x in chain)
             self._written = self._read_back()
@@ -100,7 +111,7 @@ class InPlaceWrites:
         return found if len(found) == len(exprs) else []
 
     def _is_stored(self, x: Expr) -> bool:
-        return x.rule.is_stored or x in self.writes
+        return x.rule.is_stored or x in self.writes or x in self._for_calls
 
     # ---- whether a write can be in place ---------------------------------------------------------
 
@@ -180,15 +191,44 @@ def _new(write: Expr) -> Expr:
 
 def _chain(given: Expr, result: Expr) -> list[Expr]:
     """The writes between an input and a result, the last first; none if there are others."""
-    size = size_of(given.shape)
-    if type(size) is int and size <= thresholds.unrolled_elements:  # in registers
+    if _is_in_registers(given):
         return []
+    found, first = _writes_down_from(result)
+    is_same = first is given and isinstance(given.rule, Stored) and given.rule.strides is None
+    return found if is_same else []
+
+
+def _after_loops(exprs: Sequence[Expr], outputs: Container[Expr]) -> list[list[Expr]]:
+    """The chains of writes to results of loops that nothing else keeps, the last write first."""
+    found: list[list[Expr]] = []
+    inner: set[Expr] = set()
+    for x in reversed(exprs):
+        if x in inner or x in outputs or not isinstance(x.rule, SliceSelection):
+            continue
+        chain, first = _writes_down_from(x)
+        inner.update(chain)
+        if (
+            isinstance(first.rule, CallResult)
+            and first.operands[0].node.op.kind == "control"
+            and not _is_in_registers(first)
+            and not any(y in outputs for y in (first, *chain))
+        ):
+            found.append(chain)
+    return found
+
+
+def _writes_down_from(result: Expr) -> tuple[list[Expr], Expr]:
+    """The writes that give a result, the last first, and the array that they begin with."""
     found = []
     while isinstance(result.rule, SliceSelection):
         found.append(result)
         result = result.operands[1]
-    is_same = result is given and isinstance(given.rule, Stored) and given.rule.strides is None
-    return found if is_same else []
+    return found, result
+
+
+def _is_in_registers(x: Expr) -> bool:
+    size = size_of(x.shape)
+    return type(size) is int and size <= thresholds.unrolled_elements
 
 
 def _ancestors(x: Expr) -> set[Expr]:

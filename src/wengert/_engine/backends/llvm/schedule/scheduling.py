@@ -80,7 +80,7 @@ class Schedule:
     batch_loops : list of BatchLoop
     exprs : dict from Node to Expr or tuple of Expr
     in_place : set of Expr
-        The slices of carried arrays that are to be written in place.
+        The slices of carried arrays, and of results of loops, that are to be written in place.
     """
 
     def __init__(self, graph: BaseGraph, layouts: str = "", updates: Updates = ()) -> None:
@@ -98,7 +98,8 @@ class Schedule:
         results = [*self.outputs, *_flat_items([self.exprs[n] for n in graph.effects])]
         results += lowering.waits
         self.reachable = _reachable(results)
-        written = InPlaceWrites(self.inputs, self.outputs, self.reachable, updates)
+        is_body = isinstance(graph, Body)
+        written = InPlaceWrites(self.inputs, self.outputs, self.reachable, updates, not is_body)
         self.in_place = set(written.writes)
         if self.in_place:
             written.apply()
@@ -112,10 +113,11 @@ class Schedule:
             self._make_root(x)
         self._recompute()
         self.reachable = overlapped(self.reachable)
-        if isinstance(graph, Body):  # a loop writes over the arrays of the step before
+        if is_body:  # a loop writes over the arrays of the step before
             chained(self.reachable)
             for x in read_early(self.reachable):
                 self._make_root(x)
+        if is_body or self.in_place:
             self.reachable = in_order(self.reachable)
         self._stages: list[LoopGroup | Expr] = []
         self._position: dict[Expr, int] = {}
