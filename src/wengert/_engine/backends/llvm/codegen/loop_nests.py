@@ -302,11 +302,16 @@ class LoopNest(KeptAxes):
                 continue
             (x,) = root.operands
             for row in self._each_row(kept[root]):
-                if isinstance(row, SumAccumulator) and _is_product(x):
-                    lanes = [
-                        self.read(y, aligned(index, y.shape, x.shape), None) for y in x.operands
-                    ]
-                    row.step_product(section, lanes, x.rule.is_strong, self._mask)
+                term = x.rule
+                if (
+                    isinstance(row, SumAccumulator)
+                    and isinstance(term, ContractionTerm)
+                    and _is_product(x)
+                ):
+                    places = [aligned(index, y.shape, x.shape) for y in x.operands]
+                    pairs = zip(x.operands, places, strict=True)
+                    factors = [self.read(y, place, None) for y, place in pairs]
+                    row.step_product(section, factors, term.is_strong, self._mask)
                     continue
                 value = self.read(x, index, None)
                 if _monoid(root).startswith("arg"):
@@ -332,13 +337,8 @@ def named(text: str, name: str) -> str:
 
 
 def _is_product(x: Expr) -> bool:
-    """Whether the terms of a sum are products of two numbers that are not in memory."""
-    return (
-        isinstance(x.rule, ContractionTerm)
-        and not x.is_root
-        and len(x.operands) == 2
-        and all(y.dtype == x.dtype for y in x.operands)
-    )
+    """Whether a term of a sum is the product of two numbers, and not in memory."""
+    return not x.is_root and len(x.operands) == 2 and all(y.dtype == x.dtype for y in x.operands)
 
 
 def _monoid(root: Expr) -> str:
