@@ -38,8 +38,8 @@ KERNEL_MODULES: dict[str, str] = {
         "mpi.replicated mpi.barrier mpi.reduce_scatter mpi.allgather mpi.alltoall mpi.gather "
         "mpi.scatter mpi.start mpi.wait mpi.complete mpi.same",
         "cumulative": "cumsum cumprod running recurrence",
-        "linalg.lu_solve": "solve inv det slogdet det_derivative solve_triangular inverse_slogdet "
-        "cofactors_det",
+        "linalg.lu_solve": "solve inv det slogdet det_derivative inverse_slogdet cofactors_det",
+        "linalg.triangular_solve": "solve_triangular",
         "sort.argsort": "argsort lexsort",
         "linalg.eigen_svd": "eigh eig svd pinv matrix_rank",
         "linalg.structured_solve": "linalg.banded_solve linalg.structured_solve "

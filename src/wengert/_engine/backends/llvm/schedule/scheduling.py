@@ -95,7 +95,9 @@ class Schedule:
             several = isinstance(exprs, tuple)
             for x, spec in zip(exprs if several else [exprs], specs_of(node), strict=True):
                 self.outputs.append(_result(x, spec, taken))
-        results = [*self.outputs, *_flat_items([self.exprs[n] for n in graph.effects])]
+        results = [*self.outputs]
+        for effect in [self.exprs[n] for n in graph.effects]:
+            results += effect if isinstance(effect, tuple) else [effect]
         results += lowering.waits
         self.reachable = _reachable(results)
         is_body = isinstance(graph, Body)
@@ -422,13 +424,6 @@ def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
         x = Expr(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)
     taken.add(x)
     return x
-
-
-def _flat_items(exprs: Sequence[Any]) -> list[Expr]:
-    found: list[Expr] = []
-    for x in exprs:
-        found += x if isinstance(x, tuple) else [x]
-    return found
 
 
 def _reachable(outputs: Sequence[Expr]) -> list[Expr]:

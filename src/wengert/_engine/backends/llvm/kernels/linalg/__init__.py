@@ -3,6 +3,8 @@
 lapack                 helpers shared by kernels that call LAPACK
 lu_solve               linear systems, inverses, determinants
 complex_solve          complex systems with several right-hand sides, parts separated
+complex_tiles          the loops over parts of rows that it consists of
+triangular_solve       systems with triangular matrices
 cholesky_qr            Cholesky, QR and LU factorizations
 packed_factors         LU factors as a value, solving with them, row permutations
 cholesky_vjp           the cotangent of the Cholesky factorization

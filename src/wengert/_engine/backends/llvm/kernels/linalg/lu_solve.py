@@ -5,7 +5,6 @@
     det, slogdet               getrf, and the product of the diagonal
     det_derivative             of first order: det times inverse; the kernel fails for singular and
                                nearly singular matrices, for which singular values are needed
-    solve_triangular           trsm, on the right-hand side in C order
 
 The kernel fails for a singular matrix; the interpreter then raises the error.
 """
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.symbolic.dim import Length
-from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
@@ -31,7 +29,6 @@ from ..loop_helpers import (
     clear,
     copy,
     in_section,
-    is_c_contiguous,
     nest,
     offset,
     read,
@@ -52,7 +49,7 @@ from .lapack import (
     memory,
     working_dtype,
 )
-from .packed_factors import fail_at_zero, substitute
+from .packed_factors import substitute
 
 _I32 = np.dtype(np.int32)
 
@@ -417,55 +414,3 @@ def one_norm(call: KernelCall, s: Section, matrix: ArrayPointer) -> Any:
         before = read(language, t, largest, real)
         write(t, largest, language.binary("maximum", before, read(language, t, total, real)))
     return read(language, s, largest, real)
-
-
-# ---- triangles ---------------------------------------------------------------------------------
-
-
-@kernel("solve_triangular", strided=True)
-def solve_triangular(call: KernelCall) -> None:
-    """x with op(a) @ x = b, a triangular.
-
-    BLAS sees x.T and a.T, so x.T @ op(a).T = b.T is solved, with the triangle on the right.
-    """
-    if small.is_small(call):
-        small.solve_triangular(call)
-        return
-    a, b = call.operands
-    (x,) = call.results
-    b, x = small.as_columns(b, x)
-    n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
-    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
-    call.record_flops(n * n * columns)
-    lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
-    trans = TRANS[call.params.get("trans", 0)]
-    in_place = a.dtype == dtype and is_c_contiguous(
-        a._replace(shape=a.shape[-2:], strides=a.strides[-2:])
-    )
-    matrix_memory = "" if in_place else memory(call, n * n, dtype)
-    with batches(call, x, 2) as (s, index):
-        matrix, target = batch_item(call, s, a, index, 2), batch_item(call, s, x, index, 2)
-        if not in_place:
-            ordered = ArrayPointer(matrix_memory, (n, n), (n, 1), dtype)
-            copy(call, s, ordered, matrix)
-            matrix = ordered
-        if not unit:
-            fail_at_zero(call, s, matrix)
-        copy(call, s, target, batch_item(call, s, b, index, 2))
-        fortran_calls.run(
-            call,
-            s,
-            "trsm",
-            dtype,
-            "R",
-            "U" if lower else "L",
-            "NTC"[trans],
-            "U" if unit else "N",
-            length(call, columns),
-            length(call, n),
-            fortran_calls.number(call, 1, dtype),
-            matrix.pointer,
-            leading_dimension(call, s, n),
-            target.pointer,
-            leading_dimension(call, s, columns),
-        )
