@@ -295,29 +295,35 @@ class _ComplexSolve(ComplexTiles):
         regular = body.value(f"icmp eq i64 {status}, 0")
         columns = body.value(f"select i1 {regular}, i64 %m, i64 0")
         with body.loop("0", columns, panel) as (s, j):
-            count = s.smaller(s.minus("%m", j), panel)
-            with s.loop("0", "%n") as (t, i):
-                number = t.value(
-                    f"load i64, ptr {t.value(f'getelementptr i64, ptr {order}, i64 {i}')}"
-                )
-                source = self.at(
-                    t, "%b", (t.times(number, "2"), "%row_of_b"), (t.times(j, "2"), "%column_of_b")
-                )
-                target = self.at(t, vectors, (i, of_panel))
-                t.write(
-                    f"call void @separate(i64 {count}, ptr {source}, i64 %column_of_b, "
-                    f"ptr {target}, i64 {panel})"
-                )
-            given = f"{factors}, ptr {vectors}, ptr {vectors}, i64 {of_panel}, i64 {panel}"
-            s.write(f"call void @forward.all(i64 %n, i64 0, {given})")
-            s.write(f"call void @backward.all(i64 %n, {given}, ptr {inverse})")
-            with s.loop("0", "%n") as (t, i):
-                source = self.at(t, vectors, (i, of_panel))
-                target = self.at(t, "%x", (t.times(i, "2"), "%row_of_x"), (j, "2"))
-                t.write(f"call void @join(i64 {count}, ptr {source}, i64 {panel}, ptr {target})")
+            self._solve_panel(s, j, factors, (vectors, inverse, order))
         body.write(f"call void {self._runtime('wengert_free', 'void', 'ptr')}(ptr {memory})")
         body.write(f"ret i64 {status}")
         self.module.add(function)
+
+    def _solve_panel(
+        self, s: Section, j: Name, factors: str, places: tuple[Name, Name, Name]
+    ) -> None:
+        """Solve for the columns of a panel, from column j on."""
+        vectors, inverse, order = places
+        panel, of_panel = str(self.panel), str(2 * self.panel)
+        count = s.smaller(s.minus("%m", j), panel)
+        with s.loop("0", "%n") as (t, i):
+            number = t.value(f"load i64, ptr {t.value(f'getelementptr i64, ptr {order}, i64 {i}')}")
+            source = self.at(
+                t, "%b", (t.times(number, "2"), "%row_of_b"), (t.times(j, "2"), "%column_of_b")
+            )
+            target = self.at(t, vectors, (i, of_panel))
+            t.write(
+                f"call void @separate(i64 {count}, ptr {source}, i64 %column_of_b, "
+                f"ptr {target}, i64 {panel})"
+            )
+        given = f"{factors}, ptr {vectors}, ptr {vectors}, i64 {of_panel}, i64 {panel}"
+        s.write(f"call void @forward.all(i64 %n, i64 0, {given})")
+        s.write(f"call void @backward.all(i64 %n, {given}, ptr {inverse})")
+        with s.loop("0", "%n") as (t, i):
+            source = self.at(t, vectors, (i, of_panel))
+            target = self.at(t, "%x", (t.times(i, "2"), "%row_of_x"), (j, "2"))
+            t.write(f"call void @join(i64 {count}, ptr {source}, i64 {panel}, ptr {target})")
 
     def _runtime(self, name: str, result: str, argument: str) -> str:
         return self.module.declare(name, result, [argument], "nounwind")

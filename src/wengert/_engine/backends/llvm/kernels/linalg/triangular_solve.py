@@ -1,4 +1,9 @@
-"""Linear systems with triangular matrices: trsm, on the right-hand side in C order."""
+"""Linear systems with triangular matrices.
+
+    solve_triangular    trsm, on the right-hand side in C order; small systems: small_matrices.py
+
+The kernel fails for a zero on the diagonal; the interpreter then raises the error.
+"""
 
 from __future__ import annotations
 
