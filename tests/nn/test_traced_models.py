@@ -231,3 +231,15 @@ def test_a_training_step_is_a_graph(rng):
         assert expected == pytest.approx(loss.item(), rel=1e-12)
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-12)
+
+
+def test_one_sample_has_no_variance_in_compiled_steps_either(rng):
+    """The program for batches of any size is not used for a batch of one."""
+    norm = nn.BatchNorm1d(3)
+    step = wg.jit(norm)
+    for count in (5, 4):
+        step(rng.normal(size=(count, 3)))
+    with pytest.raises(ShapeError, match="variance of 1 value"):
+        step(rng.normal(size=(1, 3)))
+    assert np.all(np.isfinite(norm.running_var.numpy()))
+    step(rng.normal(size=(6, 3)))

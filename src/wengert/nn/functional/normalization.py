@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.core.symbolic.dim import Comparisons, Dim, spelled
 from wengert._engine.kinds.reduction import count_along
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
@@ -91,7 +91,9 @@ def _check_per_channel(array: Any, count: Any, name: str, what: str) -> None:
 
 
 def _check_variance(count: Any, shape: tuple[Any, ...], what: str) -> None:
-    if isinstance(count, int) and count < 2:
+    if isinstance(count, Dim):
+        Comparisons.differ(count, 1)
+    elif count < 2:
         raise ShapeError(
             f"{what} in training was given shape {spelled(shape)}: the variance of {count} value "
             "per channel is undefined. Give more samples, or switch to evaluation, model.eval()"

@@ -60,8 +60,13 @@ class Comparisons:
     def note(cls, a: Dim, b: Any, file: str) -> None:
         """Record a comparison in user code; code of this package is valid for all sizes."""
         if not file.startswith(FOLDER) or file in cls.of_users:
-            for collected in cls.open:
-                collected.append(a - b)
+            cls.differ(a, b)
+
+    @classmethod
+    def differ(cls, a: Dim, b: Any) -> None:
+        """Record that what is traced is valid only if two sizes differ."""
+        for collected in cls.open:
+            collected.append(a - b)
 
     @classmethod
     @contextmanager
