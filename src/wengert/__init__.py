@@ -18,7 +18,7 @@ explain, why, profile                           what runs, why a gradient is zer
 save, load                                      graphs, parameters and arrays in files
 named                                           arrays with named axes
 numpy, scipy, random, sparse                    NumPy's and SciPy's names, random numbers
-distributed                                     programs of several processes (MPI)
+distributed, data_parallel                      programs of several processes (MPI)
 nn, optim, data, onnx, compat                   models, training, other libraries
 extend, testing                                 custom operations, checks of derivatives
 graphs, rewrite, backends, show, keep, axes     graphs, passes, backends, visualization, files
@@ -96,6 +96,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     from ._engine.ops.side_effects import after
     from ._engine.rewrite import assume
     from .compat import sklearn as _sklearn
+    from .distributed import data_parallel
     from .extend import primitive as primitive
     from .sparse import sparse_hessian, sparse_jacobian, sparsity
     from .testing import check_grads as check_grads
@@ -154,6 +155,7 @@ ELSEWHERE = {
     **dict.fromkeys("jit profile".split(), "_engine.jit"),
     "unroll": "_engine.frontend",
     "primitive": "extend",
+    "data_parallel": "distributed",
     "named": "_engine.named_arrays",
     "check_grads": "testing",
     "check_op": "testing",
@@ -192,6 +194,7 @@ __all__ = [
     "custom_linear_solve",
     "custom_root",
     "custom_vjp",
+    "data_parallel",
     "dim",
     "enable_grad",
     "explain",

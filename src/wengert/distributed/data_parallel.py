@@ -7,24 +7,21 @@ as_one_variable  parameters whose gradients are added over the processes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wengert import numpy as wnp
 from wengert._engine.autodiff.messages import sources_of
 from wengert._engine.autodiff.wrapper import derived
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import Handle, describe, shape_of
-from wengert._engine.core.spec import Spec
+from wengert._engine.core.handle import Handle, shape_of
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from . import operations
+from .buckets import BUCKET_BYTES, bucket_bytes_of, in_buckets
 from .communicators import Communicator, communicator_of
 from .functions import allreduce
-
-BUCKET_BYTES = 25 << 20  # of gradients that are added in one message
 
 
 def data_parallel(
@@ -32,6 +29,7 @@ def data_parallel(
     comm: Any = None,
     axis: int = 0,
     reduction: str = "mean",
+    bucket_bytes: int = BUCKET_BYTES,
 ) -> Callable[..., Any]:
     """Return a loss function that all processes compute together.
 
@@ -49,6 +47,8 @@ def data_parallel(
         The axis of the arrays of the batch that has the examples.
     reduction : {"mean", "sum"}
         Whether `f` returns the mean or the sum over the examples.
+    bucket_bytes : int, default 25 MiB
+        Gradients are added in messages of at most this size, or of one array if it is larger.
 
     Returns
     -------
@@ -62,12 +62,12 @@ def data_parallel(
     ShapeError
         Arrays of the batch have different lengths, or none.
     ArgumentError
-        `reduction` is not known.
+        `reduction` is not known, or `bucket_bytes` is not a positive integer.
 
     Notes
     -----
-    *Messages.* One `allreduce` of the loss, and in the backward pass one for each 25 MiB of
-    parameters.
+    *Messages.* One `allreduce` of the loss, and in the backward pass one for each
+    `bucket_bytes` of parameters.
 
     *Equality.* All processes add the gradients in the same order and get the same bits, so
     parameters that are updated by the same operations stay equal.
@@ -86,7 +86,8 @@ def data_parallel(
         raise ArgumentError(
             f"data_parallel: reduction={reduction!r} is not 'mean' or 'sum'{at(user_line())}."
         )
-    return derived(f, _data_parallel, f, comm, axis, reduction, name="data_parallel")
+    limit = bucket_bytes_of(bucket_bytes, "data_parallel")
+    return derived(f, _data_parallel, f, comm, axis, reduction, limit, name="data_parallel")
 
 
 def _data_parallel(
@@ -94,6 +95,7 @@ def _data_parallel(
     comm: Any,
     axis: int,
     reduction: str,
+    bucket_bytes: int,
     /,
     params: Any,
     *batch: Any,
@@ -103,7 +105,7 @@ def _data_parallel(
     total = _length(batch, axis)
     own = pytree.tree_map(lambda x: part_of(x, comm, axis), batch)
     count = _length(own, axis)
-    params = as_one_variable(params, comm)
+    params = as_one_variable(params, comm, bucket_bytes)
     value: Any = np.float64(0.0)
     if count:
         value = f(params, *own, **kwargs)
@@ -139,7 +141,7 @@ def _length(batch: Any, axis: int) -> int:
     return int(lengths[0])
 
 
-def as_one_variable(params: Any, comm: Communicator) -> Any:
+def as_one_variable(params: Any, comm: Communicator, bucket_bytes: int = BUCKET_BYTES) -> Any:
     """Parameters as variables that all processes share; small ones in one message.
 
     Those whose cotangents are added by other messages (`replicated`) are apart.
@@ -148,42 +150,11 @@ def as_one_variable(params: Any, comm: Communicator) -> Any:
     following = [isinstance(x, Handle) and "messages" in sources_of(x.node) for x in leaves]
     for are_following in (False, True):
         chosen = [k for k, follows in enumerate(following) if follows is are_following]
-        for bucket in _buckets([leaves[k] for k in chosen]):
-            shared = _shared([leaves[chosen[k]] for k in bucket], comm)
-            for k, x in zip(bucket, shared, strict=True):
-                leaves[chosen[k]] = x
+        shared = in_buckets(
+            [leaves[k] for k in chosen],
+            lambda x: operations.replicated.ordered(x, comm=comm),
+            bucket_bytes,
+        )
+        for k, x in zip(chosen, shared, strict=True):
+            leaves[k] = x
     return pytree.unflatten(structure, leaves)
-
-
-def _buckets(leaves: Sequence[Any]) -> list[list[int]]:
-    """The floating-point leaves by dtype, in groups of at most `BUCKET_BYTES`, the last first.
-
-    Gradients of the last parameters are known first.
-    """
-    groups: dict[Any, list[list[int]]] = {}
-    sizes: dict[Any, int] = {}
-    for k in reversed(range(len(leaves))):
-        spec = describe(leaves[k])
-        if not isinstance(spec, Spec) or spec.dtype.kind not in "fc":
-            continue
-        size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
-        if spec.dtype not in groups or sizes[spec.dtype] + size > BUCKET_BYTES:
-            groups.setdefault(spec.dtype, []).append([])
-            sizes[spec.dtype] = 0
-        groups[spec.dtype][-1].append(k)
-        sizes[spec.dtype] += size
-    return [bucket for of_dtype in groups.values() for bucket in of_dtype]
-
-
-def _shared(arrays: Sequence[Any], comm: Communicator) -> list[Any]:
-    if len(arrays) == 1:
-        return [operations.replicated.ordered(arrays[0], comm=comm)]
-    shapes = [shape_of(x) for x in arrays]
-    vector = wnp.concatenate([wnp.reshape(x, (-1,)) for x in arrays])
-    vector = operations.replicated.ordered(vector, comm=comm)
-    ends = np.cumsum([int(np.prod(s, dtype=np.int64)) for s in shapes])
-    starts = [0, *ends[:-1]]
-    return [
-        wnp.reshape(vector[int(a) : int(b)], s)
-        for a, b, s in zip(starts, ends, shapes, strict=True)
-    ]
