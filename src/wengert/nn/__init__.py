@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from .model_summary import summary as summary
     from .safetensors_io import load_safetensors as load_safetensors
     from .safetensors_io import save_safetensors as save_safetensors
-    from .training import evaluate as evaluate
-    from .training import fit as fit
+    from .training.evaluation import evaluate as evaluate
+    from .training.fit import fit as fit
 
 _LATE = {
     "save_safetensors": ".safetensors_io",

@@ -24,7 +24,7 @@ SOME = 5
 class Run:
     """The part of a run that a checkpoint uses."""
 
-    number = 0
+    number, processes = 0, None
 
     def state_dict(self):
         self.number += 1

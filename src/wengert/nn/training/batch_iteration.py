@@ -3,6 +3,7 @@
 BatchSource  the batches of each epoch; its position can be saved and restored
 size_of      the number of samples of a batch
 split        inputs and target of a batch
+OWN ...      the weights of a part of a batch, in training with several processes
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.pytree import flatten
 from wengert.data import DataLoader, Dataset
 from wengert.errors import ArgumentError, StructureError, at, user_line
+
+# The number of samples, their fraction of the batch, whether to stop, the size in bytes.
+OWN, SHARE, FLAG, BYTES = range(4)
 
 
 class BatchSource:

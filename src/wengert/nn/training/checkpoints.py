@@ -21,6 +21,7 @@ from wengert.errors import ArgumentError, FileError, at, user_line
 
 from .callbacks import monitored
 from .trainer import Run
+from .training_state import random_states
 
 _keep = LazyModule("wengert._engine.serialization")
 
@@ -113,7 +114,10 @@ class Checkpoint:
         """Save if it is due."""
         by_steps = self.every_steps is not None and run.step % self.every_steps == 0
         waited = time.monotonic() - self._saved
-        if by_steps or (self.every_seconds is not None and waited >= self.every_seconds):
+        is_due = by_steps or (self.every_seconds is not None and waited >= self.every_seconds)
+        if self.every_seconds is not None and run.processes is not None:
+            is_due = run.processes.from_first(is_due)  # clocks differ
+        if is_due:
             self.save(run)
 
     def after_epoch(self, run: Run) -> None:
@@ -134,7 +138,12 @@ class Checkpoint:
         self._saved = time.monotonic()
 
     def _write(self, run: Run, path: Path) -> None:
-        _keep.save({"kind": KIND, "version": VERSION, **run.state_dict()}, path)
+        state = {"kind": KIND, "version": VERSION, **run.state_dict()}
+        if run.processes is None:
+            _keep.save(state, path)
+        else:
+            state["processes"] = run.processes.from_all(random_states(run.model, run.more))
+            run.processes.in_first(lambda: _keep.save(state, path))
         run.call("on_checkpoint", path)
 
     def __repr__(self) -> str:

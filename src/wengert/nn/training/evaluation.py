@@ -2,6 +2,7 @@
 
 evaluate    loss and metrics as a dict
 measured    the same with existing compiled steps
+figures_of  loss, metrics and figures of one batch; metrics_of: metrics only
 modes       context manager that restores the modes of all modules
 """
 
@@ -11,11 +12,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from wengert._engine.core.lazy_import import LazyModule
+
 from ...optim import Optimizer
 from ..module import Module
-from .batch_iteration import BatchSource, size_of, split
+from .batch_iteration import OWN, BatchSource, size_of, split
 from .metrics import Mean, Metric, chosen
 from .train_step import Objective, TrainingSteps, number, plain
+
+_processes = LazyModule("wengert.nn.training.processes")  # which imports wengert.distributed
 
 
 @contextmanager
@@ -34,24 +39,37 @@ def measured(
 ) -> dict[str, float]:
     """Loss, metrics and figures over all batches of a source, in evaluation mode."""
     mean = Mean()
+    processes, seen = steps.processes, 0
     with modes(steps.objective.model):
         steps.objective.model.eval()
-        for batch in source.batches():
-            mean.add(figures_of(steps.look(batch), batch, metrics), size_of(batch))
+        for index, batch in enumerate(source.batches()):
+            count = size_of(batch)
+            if processes is not None:
+                if not index:
+                    processes.check_batch(batch, source.what)
+                seen += count
+                batch, weights = processes.part(batch)
+                count = int(weights[OWN])
+            mean.add(figures_of(steps.look(batch), batch, metrics), count)
         source.end()
-    return mean.result()
+    return (mean if processes is None else Mean(processes.totals(mean.sums, seen))).result()
 
 
 def figures_of(outcome: Any, batch: Any, metrics: Mapping[str, Metric]) -> dict[str, float]:
     """Loss, metrics and figures of one batch."""
-    loss, prediction, figures = outcome
+    loss, _, figures = outcome[:3]
     found = {"loss": number(loss)}
     if figures:
         found |= {name: number(v) for name, v in figures.items()}
-    if metrics:
-        seen, target = plain(prediction), plain(split(batch)[1])
-        found |= {name: float(metric(seen, target)) for name, metric in metrics.items()}
-    return found
+    return found | metrics_of(outcome, batch, metrics) if metrics else found
+
+
+def metrics_of(outcome: Any, batch: Any, metrics: Mapping[str, Metric]) -> dict[str, float]:
+    """Metrics of one batch."""
+    if not metrics:
+        return {}
+    seen, target = plain(outcome[1]), plain(split(batch)[1])
+    return {name: float(metric(seen, target)) for name, metric in metrics.items()}
 
 
 def evaluate(
@@ -63,6 +81,7 @@ def evaluate(
     objective: Any = None,
     batch_size: int = 256,
     compile: bool = True,
+    comm: Any = None,
 ) -> dict[str, float]:
     """Loss and metrics of a model on data, in evaluation mode and without updates.
 
@@ -74,6 +93,9 @@ def evaluate(
     batch_size : int, default 256
         If data are arrays or a dataset.
     compile : bool, default True
+    comm : Communicator or mpi4py communicator, optional
+        Processes that compute the figures together, each of them its part of the batches; all of
+        them call `evaluate` with the same arguments.
 
     Returns
     -------
@@ -95,9 +117,9 @@ def evaluate(
     {'loss': 0.0, 'mae': 0.0}
     """
     named = chosen(metrics)
-    steps = TrainingSteps(
-        Objective(model, loss, objective, bool(named)), _Nothing(), compile, None, None, None
-    )
+    processes = None if comm is None else _processes.together(comm)
+    target = Objective(model, loss, objective, bool(named))
+    steps = TrainingSteps(target, _Nothing(), compile, None, None, None, processes)
     return measured(steps, BatchSource(data, batch_size, False, 0, "data"), named)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wengert._engine.core.lazy_import import LazyModule
+
 from ...errors import ArgumentError, StructureError, at, user_line
 from ...optim import EMA, Adam, Optimizer, ReduceLROnPlateau
 from ..module import Module
@@ -23,6 +25,8 @@ from .loggers import log_of
 from .metrics import Metric, chosen
 from .train_step import Objective, TrainingSteps
 from .trainer import Callback, Run
+
+_processes = LazyModule("wengert.nn.training.processes")  # which imports wengert.distributed
 
 
 def fit(
@@ -50,6 +54,8 @@ def fit(
     compile: bool = True,
     check_finite: bool = True,
     state: Mapping[str, Any] | None = None,
+    comm: Any = None,
+    bucket_bytes: int = 25 << 20,
 ) -> History:
     """Train a model.
 
@@ -103,6 +109,12 @@ def fit(
     state : dict, optional
         Further state for checkpoints, by name: streams and generators that the loss or transforms
         draw from, or objects with `state_dict` and `load_state_dict`.
+    comm : Communicator or mpi4py communicator, optional
+        Processes that train the model together (`wengert.distributed.world()` for all), with the
+        result of one process: each of them calls `fit` with the same arguments, and computes its
+        part of each batch.
+    bucket_bytes : int, default 25 MiB
+        With `comm`: gradients are summed in messages of at most this size.
 
     Returns
     -------
@@ -123,6 +135,8 @@ def fit(
         value, and the user's line.
     FileError
         The checkpoint is damaged or in another format.
+    CommunicationError
+        The processes of `comm` have other arguments, batches or parameters.
 
     Notes
     -----
@@ -136,6 +150,13 @@ def fit(
 
     *Cost*: about 20 microseconds per step, in addition to the compiled step; `check_finite` copies
     parameters and optimizer every 100 steps.
+
+    *Several processes*. The loss must be a mean over the samples; the loss, metrics and figures
+    of the whole batch are means weighted by the sizes of the parts, gradients too, before they are
+    clipped. All processes begin with the values of process 0 and keep the same bits, which is
+    checked after each epoch. Floating-point buffers (running statistics) are averaged over the
+    processes in each step. Streams and generators of modules and of `state` give other numbers in
+    each process. Process 0 writes and reads checkpoints and logs, and shows the progress.
 
     Examples
     --------
@@ -164,7 +185,8 @@ def fit(
     held_out = None
     if validation is not None:
         held_out = BatchSource(validation, batch_size, False, 0, "validation data")
-    steps = TrainingSteps(target, made, compile, clip_norm, clip_value, averages)
+    processes = None if comm is None else _processes.together(comm, bucket_bytes)
+    steps = TrainingSteps(target, made, compile, clip_norm, clip_value, averages, processes)
     if steps.searches and accumulate > 1:
         raise ArgumentError(
             f"fit(accumulate={accumulate}) is not supported with {type(made).__name__}, which "
@@ -184,6 +206,8 @@ def fit(
         dict(state or {}),
     )
     _resume(run, saving, resume)
+    if processes is not None:
+        processes.begin(run)
     return run.train()
 
 
@@ -251,17 +275,22 @@ def _callback(given: Any) -> Callback:
 
 
 def _resume(run: Run, saving: Checkpoint | None, resume: Any) -> None:
-    if isinstance(resume, bool):
-        if resume and saving is None:
-            raise ArgumentError(
-                "fit(resume=True) needs a folder of checkpoints, checkpoint=; or pass a file, "
-                f"resume=path{at(user_line())}."
-            )
-        path = saving.last_path if resume and saving is not None else None
-        path = path if path is not None and path.exists() else None
-    else:
-        path = Path(resume)
-    if saving is not None:
-        saving.begin(resumes=resume is not False)
-    if path is not None:
-        run.load_state_dict(read_checkpoint(path))
+    if resume is True and saving is None:
+        raise ArgumentError(
+            "fit(resume=True) needs a folder of checkpoints, checkpoint=; or pass a file, "
+            f"resume=path{at(user_line())}."
+        )
+
+    def read() -> Any:
+        if isinstance(resume, bool):
+            path = saving.last_path if resume and saving is not None else None
+            path = path if path is not None and path.exists() else None
+        else:
+            path = Path(resume)
+        if saving is not None:
+            saving.begin(resumes=resume is not False)
+        return None if path is None else read_checkpoint(path)
+
+    state = read() if run.processes is None else run.processes.in_first(read)
+    if state is not None:
+        run.load_state_dict(state)

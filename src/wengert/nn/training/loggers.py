@@ -50,6 +50,8 @@ class JSONLines(Callback):
     ``"epoch"``, ``"step"``, and figures by name; NaN and infinities are null.
     """
 
+    only_first = True
+
     def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
         self.path, self.every = Path(path), _every(every, "JSONLines")
         self._file: Any = None
@@ -117,6 +119,8 @@ class TensorBoard(Callback):
     Figures of steps are named ``step/loss``, those of epochs ``epoch/loss``, ``epoch/validation
     loss``, ...; both are recorded by step. Numbers are stored as float32.
     """
+
+    only_first = True
 
     def __init__(self, folder: str | os.PathLike[str], every: int = 1) -> None:
         self.folder, self.every = Path(folder), _every(every, "TensorBoard")

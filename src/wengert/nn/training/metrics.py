@@ -107,7 +107,8 @@ class Mean:
         sums = self.sums
         for name, value in figures.items():
             total, weights = sums.get(name, (0.0, 0))
-            sums[name] = total + value * weight, weights + weight
+            # A process without samples adds nothing, also if its value is NaN.
+            sums[name] = total + value * weight if weight else total, weights + weight
 
     def result(self, prefix: str = "") -> dict[str, float]:
         """The means."""

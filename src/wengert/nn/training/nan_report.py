@@ -32,10 +32,15 @@ class StepReplay:
         Returns the state of the training.
     restore : callable
         Restores such a state.
+    measures : bool, default True
+        Whether to add the sizes of arguments; otherwise `grow` is called, with sizes that are the
+        same in all processes.
     """
 
-    def __init__(self, capture: Callable[[], Any], restore: Callable[[Any], None]) -> None:
-        self._capture, self._restore = capture, restore
+    def __init__(
+        self, capture: Callable[[], Any], restore: Callable[[Any], None], measures: bool = True
+    ) -> None:
+        self._capture, self._restore, self._measures = capture, restore, measures
         self._state: Any = None
         self._done: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         self._size = 0
@@ -54,24 +59,34 @@ class StepReplay:
         if self._state is None or (full and begins):
             self._state, self._done, self._size = self._capture(), [], 0
         self._done.append((act, arguments))
-        arrays = (leaf for leaf in flatten(arguments)[0] if isinstance(leaf, np.ndarray))
-        self._size += sum(a.nbytes for a in arrays)
+        if self._measures:
+            arrays = (leaf for leaf in flatten(arguments)[0] if isinstance(leaf, np.ndarray))
+            self.grow(sum(a.nbytes for a in arrays))
+
+    def grow(self, size: int) -> None:
+        """Add the size in bytes of the arguments that were recorded last."""
+        self._size += size
 
     def forget(self) -> None:
         """Discard the record, because the state was changed otherwise."""
         self._state = None
 
-    def find(self, infinite: bool) -> str:
+    def find(
+        self,
+        infinite: bool,
+        wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda act: act,
+    ) -> str:
         """Replay the last steps until the first NaN, and return a description of it.
 
-        Afterwards the state is that before the step that produced it.
+        Afterwards the state is that before the step that produced it. `wrap` is applied to each
+        function before it is called.
         """
         self._restore(self._state)
         try:
             with np.errstate(all="ignore"), Switch(nan=True, inf=infinite):
                 for number, (act, arguments) in enumerate(self._done):
                     position = number
-                    act(*arguments)
+                    wrap(act)(*arguments)
         except NotFiniteError as error:
             found = str(error)
             self._restore(self._state)

@@ -2,7 +2,8 @@
 
 Objective      the loss of a batch, with the prediction and figures
 TrainingSteps  value, gradient, clipping, update and averages in one compiled call; with gradient
-               accumulation, one call for each batch and one for the update
+               accumulation, one call for each batch and one for the update; with several processes,
+               each call also sums what they have computed (processes.py)
 detached       the outcome of a step without history; plain, number: as plain values
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +23,14 @@ from wengert.errors import ArgumentError, NotScalarError, StructureError, TraceE
 from wengert.optim import EMA, Optimizer, clip_grad_norm_, clip_grad_value_
 
 from ..module import Module
-from .batch_iteration import split
+from .batch_iteration import OWN, SHARE, split
+
+if TYPE_CHECKING:
+    from .processes import Processes
 
 Batch = Any
-Outcome = tuple[Any, Any, dict[str, Any]]  # loss, prediction or (), figures
+# Loss, prediction or (), figures; with several processes also the sums of the weights.
+Outcome = tuple[Any, ...]
 
 
 class Objective:
@@ -92,6 +97,9 @@ class TrainingSteps:
     compiles : bool
     clip_norm, clip_value : float or None
     ema : EMA or None
+    processes : Processes or None
+        Then a step is given the part of this process of a batch, and its weights
+        (`Processes.part`).
     """
 
     def __init__(
@@ -102,8 +110,10 @@ class TrainingSteps:
         clip_norm: float | None,
         clip_value: float | None,
         ema: EMA | None,
+        processes: Processes | None = None,
     ) -> None:
         self.objective, self.optimizer, self.ema = objective, optimizer, ema
+        self.processes = processes
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self.compiles = compiles
         self.searches = "closure" in inspect.signature(optimizer.step).parameters
@@ -116,7 +126,9 @@ class TrainingSteps:
         owners |= {id(p): p for p in objective.model.parameters()}
         self._owners = list(owners.values())
         self._updates: dict[Any, Callable[..., Any]] = {}
+        self._buffers = [b for _, b in objective.model.named_buffers()]
         self._step = self._decorated(self.whole)
+        self._value = self._decorated(self.valued)
         self._gather = self._decorated(self.part)
         self._look = self._decorated(self._evaluated)
 
@@ -125,15 +137,36 @@ class TrainingSteps:
 
     # ---- one batch, one step ---------------------------------------------------------------------
 
-    def whole(self, batch: Batch) -> Outcome:
+    def whole(self, batch: Batch, *weights: Any) -> Outcome:
         """Value, gradient and update, uncompiled."""
         if self.searches:
-            return self._searched(lambda: self.part(batch, np.float64(1.0)))
+            return self._searched(lambda: self.valued(batch, *weights))
         self._forget()
-        loss, prediction, figures = self.objective(batch)
-        loss.backward()
+        outcome = self.valued(batch, *weights)
         self._apply()
-        return detached((loss, prediction, figures))
+        return outcome
+
+    def valued(self, batch: Batch, *weights: Any) -> Outcome:
+        """Value and gradient of one batch, uncompiled."""
+        if self.processes is None:
+            loss, prediction, figures = self.objective(batch)
+            loss.backward()
+            return detached((loss, prediction, figures))
+        self._forget()
+        outcome = self._of_part(batch, weights[0], SHARE)
+        self.processes.add_gradients(self._owners)
+        return outcome
+
+    def _of_part(self, batch: Batch, weights: Any, factor: int) -> Outcome:
+        """Value, and gradient times a weight, of the part of this process of a batch."""
+        assert self.processes is not None
+        before = [(b, b.node) for b in self._buffers]
+        loss, prediction, figures = self.objective(batch)
+        (loss * weights[factor].astype(loss.dtype)).backward()
+        self.processes.meet()
+        self.processes.average([b for b, node in before if b.node is not node], weights)
+        loss, figures, sums = self.processes.figures(loss, figures, weights)
+        return *detached((loss, prediction, figures)), sums
 
     def _apply(self) -> None:
         trained = self.optimizer.parameters()
@@ -166,23 +199,28 @@ class TrainingSteps:
             self.ema.update()
         return seen[0]
 
-    def step(self, batch: Batch) -> Outcome:
+    def step(self, batch: Batch, *weights: Any) -> Outcome:
         """One step on one batch."""
         if self.searches:
-            return self._searched(lambda: self.gather(batch, 1))
-        return self._run(self._step, batch)
+            return self._searched(lambda: self._run(self._value, batch, *weights))
+        return self._run(self._step, batch, *weights)
 
     # ---- several batches, one step ---------------------------------------------------------------
 
     def part(self, batch: Batch, weight: Any) -> Outcome:
         """Value and gradient, uncompiled."""
+        if self.processes is not None:
+            return self._of_part(batch, weight, OWN)
         loss, prediction, figures = self.objective(batch)
         (loss * weight.astype(loss.dtype)).backward()
         return detached((loss, prediction, figures))
 
-    def gather(self, batch: Batch, weight: int) -> Outcome:
-        """Add the gradient of a batch, times its weight, to the accumulated gradients."""
-        return self._run(self._gather, batch, np.float64(weight))
+    def gather(self, batch: Batch, weight: Any) -> Outcome:
+        """Add the gradient of a batch, times its weight, to the accumulated gradients.
+
+        `weight` is a float64, or the weights of the part of this process.
+        """
+        return self._run(self._gather, batch, weight)
 
     def forget(self) -> None:
         """Discard the accumulated gradients."""
@@ -200,6 +238,8 @@ class TrainingSteps:
             self._forget()  # so that parameters without a gradient have none in the graph
             for p, g in zip(having, gradients, strict=True):
                 p.grad = g * share.astype(g.real.dtype)
+            if self.processes is not None:
+                self.processes.add_gradients(having)
             self._apply()
 
         if not plainly and key not in self._updates:
@@ -233,7 +273,7 @@ class TrainingSteps:
 
 def detached(outcome: Outcome) -> Outcome:
     """An outcome detached from its history."""
-    loss, prediction, figures = outcome
+    loss, prediction, figures = outcome[:3]
     return _cut(loss), _cut(prediction), {name: _cut(v) for name, v in figures.items()}
 
 

@@ -7,30 +7,39 @@
 The order within an epoch: batches (for each: a step, `on_step_end`, possibly a checkpoint),
 validation, the entry of the history, `on_epoch_end`, checkpoints.  So the checkpoint of an epoch
 includes the state of callbacks after that epoch.
+
+With several processes each of them runs this loop, on its part of the batches.  They agree on all
+decisions: losses and figures are those of the whole batches, and `stop` takes effect in all of them
+after the same step.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from typing import Any, Protocol
+from contextlib import nullcontext, redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wengert._engine.core.handle import value_of
 from wengert.errors import NotFiniteError, StructureError, at, user_line
 from wengert.optim import Optimizer
 
 from ..module import Module
 from ..progress import Progress
-from .batch_iteration import BatchSource, size_of
-from .evaluation import figures_of, measured, modes
+from .batch_iteration import BYTES, FLAG, OWN, BatchSource, size_of
+from .evaluation import figures_of, measured, metrics_of, modes
 from .history import History
 from .keyboard_interrupt import Interrupts
 from .metrics import Mean, Metric
 from .nan_report import StepReplay
 from .train_step import TrainingSteps
 from .training_state import captured, put_back
+
+if TYPE_CHECKING:
+    from .processes import Processes
 
 _NOTICE = "interrupted: training stops after this step (press Ctrl-C again to stop at once)"
 
@@ -41,7 +50,17 @@ class Callback:
     Methods are called with the `Run`: ``run.model``, ``run.optimizer``, ``run.epoch`` (from 1),
     ``run.step``, ``run.figures`` (the latest), ``run.history``, and ``run.stop("why")``, which
     stops training after this step.
+
+    With several processes the methods are called in each of them, with the same figures; what they
+    print is shown for process 0 only (``run.rank``).
+
+    Attributes
+    ----------
+    only_first : bool
+        Whether methods are called in process 0 only, for callbacks that write files.
     """
+
+    only_first = False
 
     def on_train_begin(self, run: Run) -> None:
         """Before training; when resuming, after the state was restored."""
@@ -107,6 +126,8 @@ class Run:
     history : History
     is_finished : bool
         Whether all epochs are completed or a callback stopped training; False after Ctrl-C.
+    rank : int
+        The number of this process; 0 without ``comm=``.
     """
 
     def __init__(
@@ -125,8 +146,11 @@ class Run:
     ) -> None:
         self.model: Module = steps.objective.model
         self.optimizer: Optimizer = steps.optimizer
+        self.processes: Processes | None = steps.processes
+        self.rank = 0 if self.processes is None else self.processes.rank
         self.steps, self.source, self.epochs = steps, source, epochs
         self.validation, self.metrics, self.callbacks = validation, metrics, list(callbacks)
+        self._called = [c for c in self.callbacks if not (c.only_first and self.rank)]
         self.checkpoint, self.accumulate, self.more = checkpoint, accumulate, more
         self.history = History()
         self.epoch = self.step = 0
@@ -136,8 +160,11 @@ class Run:
         self._over = 0  # completed epochs
         self._mean, self._group = Mean(), Mean()
         self._parts = self._weight = 0  # of the step that is being accumulated
-        self._replay = StepReplay(self._captured, self._put_back) if check_finite else None
-        self._shows, self._samples = progress, 0
+        self._replay = None
+        if check_finite:
+            self._replay = StepReplay(self._captured, self._put_back, self.processes is None)
+        self._shows, self._samples = progress and self.rank == 0, 0
+        self._wish, self._flagged = "", False  # why this process wants to stop; whether one does
         self._interrupts = Interrupts(_NOTICE)
 
     # ---- for callbacks ---------------------------------------------------------------------------
@@ -149,12 +176,16 @@ class Run:
 
     def stop(self, why: str) -> None:
         """Stop training after this step; the reason is stored in `History.stopped`."""
-        self.stopped = self.stopped or str(why)
+        if self.processes is None:
+            self.stopped = self.stopped or str(why)
+        else:  # until the processes agree
+            self._wish = self._wish or str(why)
 
     def call(self, point: str, *more: Any) -> None:
         """Call a method of all callbacks."""
-        for callback in self.callbacks:
-            getattr(callback, point)(self, *more)
+        with redirect_stdout(StringIO()) if self.rank else nullcontext():
+            for callback in self._called:
+                getattr(callback, point)(self, *more)
 
     # ---- training --------------------------------------------------------------------------------
 
@@ -170,6 +201,7 @@ class Run:
                     if not self.model.training:
                         self.model.train()
                     self.call("on_train_begin")
+                    self._agree()
                     while self._over < self.epochs and not self.stopped:
                         self._epoch()
                 self.is_finished = self.stopped != "interrupted"
@@ -185,9 +217,12 @@ class Run:
         if not self.source.done:
             self._mean = Mean()
             self.call("on_epoch_begin")
-        for batch in self.source.batches():
+        for number, batch in enumerate(self.source.batches()):
+            if self.processes is not None and not number:
+                self.processes.check_batch(batch, "data")
             self._batch(batch)
             if self.stopped:
+                self._settle()
                 if self.checkpoint is not None:
                     self.checkpoint.save(self)
                 return
@@ -197,6 +232,7 @@ class Run:
 
     def _finish(self, began: float) -> None:
         """Complete an epoch after its last batch."""
+        self._settle()
         figures: dict[str, Any] = {"epoch": self.epoch, **self._mean.result()}
         if self.validation is not None:
             self.call("on_validation_begin")
@@ -206,7 +242,10 @@ class Run:
             figures |= {f"validation {name}": value for name, value in found.items()}
             self.figures = figures
             self.call("on_validation_end")
-        figures |= {"lr": self._rate(), "seconds": time.perf_counter() - began}
+        seconds = time.perf_counter() - began
+        if self.processes is not None:
+            seconds = self.processes.from_first(seconds)
+        figures |= {"lr": self._rate(), "seconds": seconds}
         self.figures = figures
         self.history.add(figures)
         self.source.end()
@@ -215,8 +254,8 @@ class Run:
             shown = {n: v for n, v in figures.items() if n not in ("epoch", "seconds")}
             self._progress.update(1, **shown)
         self.call("on_epoch_end")
-        if self._interrupts.asked:
-            self.stop("interrupted")
+        self._end_if_interrupted()
+        self._agree()
         if self.checkpoint is not None:
             self.checkpoint.after_epoch(self)
         if self._replay is not None:
@@ -225,13 +264,19 @@ class Run:
     def _batch(self, batch: Any) -> None:
         weight = size_of(batch)
         whole = self.accumulate == 1
+        more: tuple[Any, ...] = () if whole else (np.float64(weight),)
+        if self.processes is not None:
+            asks = bool(self._wish) or self._interrupts.asked
+            batch, weights = self.processes.part(batch, asks)
+            more = (weights,)
         if self._replay is not None:
-            if whole:
-                self._replay.before(True, self.steps.whole, batch)
-            else:
-                self._replay.before(not self._parts, self.steps.part, batch, np.float64(weight))
-        outcome = self.steps.step(batch) if whole else self.steps.gather(batch, weight)
-        found = figures_of(outcome, batch, self.metrics)
+            act = self.steps.whole if whole else self.steps.part
+            self._replay.before(whole or not self._parts, act, batch, *more)
+        outcome = (self.steps.step if whole else self.steps.gather)(batch, *more)
+        if self.processes is None:
+            found = figures_of(outcome, batch, self.metrics)
+        else:
+            found = self._of_all(outcome, batch, int(weights[OWN]), weight)
         if self._replay is not None and not np.isfinite(found["loss"]):
             raise self._not_finite(found["loss"])
         self._mean.add(found, weight)
@@ -247,6 +292,17 @@ class Run:
             self._samples += weight
             speed = f"{self._samples / max(self._progress.elapsed, 1e-9):.3g} samples/s"
             self._progress.update(self._counts, **self._mean.result(), lr=self._rate(), at=speed)
+
+    def _of_all(self, outcome: Any, batch: Any, own: int, weight: int) -> dict[str, float]:
+        """The figures of a batch of several processes."""
+        assert self.processes is not None
+        sums = np.asarray(value_of(outcome[3]))
+        self.processes.check_sizes(sums[OWN], weight)
+        self._flagged = self._flagged or bool(sums[FLAG])
+        if self._replay is not None:
+            self._replay.grow(int(sums[BYTES]))
+        measures = metrics_of(outcome, batch, self.metrics)
+        return figures_of(outcome, batch, {}) | self.processes.means(measures, own, weight)
 
     def _release(self) -> None:
         """Take a step with the accumulated gradients."""
@@ -265,12 +321,35 @@ class Run:
         self.figures = found
         self.history.steps["loss"].append(found["loss"])
         self.history.steps["lr"].append(rate)
-        for callback in self.callbacks:
-            callback.on_step_end(self)
-        if self._interrupts.asked:
-            self.stop("interrupted")
+        self.call("on_step_end")
+        if self.processes is None:
+            self._end_if_interrupted()
+        elif self._flagged or self._may_stop:
+            self._end_if_interrupted()
+            self._agree()
         if self.checkpoint is not None and not self.stopped:
             self.checkpoint.after_step(self)
+
+    def _end_if_interrupted(self) -> None:
+        if self._interrupts.asked:
+            self.stop("interrupted")
+
+    @property
+    def _may_stop(self) -> bool:
+        """Whether a callback of all processes may stop training after a step."""
+        plain = Callback.on_step_end
+        return any(type(c).on_step_end is not plain for c in self.callbacks if not c.only_first)
+
+    def _agree(self) -> None:
+        """With several processes: stop in all of them if one wants to."""
+        if self.processes is not None and not self.stopped:
+            self.stopped = self.processes.first_of(self._wish)
+            self._flagged = False
+
+    def _settle(self) -> None:
+        """With several processes: check that they have the same values."""
+        if self.processes is not None:
+            self.processes.settle(self.model, self.optimizer, self.steps.ema)
 
     def _rate(self) -> float:
         return float(self.optimizer.lr)
@@ -279,7 +358,11 @@ class Run:
         """The error for a loss that is not finite."""
         assert self._replay is not None
         where = f"step {self.step + 1} (epoch {self.epoch})"
-        found = self._replay.find(bool(np.isinf(loss)))
+        if self.processes is None:
+            found = self._replay.find(bool(np.isinf(loss)))
+        else:
+            found = self._replay.find(bool(np.isinf(loss)), self.processes.repeated)
+            found = self.processes.located(found)
         if not found:
             found = (
                 "It was finite when the steps were repeated uncompiled: check for cancellation in "
@@ -332,6 +415,8 @@ class Run:
                 f"{current}. Resume with the same callbacks{at(user_line())}."
             )
         self._put_back(state)
+        if self.processes is not None:
+            self.processes.take_random(state, self.model, self.more)
         self.source.load_state_dict(state["source"])
         self._over = self.epoch = int(state["epoch"])
         self.step = int(state["step"])

@@ -1,8 +1,12 @@
 """The state of a training run as plain values, saved and restored.
 
-    captured     parameters, buffers, optimizer, averages, random states
-    put_back     restores a state
-    streams_of   the random streams and generators of a model
+    captured           parameters, buffers, optimizer, averages, random states
+    put_back           restores a state
+    values_of          parameters, buffers, optimizer and averages only; put_values restores them
+    random_states      random states only; put_random_states restores them
+    diverge            other random numbers in each process of a training run
+    streams_of         the random streams and generators of a model
+    buffers_of         the buffers that are not in the `state_dict`
 
 Random states are those of streams and generators in modules, of those passed to `fit`, and of the
 global generators of NumPy and Python.
@@ -17,11 +21,15 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import value_of
+from wengert.data.rng_state import digest
 from wengert.errors import StructureError, at, user_line
 from wengert.optim import EMA, Optimizer
 from wengert.random import Generator, Stream
+from wengert.random.keys import fold_in
 
 from ..module import Module
+
+_PROCESSES = 0x70726F63657373  # folded into keys that are derived for other processes
 
 
 def streams_of(model: Module) -> list[Any]:
@@ -61,29 +69,40 @@ def put_state(item: Any, state: Any) -> None:
         item.load_state_dict(state)
 
 
-def _buffers(model: Module) -> dict[str, Any]:
-    """Buffers that are not in the `state_dict`."""
+def buffers_of(model: Module) -> dict[str, Any]:
+    """Buffers that are not in the `state_dict`, by name."""
     named = getattr(model, "named_buffers", None)
     saved = model.state_dict().keys()
     return {n: b for n, b in named() if n not in saved} if named is not None else {}
+
+
+def values_of(model: Module, optimizer: Optimizer, ema: EMA | None) -> dict[str, Any]:
+    """Parameters, buffers, optimizer and averages, copied."""
+    return {
+        "model": model.state_dict(),
+        "buffers": {n: np.array(value_of(b)) for n, b in buffers_of(model).items()},
+        "optimizer": optimizer.state_dict(),
+        "ema": None if ema is None else ema.state_dict(),
+    }
+
+
+def random_states(model: Module, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The states of streams and generators, and of what was passed to `fit`."""
+    kind, words, *rest = np.random.get_state(legacy=True)
+    version, internal, gauss = random.getstate()
+    return {
+        "streams": [state_of(s) for s in streams_of(model)],
+        "more": {name: state_of(item) for name, item in more.items()},
+        "numpy": (kind, np.array(words), *rest),
+        "python": (version, np.array(internal, np.uint64), gauss),
+    }
 
 
 def captured(
     model: Module, optimizer: Optimizer, ema: EMA | None, more: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The state, copied."""
-    kind, words, *rest = np.random.get_state(legacy=True)
-    version, internal, gauss = random.getstate()
-    return {
-        "model": model.state_dict(),
-        "buffers": {n: np.array(value_of(b)) for n, b in _buffers(model).items()},
-        "optimizer": optimizer.state_dict(),
-        "ema": None if ema is None else ema.state_dict(),
-        "streams": [state_of(s) for s in streams_of(model)],
-        "more": {name: state_of(item) for name, item in more.items()},
-        "numpy": (kind, np.array(words), *rest),
-        "python": (version, np.array(internal, np.uint64), gauss),
-    }
+    return {**values_of(model, optimizer, ema), **random_states(model, more)}
 
 
 def put_back(
@@ -92,8 +111,9 @@ def put_back(
     optimizer: Optimizer,
     ema: EMA | None,
     more: Mapping[str, Any],
+    everywhere: bool = True,
 ) -> None:
-    """Restore a state.
+    """Restore a state; the global generators only with `everywhere`.
 
     Raises
     ------
@@ -101,28 +121,70 @@ def put_back(
         The state is of another model, or of other options.
     """
     streams = streams_of(model)
-    buffers = _buffers(model)
-    for what, current, saved in (
+    _require(
         ("streams of random numbers", len(streams), len(state["streams"])),
-        ("buffers", sorted(buffers), sorted(state["buffers"])),
+        ("buffers", sorted(buffers_of(model)), sorted(state["buffers"])),
         ("moving averages", ema is not None, state["ema"] is not None),
         ("named states", sorted(more), sorted(state["more"])),
-    ):
+    )
+    put_values(state, model, optimizer, ema)
+    put_random_states(state, model, more, everywhere)
+
+
+def _require(*pairs: tuple[str, Any, Any]) -> None:
+    for what, current, saved in pairs:
         if current != saved:
             raise StructureError(
                 f"fit(resume=...): the checkpoint has {what} {saved}, this training {current}. "
                 f"Resume with the same model and options{at(user_line())}."
             )
+
+
+def put_values(
+    state: Mapping[str, Any], model: Module, optimizer: Optimizer, ema: EMA | None
+) -> None:
+    """Restore parameters, buffers, optimizer and averages."""
+    buffers = buffers_of(model)
     model.load_state_dict(state["model"])
     for name, value in state["buffers"].items():
         buffers[name].data = value
     optimizer.load_state_dict(state["optimizer"])
     if ema is not None:
         ema.load_state_dict(state["ema"])
-    for item, saved in zip(streams, state["streams"], strict=True):
+
+
+def put_random_states(
+    state: Mapping[str, Any], model: Module, more: Mapping[str, Any], everywhere: bool = True
+) -> None:
+    """Restore what `random_states` returned; the global generators only with `everywhere`."""
+    for item, saved in zip(streams_of(model), state["streams"], strict=True):
         put_state(item, saved)
     for name, item in more.items():
         put_state(item, state["more"][name])
+    if not everywhere:
+        return
     np.random.set_state(tuple(state["numpy"]))
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(int(w) for w in internal), gauss))
+
+
+def diverge(model: Module, more: Mapping[str, Any], rank: int) -> None:
+    """Derive the random numbers of process `rank` from those of process 0, which keeps its own.
+
+    Streams get another key, generators another seed; both depend on the present state and the rank
+    only.
+    """
+    items = {id(item): item for item in streams_of(model)}
+    for given in more.values():
+        item = given.stream if isinstance(given, Generator) else given
+        items.setdefault(id(item), item)
+    for item in items.values() if rank else ():
+        if isinstance(item, np.random.Generator):
+            kind = type(item.bit_generator)
+            seeds = np.random.SeedSequence([digest(item.bit_generator.state), rank])
+            item.bit_generator.state = kind(seeds).state  # type: ignore[call-arg]
+        elif isinstance(item, Stream):
+            state = item.state_dict()
+            # Folded twice: the keys of draws are folded once, with the number of the draw.
+            key = fold_in(fold_in(state["state"][:2], _PROCESSES), rank)
+            item.load_state_dict({**state, "state": np.array([*key, state["state"][2]])})
