@@ -155,7 +155,13 @@ def check_begins_with_the_values_of_the_first(comm):
         return optim.SGD(p, lr=0.1 + comm.rank, momentum=0.5)
 
     model, history = train(
-        comm, model, data=points(28), optimizer=optimizer, rng=comm.rank, metrics="accuracy"
+        comm,
+        model,
+        data=points(24),
+        batch_size=8,
+        optimizer=optimizer,
+        rng=comm.rank,
+        metrics="accuracy",
     )
     assert_same_bits(comm, model)
     losses = comm.mpi.allgather((history.steps, history.to_dict()["epochs"]))
@@ -227,11 +233,11 @@ def check_other_buffers(comm, compile=False):
     np.testing.assert_array_equal(model.scale.numpy(), Counted().scale.numpy())
 
 
-def _resumable(comm, folder, epochs, model, compile, count=29, **options):
+def _resumable(comm, folder, epochs, model, compile, count=33, **options):
     """A run with random transforms, averages and a callback that has a state."""
     noisy = TensorDataset(*points(count)).map(GaussianNoise(0.1), field=0)
     return train(
-        comm, model, DataLoader(noisy, 7, shuffle=True, rng=1), epochs=epochs, compile=compile,
+        comm, model, DataLoader(noisy, 8, shuffle=True, rng=1), epochs=epochs, compile=compile,
         checkpoint=folder, ema=0.9, callbacks=[nn.training.EarlyStopping("loss", patience=9)],
         **options,
     )  # fmt: skip
@@ -244,7 +250,7 @@ def check_resumes_with_as_many_processes(comm, compile=False):
 
         def run(name, epochs, **more):
             model = Net(norm=True, drop=drop(2))
-            return _resumable(comm, folder / name, epochs, model, compile, 28, **more)
+            return _resumable(comm, folder / name, epochs, model, compile, 32, **more)
 
         whole, expected = run("whole", 4)
         run("parts", 2)
