@@ -92,7 +92,7 @@ def _check_per_channel(array: Any, count: Any, name: str, what: str) -> None:
 
 def _check_variance(count: Any, shape: tuple[Any, ...], what: str) -> None:
     if isinstance(count, Dim):
-        Comparisons.differ(count, 1)
+        Comparisons.note(count, 1)
     elif count < 2:
         raise ShapeError(
             f"{what} in training was given shape {spelled(shape)}: the variance of {count} value "

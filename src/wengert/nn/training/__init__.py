@@ -4,6 +4,7 @@ fit                 fit; start reading here
 trainer             the training loop
 train_step          one compiled training step
 processes           training with several processes
+common_start        its beginning
 batch_iteration     data as a repeatable iterable of batches
 evaluation          evaluate: loss and metrics without updates
 metrics             metrics averaged over samples

@@ -26,7 +26,9 @@ from .metrics import Metric, chosen
 from .train_step import Objective, TrainingSteps
 from .trainer import Callback, Run
 
-_processes = LazyModule("wengert.nn.training.processes")  # which imports wengert.distributed
+# These import wengert.distributed.
+_processes = LazyModule("wengert.nn.training.processes")
+_common_start = LazyModule("wengert.nn.training.common_start")
 
 
 def fit(
@@ -207,7 +209,7 @@ def fit(
     )
     _resume(run, saving, resume)
     if processes is not None:
-        processes.begin(run)
+        _common_start.begin_together(run, processes)
     return run.train()
 
 

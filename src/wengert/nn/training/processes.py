@@ -14,7 +14,7 @@ steps the processes agree on decisions (to stop, to save) by messages of Python 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from wengert._engine.core.pytree import paths as pytree_paths
 from wengert._engine.core.recording import no_grad
 from wengert.data.dataset import tuple_like
 from wengert.distributed import agreement, buckets
-from wengert.distributed.arguments import message
 from wengert.distributed.communicators import communicator_of
 from wengert.errors import ArgumentError, NotFiniteError, ShapeError, at, user_line
 from wengert.optim import EMA, Optimizer
@@ -34,10 +33,7 @@ from wengert.optim import EMA, Optimizer
 from ..module import Module
 from ..parameter import write
 from .batch_iteration import SHARE, size_of
-from .training_state import captured, diverge, put_back, put_random_states, values_of
-
-if TYPE_CHECKING:
-    from .trainer import Run
+from .training_state import diverge, put_random_states, values_of
 
 _SIZES = 4  # the length of the weights of a part
 
@@ -67,59 +63,7 @@ class Processes:
         self._repeats = False  # while steps are repeated to find a NaN
         self._has_met = False  # whether this process has passed `meet` in the repeated step
 
-    # ---- the beginning -------------------------------------------------------------------------
-
-    def begin(self, run: Run) -> None:
-        """Let a run begin with the values and the data of process 0.
-
-        A resumed run has them from the checkpoint.
-        """
-        self._check_arguments(run)
-        is_first = self.rank == 0
-        if run.validation is not None:
-            place = run.validation.state_dict() if is_first else None
-            run.validation.load_state_dict(self.from_first(place))
-        if run.is_resumed:
-            return
-        values = run.model, run.optimizer, run.steps.ema, run.more
-        own = captured(*values) | {"source": run.source.state_dict()} if is_first else None
-        state = self.from_first(own)
-        if not is_first:
-            put_back(state, *values, False)
-            run.source.load_state_dict(state["source"])
-        diverge(run.model, run.more, self.rank)
-
-    def _check_arguments(self, run: Run) -> None:
-        """Raise unless the arguments of `fit` are those of one training run.
-
-        Raises
-        ------
-        CommunicationError
-            They differ between the processes.
-        DtypeError
-            MPI has no messages of the dtype of a parameter.
-        """
-        steps, trained = run.steps, run.optimizer.parameters()
-        given = {
-            "epochs": run.epochs,
-            "accumulate": run.accumulate,
-            "metrics": list(run.metrics),
-            "callbacks": [type(c).__name__ for c in run.callbacks],
-            "checkpoint": run.checkpoint is not None,
-            "validation": run.validation is not None,
-            "compile": steps.compiles,
-            "clip_norm and clip_value": (steps.clip_norm, steps.clip_value),
-            "ema": steps.ema is not None,
-            "bucket_bytes": self.bucket_bytes,
-            "the number of batches": len(run.source),
-            "the optimizer": (type(run.optimizer).__name__, len(trained)),
-        }
-        for name, p in run.model.named_parameters():
-            given[f"parameter {name}"] = p.shape, str(p.dtype), p.requires_grad
-        remedy = "Call fit with the same arguments in all processes"
-        agreement.require_equal(given, "the arguments of fit", remedy, self.comm)
-        for p in trained:
-            message(value_of(p), "fit(comm=...)")
+    # ---- random numbers ------------------------------------------------------------------------
 
     def take_random(self, state: Mapping[str, Any], model: Module, more: Mapping[str, Any]) -> None:
         """Random numbers of this process, from a checkpoint or derived from those of process 0."""
@@ -159,7 +103,7 @@ class Processes:
     # ---- within a step -------------------------------------------------------------------------
 
     def add_gradients(self, owners: Sequence[Any]) -> None:
-        """Replace gradients by their sums over all processes."""
+        """Sum the gradients of all processes; each process has the sums."""
         having = [p for p in owners if p.grad is not None]
         sums = self._sums([value_of(p.grad) for p in having])
         for p, total in zip(having, sums, strict=True):

@@ -57,16 +57,11 @@ class Comparisons:
     of_users: ClassVar[set[str]] = set()  # files of this package that compare for user code
 
     @classmethod
-    def note(cls, a: Dim, b: Any, file: str) -> None:
-        """Record a comparison in user code; code of this package is valid for all sizes."""
+    def note(cls, a: Dim, b: Any, file: str = "") -> None:
+        """Record a comparison, unless it is in code of this package, which is for all sizes."""
         if not file.startswith(FOLDER) or file in cls.of_users:
-            cls.differ(a, b)
-
-    @classmethod
-    def differ(cls, a: Dim, b: Any) -> None:
-        """Record that what is traced is valid only if two sizes differ."""
-        for collected in cls.open:
-            collected.append(a - b)
+            for collected in cls.open:
+                collected.append(a - b)
 
     @classmethod
     @contextmanager
