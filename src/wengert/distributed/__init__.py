@@ -7,6 +7,7 @@ halos             borders of arrays that are divided among processes on a grid
 halo_parts        which parts of the arrays are sent
 data_parallel     losses of batches that are divided among the processes
 buckets           many arrays in few messages
+agreement         Python objects that all processes agree on
 placed            functions whose parts are computed by different processes
 placement         which process computes which node, and what is sent
 message_simulator   programs of messages that would wait forever

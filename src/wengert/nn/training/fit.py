@@ -181,19 +181,14 @@ def fit(
     named = _metrics(metrics, objective)
     averages = EMA(made.parameters(), ema) if isinstance(ema, int | float) else ema
     target = Objective(model, loss, objective, bool(named))
-    saving = checkpoint
-    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-        saving = Checkpoint(checkpoint)
+    made_here = checkpoint is not None and not isinstance(checkpoint, Checkpoint)
+    saving = Checkpoint(checkpoint) if made_here else checkpoint
     held_out = None
     if validation is not None:
         held_out = BatchSource(validation, batch_size, False, 0, "validation data")
     processes = None if comm is None else _processes.together(comm, bucket_bytes)
     steps = TrainingSteps(target, made, compile, clip_norm, clip_value, averages, processes)
-    if steps.searches and accumulate > 1:
-        raise ArgumentError(
-            f"fit(accumulate={accumulate}) is not supported with {type(made).__name__}, which "
-            f"evaluates each batch several times. Use larger batches{at(user_line())}."
-        )
+    _check_search(steps, accumulate)
     run = Run(
         steps,
         BatchSource(data, batch_size, True, rng, "data"),
@@ -237,6 +232,15 @@ def _check(model: Any, epochs: Any, accumulate: Any) -> None:
                 f"fit: {name} must be an integer of at least {minimum}, got {value!r}"
                 f"{at(user_line())}."
             )
+
+
+def _check_search(steps: TrainingSteps, accumulate: int) -> None:
+    if steps.searches and accumulate > 1:
+        raise ArgumentError(
+            f"fit(accumulate={accumulate}) is not supported with {type(steps.optimizer).__name__}, "
+            "which evaluates each batch several times. Use larger batches"
+            f"{at(user_line())}."
+        )
 
 
 def _optimizer(given: Any, model: Module) -> Optimizer:
