@@ -440,3 +440,21 @@ def test_other_operands(rng):
     np.testing.assert_allclose(la.inv(wg.tensor(whole)).numpy(), la.inv(whole))
     (b,) = draw(rng, [(2, 2)], complex)
     check_grads(lambda a: la.solve(a, b), [whole * 1.0])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e15])
+def test_the_gradient_of_the_norm_of_a_large_vector(dtype, scale):
+    """It is x / norm(x) to the last digits, also times cotangents that are very small or large."""
+    x = (np.random.default_rng(8).normal(size=20000) * scale).astype(dtype)
+    unit = x.astype("f8") / np.linalg.norm(x.astype("f8"))
+    for factor in (1.0, 1e-25, 1e25):
+        factor = np.dtype(dtype).type(factor)
+        _, pull = wg.vjp(np.linalg.norm, x)
+        np.testing.assert_allclose(pull(factor)[0], factor * unit, rtol=50 * np.finfo(dtype).eps)
+    assert float(wg.vjp(np.linalg.norm, x)[0]) == float(np.linalg.norm(x))
+    np.testing.assert_array_equal(wg.grad(np.linalg.norm)(np.zeros(20000)), 0.0)
+    rows = x.reshape(200, 100)
+    got = wg.grad(lambda x: np.sum(np.linalg.norm(x, axis=1)))(rows)
+    wanted = rows / np.linalg.norm(rows.astype("f8"), axis=1, keepdims=True)
+    np.testing.assert_allclose(got, wanted, rtol=50 * np.finfo(dtype).eps)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wengert._engine.backends.llvm.abi import array_fingerprint, verified_arithmetic
-from wengert._engine.backends.llvm.abi.verified_arithmetic import computed, has_nan
+from wengert._engine.backends.llvm.abi.verified_arithmetic import computed, has_nan, is_finite
 
 DTYPES = [np.float64, np.float32]
 SIZES = [0, 1, 5, 31, 32, 64, 100, 1000, 4099]
@@ -95,3 +95,18 @@ def test_signaling_nan_and_denormal_numbers():
     assert has_nan(x)
     x.view(np.uint64)[40] = 0xFFF8000000000000
     assert has_nan(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_finite_arrays(dtype, size, rng):
+    x = rng.normal(size=size).astype(dtype)
+    x[: size // 3] *= np.finfo(dtype).max / 8
+    assert is_finite(x)
+    for place in {0, size // 2, size - 1} if size else ():
+        for number in (np.nan, np.inf, -np.inf):
+            y = x.copy()
+            y[place] = number
+            assert not is_finite(y)
+            assert has_nan(y) == np.isnan(number)
+    assert is_finite(x[::2]) is None or size <= 2

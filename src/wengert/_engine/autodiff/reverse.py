@@ -32,7 +32,7 @@ from wengert._engine.core.large_arrays import (
     kernels,
     recycling,
 )
-from wengert._engine.core.node import Node, constant, next_serial
+from wengert._engine.core.node import Node, Watched, constant, next_serial
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.spec import Spec
@@ -47,6 +47,7 @@ from .eager_visits import plus, visit_nodes
 from .linearity import check_linear
 from .strong_zeros import TracedGuards, linear_nodes, note_written
 from .tape import VARIABLE, Tape, cycle, fresh, passes_over, tape_between
+from .unchanged_arrays import UnchangedArrays
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -188,10 +189,11 @@ class _PassState:
     """The state of one backward pass."""
 
     __slots__ = (
-        *("bars", "buffers", "closed", "cotangents", "ctx", "done", "ends", "guards", "owned"),
-        *("recorder", "targets"),
+        *("bars", "buffers", "closed", "cotangents", "ctx", "done", "ends", "guards", "nodes"),
+        *("owned", "recorder", "targets", "unchanged"),
     )
     guards: TracedGuards | None
+    unchanged: UnchangedArrays | None
     recorder: Derivation | Session | None  # stores the user's line of the current node
 
     def __init__(self, tape: Tape, seeds: Seeds, targets: set[Node], ctx: RuleContext):
@@ -204,6 +206,7 @@ class _PassState:
         self.owned: set[Node] = set()  # nodes whose cotangent is an array that this pass made
         self.buffers = Buffers(self.bars, self.owned, ctx.wanted, targets)
         self.targets, self.ctx, self.ends = targets, ctx, tape.ends
+        self.nodes, self.unchanged = tape.nodes, None
         self.guards = None
         self.recorder = None
         self.closed = False
@@ -270,7 +273,7 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
         op.vjp_into(node, t, state.buffers)
         return
     else:
-        out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
+        out, inputs = node.value, _values(args, state)
     contributions = None
     first = inputs[0]
     if type(first) is np.ndarray and first.size >= LEAST_ELEMENTS and _is_plain(ctx):
@@ -288,6 +291,15 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
             bar = project(bar, a)
         current = bars.get(a)
         bars[a] = bar if current is None else plus(current, bar, a, state)
+
+
+def _values(args: Sequence[Any], state: _PassState) -> list[Any]:
+    """The values of operands; plain arrays are checked to be unchanged."""
+    if Watched not in map(type, args):
+        return [a.value if isinstance(a, Node) else a for a in args]
+    if state.unchanged is None:
+        state.unchanged = UnchangedArrays(state.nodes)
+    return state.unchanged.values(args)
 
 
 def _is_plain(ctx: RuleContext) -> bool:

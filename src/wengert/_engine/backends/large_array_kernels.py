@@ -196,6 +196,10 @@ def value_of_large(op: Op, *values: Any, **params: Any) -> Any:
 
 def _is_finite(x: Any) -> bool:
     """Whether all elements are finite; one pass if their sum is, too."""
+    if type(x) is np.ndarray and cpython_layout.is_known():
+        found = verified_arithmetic.is_finite(x)
+        if found is not None:
+            return found
     with np.errstate(all="ignore"):
         total = np.add.reduce(x, axis=None)
     return bool(np.isfinite(total) or np.isfinite(x).all())

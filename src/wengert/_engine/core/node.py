@@ -270,8 +270,12 @@ class Watched(ConstantLeaf):
     @property
     def value(self) -> Any:
         """The array, checked to be unchanged."""
-        self.check(self._take_fingerprint(self.array))
+        self.check(self.present_fingerprint())
         return self.array
+
+    def present_fingerprint(self) -> Hashable:
+        """The fingerprint of the array as it is now."""
+        return self._take_fingerprint(self.array)
 
     @property
     def is_native(self) -> bool:
@@ -290,12 +294,25 @@ class Watched(ConstantLeaf):
 
 
 class Fingerprints:
-    """The function that takes fingerprints of arrays, when native code has been loaded."""
+    """How fingerprints of arrays are taken.
+
+    Attributes
+    ----------
+    native : callable or None
+        Native code, when it has been loaded.
+    load : callable or None
+        Loads it (large_arrays.py).
+    count : int
+        The bytes of arrays whose fingerprints NumPy has taken.
+    """
 
     native: Callable[[np.ndarray[Any, Any]], Hashable] | None = None
+    load: Callable[[], None] | None = None
+    count = 0
 
 
 COPY_LIMIT = 1 << 15  # bytes; below it a copy costs less than a tenth of two fingerprints
+_LOAD_BYTES = 1 << 28  # fingerprints of so many take NumPy 10 ms
 _GRID = 1024  # 8-byte words in a row; both sums then run at the speed of memory
 
 
@@ -304,6 +321,10 @@ def fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, int, bytes]:
 
     One sum detects a changed element; both together also detect elements that were exchanged.
     """
+    Fingerprints.count += array.nbytes
+    if Fingerprints.count > _LOAD_BYTES and Fingerprints.load is not None:
+        load, Fingerprints.load = Fingerprints.load, None
+        load()
     flat = array.reshape(-1) if array.flags.c_contiguous else array.ravel(order="K")
     data = flat.view(np.uint8)
     end = data.size - data.size % (8 * _GRID)

@@ -81,6 +81,11 @@ class Reduction(Operation):
         self.differentiable = True
         return rule
 
+    @property
+    def partial_module(self) -> str:
+        """The name of the module that defines the partial derivative."""
+        return str(getattr(self._partial, "__module__", ""))
+
     def _options(self, node: Node) -> tuple[Axis, dict[str, Any]]:
         options = {k: v for k, v in node.params.items() if k not in ("axis", "keepdims", "dtype")}
         return node.params.get("axis"), options

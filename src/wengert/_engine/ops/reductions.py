@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, possibly, value_of
+from wengert._engine.core.handle import Handle, is_traced, possibly, value_of
+from wengert._engine.core.large_arrays import LEAST_ELEMENTS
 from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, Remedy, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import Dim
@@ -287,6 +288,9 @@ def _shares(x: Array, out: Array, axis: Axes) -> Any:
 def norm2(x: Array, *, axis: Any = None, keepdims: Any = False) -> Any:
     """The Euclidean norm; its derivative is 0 at the zero vector."""
     x = np.asarray(x)
+    if axis is None and not keepdims and x.dtype.char in "fd" and x.flags.c_contiguous:
+        flat = x.reshape(-1)  # as numpy.linalg.norm, in one pass
+        return np.sqrt(flat.dot(flat))
     square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
     return np.sqrt(np.add.reduce(square, axis=axis, keepdims=keepdims))
 
@@ -295,7 +299,19 @@ def norm2(x: Array, *, axis: Any = None, keepdims: Any = False) -> Any:
 def _norm2_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     zero = value_of(out) == 0
     length = where(zero, 1.0, out) if possibly(zero) else out
+    if not is_traced(x) and x.size >= LEAST_ELEMENTS and x.size >= 16 * out.size:
+        factor = t / length
+        if _is_normal(value_of(factor)):  # one pass over a large x instead of two
+            return _zero_where(zero, factor * x)
     return _zero_where(zero, t * (x / length))
+
+
+def _is_normal(x: Array) -> bool:
+    """Whether no element is so small or large that a product with it loses digits."""
+    size = np.abs(x)
+    limits = np.finfo(size.dtype)
+    least, most = limits.tiny / limits.eps, limits.max * limits.eps
+    return bool(np.all((size >= least) & (size <= most)))
 
 
 @facts(zero_slope=AT_ORIGIN)

@@ -2,6 +2,7 @@
 
     computed    x + y, x - y or x * y, with the fingerprints of operands
     has_nan     whether an array contains NaN
+    is_finite   whether it contains neither NaN nor infinities
 
 Derivatives keep plain arrays by their fingerprints (core/node.py: Watched), which are taken when an
 operation uses the array, and again when its rule does.  Both times the array is read anyway, so the
@@ -95,10 +96,23 @@ def has_nan(x: Array) -> bool | None:
     """Whether an array contains NaN; None if it is not known."""
     if x.dtype not in _DTYPES or not x.flags.c_contiguous:
         return None
+    return _found(x, False)
+
+
+def is_finite(x: Array) -> bool | None:
+    """Whether all elements are finite; None if it is not known."""
+    if x.dtype not in _DTYPES or not x.flags.c_contiguous:
+        return None
+    return not _found(x, True)
+
+
+def _found(x: Array, infinite: bool) -> bool:
+    """Whether an array contains NaN, or also infinities."""
     blocks, rest = divmod(x.nbytes, BLOCK_BYTES)
-    if _search(x.dtype.char)(x, blocks):
+    if _search(x.dtype.char, infinite)(x, blocks):
         return True
-    return bool(rest) and bool(np.isnan(x.reshape(-1)[x.size - rest // x.dtype.itemsize :]).any())
+    last = x.reshape(-1)[x.size - rest // x.dtype.itemsize :]
+    return bool(rest) and bool((~np.isfinite(last) if infinite else np.isnan(last)).any())
 
 
 def _way(x: Array, hashed: bool) -> str | None:
@@ -117,10 +131,10 @@ def _function(instruction: str, char: str, ways: tuple[str, str]) -> Any:
 
 
 @functools.cache
-def _search(char: str) -> Any:
-    name = f"wengert_has_nan_{char}"
+def _search(char: str, infinite: bool) -> Any:
+    name = f"wengert_has_{'infinite' if infinite else 'nan'}_{char}"
     module = ModuleBuilder()
-    module.parts[name] = _search_text(name, char)
+    module.parts[name] = _search_text(name, char, infinite)
     address = loaded(module.text(execution_engine.heading()), {}, [name])[name]
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_int64)(address)
 
@@ -223,8 +237,11 @@ def _read(lines: _Lines, o: str, way: str, number: str, lanes: int) -> None:
     )
 
 
-def _search_text(name: str, char: str) -> str:
-    """The search for NaN: a number that is unordered with itself."""
+def _search_text(name: str, char: str, infinite: bool) -> str:
+    """The search for NaN, a number that is unordered with zero; or for all not finite numbers.
+
+    The difference of an infinite number and itself is NaN.
+    """
     number, _, lanes = _DTYPES[np.dtype(char)]
     kind, masks = f"<{lanes} x {number}>", f"<{lanes} x i1>"
     lines = _Lines(_address("x"), [], [], [])
@@ -234,7 +251,8 @@ def _search_text(name: str, char: str) -> str:
             (
                 f"%at{k} = add i64 %first, {k}",
                 f"%p{k} = getelementptr {kind}, ptr %x, i64 %at{k}",
-                f"%v{k} = load {kind}, ptr %p{k}, align 1",
+                f"%w{k} = load {kind}, ptr %p{k}, align 1",
+                f"%v{k} = {'fsub' if infinite else 'freeze'} {kind} %w{k}" + f", %w{k}" * infinite,
                 f"%u{k} = fcmp uno {kind} %v{k}, zeroinitializer",
                 f"%n{k} = or {masks} %m{k}, %u{k}",
             )
