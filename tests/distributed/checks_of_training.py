@@ -474,6 +474,44 @@ def check_evaluation(comm, compile=False):
     np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-13)
 
 
+class Centered(nn.Module):
+    """Subtracts the mean over the batch, by messages if there are several processes."""
+
+    def __init__(self, comm):
+        # A bias would have no effect: Adam divides its gradient, rounding only, by its size.
+        self.first = nn.Linear(4, 8, bias=False, rng=0)
+        self.last = nn.Linear(8, 1, rng=1)
+        self.comm = comm
+
+    def forward(self, x):
+        x = self.first(x)
+        if self.comm is None:
+            mean = np.mean(x, axis=0)
+        else:
+            count = d.allreduce(float(len(x)), comm=self.comm)
+            mean = d.allreduce(np.sum(x, axis=0), comm=self.comm) / count
+        return self.last(np.tanh(x - mean))
+
+
+def check_messages_in_models(comm, compile=False):
+    """Losses that depend on all parts, and losses that are the same in all processes."""
+
+    def of_part(model, batch):
+        return np.mean((model(batch[0])[:, 0] - batch[1]) ** 2)
+
+    def of_all(model, batch):
+        loss = of_part(model, batch)
+        return loss if model.comm is None else d.allreduce(loss, "mean", model.comm)
+
+    for objective in (of_part, of_all):
+        given = {"objective": objective, "batch_size": 8, "compile": compile}
+        model, history = train(comm, Centered(comm), points(24), **given)
+        assert_same_bits(comm, model)
+        other, expected = train(None, Centered(None), points(24), **given)
+        assert_near(model, other)
+        np.testing.assert_allclose(history["loss"], expected["loss"], rtol=1e-12)
+
+
 def check_one_process(comm, compile=False):
     """A communicator of one process: the bits of a run without one."""
     single = comm.split(comm.rank)

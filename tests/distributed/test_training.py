@@ -50,6 +50,7 @@ FAILURES = {
         "if run.rank == 1: [os.kill(os.getpid(), signal.SIGINT) for _ in range(2)]",
         "process 1 of 2 ended with KeyboardInterrupt",
     ),
+    "exits": ("if run.rank == 1: sys.exit(3)", "process 1 of 2 ended with sys.exit(3)"),
     "writes no file": (
         "os.chmod(sys.argv[1], 0o500); run.checkpoint.folder = run.checkpoint.folder / 'none'",
         "No such file",

@@ -8,12 +8,14 @@ objects, or vectors of a few numbers, and are not recorded.
     in_first          what a function returns or raises in process 0, in all processes
     sums_of           the sums of a few numbers
     require_equal     raise in all processes unless they have the same bytes
+    end_all           end all processes
 """
 
 from __future__ import annotations
 
 import hashlib
 import pickle
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -126,3 +128,12 @@ def require_equal(values: Mapping[str, Any], what: str, remedy: str, comm: Commu
         f"{what} differ between the processes of {comm.name}: {name} (equal are those of "
         f"processes {equal}). {remedy}{at(user_line())}."
     )
+
+
+def end_all(why: str, comm: Communicator) -> None:
+    """End all processes, because this one will not take part in messages that others wait for."""
+    sys.stderr.write(
+        f"wengert.distributed: process {comm.rank} of {comm.size} {why}; all processes are ended.\n"
+    )
+    sys.stderr.flush()
+    comm.mpi.Abort(1)

@@ -288,38 +288,57 @@ class GradAttributes:
         >>> x.grad
         Tensor([2., 4.], dtype=float64)
         """
-        node = self.node
-        check_backward(self)
-        if type(node) is not Node:
+        seed_backward(self, gradient, retain_graph, create_graph, inputs, is_used())
+
+
+def backward_of_part(x: Any) -> None:
+    """`backward()` of the part of this process of an output: the sum of `x` over all processes.
+
+    So a value that is the same in all processes is not counted once.
+    """
+    seed_backward(x, None, None, False, None, False)
+
+
+def seed_backward(
+    x: Any,
+    gradient: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    inputs: Sequence[Any] | None,
+    counts_once: bool,
+) -> None:
+    """`backward`; with `counts_once` a value that is the same in all processes is one output."""
+    node = x.node
+    check_backward(x)
+    if type(node) is not Node:
+        raise NotDifferentiableError(
+            "backward() of a tensor that does not require a gradient: nothing it was computed "
+            "from has requires_grad=True, or a comparison, an integer cast, detach() or "
+            f"no_grad() came between{at(user_line())}."
+        )
+    seed = _seed(node, gradient)
+    if inputs is None:
+        tape, owners = tape_to_owners(node)
+        check_owners(node, owners)
+    else:
+        owners = [t.node for t in inputs]
+        if any(type(n) is not Node for n in owners):
             raise NotDifferentiableError(
-                "backward() of a tensor that does not require a gradient: nothing it was computed "
-                "from has requires_grad=True, or a comparison, an integer cast, detach() or "
-                f"no_grad() came between{at(user_line())}."
+                "backward(inputs=...): one of them does not require a gradient. Leave it out, "
+                f"or create it with requires_grad=True{at(user_line())}."
             )
-        seed = _seed(node, gradient)
-        if inputs is None:
-            tape, owners = tape_to_owners(node)
-            check_owners(node, owners)
-        else:
-            owners = [t.node for t in inputs]
-            if any(type(n) is not Node for n in owners):
-                raise NotDifferentiableError(
-                    "backward(inputs=...): one of them does not require a gradient. Leave it out, "
-                    f"or create it with requires_grad=True{at(user_line())}."
-                )
-            tape = tape_between([node], set(owners))
-        with recording.enable_grad() if create_graph else contextlib.nullcontext():
-            seeds = counted_once({node: seed}) if is_used() else {node: seed}
-            bars = pullback(seeds, owners, create_graph, tape)
-        for n, bar in zip(owners, bars, strict=True):
-            owner = _handle(n) if inputs is None else inputs[owners.index(n)]
-            if bar is not None and node.is_traced:
-                accumulate(owner, bar, create_graph)
-            elif bar is not None:
-                _accumulate(owner, bar)
-        if retain_graph is False and not node.is_traced:
-            handle: Any = self
-            handle.node = Node(RELEASED, (), NO_PARAMS, node.value)
+        tape = tape_between([node], set(owners))
+    with recording.enable_grad() if create_graph else contextlib.nullcontext():
+        seeds = counted_once({node: seed}) if counts_once else {node: seed}
+        bars = pullback(seeds, owners, create_graph, tape)
+    for n, bar in zip(owners, bars, strict=True):
+        owner = _handle(n) if inputs is None else inputs[owners.index(n)]
+        if bar is not None and node.is_traced:
+            accumulate(owner, bar, create_graph)
+        elif bar is not None:
+            _accumulate(owner, bar)
+    if retain_graph is False and not node.is_traced:
+        x.node = Node(RELEASED, (), NO_PARAMS, node.value)
 
 
 def _seed(node: Node, gradient: Any) -> Any:

@@ -220,6 +220,14 @@ class Processes:
         """What a function returns or raises in process 0."""
         return agreement.in_first(run, self.comm)
 
+    def left(self, error: SystemExit) -> None:
+        """End all processes if this one leaves the training by `sys.exit` with an error.
+
+        Other exceptions end them when the program ends.
+        """
+        if error.code:
+            agreement.end_all(f"ended with sys.exit({error.code!r})", self.comm)
+
     # ---- equality ------------------------------------------------------------------------------
 
     def check_batch(self, batch: Any, what: str) -> None:

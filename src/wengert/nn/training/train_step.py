@@ -19,6 +19,7 @@ from wengert._engine.core.handle import Handle, shape_of, value_of
 from wengert._engine.core.recording import no_grad
 from wengert._engine.core.validation import spelled
 from wengert._engine.jit import jit
+from wengert._engine.tensor.grad_attributes import backward_of_part
 from wengert.errors import ArgumentError, NotScalarError, StructureError, TraceError, at, user_line
 from wengert.optim import EMA, Optimizer, clip_grad_norm_, clip_grad_value_
 
@@ -162,7 +163,7 @@ class TrainingSteps:
         assert self.processes is not None
         before = [(b, b.node) for b in self._buffers]
         loss, prediction, figures = self.objective(batch)
-        (loss * weights[factor].astype(loss.dtype)).backward()
+        backward_of_part(loss * weights[factor].astype(loss.dtype))
         self.processes.meet()
         self.processes.average([b for b, node in before if b.node is not node], weights)
         loss, figures, sums = self.processes.figures(loss, figures, weights)

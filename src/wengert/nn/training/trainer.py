@@ -206,6 +206,10 @@ class Run:
                         self._epoch()
                 self.is_finished = self.stopped != "interrupted"
                 self.history.stopped = self.stopped or "done"
+            except SystemExit as error:
+                if self.processes is not None:
+                    self.processes.left(error)
+                raise
             finally:
                 self.steps.forget()
                 self.call("on_train_end")
