@@ -155,6 +155,21 @@ def test_shallow_water_in_full(count):
     shallow_water(count)
 
 
+def test_a_pipeline_of_one_process():
+    text, _ = run("pipeline.py", "--steps", "3", "--width", "8")
+    assert "process 0: layers 0 to 10" in text
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_two_processes():
+    if mpirun() is None:
+        pytest.skip("mpi4py or mpirun is not installed")
+    status, text = started(2, ROOT / "examples" / "pipeline.py", seconds=300.0)
+    assert status == 0, text
+    assert figure(text, r"accuracy on held-out points: (\S+)") > 0.95
+    assert re.search(r"parameters by process: 4,848, 4,802", text)
+
+
 def test_the_nile_agrees_with_published_values():
     text, _ = run("nile.py")
     assert figure(text, r"largest relative deviation from published values: (\S+)") < 1e-4

@@ -9,7 +9,8 @@ COUNTS = [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pyte
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(
-    "module", ["checks_of_operations", "checks_of_programs", "checks_of_placed"]
+    "module",
+    ["checks_of_operations", "checks_of_programs", "checks_of_placed", "checks_of_pipeline"],
 )
 def test_checks(module, count):
     assert failures(count, module) == {}

@@ -10,6 +10,11 @@ buckets           many arrays in few messages
 agreement         Python objects that all processes agree on
 placed            functions whose parts are computed by different processes
 placement         which process computes which node, and what is sent
+pipeline          the layers of a model on several processes
+stages            which process has which layers
+stage_programs    the compiled programs of one stage
+stage_messages    the messages between stages
+schedules         the order in which a stage processes microbatches
 message_simulator   programs of messages that would wait forever
 operations        the operations, with their transposes
 arguments         checks of arguments
@@ -48,6 +53,7 @@ from .halos import (
     halo_exchange_start,
     map_overlap,
 )
+from .pipeline import Pipeline, pipeline
 from .placed import placed, placement
 from .placement import Message, Placement
 from .point_to_point import recv, send, sendrecv, shift
@@ -58,6 +64,7 @@ __all__ = [
     "Communicator",
     "HaloExchange",
     "Message",
+    "Pipeline",
     "Placement",
     "SumOver",
     "allgather",
@@ -71,6 +78,7 @@ __all__ = [
     "halo_exchange_finish",
     "halo_exchange_start",
     "map_overlap",
+    "pipeline",
     "placed",
     "placement",
     "recv",
