@@ -23,8 +23,8 @@ def mpirun() -> str | None:
     return str(own) if own.exists() else shutil.which("mpirun")
 
 
-def started(count: int, script: Path, *arguments: str, seconds: float = 120.0) -> Any:
-    """Run a script in several processes: its exit status and output; killed after `seconds`."""
+def process_of(count: int, script: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a script in several processes; they are one process group."""
     program = mpirun()
     assert program is not None
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
@@ -35,10 +35,11 @@ def started(count: int, script: Path, *arguments: str, seconds: float = 120.0) -
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "OPENBLAS_NUM_THREADS": "1",
+        "OMPI_MCA_mpi_yield_when_idle": "1",  # processes that wait leave the cores to the others
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",  # not permitted in containers
     }
     command = [program, *options, "-np", str(count), sys.executable, str(script), *arguments]
-    process = subprocess.Popen(
+    return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -46,6 +47,11 @@ def started(count: int, script: Path, *arguments: str, seconds: float = 120.0) -
         env=environment,
         start_new_session=True,
     )
+
+
+def started(count: int, script: Path, *arguments: str, seconds: float = 120.0) -> Any:
+    """Run a script in several processes: its exit status and output; killed after `seconds`."""
+    process = process_of(count, script, *arguments)
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

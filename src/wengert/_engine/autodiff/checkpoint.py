@@ -20,9 +20,11 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Op, RuleContext
 from wengert._engine.core.tracing import eager_info
+from wengert._engine.ops.messages import after_tokens, recomputed
 from wengert.errors import MutatedError, at, user_line
 
 from .forward import pushforward
@@ -84,6 +86,8 @@ class Rerun(Op):
         """Record another run, and pull the cotangent back through it."""
         variables, captured = self._variables(node, inputs)
         outs = self._rerun(node, variables)
+        if ctx.recorded and is_used():
+            t = tuple([after_tokens(x, [o]) for x, o in zip(t, outs, strict=True)])
         seeds = gathered(zip([getattr(o, "node", None) for o in outs], t, strict=True))
         targets = [*variables, *captured]
         tape = tape_between(seeds, set(targets), ends=True)
@@ -101,6 +105,8 @@ class Rerun(Op):
         variables, captured = self._variables(node, inputs)
         outs = self._rerun(node, variables)
         known = {n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None}
+        if ctx.recorded and is_used():
+            known = {n: after_tokens(d, outs) for n, d in known.items()}
         nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
         live = [n for n in nodes if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
@@ -188,6 +194,12 @@ def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def _checkpoint(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    if is_used():
+        return recomputed(_call, fun, *args, **kwargs)
+    return _call(fun, *args, **kwargs)
+
+
+def _call(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     leaves, structure = pytree.flatten((args, kwargs))
     if any(map(is_traced, leaves)):
         return _graphs.written(fun, leaves, structure)

@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced
-from wengert._engine.core.message_order import is_used
+from wengert._engine.core.message_order import is_token, is_used
 from wengert._engine.core.node import NO_PARAMS, RELEASED, Node, constant
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op_traits import Aliasing
@@ -92,7 +92,7 @@ def passes_over(tape: Tape) -> tuple[bool, ...]:
     A pass with messages to other processes is guarded at once: each process would decide for
     itself whether to repeat it.
     """
-    if is_used() and any(n.op.kind == "collective" for n in tape.nodes):
+    if is_used() and any(n.op.kind == "collective" or is_token(n.spec) for n in tape.nodes):
         return (True,)
     return (False, True)
 

@@ -17,12 +17,11 @@ from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup
-from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
-from .message_carry import after_messages
+from .message_carry import after_messages, body_derivative
 from .residuals import ancestors
 from .sparse_cotangents import added_in_place
 from .used_inputs import with_used_inputs
@@ -57,7 +56,7 @@ def _pulled_branch(
     body: Body, seeded: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
 ) -> Body:
     """The pullback of a branch: from operands and cotangents of results to those of operands."""
-    with tracing_body():
+    with body_derivative():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in seeded]

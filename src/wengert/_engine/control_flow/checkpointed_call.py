@@ -15,13 +15,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.autodiff.cotangent_space import zeros
-from wengert._engine.autodiff.jvp_vjp import jvp, vjp
+from wengert._engine.autodiff.jvp_vjp import linearize, vjp
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import constant
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
+from wengert._engine.ops.messages import after_tokens
 from wengert._engine.ops.side_effects import after
 from wengert.errors import MutatedError, at, user_line
 
@@ -60,24 +62,33 @@ class Recompute(CustomRule):
         """The cotangents of the operands, by running the body again, after the given cotangents."""
         cotangents = [t for t in ts if t is not None]
         ordered = [after(_handle(x), *cotangents) if isinstance(x, Handle) else x for x in operands]
+        if is_used():
+            ordered = [after_tokens(x, cotangents) for x in ordered]
         differentiable = [k for k, x in enumerate(ordered) if _is_inexact(x)]
         if not differentiable or not cotangents:
             return [None] * len(ordered)
-        _, pull = vjp(
+        values, pull = vjp(
             self._function(ordered, differentiable), *[_handle(ordered[k]) for k in differentiable]
         )
+        if is_used():
+            pairs = zip(cotangents, values, strict=True)
+            cotangents = [after_tokens(t, [y]) for t, y in pairs]
         by_operand = dict(zip(differentiable, pull(tuple(cotangents)), strict=True))
         return [by_operand.get(k) for k in range(len(ordered))]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangents of the results; forward mode stores nothing."""
+        if is_used():  # messages are repeated after those of the values
+            operands = [after_tokens(x, [dot]) for x, dot in zip(operands, dots, strict=True)]
         differentiable = [k for k, x in enumerate(operands) if _is_inexact(x)]
         tangents = [
             zeros(describe(operands[k])) if dots[k] is None else dots[k] for k in differentiable
         ]
         primals = tuple([_handle(operands[k]) for k in differentiable])
-        _, result_tangents = jvp(self._function(operands, differentiable), primals, tuple(tangents))
-        remaining = iter(result_tangents)
+        values, push = linearize(self._function(operands, differentiable), *primals)
+        if is_used():
+            tangents = [after_tokens(x, values) for x in tangents]
+        remaining = iter(push(*tangents))
         return [next(remaining) if _is_inexact(n) else None for n in self.body.outputs]
 
     def _function(

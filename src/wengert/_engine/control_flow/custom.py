@@ -23,11 +23,13 @@ import numpy as np
 from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
 from wengert._engine.autodiff.reverse import PROBE, vjp_from_jvp
+from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.opaque import is_from_recorded
+from wengert._engine.ops.messages import within_rule
 from wengert.errors import NotDifferentiableError, RuleError, at
 
 from . import batching
@@ -67,6 +69,14 @@ class CustomCall(Control):
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
         """The cotangents from the rule, checked; without a VJP rule, the transpose of the JVP."""
+        if not is_used():
+            return self._pulled(node, t, out, inputs, ctx)
+        given = list(t.values()) if isinstance(t, dict) else list(t)
+        return within_rule(lambda: self._pulled(node, t, out, inputs, ctx), given)
+
+    def _pulled(
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
+    ) -> Any:
         rule, captured = node.params["rule"], node.params["captured"]
         if ctx is not PROBE:
             self._refuse_captured(node, [ctx.wants(a) for a in node.args[:captured]])
@@ -92,6 +102,18 @@ class CustomCall(Control):
         ctx: RuleContext,
     ) -> Any:
         """The tangents from the rule, checked; without a JVP rule, the transpose of the VJP."""
+        if not is_used():
+            return self._pushed(node, dots, out, inputs, ctx)
+        return within_rule(lambda: self._pushed(node, dots, out, inputs, ctx), dots)
+
+    def _pushed(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: tuple[Array, ...],
+        inputs: list[Array],
+        ctx: RuleContext,
+    ) -> Any:
         rule, captured = node.params["rule"], node.params["captured"]
         self._refuse_captured(node, [d is not None for d in dots[:captured]])
         if not rule.has_jvp:

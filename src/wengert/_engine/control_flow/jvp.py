@@ -16,13 +16,12 @@ from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup
-from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
 from .dependence import Dependence
-from .message_carry import after_messages, refuse_nested_messages
+from .message_carry import after_messages, before_tangents, body_derivative
 
 
 class Pushed(NamedTuple):
@@ -68,13 +67,13 @@ def _with_tangents(
     body: Body, active: Sequence[int], requested: Sequence[int], guarded: bool
 ) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
     """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones."""
-    with tracing_body():
+    with body_derivative():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         dots = {k: placeholder(inputs[k].spec) for k in active}
         outs = inline_graph(body, [wrap(n) for n in inputs])
         nodes = [getattr(outs[k], "node", None) for k in requested]
         live = [n for n in nodes if type(n) is Node]
-        known = {inputs[k]: wrap(dot) for k, dot in dots.items()}
+        known = {inputs[k]: before_tangents(wrap(dot), outs, body) for k, dot in dots.items()}
         masked_outputs: set[Node] = set()
         computed = (
             pushforward(live, known, record=True, masked=guarded, masked_outputs=masked_outputs)
@@ -187,7 +186,6 @@ def push_conditional(
     which, *operands = inputs
     active = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
-    refuse_nested_messages(node, bodies)
     requested = _results_with_tangents(bodies, active)
     branches = tuple([_pushed_branch(b, active, requested, ctx.guarded) for b in bodies])
     tangents = [dots[k + 1] for k in active]

@@ -5,28 +5,30 @@ more operand and result of a branch.  All processes have to take the same branch
 of steps, so what decides must be the same in all of them.
 
     MessagesSent      a body exchanges messages: it is traced again, with a token
+    body_derivative      a block in which the derivative of a body is traced
     token_to_carry       the token that a loop or branch with messages begins with
     with_token        run a function with a token of its own; its result and the last token
     after_messages    a derivative of a body, after the messages of the body
-    refuse_nested_messages
-                      refuse tangents of branches with messages in blocks inside them
+    before_tangents      the token of tangents of a body, after the messages of the body
     check_decisions   refuse messages after a decision that may differ between processes
     sends_messages    whether a body has collective operations
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, origins_of_operands
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.message_order import current, is_token, is_used, ordered_by
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.message_order import current, is_used, ordered_by
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.subgraph import Body, bodies_of
-from wengert._engine.ops.messages import tied
+from wengert._engine.ops.messages import after_tokens
 from wengert.errors import TraceError, at
 
 from .replay_origins import inputs_of_replay
@@ -34,6 +36,21 @@ from .replay_origins import inputs_of_replay
 
 class MessagesSent(TraceError):
     """A body exchanges messages, and does not carry the token that orders them."""
+
+
+@contextmanager
+def body_derivative() -> Iterator[None]:
+    """A block in which the derivative of a body is traced.
+
+    The tokens of its messages are inputs and outputs of the body, not that of the function that is
+    differentiated.
+    """
+    with tracing_body():
+        if is_used():
+            with ordered_by(None):
+                yield
+        else:
+            yield
 
 
 def token_to_carry() -> Handle:
@@ -58,28 +75,15 @@ def after_messages(derivative: Any, out: Any, body: Body) -> Any:
     The derivative of a branch computes the branch again as far as it needs its values, which may
     differ between processes; so all of them exchange all messages of the branch again.
     """
-    is_ordered = is_used() and is_token(describe(out)) and sends_messages(body)
-    return tied(derivative, out) if is_ordered else derivative
+    return after_tokens(derivative, [out]) if is_used() and sends_messages(body) else derivative
 
 
-def refuse_nested_messages(node: Node, bodies: Sequence[Body]) -> None:
-    """Refuse the tangents of a branch with messages in loops or branches inside it.
+def before_tangents(dot: Any, outs: Sequence[Any], body: Body) -> Any:
+    """The tangent of an input of a body; of a token, after the messages of the body.
 
-    Raises
-    ------
-    TraceError
-        The messages would be repeated in an order that may differ between processes.
+    So the messages of values and tangents have one order, which follows from their operands alone.
     """
-    if not is_used():
-        return
-    for body in bodies:
-        for inner in body.nodes:
-            if any(map(sends_messages, bodies_of(inner))):
-                raise TraceError(
-                    "forward mode through a branch on a traced condition, in which another branch "
-                    "or a loop exchanges messages, is not supported in graphs. Use reverse mode, "
-                    f"or move the messages out of the inner one{at(node.where)}."
-                )
+    return after_tokens(dot, outs) if is_used() and sends_messages(body) else dot
 
 
 def check_decisions(graph: BaseGraph, known: Mapping[Node, Any] | None = None) -> None:

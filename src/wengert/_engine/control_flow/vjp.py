@@ -23,7 +23,6 @@ from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup
-from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -44,6 +43,7 @@ from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
 from .dependence import Dependence
+from .message_carry import body_derivative
 from .residuals import SplitPullback, ancestors, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
@@ -124,7 +124,7 @@ def pulled(body: Body, request: Request) -> Pulled:
     reached = frozenset[int]().union(*[depends.on(k) for k in (*ends, *ys)])
     consts = tuple([k for k in sorted(request.wanted & reached) if k < fixed])
     stacks = tuple([k for k in sorted(request.wanted & reached) if k >= carried.stop])
-    with tracing_body():
+    with body_derivative():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         set_ranges(inputs, request.ranges)
         outs = inline_graph(body, [wrap(n) for n in inputs])

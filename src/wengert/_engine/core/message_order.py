@@ -29,6 +29,7 @@ import numpy as np
 
 from .dynamic_scope import Blocks, ScopedValue
 from .handle import rebind
+from .node import Node
 from .policy import gated
 from .spec import Spec
 
@@ -81,7 +82,9 @@ def current() -> Handle | None:
 def advance(token: Any) -> None:
     """Set the current token, if there is one, to that of the last collective operation."""
     tensor = current()
-    if tensor is not None and token.node is not tensor.node:
+    if tensor is None or token.node is tensor.node:
+        return
+    if type(token.node) is Node or type(tensor.node) is not Node:  # within `no_grad` it is neither
         rebind(tensor, token.node)
 
 

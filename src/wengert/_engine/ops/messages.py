@@ -3,6 +3,9 @@
 tied           a value, which depends on a token: a result of a program with messages
 first_token    the token before the first message of a graph
 tie_results    the results of a function with messages, tied to its last token
+recomputed     call a function with messages that its derivative runs again
+after_tokens   the (co)tangent of a token, after messages that are repeated
+within_rule    run a rule of the user, which may exchange messages
 with_messages  run a function that is traced, with a token of its own
 """
 
@@ -14,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.message_order import (
     NO_MESSAGES,
     advance,
     current,
+    is_token,
     is_used,
     ordered_by,
 )
@@ -57,9 +62,10 @@ class _Tied(Operation):
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The cotangent of the value, and the token that the backward pass begins with."""
         latest = current()
-        # `joined` is 0.0 also if the operand is no token, as `after_messages` cannot exclude.
-        token = joined(NO_MESSAGES, inputs[1]) if latest is None else wrap(latest.node)
-        return [t, token]
+        # `joined` is 0.0 also if an operand is no token, as `after_messages` cannot exclude.
+        before = inputs[1] if latest is None else wrap(latest.node)
+        # What came after the messages in the program comes before them in the backward pass.
+        return [t, joined(NO_MESSAGES, before, t)]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The tangent of the value, tied to the token of the tangents."""
@@ -149,8 +155,8 @@ class _Joined(Operation):
         return Spec((), NO_MESSAGES.dtype)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
-        """The token, and zeros."""
-        return [t, *[zeros(shape_of(x), describe(x).dtype) for x in inputs[1:]]]
+        """The token, and zeros, which depend on it: the rule sends its messages after those."""
+        return [t, *[tied(zeros(shape_of(x), describe(x).dtype), t) for x in inputs[1:]]]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The token of the tangents, once those of the results have been computed."""
@@ -188,6 +194,78 @@ def apart(fun: Callable[..., Any], *args: Any) -> Any:
     leaves = [x for x in pytree.flatten(results)[0] if _is_inexact(x)]
     advance(joined(wrap(token.node), *leaves))
     return results
+
+
+def recomputed(call: Callable[..., Any], fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function that its derivative runs again, with the messages that it exchanges.
+
+    The token before them is its first argument, and the token after them its last result.
+
+    Parameters
+    ----------
+    call : callable
+        ``call(fun, *args, **kwargs)``, which records the call.
+    fun : callable
+    """
+    token = current()
+    if token is None:
+        return call(fun, *args, **kwargs)
+    were_sent = False
+
+    def with_token(first: Handle, *args: Any, **kwargs: Any) -> tuple[Any, Handle]:
+        nonlocal were_sent
+        last = wrap(first.node)
+        with ordered_by(last):
+            results = converted(fun)(*args, **kwargs)
+        were_sent = last.node is not first.node
+        return results, last
+
+    with_token.__name__ = getattr(fun, "__name__", "function")
+    with ordered_by(None):
+        results, last = call(with_token, wrap(token.node), *args, **kwargs)
+    if were_sent:
+        advance(last)
+    return results
+
+
+def after_tokens(x: Any, outs: Sequence[Any]) -> Any:
+    """A (co)tangent; if it is that of a token, after the tokens among some values.
+
+    A derivative that computes values again exchanges their messages again, in all processes and
+    before its own, whether or not it needs the values.
+    """
+    if x is not None and is_token(describe(x)):
+        for out in outs:
+            if out is not None and is_token(describe(out)):
+                x = tied(x, out)
+    return x
+
+
+def within_rule(rule: Callable[[], Any], operands: Sequence[Any]) -> Any:
+    """The (co)tangents that a rule of the user returns, which may exchange messages itself.
+
+    Its messages have a chain of tokens of their own, which begins when the (co)tangents that it is
+    given are known, and which its results depend on.
+
+    Parameters
+    ----------
+    rule : callable
+    operands : sequence
+        These (co)tangents; None where there is none.
+    """
+    latest = current()
+    before = NO_MESSAGES if latest is None else wrap(latest.node)
+    start = joined(before, *[x for x in operands if x is not None])
+    if not isinstance(start, Handle):  # nothing is recorded: they are sent as they are called
+        return rule()
+    last = wrap(start.node)
+    with ordered_by(last):
+        results = rule()
+    if last.node is start.node:
+        return results
+    if latest is not None:  # also if nothing uses the results
+        advance(joined(wrap(latest.node), last))
+    return tie_results(results, last)
 
 
 def _is_inexact(x: Any) -> bool:

@@ -99,7 +99,6 @@ class Lowering:
         self.rules: dict[Any, Any] = {}
         self._supported: dict[Node, bool] = {}
         self.waits: list[Expr] = []
-        self._last_message: Expr | None = None
         for node in graph.nodes:
             self.exprs[node] = self._lowered(node)
 
@@ -132,18 +131,11 @@ class Lowering:
         return opaque_call(node, operands)
 
     def _message(self, node: Node, operands: Sequence[Expr]) -> tuple[Expr, ...]:
-        """A collective operation, after the one before it in the graph.
-
-        Values and tangents in the body of a loop have two chains of tokens; all processes must send
-        their messages in one order.
-        """
-        x, token = operands
-        if node.op.pairwise and self._has_lanes(node):
-            parts: Any = split(node, x, self._last_message or token)
-            self.waits.append(parts[0])
-        else:
-            parts = opaque_call(node, [x, self._last_message or token])
-        self._last_message = parts[1]
+        """A collective operation; what is received from one process may be waited for later."""
+        if not (node.op.pairwise and self._has_lanes(node)):  # type: ignore[union-attr]
+            return tuple(opaque_call(node, operands))
+        parts: Any = split(node, *operands)
+        self.waits.append(parts[0])
         return tuple(parts)
 
     def _first_message(self, node: Node, operands: Sequence[Expr]) -> Expr:

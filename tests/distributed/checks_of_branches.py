@@ -1,0 +1,226 @@
+"""Messages in branches, in branches inside branches, and after them, in every mode and order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import distributed as d
+from wengert.errors import TraceError
+
+
+def _programs(comm):
+    n, r = comm.size, comm.rank
+    rows = 1.0 + 0.3 * np.arange(n)[:, None]
+
+    def of_some(x, k):  # an operand that is a constant in other processes
+        return d.bcast(x if r == k % n else np.ones(3), k % n)
+
+    def constants_after_loops(x):  # which depend on the loop by its token only
+        d.allreduce(x)
+        for _ in range(12):
+            x = 0.9 * x + 0.1 * d.allreduce(x, "mean")
+        y = d.scatter(rows * x if r == 0 else np.zeros(3), 0)
+        if d.allreduce(np.sum(x)) > -9.0:
+            y = y + d.shift(x)
+        return d.allreduce(np.sum((y + of_some(x**2, 0)) ** 2))
+
+    def unused_in_branch(x):
+        y = np.cos(x)
+        if d.allreduce(np.sum(x)) > -9.0:
+            y = x / (1.0 + y**2)
+            of_some(np.cumsum(x), 1)
+            x = d.scatter(rows * x if r == 0 else np.zeros(3), 0)
+        else:
+            y = d.shift(y)
+        return d.allreduce(np.sum(x * y))
+
+    def nested_branches(x):
+        y = x**2
+        if d.allreduce(np.sum(x)) > -9.0:
+            y = d.allreduce(y * x, "mean")
+            if d.allreduce(np.sum(y)) < 99.0:
+                x = x * of_some(np.sin(y), 1)
+                if d.allreduce(np.sum(x)) > 999.0:
+                    x = d.shift(x)
+                y = y * d.shift(x)
+            else:
+                y = d.shift(y) * x
+        return d.allreduce(np.sum(y * x))
+
+    def loops_in_branches(x):
+        def more(x):
+            for i in range(12):
+                x = 0.9 * x + 0.1 * np.sin(d.allreduce(x * (i + r), "mean"))
+            k = 0
+            while k < 3 and d.allreduce(np.sum(x)) < 99.0:
+                x, k = x + 0.1 * of_some(x**2, 0), k + 1
+            return x
+
+        y = wg.cond(d.allreduce(np.sum(x)) > -9.0, more, lambda x: x, x)
+        return d.allreduce(np.sum(y**2))
+
+    def branches_in_loops(x):
+        def step(c, row):
+            c = wg.cond(
+                d.allreduce(np.sum(c)) > 3.3,
+                lambda c: 0.5 * d.shift(c) * row,
+                lambda c: c + 0.3 * of_some(c**2, 1) + d.allreduce(row, "mean"),
+                c,
+            )
+            return c, d.allreduce(np.sum(c), "mean")
+
+        c, ys = wg.scan(step, x, np.stack([x, np.cos(x), x**2, x]))
+        return d.allreduce(np.sum(c) + np.sum(ys**2))
+
+    def selected(x):
+        s = d.allreduce(np.sum(x))
+        functions = [lambda x: x, lambda x: d.shift(x**2), lambda x: x * of_some(x, 0)]
+        y = wg.switch((s > 0.0) * 1 + (s > 1.0) * 1, functions, x)
+        return d.allreduce(np.sum(y * x))
+
+    def batches(x):
+        def each(a):
+            def inner(a):
+                return wg.cond(np.sum(a) > 0.0, lambda a: a * a, lambda a: d.shift(a), a)
+
+            # The selector of the outer branch is the same in all processes, that of the inner one
+            # too, because its operand is.
+            return wg.cond(d.allreduce(np.sum(a)) > 1.0, lambda a: inner(d.allreduce(a)), np.sin, a)
+
+        return d.allreduce(np.sum(wg.vmap(each)(np.stack([x, -x, x**2]))))
+
+    def checkpoints(x):
+        def part(a, k=0):
+            a = a * of_some(np.sin(a), 0)
+            d.allreduce(a)  # whose result is not used
+            return wg.cond(d.allreduce(np.sum(a)) > -9.0, lambda a: d.shift(a) * a, np.cos, a)
+
+        y = wg.checkpoint(part)(x)
+        y = 0.5 * y + wg.checkpoint(part)(y, k=1) * x[0]
+        z = wg.checkpoint(lambda a: np.sin(d.allreduce(a)))(y)
+        # One process does not use the result.
+        return d.allreduce(np.sum(y**2) + (np.sum(z) if r == 0 else 0.0))
+
+    return [
+        checkpoints, constants_after_loops, unused_in_branch, nested_branches, loops_in_branches,
+        branches_in_loops, selected, batches,
+    ]  # fmt: skip
+
+
+def _data(comm):
+    rng = np.random.default_rng((7, comm.rank))
+    return 1.0 + 0.2 * rng.normal(size=3), rng.normal(size=3)
+
+
+def _along(f, x, v):
+    h = 1e-4
+    values = [np.asarray(f(x + s * h * v)) for s in (-2, -1, 1, 2)]
+    return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
+
+
+def check_values_and_both_modes(comm):
+    x, v = _data(comm)
+    for f in _programs(comm):
+        name, value = f.__name__, f(x)
+        np.testing.assert_allclose(wg.jit(f)(x), value, rtol=1e-12, err_msg=name)
+        g = wg.grad(f)(x)
+        np.testing.assert_allclose(wg.jit(wg.grad(f))(x), g, rtol=1e-11, atol=1e-12, err_msg=name)
+        along = sum(comm.mpi.allgather(np.vdot(g, v)))
+        np.testing.assert_allclose(along, _along(f, x, v), rtol=1e-7, atol=1e-7, err_msg=name)
+        for run in (lambda f: f, wg.jit):
+            dot = run(lambda x, f=f: wg.jvp(f, (x,), (v,))[1])(x)
+            np.testing.assert_allclose(dot, along, rtol=1e-11, err_msg=name)
+
+
+def check_second_order(comm):
+    """Forward over reverse, reverse over forward, reverse over reverse, forward over forward."""
+    x, v = _data(comm)
+    for f in _programs(comm):
+        name, expected = f.__name__, _along(wg.grad(f), x, v)
+        orders = {
+            "forward over reverse": lambda x, f=f: wg.hvp(f, (x,), (v,)),
+            "reverse over forward": wg.grad(lambda x, f=f: wg.jvp(f, (x,), (v,))[1]),
+            "reverse over reverse": wg.grad(lambda x, f=f: d.allreduce(np.sum(wg.grad(f)(x) * v))),
+        }
+        for order, second in orders.items():
+            for run in (lambda f: f, wg.jit):
+                np.testing.assert_allclose(
+                    run(second)(x), expected, rtol=1e-6, atol=1e-6, err_msg=f"{name}, {order}"
+                )
+
+        def curvature(x, f=f):
+            return wg.jvp(lambda x: wg.jvp(f, (x,), (v,))[1], (x,), (v,))[1]
+
+        total = sum(comm.mpi.allgather(np.vdot(expected, v)))
+        for run in (lambda f: f, wg.jit):
+            np.testing.assert_allclose(run(curvature)(x), total, rtol=1e-6, err_msg=name)
+
+
+def check_rules_of_the_user_in_branches(comm):
+    """Rules that exchange messages, in loops and branches, and beside other messages."""
+    x, v = _data(comm)
+
+    @wg.custom_vjp
+    def f(x):
+        return np.sin(d.allreduce(x, "mean"))
+
+    def bwd(y, t):
+        d.allreduce(y)  # which depends on no cotangent
+        return (d.allreduce(np.cos(y) * t, "mean"),)
+
+    f.defvjp(lambda x: (f(x), d.allreduce(x, "mean")), bwd)
+
+    def plain(x):
+        return np.sin(d.allreduce(x, "mean"))
+
+    def program(f):
+        def of(x):
+            y = f(x) * d.shift(x)
+            for _ in range(12):
+                y = 0.5 * y + f(y) * d.allreduce(x * y, "mean")
+            z = wg.cond(d.allreduce(np.sum(y)) > -9.0, lambda y: f(d.shift(y)) * y, np.cos, y)
+            return d.allreduce(np.sum(y * x) + (np.sum(z) if comm.rank == 0 else 0.0))
+
+        return of
+
+    one, other = program(f), program(plain)
+    expected, second = wg.grad(other)(x), wg.hvp(other, (x,), (v,))
+
+    def twice(x):
+        return wg.grad(lambda x: d.allreduce(np.sum(wg.grad(one)(x) * v)))(x)
+
+    for run in (lambda f: f, wg.jit):
+        np.testing.assert_allclose(run(one)(x), other(x), rtol=1e-12)
+        np.testing.assert_allclose(run(wg.grad(one))(x), expected, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(run(twice)(x), second, rtol=1e-10, atol=1e-11)
+
+
+def check_branches_of_local_values_are_refused(comm):
+    """A branch with messages whose condition may differ between processes."""
+    x, v = _data(comm)
+
+    def one_branch(x):
+        y = wg.cond(np.sum(x) > 0.0, d.allreduce, lambda x: x, x)
+        return d.allreduce(np.sum(y))
+
+    def inner_branch(x):
+        def inner(x):
+            return wg.cond(np.sum(x) > 0.0, d.shift, lambda x: x, x)
+
+        y = wg.cond(d.allreduce(np.sum(x)) > 0.0, inner, lambda x: x, x)
+        return d.allreduce(np.sum(y))
+
+    for f in (one_branch, inner_branch):
+        for g in (f, wg.grad(f), lambda x, f=f: wg.jvp(f, (x,), (v,))[1]):
+            with pytest.raises(TraceError, match="may differ between processes"):
+                wg.jit(g)(x)
+
+    def uniform(x):
+        y = wg.cond(np.sum(d.replicated(x)) > 0.0, d.allreduce, lambda x: x, x)
+        return d.allreduce(np.sum(y))
+
+    x = np.array([1.0, 2.0, 3.0])
+    for g in (wg.grad(uniform), wg.jit(wg.grad(uniform))):
+        np.testing.assert_allclose(g(x), comm.size**2 * np.ones(3) / comm.size)
