@@ -184,20 +184,37 @@ class Root(SolverRule):
     def _converged(self, outs: Sequence[Any]) -> list[Any]:
         """The solution; an error, or NaN where that is not possible, if it did not converge."""
         size = len(self.specs)
-        return only_if(outs[size], outs[:size], self.name) if len(outs) > size else list(outs)
+        if len(outs) == size:
+            return list(outs)
+        return only_if(outs[size], outs[:size], self.name, self.reason())
+
+    def reason(self) -> str:
+        """Why the solver did not converge, if it is known."""
+        return ""
 
     def _linearized(
         self, consts: Sequence[Any], ys: Sequence[Any]
     ) -> tuple[LinearSystem, list[Any]]:
         """The Jacobian at the root as a linear system, and the values that it captures."""
-        product, values = GraphFunction.traced(
-            lambda *v: self.residual.tangent(consts, ys, v), self.specs, "the Jacobian"
-        )
-        system = LinearSystem(product, self.structure, self.specs, self.tangent_solve)
-        return system, values
+        system = LinearSystem(self._jacobian, self.structure, self.specs, self.tangent_solve)
+        return system, [*consts, *ys]
+
+    @functools.cached_property
+    def _jacobian(self) -> GraphFunction:
+        """The product of the Jacobian and a vector; it captures constants and the solution."""
+        captured, size = self.residual.captured, len(self.specs)
+
+        def product(*xs: Any) -> list[Any]:
+            consts, ys, v = xs[:captured], xs[captured : captured + size], xs[captured + size :]
+            return self.residual.tangent(consts, ys, v)
+
+        specs = [n.spec for n in self.residual.body.inputs]
+        traced, values = GraphFunction.traced(product, [*specs, *self.specs], "the Jacobian")
+        assert not values
+        return GraphFunction(traced.body, captured + size)
 
 
-def only_if(success: Any, ys: Sequence[Any], name: str) -> list[Any]:
+def only_if(success: Any, ys: Sequence[Any], name: str, reason: str = "") -> list[Any]:
     """The solution for a derivative.
 
     Raises
@@ -206,8 +223,8 @@ def only_if(success: Any, ys: Sequence[Any], name: str) -> list[Any]:
         The solver has not converged. In the body of a loop or in a batch the solution is NaN.
     """
     error = ConvergenceError(
-        f"{name} did not converge, so its result has no derivative. Give it a better initial "
-        f"guess or more iterations, or use result.success{at(user_line())}."
+        f"{name} did not converge{reason}, so its result has no derivative. Give it a better "
+        f"initial guess or more iterations, or use result.success{at(user_line())}."
     )
     if not is_traced(success):
         if not bool(value_of(success)):

@@ -97,6 +97,11 @@ class Equation(Root):
         self.outcome = outcome = run_solver(self.solve, bodies, captured, operands)
         return list(outcome[:5])
 
+    def reason(self) -> str:
+        """The message of SciPy's result."""
+        message = getattr(self.outcome and self.outcome.result, "message", "")
+        return f" ({str(message).rstrip('.')})" if message else ""
+
 
 class Solved(NamedTuple):
     """The results of a solver, as tensors or plain values; SciPy's result if it was run."""

@@ -1,0 +1,107 @@
+"""Constraints of minimization problems, in all of SciPy's forms.
+
+Constraints       as two functions: equalities and inequalities
+number_of_values  how many numbers functions return
+bounds_of         bounds as two vectors
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert.errors import ArgumentError, at, user_line
+
+from ..dispatch import floating
+from .solver_operation import Function
+
+
+class Constraints:
+    """Constraints as two functions: equalities that are zero, inequalities that are not negative.
+
+    Parameters
+    ----------
+    given : dict, LinearConstraint, NonlinearConstraint, or sequence of them
+    x0 : array
+        Where the functions are called once, for their shapes.
+    """
+
+    def __init__(self, given: Any, x0: Any) -> None:
+        self.equalities: list[Function] = []
+        self.inequalities: list[Function] = []
+        items = [given] if isinstance(given, dict) or hasattr(given, "lb") else list(given or ())
+        for c in items:
+            if isinstance(c, dict):
+                self._add_dict(c)
+            elif isinstance(c, scipy.optimize.LinearConstraint):
+                a = c.A.toarray() if hasattr(c.A, "toarray") else as_array(c.A)
+                self._add_interval(functools.partial(np.matmul, a), c.lb, c.ub, x0)
+            elif isinstance(c, scipy.optimize.NonlinearConstraint):
+                self._add_interval(converted(c.fun), c.lb, c.ub, x0)
+            else:
+                raise ArgumentError(
+                    f"minimize: a constraint is a {type(c).__name__}. Give a dict, a "
+                    f"LinearConstraint or a NonlinearConstraint{at(user_line())}."
+                )
+
+    def _add_dict(self, c: dict[str, Any]) -> None:
+        kind, args = str(c.get("type", "")).lower(), tuple(c.get("args", ()))
+        if kind not in ("eq", "ineq"):
+            raise ArgumentError(
+                f"minimize: a constraint has the type {c.get('type')!r}. It is 'eq' for an "
+                f"equality or 'ineq' for an inequality{at(user_line())}."
+            )
+        fun = converted(c["fun"])
+        target = self.equalities if kind == "eq" else self.inequalities
+        target.append(lambda x: fun(x, *args))
+
+    def _add_interval(self, fun: Function, lower: Any, upper: Any, x0: Any) -> None:
+        size = int(np.size(value_of(fun(np.asarray(value_of(x0))))))
+        low = np.broadcast_to(np.asarray(lower, float), (size,))
+        high = np.broadcast_to(np.asarray(upper, float), (size,))
+        equal = np.flatnonzero(low == high)
+        below = np.flatnonzero((low != high) & np.isfinite(low))
+        above = np.flatnonzero((low != high) & np.isfinite(high))
+        if equal.size:
+            self.equalities.append(lambda x: np.reshape(fun(x), (-1,))[equal] - low[equal])
+        if below.size:
+            self.inequalities.append(lambda x: np.reshape(fun(x), (-1,))[below] - low[below])
+        if above.size:
+            self.inequalities.append(lambda x: high[above] - np.reshape(fun(x), (-1,))[above])
+
+    def values(self, x: Any) -> list[Any]:
+        """The results of all functions."""
+        return [f(x) for f in (*self.equalities, *self.inequalities)]
+
+    @staticmethod
+    def joined(functions: Sequence[Function]) -> Function:
+        """The functions as one, of vectors."""
+        return lambda x: np.concatenate([np.reshape(floating(f(x)), (-1,)) for f in functions])
+
+
+def number_of_values(functions: Sequence[Function], x: Any) -> int:
+    """The number of values of some functions at a point."""
+    return sum([int(np.size(value_of(f(np.asarray(value_of(x)))))) for f in functions])
+
+
+def bounds_of(bounds: Any, size: int) -> tuple[Any, Any]:
+    """Lower and upper bounds as vectors."""
+    if hasattr(bounds, "lb"):
+        low, high = bounds.lb, bounds.ub
+    else:
+        pairs = list(bounds)
+        low = np.stack([as_array(-np.inf if a is None else a) for a, _ in pairs])
+        high = np.stack([as_array(np.inf if b is None else b) for _, b in pairs])
+    ends = [
+        np.broadcast_to(casts.astype(floating(end), float).reshape(-1), (size,))
+        for end in (low, high)
+    ]
+    return ends[0], ends[1]

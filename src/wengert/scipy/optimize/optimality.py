@@ -1,0 +1,126 @@
+"""Conditions that hold at a minimum, and the derivative of the minimal value.
+
+With the Lagrange function ``L = f - lambda h - mu g`` of constraints ``h = 0`` and ``g >= 0`` and
+bounds ``l <= x <= u``, the conditions of Karush, Kuhn and Tucker are equations:
+
+    x - clip(x - L_x, l, u) = 0        h = 0        g = 0 where mu > 0, and mu = 0 elsewhere
+
+Where a bound or constraint is active, its row of the Jacobian is that of the constraint, elsewhere
+that of the gradient (or of mu = 0): no set of active constraints is needed.  The Jacobian is
+singular if the minimum is not strict.  If a constraint is active and its multiplier is zero, the
+derivative is not unique, and this is a one-sided one.
+
+The minimal value has the derivative ``L_theta`` (envelope theorem), with elements of x at active
+bounds as functions of these, so its gradient needs no linear system.
+
+    projected           the first of the equations
+    at_bounds           the solution as a function of the bounds
+    complementarity     the last
+    minimal_value       the value of a function at a minimum, with the derivative of another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.solver_calls import SolverRule, solver_call
+
+
+def projected(x: Any, slope: Any, lower: Any = None, upper: Any = None) -> Any:
+    """Zero where the slope is zero, or points out of the interval at an end of it."""
+    if lower is None and upper is None:
+        return slope
+    step = x - slope
+    if lower is not None:
+        step = np.where(step < lower, lower, step)
+    if upper is not None:
+        step = np.where(step > upper, upper, step)
+    return x - step
+
+
+def at_bounds(x: Any, slope: Any, lower: Any = None, upper: Any = None) -> Any:
+    """The point with the ends of the interval for the elements that are at an active bound."""
+    step = x - slope
+    if lower is not None:
+        x = np.where(step < lower, lower, x)
+    if upper is not None:
+        x = np.where(step > upper, upper, x)
+    return x
+
+
+def complementarity(multipliers: Any, values: Any) -> Any:
+    """The values where multipliers are positive, else the multipliers, which are zero."""
+    return np.where(multipliers > 0.0, values, multipliers)
+
+
+class MinimalValue(SolverRule):
+    """The value of a function at a minimum; its derivative is that of the Lagrange function.
+
+    Parameters
+    ----------
+    value, lagrangian : GraphFunction
+        Of the unknowns and multipliers; they have the same captured values.
+    """
+
+    name = "the minimal value"
+
+    def __init__(self, value: GraphFunction, lagrangian: GraphFunction) -> None:
+        self.value, self.lagrangian = value, lagrangian
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MinimalValue) and (self.value, self.lagrangian) == (
+            other.value,
+            other.lagrangian,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.lagrangian))
+
+    @property
+    def size_names(self) -> frozenset[str]:
+        """The symbolic sizes in the functions."""
+        return self.value.body.size_names | self.lagrangian.body.size_names
+
+    def at_sizes(self, sizes: Any) -> MinimalValue:
+        """The same with numbers for symbolic sizes."""
+        return MinimalValue(self.value.at_sizes(sizes), self.lagrangian.at_sizes(sizes))
+
+    def solution(self, operands: Sequence[Any]) -> list[Any]:
+        """The value."""
+        return self.value(operands[:-1], operands[-1:])
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """The cotangents of the captured values; that of the minimum is zero."""
+        return [*self.lagrangian.cotangents_of_captured(operands[:-1], operands[-1:], ts), None]
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """The tangent along the captured values."""
+        found = self.lagrangian.tangent_of_captured(operands[:-1], operands[-1:], dots[:-1])
+        return [None] if found is None else found
+
+
+def minimal_value(
+    value: Callable[[Any], Any], lagrangian: Callable[[Any], Any], spec: Spec, z: Any
+) -> Any:
+    """The value of a function at a minimum, with the derivative of the envelope theorem.
+
+    Parameters
+    ----------
+    value, lagrangian : callable
+        Of one vector, unknowns and multipliers; captured values are differentiated.
+    spec : Spec
+        Of the vector.
+    z : array
+        The minimum; derivatives of higher order depend on it.
+    """
+    graphs, consts = GraphFunction.traced_together(
+        [lambda v: [value(v)], lambda v: [lagrangian(v)]], [spec], "the minimal value"
+    )
+    return solver_call(MinimalValue(*graphs), [*consts, z])[0]
