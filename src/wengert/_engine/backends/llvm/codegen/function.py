@@ -336,7 +336,9 @@ class FunctionCodegen:
 
     def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
         width = execution_engine.vector_bytes()
-        nest = LoopNest(self.language, fused, self._stored, width, self.runs_once)
+        nest = LoopNest(
+            self.language, fused, self._stored, width, self.runs_once, self.largest_sizes
+        )
         self.language.home = self._head
         return nest, self.context.nest_name(nest.text("nest"), nest.has_offset_entries)
 

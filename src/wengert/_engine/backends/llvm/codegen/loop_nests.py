@@ -13,7 +13,8 @@ compiled once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..ir.affine import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
@@ -28,6 +29,7 @@ from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
+from ..schedule.slice_bounds import largest_shape
 from ..tuning import thresholds
 from .kept_axes import KeptAxes, LoopPart
 from .reductions import SumAccumulator, accumulator, identity
@@ -46,6 +48,8 @@ class LoopNest(KeptAxes):
         The size of the processor's vector registers.
     once : bool
         Whether a run of the program goes through it once.
+    largest : mapping
+        Upper bounds of sizes that differ between the steps of a loop.
 
     Attributes
     ----------
@@ -60,7 +64,9 @@ class LoopNest(KeptAxes):
         stored: set[Any],
         register_bytes: int,
         once: bool = False,
+        largest: Mapping[str, Length] = MappingProxyType({}),
     ) -> None:
+        self._largest = largest
         function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
         super().__init__(language, function, fused, stored)
         self.spaces = [
@@ -202,9 +208,8 @@ class LoopNest(KeptAxes):
         if not axes:
             return False
         step = self.space.width if self.space.across else 1
-        total: Length = 1
-        for axis in axes:
-            total = total * axis.length
+        lengths = largest_shape([axis.length for axis in axes], self._largest)
+        total = None if lengths is None else size_of(lengths)
         return type(total) is not int or total > 2 * self._block_terms * step
 
     def _reduce(

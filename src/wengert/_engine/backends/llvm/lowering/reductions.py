@@ -17,14 +17,26 @@ from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.core.types import Scalar, ScalarLanguage
 from wengert._engine.kinds.reduction import axes_of, count_along
 
-from ..ir.affine import Affine, Length, is_one, offset_of, strides_of
+from ..ir.affine import Affine, Index, Length, counters, is_one, offset_of, strides_of
 from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
 from ..tuning import thresholds
-from .loop_ir import CallResult, Expr, IndexValue, Map, OpaqueCall, Reduce, Stored, scalar_constant
+from .loop_ir import (
+    CallResult,
+    Expr,
+    IndexValue,
+    Map,
+    OpaqueCall,
+    Reduce,
+    Stored,
+    View,
+    memory_strides,
+    scalar_constant,
+)
 from .registry import Lowering, lowers
 from .views import reshaped
 
 _LAST = int(np.iinfo(np.int64).max)
+_MOST_STEPS = 32  # of the computation of an element
 
 
 class Combined:
@@ -99,7 +111,49 @@ def _reduction(*names: str) -> Callable[[Rule], Rule]:
 
 @_reduction("sum")
 def _sum(c: Combined) -> Any:
-    return c.done(c.reduce("sum", c.cast(c.x, _wide(c.node.spec.dtype))))
+    x = c.cast(c.x, _wide(c.node.spec.dtype))
+    turned = _by_rows(x, c.axes)
+    if turned is None:
+        return c.done(c.reduce("sum", x))
+    return c.done(Expr(Reduce("sum", (1,)), (turned,), (x.shape[1], 1), x.dtype, c.node))
+
+
+def _by_rows(x: Expr, axes: Sequence[int]) -> Expr | None:
+    """The transpose of a matrix that is summed along its first axis, if its columns are contiguous.
+
+    Sums along rows are computed for some rows together (schedule/row_blocks.py).
+    """
+    if tuple(axes) != (0,) or len(x.shape) != 2:
+        return None
+    strides = _strides_of_matrices(x)
+    if not strides or any(not is_one(s[0]) or is_one(s[1]) for s in strides):
+        return None
+    turn = View("transpose", lambda index: (index[1], index[0]))
+    return Expr(turn, (x,), x.shape[::-1], x.dtype, x.node)
+
+
+def _strides_of_matrices(x: Expr) -> list[tuple[Length, Length]]:
+    """The strides of the matrices in memory that the elements of a matrix are computed from.
+
+    None of them if it is computed in many steps, some of which will be stored.
+    """
+    start: Index = counters(x.shape)
+    found, pending, seen = [], [(x, start)], {(x, start)}
+    while pending:
+        one, index = pending.pop()
+        for operand, place, _, form in one.reads(index):
+            if operand.is_root and place is not None:
+                form = offset_of(place, memory_strides(operand))
+            if form is not None:
+                strides = form.factor(0), form.factor(1)
+                if not any(type(s) is int and s == 0 for s in strides):
+                    found.append(strides)
+            elif place is not None and (operand, place) not in seen:
+                seen.add((operand, place))
+                pending.append((operand, place))
+        if len(seen) > _MOST_STEPS:
+            return []
+    return found
 
 
 @lowers("sum_to")
@@ -113,6 +167,9 @@ def _sum_to(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     wide = _wide(x.dtype)
     if wide != x.dtype:
         x = c(Map("cast", lambda s, v: s.cast(v, wide)), (x,), x.shape, wide)
+    turned = _by_rows(x, axes)
+    if turned is not None:
+        x, axes, kept = turned, (1,), (x.shape[1], 1)
     out = c(Reduce("sum", axes), (x,), kept, wide)
     if wide != node.spec.dtype:
         out = c(Map("cast", lambda s, v: s.cast(v, node.spec.dtype)), (out,), kept, node.spec.dtype)
