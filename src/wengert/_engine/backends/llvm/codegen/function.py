@@ -336,9 +336,8 @@ class FunctionCodegen:
 
     def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
         width = execution_engine.vector_bytes()
-        nest = LoopNest(
-            self.language, fused, self._stored, width, self.runs_once, self.largest_sizes
-        )
+        facts = self.runs_once, self.largest_sizes
+        nest = LoopNest(self.language, fused, self._stored, width, *facts)
         self.language.home = self._head
         return nest, self.context.nest_name(nest.text("nest"), nest.has_offset_entries)
 
