@@ -28,9 +28,8 @@ from ..kernels import is_served
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored, memory_strides, strided_view
 from ..lowering.slice_updates import SliceUpdate
 from ..tuning import thresholds
-from .fusion import Access, FusedLoops, LoopGroup
+from .fusion import PRODUCTS, Access, FusedLoops, LoopGroup
 
-_PRODUCTS = ("matmul", "einsum")
 _LINK_BYTES = 1 << 14  # of an array by which a stage joins a loop
 _MOST_STAGES = 1000  # of a program whose stages are reordered
 _MOST_PRODUCTS = 64
@@ -124,7 +123,7 @@ class _BatchedProduct(NamedTuple):
 
 def _batched_product(stage: LoopGroup | Expr) -> _BatchedProduct | None:
     """The batch of a product of two matrices; None if it is none, or its sizes are not known."""
-    if isinstance(stage, LoopGroup) or stage.node.op.name not in _PRODUCTS:
+    if isinstance(stage, LoopGroup) or stage.node.op.name not in PRODUCTS:
         return None
     node = stage.node
     if len(node.inputs) != 2 or len(stage.operands) != 2 or stage.rule.options:  # type: ignore[attr-defined]

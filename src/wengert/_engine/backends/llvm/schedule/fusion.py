@@ -19,6 +19,8 @@ from ..lowering.loop_ir import Expr, Reduce, Stored
 from ..lowering.slice_updates import SliceUpdate
 from ..tuning import thresholds
 
+PRODUCTS = ("matmul", "einsum")  # operations that may be products for a batch
+
 
 class Access(NamedTuple):
     """A stored expression, and the index at which a loop group reads it."""

@@ -43,7 +43,7 @@ from ..lowering.registry import specs_of
 from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
 from .fma_fusion import fold
-from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
+from .fusion import PRODUCTS, Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import is_by_columns
 from .loop_fission import split_loops
@@ -55,7 +55,7 @@ from .row_blocks import block_of, choose_rows
 if TYPE_CHECKING:
     from . import batch_loops
     from .batch_loops import ChosenLoop
-else:  # not needed for programs without products of matrices
+else:  # not needed for programs without batches of products
     batch_loops = LazyModule("wengert._engine.backends.llvm.schedule.batch_loops")
 
 
@@ -131,8 +131,8 @@ class Schedule:
         self._stages = split_loops(self._stages, reads)
         segments: list[int] = [0] * len(self._stages)
         loops: list[ChosenLoop] = []
-        calls = {x.node.op.name for x in self._stages if isinstance(x, Expr)}
-        if calls & {"matmul", "einsum"} and not (isinstance(graph, Body) or graph.effects):
+        calls = [x.node for x in self._stages if isinstance(x, Expr) and x.node.op.name in PRODUCTS]
+        if any([n.spec.ndim > 2 for n in calls]) and not (isinstance(graph, Body) or graph.effects):
             self._stages, segments, loops = batch_loops.batched(
                 self._stages, reads, self.reachable, self.outputs
             )
