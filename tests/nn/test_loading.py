@@ -30,6 +30,7 @@ from wengert.data import (
     random_split,
     stack_items,
 )
+from wengert.data.transforms import GaussianNoise
 
 from .loading_datasets import Noise, Squares
 
@@ -309,3 +310,41 @@ def test_sequences_of_different_lengths_are_padded():
 def test_errors(act, error, message):
     with pytest.raises(error, match=message):
         act()
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_parts_of_batches_are_those_of_the_whole_batches(size):
+    """Also random transforms, which depend on the position of an item in the epoch."""
+    x = np.arange(26.0).reshape(13, 2)
+    dataset = TensorDataset(x, np.arange(13)).map(GaussianNoise(0.1), field=0)
+    whole = list(DataLoader(dataset, 4, shuffle=True, rng=0))
+    every = [list(DataLoader(dataset, 4, shuffle=True, rng=0).parts(k, size)) for k in range(size)]
+    for number, batch in enumerate(whole):
+        parts = [one[number] for one in every]
+        if number == 0:
+            assert all(np.array_equal(p[0], batch[0]) for p in parts)
+            continue
+        assert sum(p.own for p in parts) == len(batch[0])
+        assert all(p.total == len(batch[0]) for p in parts)
+        for field in range(2):
+            joined = np.concatenate([p.batch[field] for p in parts if p.own])
+            np.testing.assert_array_equal(joined, batch[field])
+            empty = [p.batch[field] for p in parts if not p.own]
+            assert all(np.array_equal(e, batch[field]) for e in empty)
+
+
+def test_only_items_of_the_part_are_read():
+    read = []
+
+    class Noted:
+        def __len__(self):
+            return 12
+
+        def __getitem__(self, k):
+            read.append(k)
+            return float(k)
+
+    list(DataLoader(Noted(), 4).parts(1, 2))
+    assert read == [0, 1, 2, 3, 6, 7, 10, 11]
+    collated = DataLoader(Noted(), 4, collate=np.array).parts(1, 2)
+    assert [len(batch) for batch in collated] == [4, 4, 4]

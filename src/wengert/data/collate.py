@@ -7,6 +7,8 @@ field, recursively.  Items that cannot be stacked (strings, lists, objects) rema
     pad_items       the same for arrays of different lengths, which are padded
     CollatePlan     which items are in which batch of an epoch
     make_batch      a batch of a plan, by one indexing operation or item by item
+    make_part       the part of one of several processes of a batch
+    bounds_of       the first sample of a part, and the one after its last
 """
 
 from __future__ import annotations
@@ -156,7 +158,17 @@ def make_batch(
         The exception of an item, with a note that names it.
     """
     first = number * plan.size
-    indices = plan.order[first : first + plan.size]
+    return _batch_of(dataset, plan, first, plan.order[first : first + plan.size], collate)
+
+
+def _batch_of(
+    dataset: Any,
+    plan: CollatePlan,
+    first: int,
+    indices: Any,
+    collate: Callable[[list[Any]], Any] | None,
+) -> Any:
+    """The items at `indices`, whose positions in the epoch begin with `first`."""
     if collate is None:
         batch = batch_of(dataset, indices)
         if batch is not NotImplemented:
@@ -169,3 +181,35 @@ def make_batch(
             error.add_note(f"This was item {int(index)} of {type(dataset).__name__}.")
             raise
     return (collate or stack_items)(items)
+
+
+class BatchPart(NamedTuple):
+    """The part of one of several processes of a batch.
+
+    Attributes
+    ----------
+    batch : pytree
+        Its items; those of the whole batch if the part is empty.
+    own, total : int
+        Numbers of items of the part, and of the whole batch.
+    """
+
+    batch: Any
+    own: int
+    total: int
+
+
+def bounds_of(total: int, rank: int, size: int) -> tuple[int, int]:
+    """The bounds of part `rank` of `size` parts, which differ in length by at most one."""
+    return rank * total // size, (rank + 1) * total // size
+
+
+def make_part(dataset: Any, plan: CollatePlan, number: int, rank: int, size: int) -> BatchPart:
+    """The part of one of several processes of a batch of a plan."""
+    first = number * plan.size
+    indices = plan.order[first : first + plan.size]
+    total = len(indices)
+    start, stop = bounds_of(total, rank, size)
+    begin, end = (start, stop) if stop > start else (0, total)
+    batch = _batch_of(dataset, plan, first + begin, indices[begin:end], None)
+    return BatchPart(batch, stop - start, total)

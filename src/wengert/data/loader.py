@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .array_dataset import as_dataset
-from .collate import CollatePlan, make_batch
+from .collate import CollatePlan, make_batch, make_part
 from .dataset import Seed, is_random
 from .prefetch import prefetched
 from .rng_state import as_generator, digest, set_state, state_of
@@ -139,11 +139,36 @@ class DataLoader:
     # ---- iterating -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
+        return self._epoch(None)
+
+    def parts(self, rank: int, size: int) -> Iterator[Any]:
+        """The batches, of which only the items of one of several processes are read.
+
+        The first batch, and all if there is a `collate`, are whole. Others are a `BatchPart`.
+
+        Parameters
+        ----------
+        rank, size : int
+            The number of the process, and the number of processes.
+
+        Examples
+        --------
+        >>> from wengert.data import DataLoader
+        >>> loader = DataLoader(np.arange(7.0), batch_size=3)
+        >>> for batch in loader.parts(1, 2):
+        ...     print(batch)
+        [0. 1. 2.]
+        BatchPart(batch=array([4., 5.]), own=2, total=3)
+        BatchPart(batch=array([6.]), own=1, total=1)
+        """
+        return self._epoch((rank, size))
+
+    def _epoch(self, process: tuple[int, int] | None) -> Iterator[Any]:
         epoch = self._begin_epoch()
         seed: Seed = (digest(epoch.rng_state), epoch.number) if is_random(self.dataset) else ()
         count = self._count(len(epoch.order))
         plan = CollatePlan(epoch.order, self.batch_size, count, seed)
-        batches = self._batches(plan, epoch.returned)
+        batches = self._batches(plan, epoch.returned, process)
         try:
             for batch in batches:
                 epoch.returned += 1
@@ -177,11 +202,15 @@ class DataLoader:
         full, rest = divmod(items, self.batch_size)
         return full + (1 if rest and not self.drop_last else 0)
 
-    def _batches(self, plan: CollatePlan, first: int) -> Generator[Any, None, None]:
-        batches = (
-            make_batch(self.dataset, plan, number, self.collate)
-            for number in range(first, plan.total)
-        )
+    def _batches(
+        self, plan: CollatePlan, first: int, process: tuple[int, int] | None
+    ) -> Generator[Any, None, None]:
+        def batch(number: int) -> Any:
+            if process is None or number == first or self.collate is not None:
+                return make_batch(self.dataset, plan, number, self.collate)
+            return make_part(self.dataset, plan, number, *process)
+
+        batches = (batch(number) for number in range(first, plan.total))
         return prefetched(batches, self.prefetch) if self.prefetch else batches
 
     # ---- position --------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ from wengert.errors import ArgumentError, StructureError, at, user_line
 OWN, SHARE, FLAG, BYTES = range(4)
 
 
+_LOADERS = DataLoader.__iter__  # not that of a subclass
+
+
 class BatchSource:
     """Data as batches.
 
@@ -71,10 +74,15 @@ class BatchSource:
             f"every epoch{at(user_line())}."
         )
 
-    def batches(self) -> Iterator[Any]:
-        """The remaining batches of this epoch."""
+    def batches(self, process: tuple[int, int] | None = None) -> Iterator[Any]:
+        """The remaining batches of this epoch.
+
+        For process ``(rank, size)`` loaders may read its part only: batches are a `BatchPart`,
+        except for the first.
+        """
+        data = self.data if process is None else self._parts(*process)
         skipped = 0 if hasattr(self.data, "load_state_dict") else self.done
-        for batch in self.data:
+        for batch in data:
             if skipped:
                 skipped -= 1
                 continue
@@ -82,6 +90,10 @@ class BatchSource:
             yield batch
         if not self.done:
             raise self.empty()
+
+    def _parts(self, rank: int, size: int) -> Any:
+        is_loader = isinstance(self.data, DataLoader) and type(self.data).__iter__ is _LOADERS
+        return self.data.parts(rank, size) if is_loader else self.data
 
     def end(self) -> None:
         """End the epoch."""

@@ -42,12 +42,14 @@ def measured(
     processes, seen = steps.processes, 0
     with modes(steps.objective.model):
         steps.objective.model.eval()
-        for index, batch in enumerate(source.batches()):
-            count = size_of(batch)
-            if processes is not None:
+        place = None if processes is None else processes.place
+        for index, batch in enumerate(source.batches(place)):
+            if processes is None:
+                count = size_of(batch)
+            else:
                 if not index:
                     processes.check_batch(batch, source.what)
-                seen += count
+                seen += processes.total(batch)
                 batch, weights = processes.part(batch)
                 count = int(weights[OWN])
             mean.add(figures_of(steps.look(batch), batch, metrics), count)

@@ -24,6 +24,7 @@ from wengert._engine.core.handle import Handle, shape_of, value_of
 from wengert._engine.core.pytree import flatten
 from wengert._engine.core.pytree import paths as pytree_paths
 from wengert._engine.core.recording import no_grad
+from wengert.data.collate import BatchPart, bounds_of
 from wengert.data.dataset import tuple_like
 from wengert.distributed import agreement, buckets
 from wengert.distributed.communicators import communicator_of
@@ -83,7 +84,7 @@ class Processes:
 
         Parameters
         ----------
-        batch : pytree
+        batch : pytree or BatchPart
         flag : bool
             Whether this process wants the training to stop.
 
@@ -94,11 +95,24 @@ class Processes:
             The number of samples of the part, their fraction of the batch, `flag`, and the size of
             the part in bytes.
         """
-        total = size_of(batch)
-        start, stop = self.rank * total // self.size, (self.rank + 1) * total // self.size
-        own = batch if stop - start in (0, total) else parts_of(batch, total, start, stop)
+        if isinstance(batch, BatchPart):
+            own, count, total = batch
+        else:
+            total = size_of(batch)
+            start, stop = bounds_of(total, self.rank, self.size)
+            count = stop - start
+            own = batch if count in (0, total) else parts_of(batch, total, start, stop)
         size = sum(x.nbytes for x in flatten(own)[0] if isinstance(x, np.ndarray))
-        return own, np.array([stop - start, (stop - start) / total, flag, size], np.float64)
+        return own, np.array([count, count / total, flag, size], np.float64)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The rank of this process, and the number of processes."""
+        return self.rank, self.size
+
+    def total(self, batch: Any) -> int:
+        """The number of samples of a batch of all processes."""
+        return batch.total if isinstance(batch, BatchPart) else size_of(batch)
 
     # ---- within a step -------------------------------------------------------------------------
 

@@ -221,7 +221,8 @@ class Run:
         if not self.source.done:
             self._mean = Mean()
             self.call("on_epoch_begin")
-        for number, batch in enumerate(self.source.batches()):
+        place = None if self.processes is None else self.processes.place
+        for number, batch in enumerate(self.source.batches(place)):
             if self.processes is not None and not number:
                 self.processes.check_batch(batch, "data")
             self._batch(batch)
@@ -266,7 +267,7 @@ class Run:
             self._replay.forget()
 
     def _batch(self, batch: Any) -> None:
-        weight = size_of(batch)
+        weight = size_of(batch) if self.processes is None else self.processes.total(batch)
         whole = self.accumulate == 1
         more: tuple[Any, ...] = () if whole else (np.float64(weight),)
         if self.processes is not None:
