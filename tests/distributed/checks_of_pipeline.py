@@ -120,6 +120,22 @@ def check_targets_in_containers(comm):
     _agrees(pipe, model, loss, x, {"a": y[:, 0], "weight": np.ones(6)})
 
 
+def check_activations_that_wait_for_their_receivers(comm):
+    """MPI sends arrays of this size only when the receiver is ready."""
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(
+        nn.Linear(2, 3000, rng=rng),
+        nn.Tanh(),
+        nn.Linear(3000, 4, rng=rng),
+        nn.Linear(4, 1, rng=rng),
+    )
+    x, y = rng.normal(size=(60, 2)), rng.normal(size=(60, 1))
+    for schedule in ("1f1b", "gpipe"):
+        devices = [k * comm.size // 4 for k in range(4)]
+        pipe = d.pipeline(model, nn.MSELoss(), comm, 3, schedule, devices=devices)
+        _agrees(pipe, model, nn.MSELoss(), x, y)
+
+
 def check_training_equals_serial_training(comm):
     loss, serial = nn.MSELoss(), _model()
     pipe = d.pipeline(_model(), loss, comm, 4)

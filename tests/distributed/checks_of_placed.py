@@ -139,6 +139,33 @@ def check_random_programs(comm):
                 np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10, err_msg=f"seed {seed}")
 
 
+def check_messages_that_wait_for_their_receivers(comm):
+    """MPI sends arrays of this size only when the receiver is ready."""
+
+    def f(x):
+        values = [x, np.cos(x)]
+        for k in wg.unroll(range(9)):
+            with wg.scope(device=k % comm.size):
+                values.append(np.sin(values[-1]) + values[k // 2] * values[-2])
+        return np.sum(values[-1] * values[5])
+
+    x = np.linspace(0.0, 1.0, 100_000)
+    value, expected = wg.value_and_grad(f)(x)
+    for run in (lambda f: f, wg.jit):
+        found, gradient = run(wg.value_and_grad(d.placed(f, comm)))(x)
+        np.testing.assert_allclose(found, value, rtol=1e-12)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-12)
+
+
+def check_batches(comm):
+    model, (v, w, x, c) = _model(comm.size), _arguments()
+    vs = np.stack([v, 2 * v, -v])
+    expected = wg.vmap(lambda v: model(v, w, x, c))(vs)
+    for run in (lambda f: f, wg.jit):
+        found = run(wg.vmap(lambda v: d.placed(model, comm)(v, w, x, c)))(vs)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
 def check_programs_of_any_size(comm):
     def f(x):
         with wg.scope(device=0):

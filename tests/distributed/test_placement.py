@@ -78,6 +78,15 @@ def test_a_value_is_sent_once_to_each_process_that_uses_it():
     assert "sends 1 message (32 bytes) to process 2" in str(placement)
 
 
+def test_a_picture_has_the_processes_as_scopes():
+    placement = distributed.placement(model, 2)(*SPECS)
+    graph = placement.by_process()
+    assert [n.scope for n in graph if n.op.name == "matmul"] == ["process 0/body", "process 1/head"]
+    assert 'label="process 1"' in wg.show.to_dot(graph)
+    args = np.ones((2, 3)), np.ones(3), np.ones((10, 2))
+    np.testing.assert_allclose(graph(*args), model(*args))
+
+
 def test_results_at_one_process():
     placement = distributed.placement(model, 4, outputs=3)(*SPECS)
     assert placement.outputs == (3,)

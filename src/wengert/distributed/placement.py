@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
@@ -33,6 +34,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN
+from wengert._engine.graphs import Graph
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 
 
@@ -123,6 +125,21 @@ class Placement:
         """The size of the values that a process sends, to one process or to all."""
         sent = [m for m in self.messages if m.source == rank and dest in (None, m.dest)]
         return sum([_size(self.graph.nodes[m.node]) for m in sent])
+
+    def by_process(self) -> Graph:
+        """The whole graph, with the process as the outermost scope, for `wengert.show`."""
+
+        def change(node: Node, args: tuple[Node, ...]) -> Node | None:
+            ranks = sorted(self.processes[self.graph.index(node)])
+            if not ranks:
+                return None
+            name = f"process{'es' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+            scope = f"{name}/{node.scope}" if node.scope else name
+            return type(node)(node.op, args, node.params, None, node.info_with(scope=scope))
+
+        new = rebuilt(self.graph.nodes, change=change)
+        inputs = [new[n] for n in self.graph.inputs]
+        return Graph(*[new[n] for n in self.graph.outputs], inputs=inputs, name=self.graph.name)
 
     def signature(self) -> list[Any]:
         """What all processes must agree on, for each node."""
