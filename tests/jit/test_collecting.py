@@ -1,6 +1,8 @@
 """While something is compiled the collector of cycles looks less often; afterwards as before."""
 
 import gc
+import importlib
+import sys
 import threading
 
 import numpy as np
@@ -66,3 +68,17 @@ def test_several_threads_leave_it_as_it_was(usual):
     for t in threads:
         t.join()
     assert gc.get_threshold() == usual
+
+
+def test_functions_are_freed_after_the_names_of_their_module(monkeypatch):
+    """When a program ends, names of modules become None before all objects are freed."""
+    module = importlib.import_module("wengert._engine.jit.jitted")
+    f = wg.jit(lambda x: x + 1.0)
+    assert f(1.0) == f(1.0) == 2.0
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    for name in ("_empty", "Jitted"):
+        monkeypatch.setitem(vars(module), name, None)
+    del f
+    gc.collect()
+    assert not errors

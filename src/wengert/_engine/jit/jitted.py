@@ -59,6 +59,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def _empty(cls: type) -> None:
+    """Remove the native entry point from the class that was created for one function."""
+    if cls is not Jitted and "entry" in vars(cls):
+        del cls.__call__, cls.entry  # type: ignore[attr-defined]
+
+
 class CacheInfo(NamedTuple):
     """The result of `Jitted.cache_info`.
 
@@ -400,9 +406,10 @@ class Jitted(Generic[P, R]):
             self._remove_entries()
             self._traces, self._seconds = 0, 0.0
 
-    def __del__(self) -> None:
-        # Only the cycle collector frees a class, but the entry point can be freed now.
-        _empty(type(self))
+    def __del__(self, empty: Callable[[type], None] = _empty) -> None:
+        # Only the cycle collector frees a class, but the entry point can be freed now.  When the
+        # program ends, the names of this module may be gone.
+        empty(type(self))
 
     # ---- protocols of functions ------------------------------------------------------------------
 
@@ -421,9 +428,3 @@ class Jitted(Generic[P, R]):
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or self.__name__
         return f"<jit of {name}, {self.cache_info().programs} programs>"
-
-
-def _empty(cls: type) -> None:
-    """Remove the native entry point from the class that was created for one function."""
-    if cls is not Jitted and "entry" in vars(cls):
-        del cls.__call__, cls.entry  # type: ignore[attr-defined]
