@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import uniform
 from wengert._engine.autodiff.forward import settle
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import handles_of
@@ -32,6 +31,7 @@ from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation
+from wengert._engine.core.uniform_arrays import uniform
 
 from . import arithmetic_rules, indexing_rules
 from .propagation import rule_of

@@ -20,10 +20,10 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.large_arrays import recycling
 from wengert._engine.core.node import ConstantLeaf, Node, constant
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import integers, words
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
-from .cotangent_space import zeros
 from .messages import Messages
 from .tape import fresh
 from .written_arguments import written_arguments

@@ -16,8 +16,6 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import repeated_axes
-from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.core.tracing import is_deriving
 from wengert.errors import RuleError, at
 
 if TYPE_CHECKING:
@@ -46,18 +44,6 @@ def _unbroadcast(bar: Any, spec: Spec) -> Any:
             return lookup("broadcast_to")(bar, shape=spec.shape)
         return lookup("sum_to")(bar, shape=spec.shape)
     return expand(bar, spec.shape) if bar.ndim < spec.ndim else sum_to(bar, spec.shape)
-
-
-def zeros(spec: Spec) -> Any:
-    """Zeros of a spec; a node if a graph is being built."""
-    if is_symbolic(spec.shape) or is_deriving():
-        return uniform(spec, 0)
-    return np.zeros(spec.shape, spec.dtype)[()]
-
-
-def uniform(spec: Spec, value: float) -> Any:
-    """An array filled with one number, as a node of a graph."""
-    return lookup("full").record(shape=spec.shape, value=value, dtype=spec.dtype)
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:

@@ -17,6 +17,7 @@ from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import function
 from wengert.errors import (
     ArgumentError,
@@ -31,7 +32,6 @@ from wengert.errors import (
 from . import overflows
 from .arguments import Argnums, DifferentiatedCall, name_of
 from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
-from .cotangent_space import zeros
 from .grad import grad
 from .jvp_vjp import jvp
 from .messages import different_columns

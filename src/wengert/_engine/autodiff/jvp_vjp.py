@@ -13,12 +13,12 @@ from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.forward_mode import ForwardMode
 from wengert.errors import StructureError, at, user_line
 
 from .arguments import Variables, name_of, recorded
-from .cotangent_space import zeros
 from .messages import Messages
 from .pullback import Result, fill, match, split_aux
 from .reverse import gathered

@@ -19,6 +19,7 @@ from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import current_trace, is_recording
 from wengert._engine.core.spec import unweakened
+from wengert._engine.core.uniform_arrays import zeros
 from wengert.errors import (
     ArgumentError,
     DtypeError,
@@ -33,7 +34,7 @@ from wengert.errors import (
 )
 
 from .arguments import Variables, zeros_like
-from .cotangent_space import cast, zeros
+from .cotangent_space import cast
 from .forward import pushforward
 from .messages import Messages, are_replicated, counted_once
 from .reverse import pullback

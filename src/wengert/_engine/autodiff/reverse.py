@@ -37,12 +37,13 @@ from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import Derivation, derivation, level_above
+from wengert._engine.core.uniform_arrays import uniform, zeros
 from wengert.errors import NotDifferentiableError, at
 
 from . import large_cotangents, overflows
 from .accumulation_buffers import Buffers
 from .buffer_ownership import owned
-from .cotangent_space import project, uniform, zeros
+from .cotangent_space import project
 from .eager_visits import plus, visit_nodes
 from .linearity import check_linear
 from .strong_zeros import TracedGuards, linear_nodes, note_written

@@ -12,7 +12,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.autodiff.cotangent_space import uniform
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
@@ -20,6 +19,7 @@ from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.core.uniform_arrays import uniform
 
 from .message_carry import after_messages, body_derivative
 from .residuals import ancestors

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.jvp_vjp import linearize, vjp
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
@@ -23,6 +22,7 @@ from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import constant
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.ops.messages import after_tokens
 from wengert._engine.ops.side_effects import after
 from wengert.errors import MutatedError, at, user_line

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
 from wengert._engine.autodiff.reverse import PROBE, vjp_from_jvp
 from wengert._engine.core.message_order import is_used
@@ -28,6 +27,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.kinds.opaque import is_from_recorded
 from wengert._engine.ops.messages import within_rule
 from wengert.errors import NotDifferentiableError, RuleError, at

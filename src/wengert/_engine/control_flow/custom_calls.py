@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.tape import fresh, older_than
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
@@ -30,6 +29,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of, substituted
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.ops.messages import with_messages
 from wengert.errors import MutatedError, RuleError, StructureError, at, user_line
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import project, uniform, zeros
+from wengert._engine.autodiff.cotangent_space import project
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant
@@ -24,6 +24,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.core.uniform_arrays import uniform, zeros
 from wengert.errors import ShapeError
 
 from .call_rule import CustomRule, Flags

@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
@@ -19,6 +18,7 @@ from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.core.uniform_arrays import uniform, zeros
 
 from .dependence import Dependence
 from .message_carry import after_messages, before_tangents, body_derivative

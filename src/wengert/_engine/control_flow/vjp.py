@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
@@ -28,6 +27,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open, open_length
 from wengert._engine.core.tracing import deriving_level, placeholder, size_value
+from wengert._engine.core.uniform_arrays import uniform, zeros
 from wengert._engine.ops.casts import astype
 
 from .bounded_loops import (

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.messages import counted_once
 from wengert._engine.autodiff.reverse import pullback
 from wengert._engine.autodiff.tape import tape_between
@@ -25,6 +24,7 @@ from wengert._engine.core.node import Node, constant, is_variable, owner_of
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import tracing
 from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.core.uniform_arrays import uniform, zeros
 from wengert.errors import (
     ArgumentError,
     NotDifferentiableError,

@@ -29,8 +29,7 @@ from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import Cost
 from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.core.tracing import is_deriving
+from wengert._engine.core.uniform_arrays import zeros
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -114,7 +113,7 @@ class Collective(Operation):
         """What all processes must agree on; None for messages between two processes."""
         if self.pairwise:
             return None
-        shape = () if self.stacks and not self.splits else result.shape
+        shape = result.shape[1:] if self.stacks and not self.splits else result.shape
         return self.name, shape, result.dtype.str, params.get("root")
 
     # ---- values --------------------------------------------------------------------------------
@@ -206,16 +205,15 @@ def _exchanged(x: Any) -> Any:
     return lookup("transpose")(x, axes=(1, 0, *range(2, len(shape_of(x)))))
 
 
-def zeros(spec: Spec) -> Any:
-    """Zeros of a spec; a node if a graph is being built."""
-    if is_symbolic(spec.shape) or is_deriving():
-        return lookup("full").record(shape=spec.shape, value=0, dtype=spec.dtype)
-    return np.zeros(spec.shape, spec.dtype)[()]
+HASH_MASK, HASH_FACTOR = 2**55 - 1, 1000003
 
 
-def number_of(text: str) -> int:
-    """A number below 2**55 that stands for a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little") >> 1
+def number_of(text: str, lengths: Sequence[int] = ()) -> int:
+    """A number below 2**55 that stands for a text and some lengths."""
+    number = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little") >> 1
+    for length in lengths:
+        number = number * HASH_FACTOR + length & HASH_MASK
+    return number
 
 
 def collective(**options: Any) -> Callable[[Callable[..., Any]], Collective]:

@@ -18,7 +18,7 @@ from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
-from wengert._engine.core.tracing import is_deriving, record
+from wengert._engine.core.tracing import record
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
@@ -50,13 +50,6 @@ def creation(run: Callable[..., Any]) -> Creation:
 
 
 # ---- arrays for rules: NumPy arrays if sizes are known -----------------------------------------
-
-
-def zeros(shape: tuple[Any, ...], dtype: type[Any] | np.dtype[Any]) -> Any:
-    """Zeros; while a graph is built a node, which is not stored as a constant."""
-    if is_symbolic(shape) or is_deriving():
-        return full.record(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
-    return np.zeros(shape, dtype)[()]
 
 
 def positions(length: Size) -> Any:

@@ -21,9 +21,9 @@ from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_facts import SELECTS
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.kinds.batching import along, fronted, ndim_of, row_axis
-
-from .creation import zeros
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -52,7 +52,7 @@ class Join(Operation):
     ) -> Any:
         """The joined tangents, with zeros for operands without a tangent."""
         full = [
-            zeros(shape_of(x), dtype_of(x)) if dot is None else dot
+            zeros(Spec(shape_of(x), dtype_of(x))) if dot is None else dot
             for dot, x in zip(dots, inputs, strict=True)
         ]
         return self(*full, **node.params)

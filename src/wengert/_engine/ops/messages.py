@@ -32,8 +32,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.spec import Spec
-
-from .creation import zeros
+from wengert._engine.core.uniform_arrays import zeros
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
@@ -73,7 +72,7 @@ class _Tied(Operation):
         if token is None:
             return x
         spec = node.spec
-        return tied(zeros(spec.shape, spec.dtype) if x is None else x, token)
+        return tied(zeros(spec) if x is None else x, token)
 
 
 def _of_batch(tokens: Any) -> Any:
@@ -128,7 +127,7 @@ first_token = register(_FirstToken("first_token", _FirstToken.__doc__))
 def _first_token_batched(args: list[Any], batched: Sequence[bool], size: Any, **params: Any) -> Any:
     token = current()
     if token is None:
-        return zeros((size,), NO_MESSAGES.dtype)
+        return zeros(Spec((size,), NO_MESSAGES.dtype))
     return lookup("broadcast_to")(wrap(token.node), shape=(size,))
 
 
@@ -156,7 +155,7 @@ class _Joined(Operation):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The token, and zeros, which depend on it: the rule sends its messages after those."""
-        return [t, *[tied(zeros(shape_of(x), describe(x).dtype), t) for x in inputs[1:]]]
+        return [t, *[tied(zeros(describe(x)), t) for x in inputs[1:]]]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The token of the tangents, once those of the results have been computed."""

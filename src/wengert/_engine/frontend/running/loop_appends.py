@@ -17,7 +17,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
-from wengert._engine.ops.creation import zeros
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..state import SharedVariables
@@ -72,7 +72,7 @@ class LoopAppends(Collecting):
             spec = describe(leaf)
             shape = (self._capacity, *spec.shape)
             inputs.append(placeholder(Spec(shape, spec.dtype)))
-            start.append(zeros(shape, spec.dtype))
+            start.append(zeros(Spec(shape, spec.dtype)))
             stored = lookup("setitem")(wrap(inputs[-1]), leaf, position, index=IndexSlot(0))
             outputs.append(stored.node)
 

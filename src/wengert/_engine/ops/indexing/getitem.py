@@ -31,9 +31,10 @@ from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.kinds.linear_map import LinearMap, linear
 
-from ..creation import positions, zeros
+from ..creation import positions
 from ..joining import holds_handles, stacked
 from . import masks, window_access
 from .selection import Selection, selection, written_where
@@ -255,7 +256,8 @@ class SetItem(Operation):
         if ctx.wants(node.args[1]):
             depth = len(shape_of(v))
             if not _is_one_element(operands) and not depth and any(map(is_traced, (t, *operands))):
-                is_replaced = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
+                none = zeros(Spec(node.spec.shape, np.dtype(bool)))
+                is_replaced = self(none, np.True_, *operands, index=index)
                 v_bar = lookup("sum")(lookup("where")(value_of(is_replaced), t, 0.0))
             else:
                 v_bar = getitem(t, *operands, index=index)
@@ -271,7 +273,8 @@ class SetItem(Operation):
             return v_bar
         count = math.prod(v_bar.shape)
         writes = positions(count).reshape(v_bar.shape)
-        last_write = self(zeros(shape, np.intp), writes, *map(value_of, operands), index=index)
+        first = zeros(Spec(shape, np.dtype(np.intp)))
+        last_write = self(first, writes, *map(value_of, operands), index=index)
         is_last = getitem(last_write, *operands, index=index) == writes
         return lookup("where")(is_last, v_bar, 0.0)
 
@@ -293,7 +296,7 @@ class SetItem(Operation):
         spec = node.spec
         x_dot, v_dot = dots[0], dots[1]
         if x_dot is None:
-            x_dot = zeros(spec.shape, spec.dtype)
+            x_dot = zeros(spec)
         if v_dot is None:
             v_dot = np.zeros((), spec.dtype)[()]
         return self(x_dot, _real_part(v_dot, spec), *inputs[2:], index=node.params["index"])
@@ -305,7 +308,7 @@ class SetItem(Operation):
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         v_dot = 0 if dots[1] is None else _real_part(dots[1], spec)
         if dots[0] is None:
-            x_dot = np.zeros(spec.shape, spec.dtype)
+            x_dot = np.zeros(spec)
         else:
             dots.clear()
             x_dot = tangents.take(x, node)

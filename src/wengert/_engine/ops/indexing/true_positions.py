@@ -20,8 +20,10 @@ import numpy as np
 
 from wengert._engine.core.handle import link, shape_of, value_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.uniform_arrays import zeros
 
-from ..creation import positions, zeros
+from ..creation import positions
 from ..elementwise.selection import where
 from .slice_ends import SliceRange, as_value, clipped
 from .template import IndexSlot
@@ -62,7 +64,7 @@ def true_positions(mask: Array | Window) -> list[Window]:
     ranks, count = rank_of_true(flat)
     target = where(flat, ranks, as_value(n))
     ordered = lookup("setitem")(
-        zeros((n + 1,), _INTEGER), positions(n), target, index=IndexSlot(0)
+        zeros(Spec((n + 1,), _INTEGER)), positions(n), target, index=IndexSlot(0)
     )[:n]
     found = []
     for k, length in enumerate(shape):

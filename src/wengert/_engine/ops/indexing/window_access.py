@@ -23,10 +23,12 @@ from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.uniform_arrays import zeros
 from wengert.errors import TraceError, at, user_line
 
 from ..casts import astype
-from ..creation import positions, zeros
+from ..creation import positions
 from ..elementwise.selection import where
 from ..joining import stacked
 from .slice_ends import (
@@ -386,7 +388,8 @@ def _is_one(v: Array | Window, axis: int) -> bool:
 
 def _from_start(v: Array | Window, axis: int, count: Array, n: Size) -> Window:
     """A value with its elements at the first of `n` positions of an axis."""
-    target = Window(zeros((n, *(1,) * (-axis - 1)), _dtype_of_value(v)), {0: SliceRange(0, count)})
+    empty = zeros(Spec((n, *(1,) * (-axis - 1)), _dtype_of_value(v)))
+    target = Window(empty, {0: SliceRange(0, count)})
     result: Window = aligned([v, target])[0]
     return result
 
@@ -418,7 +421,7 @@ def _scatter(view: _View, v: Any) -> None:
         ))  # fmt: skip
         # Elements outside of the window are stored in one more row, which is dropped.
         index[k] = places if inside is None else where(inside, places, as_value(n))
-        row = zeros((*shape_of(padded)[:k], 1, *shape_of(padded)[k + 1 :]), dtype_of(padded))
+        row = zeros(Spec((*shape_of(padded)[:k], 1, *shape_of(padded)[k + 1 :]), dtype_of(padded)))
         padded = lookup("concatenate")(padded, row, axis=k)
     part = padded[tuple(index)]
     value = stored(Window(part, ranges), v)
