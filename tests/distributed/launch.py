@@ -61,9 +61,10 @@ def started(count: int, script: Path, *arguments: str, seconds: float = 120.0) -
     return process.returncode, output
 
 
-def failures(count: int, module: str) -> dict[str, str]:
-    """The checks of a module of this folder that fail with `count` processes."""
-    status, output = started(count, Path(__file__).parent / "run_checks.py", module)
+def failures(count: int, *modules: str, seconds: float = 600.0) -> dict[str, str]:
+    """The checks in modules of this folder that fail with `count` processes."""
+    program = Path(__file__).parent / "run_checks.py"
+    status, output = started(count, program, *modules, seconds=seconds)
     for line in output.splitlines():
         if line.startswith("checks: "):
             found: dict[str, str] = json.loads(line.removeprefix("checks: "))

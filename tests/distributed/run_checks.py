@@ -1,4 +1,10 @@
-"""Run the checks of a module in all processes; the first prints those that fail, as JSON."""
+"""Run the checks of modules in all processes; the first prints those that fail, as JSON.
+
+    python tests/distributed/run_checks.py [--quick] checks_of_operations ...
+
+With --quick machine code is made in a hurry (tests/machine_code.py), and checks that compile most
+choose a third of their programs (`sampled`).
+"""
 
 from __future__ import annotations
 
@@ -7,26 +13,37 @@ import json
 import sys
 import traceback
 
+from tests import machine_code
+from tests.distributed import sampling
+
 from wengert import distributed
 
 
-def main(module: str) -> None:
+def main(*modules: str) -> None:
     comm = distributed.world()
-    checks = importlib.import_module(f"tests.distributed.{module}")
     failed: dict[str, str] = {}
-    for name in sorted(n for n in vars(checks) if n.startswith("check_")):
-        error = None
-        try:
-            getattr(checks, name)(comm)
-        except Exception:
-            error = traceback.format_exc()
-        # A process that fails leaves the others waiting; they are compared in another communicator.
-        errors = comm.mpi.allgather(error)
-        if any(errors):
-            failed[name] = "\n".join(f"process {k}: {e}" for k, e in enumerate(errors) if e)
+    for module in modules:
+        checks = importlib.import_module(f"tests.distributed.{module}")
+        for name in sorted(n for n in vars(checks) if n.startswith("check_")):
+            error = None
+            try:
+                getattr(checks, name)(comm)
+            except Exception:
+                error = traceback.format_exc()
+            # A process that fails leaves the others waiting; they are compared in another
+            # communicator.
+            errors = comm.mpi.allgather(error)
+            if any(errors):
+                found = [f"process {k}: {e}" for k, e in enumerate(errors) if e]
+                failed[f"{module}: {name}"] = "\n".join(found)
     if comm.rank == 0:
         print("checks: " + json.dumps(failed), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    arguments = sys.argv[1:]
+    if arguments[0] == "--quick":
+        machine_code.quick_code()
+        sampling.step = 3
+        arguments = arguments[1:]
+    main(*arguments)

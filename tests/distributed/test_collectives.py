@@ -1,16 +1,24 @@
-"""The collective operations with one, two and four processes."""
+"""The collective operations with one, two and four processes.
+
+All checks run in one program, because to start it and to import the library takes longer than most
+of them.  `make test` runs them in two processes, with fewer compiled programs.
+"""
 
 import pytest
 from tests.distributed.launch import failures, mpirun
 
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is not installed")
-COUNTS = [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
+MODULES = [
+    *("checks_of_operations", "checks_of_programs", "checks_of_placed", "checks_of_pipeline"),
+    "checks_of_bad_input",
+]
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize(
-    "module",
-    ["checks_of_operations", "checks_of_programs", "checks_of_placed", "checks_of_pipeline"],
-)
-def test_checks(module, count):
-    assert failures(count, module) == {}
+def test_checks_with_two_processes():
+    assert failures(2, "--quick", *MODULES) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_checks(count):
+    assert failures(count, *MODULES) == {}

@@ -8,9 +8,13 @@ communicator_of        the argument `comm` of functions, as a Communicator
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import itertools
+import os
+import sys
+import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +25,7 @@ from wengert._engine.core.message_order import MpiLibrary, start_using
 from wengert._engine.kinds.collective import number_of
 from wengert.errors import ArgumentError, CommunicationError, at, user_line
 
-from .mpi_library import mpi
+from .mpi_library import may_use_main_thread_only, mpi
 
 
 class Communicator:
@@ -56,6 +60,12 @@ class Communicator:
 
     def __init__(self, comm: Any = None, name: str | None = None) -> None:
         self.mpi = mpi().COMM_WORLD if comm is None else comm
+        self.lost: str | None = None  # why it cannot be used any more
+        if self.mpi == mpi().COMM_NULL:
+            raise ArgumentError(
+                "comm is MPI.COMM_NULL: this process does not belong to the communicator, or it "
+                f"has been freed{at(user_line())}."
+            )
         self.rank: int = self.mpi.Get_rank()
         self.size: int = self.mpi.Get_size()
         self.name = name or self.mpi.Get_name() or "a communicator"
@@ -63,6 +73,8 @@ class Communicator:
         self._own: Any = None
         self.key = "world" if comm is None else f"{next(_numbers)}"
         _BY_KEY[self.key] = self
+        if comm is not None:
+            _notify_when_freed(self)
 
     @property
     def collective(self) -> Any:
@@ -70,8 +82,11 @@ class Communicator:
 
         So they do not match operations of other libraries on the same processes.
         """
+        self.refuse_lost()
         if self._own is None:
             self._own = self.mpi.Dup() if self.size > 1 else self.mpi
+            if self.key == "world" and self.size > 1:
+                atexit.register(_compare_end, self, os.getpid())
         return self._own
 
     @property
@@ -135,6 +150,34 @@ class Communicator:
             )
         return CartesianCommunicator(self.mpi.Create_cart(lengths, periods), f"{self.name}, grid")
 
+    def free(self) -> None:
+        """Free the communicator; called by all of its processes.
+
+        Operations that use it are refused afterwards. Communicators that are not freed are in use
+        until the program ends; MPI libraries permit some thousands.
+        """
+        self.refuse_lost()
+        if self.key == "world":
+            raise ArgumentError(
+                f"{self.name} cannot be freed: it has all processes{at(user_line())}."
+            )
+        if self._own is not None and self._own != self.mpi:
+            self._own.Free()
+        self.mpi.Free()
+
+    def refuse_lost(self) -> None:
+        """Raise CommunicationError if the communicator cannot be used any more, or not here."""
+        reason = self.lost
+        if reason is None and mpi().Is_finalized():
+            reason = "MPI has been finalized. Do so at the end of the program"
+        if reason is None and may_use_main_thread_only() and not mpi().Is_thread_main():
+            reason = (
+                "MPI was initialized for calls from the main thread only "
+                "(mpi4py.rc.thread_level). Call operations there, or use thread_level='multiple'"
+            )
+        if reason is not None:
+            raise CommunicationError(f"{self.name} cannot be used: {reason}{at(user_line())}.")
+
     def check(self, what: str, *signature: Any) -> None:
         """Raise CommunicationError in all processes if they do not give the same arguments."""
         if not self.checked or self.size == 1:
@@ -144,7 +187,7 @@ class Communicator:
         greatest = np.empty(2, np.int64)
         self.collective.Allreduce(mine, greatest, mpi().MAX)
         if greatest[0] != -greatest[1]:
-            every = self.collective.allgather(f"{what} {_spelled(signature)}")
+            every = self.collective.allgather(f"{what} {_spelled(signature)}".strip())
             listed = "; ".join(f"process {k}: {text}" for k, text in enumerate(every))
             raise CommunicationError(
                 f"the processes do not take part in the same operation. {listed}. Call the same "
@@ -216,6 +259,65 @@ _BY_KEY: weakref.WeakValueDictionary[str, Communicator] = weakref.WeakValueDicti
 _cells: dict[str, Any] = {}  # the memory of handles, which compiled code reads
 
 
+def _lose(comm: Communicator, reason: str) -> None:
+    """Refuse operations from now on; calls of compiled code fail, and touch no freed memory."""
+    comm.lost = reason
+    for group in ("direct", "collective"):
+        cell = _cells.get(f"{group}.{comm.key}")
+        if cell is not None:
+            cell[0][0] = mpi()._handleof(mpi().COMM_NULL)
+
+
+def _lose_all() -> None:
+    """In a process that was forked: it shares the connections of the process that MPI knows."""
+    for comm in list(_BY_KEY.values()):
+        _lose(
+            comm,
+            "this process was forked after MPI was initialized, and MPI does not know it. Start "
+            "processes by mpirun, or by multiprocessing.get_context('spawn')",
+        )
+
+
+os.register_at_fork(after_in_child=_lose_all)
+
+
+def _compare_end(comm: Communicator, process: int) -> None:
+    """At the end of the program: end all processes if some of them wait for messages.
+
+    Otherwise they would wait forever, and this process for them.
+    """
+    if os.getpid() != process or comm.lost or mpi().Is_finalized():
+        return
+    try:
+        comm.check("the end of the program")
+    except CommunicationError as error:
+        sys.stderr.write(f"wengert.distributed: {error} All processes are ended.\n")
+        sys.stderr.flush()
+        time.sleep(0.5)  # the others print where they are
+        mpi().COMM_WORLD.Abort(1)
+
+
+@functools.cache
+def _users() -> int:
+    """The key of the attribute of mpi4py communicators that lists our Communicators."""
+
+    def freed(comm: Any, key: int, users: list[weakref.ref[Communicator]]) -> None:
+        for reference in users:
+            user = reference()
+            if user is not None:
+                _lose(user, "it has been freed. Free a communicator after its last operation")
+
+    return int(mpi().Comm.Create_keyval(delete_fn=freed))
+
+
+def _notify_when_freed(comm: Communicator) -> None:
+    users = comm.mpi.Get_attr(_users())
+    if users is None:
+        users = []
+        comm.mpi.Set_attr(_users(), users)
+    users.append(weakref.ref(comm))
+
+
 @functools.cache
 def _library() -> ctypes.CDLL:
     """The MPI library, whose functions are found through the module of mpi4py."""
@@ -251,9 +353,9 @@ def communicator_of(comm: Any) -> Communicator:
 
     An mpi4py communicator becomes the same Communicator at each use.
     """
-    if comm is None:
-        return world()
+    comm = world() if comm is None else comm
     if isinstance(comm, Communicator):
+        comm.refuse_lost()
         return comm
     if hasattr(comm, "Allreduce"):
         return _of_mpi4py(comm)
@@ -271,6 +373,6 @@ def _of_mpi4py(comm: Any) -> Communicator:
         return world()
     key = int(mpi()._handleof(comm))
     known = _OF_MPI4PY.get(key)
-    if known is None or known.mpi != comm:
+    if known is None or known.lost or known.mpi != comm:
         known = _OF_MPI4PY[key] = Communicator(comm)
     return known

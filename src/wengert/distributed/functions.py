@@ -12,7 +12,7 @@ between two processes are in point_to_point.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,8 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import DtypeError, at, user_line
 
 from . import operations
-from .arguments import check_rows, message, operation_of, rank_of
+from .arguments import check_containers, check_rows, message, operation_of, rank_of
 from .communicators import Communicator, communicator_of
-
-if TYPE_CHECKING:
-    pass
 
 _BY_NAME = {
     "sum": operations.allreduce,
@@ -84,6 +81,7 @@ def allreduce(x: Any, op: Any = "sum", comm: Any = None) -> Any:
     array([0., 2., 4.])
     """
     name, comm = operation_of(op), communicator_of(comm)
+    check_containers(x, comm, f"allreduce({name})")
     return pytree.tree_map(lambda leaf: _allreduce(leaf, name, comm), x)
 
 
@@ -194,6 +192,7 @@ def bcast(x: Any, root: int = 0, comm: Any = None) -> Any:
     """
     comm = communicator_of(comm)
     root = rank_of(root, comm, "root")
+    check_containers(x, comm, "bcast")
     return pytree.tree_map(
         lambda leaf: operations.bcast.ordered(message(leaf, "bcast"), comm=comm, root=root), x
     )

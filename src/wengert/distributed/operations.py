@@ -18,7 +18,10 @@ this file are run on plain arrays; they send and receive through mpi4py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import logging
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,7 @@ import numpy as np
 from wengert import numpy as wnp
 from wengert._engine.autodiff.messages import are_added
 from wengert._engine.core.dispatch import Example
+from wengert._engine.core.handle import describe
 from wengert._engine.core.message_order import NO_MESSAGES
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
@@ -35,6 +39,51 @@ from wengert.errors import CommunicationError, at, user_line
 
 from .communicators import Communicator, world
 from .mpi_library import mpi
+
+_log = logging.getLogger("wengert.distributed")
+
+
+def _operation(**options: Any) -> Callable[[Callable[..., Any]], Collective]:
+    """Register the decorated function; errors of MPI become CommunicationError.
+
+    With level DEBUG, the logger "wengert.distributed" reports when messages begin and end.
+    """
+
+    def register(exchange: Callable[..., Any]) -> Collective:
+        @functools.wraps(exchange)
+        def reported(x: Any, **params: Any) -> Any:
+            if not _log.isEnabledFor(logging.DEBUG):
+                return exchange(x, **params)
+            begin, text = time.perf_counter(), _described(exchange, x, params)
+            _log.debug("%s begins", text)
+            y = exchange(x, **params)
+            _log.debug("%s has ended, after %.2e s", text, time.perf_counter() - begin)
+            return y
+
+        @functools.wraps(exchange)
+        def run(x: Any, **params: Any) -> Any:
+            try:
+                return reported(x, **params)
+            except RuntimeError as error:
+                if not isinstance(error, mpi().Exception):
+                    raise
+                raise CommunicationError(
+                    f"{_described(exchange, x, params)} failed in MPI: {error}. A message may be "
+                    f"larger than the array that receives it{at(user_line())}."
+                ) from error
+
+        return collective(**options)(run)
+
+    return register
+
+
+def _described(exchange: Callable[..., Any], x: Any, params: dict[str, Any]) -> str:
+    comm = params["comm"]
+    partners = [f", {k}={params[k]}" for k in ("root", "dest", "source", "tag") if k in params]
+    return (
+        f"process {comm.rank} of {comm.size}: {exchange.__name__} of {describe(np.asarray(x))}"
+        f"{''.join(partners)}"
+    )
 
 
 def _sent(x: Any) -> np.ndarray[Any, Any]:
@@ -52,7 +101,7 @@ def _reduced(x: Any, comm: Communicator, name: str, operation: Any) -> Any:
     return received.reshape(np.shape(x))[()]
 
 
-@collective(replicates=True)
+@_operation(replicates=True)
 def allreduce(x: Any, *, comm: Communicator) -> Any:
     """The sum over all processes, in all processes."""
     return _reduced(x, comm, "allreduce(sum)", mpi().SUM)
@@ -63,7 +112,7 @@ def _allreduce_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allreduce, {"comm": comm}
 
 
-@collective()
+@_operation()
 def reduce(x: Any, *, comm: Communicator, root: int) -> Any:
     """The sum over all processes in the root, zeros in the others."""
     sent = _sent(x)
@@ -78,7 +127,7 @@ def _reduce_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpos
     return bcast, {"comm": comm, "root": root}
 
 
-@collective(replicates=True)
+@_operation(replicates=True)
 def bcast(x: Any, *, comm: Communicator, root: int) -> Any:
     """The array of the root, in all processes."""
     received = np.array(x, order="C")
@@ -119,7 +168,7 @@ def _replicated_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allreduce, {"comm": comm}
 
 
-@collective()
+@_operation()
 def varying(x: Any, *, comm: Communicator) -> Any:
     """The operand, as a value of this process; nothing is sent.
 
@@ -133,7 +182,7 @@ def _varying_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return varying, {"comm": comm}
 
 
-@collective(replicates=True, of_equal=True)
+@_operation(replicates=True, of_equal=True)
 def same(x: Any, *, comm: Communicator) -> Any:
     """The operand, if it is the same in all processes."""
     sent = _sent(x)
@@ -162,7 +211,7 @@ def _extreme(name: str, operation: str) -> Collective:
         return (share if tangent else attained * share), token
 
     run.__doc__ = f"The {name} over all processes, in all processes."
-    op = collective(name=f"allreduce_{name}", replicates=True)(run)
+    op = _operation(name=f"allreduce_{name}", replicates=True)(run)
     op.nonlinear(
         lambda t, token, x, y, *, comm: shares(t, token, x, y, comm, True),
         lambda t, token, x, y, *, comm: shares(t, token, x, y, comm, False),
@@ -174,7 +223,7 @@ allreduce_max = _extreme("max", "MAX")
 allreduce_min = _extreme("min", "MIN")
 
 
-@collective(replicates=True)
+@_operation(replicates=True)
 def allreduce_prod(x: Any, *, comm: Communicator) -> Any:
     """The product over all processes, in all processes."""
     return _reduced(x, comm, "allreduce(prod)", mpi().PROD)
@@ -209,7 +258,7 @@ def _logical(name: str, operation: str) -> Collective:
         return _reduced(x, comm, f"allreduce({name})", getattr(mpi(), operation))
 
     run.__doc__ = f"Whether the operand is true in {name} process{'es' * (name == 'all')}."
-    op = collective(name=f"allreduce_{name}", replicates=True)(run)
+    op = _operation(name=f"allreduce_{name}", replicates=True)(run)
     op.discrete = True
     return op
 
@@ -221,7 +270,7 @@ allreduce_all = _logical("all", "LAND")
 # ---- parts of arrays ---------------------------------------------------------------------------
 
 
-@collective(replicates=True, stacks=True)
+@_operation(replicates=True, stacks=True)
 def allgather(x: Any, *, comm: Communicator) -> Any:
     """The arrays of all processes, stacked, in all processes."""
     sent = _sent(x)
@@ -241,7 +290,7 @@ def _allgather_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return reduce_scatter, {"comm": comm}
 
 
-@collective(splits=True)
+@_operation(splits=True)
 def reduce_scatter(x: Any, *, comm: Communicator) -> Any:
     """Row k of the sum over all processes, in process k."""
     sent = _sent(x)
@@ -261,7 +310,7 @@ def _reduce_scatter_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allgather, {"comm": comm}
 
 
-@collective(stacks=True)
+@_operation(stacks=True)
 def gather(x: Any, *, comm: Communicator, root: int) -> Any:
     """The arrays of all processes, stacked, in the root; no rows in the others."""
     sent = _sent(x)
@@ -281,7 +330,7 @@ def _gather_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpos
     return scatter, {"comm": comm, "root": root}
 
 
-@collective(splits=True)
+@_operation(splits=True)
 def scatter(x: Any, *, comm: Communicator, root: int) -> Any:
     """Row k of the array of the root, in process k; the arrays of the others have no rows."""
     sent = _sent(x)
@@ -301,7 +350,7 @@ def _scatter_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpo
     return gather, {"comm": comm, "root": root}
 
 
-@collective(splits=True, stacks=True)
+@_operation(splits=True, stacks=True)
 def alltoall(x: Any, *, comm: Communicator) -> Any:
     """Row k of each process, in process k."""
     sent = _sent(x)
@@ -319,7 +368,7 @@ def _alltoall_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
 # ---- messages between two processes ------------------------------------------------------------
 
 
-@collective(name="exchange", pairwise=True)
+@_operation(name="exchange", pairwise=True)
 def exchange(
     x: Any,
     *,
@@ -331,6 +380,7 @@ def exchange(
     dtype: Any,
 ) -> Any:
     """Send the operand to a process, and receive an array from another; zeros without a source."""
+    comm.refuse_lost()
     sent = _sent(x)
     received = np.zeros(shape, dtype)
     if dest is not None and source is not None:
@@ -370,7 +420,7 @@ def _exchange_transposed(spec: Spec, *, dest: Any, source: Any, **params: Any) -
     return exchange, reverse
 
 
-@collective()
+@_operation()
 def barrier(x: Any, *, comm: Communicator) -> Any:
     """The operand, once all processes have reached this operation."""
     comm.check("barrier")

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import describe
+from wengert.errors import ShapeError, at, user_line
 
 from . import operations
-from .arguments import grid_of, message, rank_of, tag_of
+from .arguments import grid_of, message, rank_or_none, tag_of
 from .communicators import CartesianCommunicator, communicator_of
 
 
@@ -32,8 +33,8 @@ def sendrecv(
     x : array_like or Tensor
         What is sent.
     dest, source : int or None
-        The ranks of the receiver and the sender. With None nothing is sent; nothing is received,
-        and the result is zeros.
+        The ranks of the receiver and the sender. With None (or MPI.PROC_NULL) nothing is sent;
+        nothing is received, and the result is zeros.
     like : array_like or Tensor, optional
         An array of the shape and dtype of what is received; by default `x`.
     tag : int, default 0
@@ -48,7 +49,7 @@ def sendrecv(
     Raises
     ------
     CommunicationError
-        What arrives has another size than `like`.
+        What arrives has another size than `like`. Its dtype is not compared.
 
     Notes
     -----
@@ -63,25 +64,31 @@ def sendrecv(
     comm = communicator_of(comm)
     x = message(x, "sendrecv")
     spec = describe(x if like is None else message(like, "sendrecv"))
+    dest, source = rank_or_none(dest, comm, "dest"), rank_or_none(source, comm, "source")
+    if dest == source == comm.rank and spec != describe(x):  # not all MPI libraries detect it
+        raise ShapeError(
+            f"sendrecv: process {comm.rank} sends {describe(x)} to itself, and expects {spec}. "
+            f"Receive an array of the shape and dtype that is sent{at(user_line())}."
+        )
     return operations.exchange.ordered(
         x,
         comm=comm,
-        dest=None if dest is None else rank_of(dest, comm, "dest"),
-        source=None if source is None else rank_of(source, comm, "source"),
+        dest=dest,
+        source=source,
         tag=tag_of(tag),
         shape=spec.shape,
         dtype=spec.dtype,
     )
 
 
-def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> None:
+def send(x: Any, dest: int | None, tag: int = 0, comm: Any = None) -> None:
     """Send an array to another process, which calls `recv`.
 
     Parameters
     ----------
     x : array_like or Tensor
-    dest : int
-        The rank of the receiver.
+    dest : int or None
+        The rank of the receiver; None for nobody.
     tag : int, default 0
     comm : Communicator or mpi4py communicator, optional
 
@@ -93,7 +100,7 @@ def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> None:
     operations.exchange.ordered(
         message(x, "send"),
         comm=comm,
-        dest=rank_of(dest, comm, "dest"),
+        dest=rank_or_none(dest, comm, "dest"),
         source=None,
         tag=tag_of(tag),
         shape=(0,),
@@ -101,15 +108,15 @@ def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> None:
     )
 
 
-def recv(like: Any, source: int, tag: int = 0, comm: Any = None) -> Any:
+def recv(like: Any, source: int | None, tag: int = 0, comm: Any = None) -> Any:
     """Receive an array that another process sends.
 
     Parameters
     ----------
     like : array_like or Tensor
         An array of the shape and dtype of what is received; its values are not used.
-    source : int
-        The rank of the sender.
+    source : int or None
+        The rank of the sender; with None the result is zeros.
     tag : int, default 0
     comm : Communicator or mpi4py communicator, optional
 
@@ -132,7 +139,7 @@ def recv(like: Any, source: int, tag: int = 0, comm: Any = None) -> Any:
         np.empty(0, spec.dtype),
         comm=comm,
         dest=None,
-        source=rank_of(source, comm, "source"),
+        source=rank_or_none(source, comm, "source"),
         tag=tag_of(tag),
         shape=spec.shape,
         dtype=spec.dtype,

@@ -92,8 +92,9 @@ def refuse_repetition(program: Program | CachedProgram) -> None:
     if sends_messages(program):
         raise CommunicationError(
             "a compiled function that exchanges messages with other processes failed: they do not "
-            "run the same program (operations, shapes and dtypes must agree), a message could not "
-            "be sent, or an operation was given values that it refuses. Run it without wengert.jit "
+            "run the same program (operations, shapes, dtypes and numbers of steps must agree), a "
+            "message could not be sent or has another size, a communicator has been freed, or an "
+            "operation was given values that it refuses. Run it without wengert.jit "
             f"to see which{at(user_line())}."
         )
 

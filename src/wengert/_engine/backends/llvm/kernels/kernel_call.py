@@ -121,6 +121,7 @@ class KernelCalls:
         )
         named = set(names_in(n for a in arrays for n in a.shape + a.strides))
         named.update(n for n in sizes_of(dict(params)) if n.startswith(LOCAL))
+        named.update(sizes_of(options))
         sizes = sorted(named)
         written = self._written.get(key)
         if written is None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.core.symbolic.dim import Length
+from wengert._engine.kinds.collective import HASH_FACTOR, HASH_MASK
 
 from ..ir.ir_builder import Name, Section
 from ..ir.llvm_types import Dtype
@@ -301,10 +302,15 @@ def _set_pending(s: Section, requests: ArrayPointer, flags: int) -> None:
 def _first_token(call: KernelCall) -> None:
     """Compare numbers that stand for the messages of the program, in each communicator."""
     (token,), s = call.results, call.section
-    for comm, number in call.options.get("programs", ()):
+    for comm, (fixed, lengths) in call.options.get("programs", ()):
         call.params["comm"] = comm
         mpi = _Mpi(call)
         mine, greatest = call.function.slot("[2 x i64]", 8), call.function.slot("[2 x i64]", 8)
+        number = str(fixed)
+        for length in lengths:
+            product = s.value(f"mul i64 {number}, {HASH_FACTOR}")
+            total = s.value(f"add i64 {product}, {call.number(length)}")
+            number = s.value(f"and i64 {total}, {HASH_MASK}")
         _store_pair(s, mine, number)
         mpi.run(
             "MPI_Allreduce",
@@ -322,9 +328,9 @@ def _first_token(call: KernelCall) -> None:
     s.write(f"store i16 0, ptr {token.pointer}")
 
 
-def _store_pair(s: Section, pair: Name, number: int) -> None:
+def _store_pair(s: Section, pair: Name, number: Name) -> None:
     s.write(f"store i64 {number}, ptr {pair}")
-    s.write(f"store i64 {-number}, ptr {_second(s, pair)}")
+    s.write(f"store i64 {s.value(f'sub i64 0, {number}')}, ptr {_second(s, pair)}")
 
 
 def _second(s: Section, pair: Name) -> Name:

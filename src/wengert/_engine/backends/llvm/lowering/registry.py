@@ -21,6 +21,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.symbolic.dim import names_in
 from wengert._engine.kinds.collective import number_of
 from wengert._engine.ops.messages import first_token
 
@@ -166,34 +167,43 @@ class Lowering:
         return True
 
 
-def programs_of(graph: BaseGraph) -> dict[Any, int]:
-    """For each communicator, a number that stands for the messages of a graph."""
-    messages: dict[Any, list[Any]] = {}
-    _note_messages(graph, messages)
-    return {comm: number_of(repr(signatures)) for comm, signatures in messages.items()}
+def programs_of(graph: BaseGraph) -> dict[Any, tuple[int, tuple[Any, ...]]]:
+    """For each communicator, what stands for the messages of a graph.
 
-
-def _note_messages(graph: BaseGraph, messages: dict[Any, list[Any]]) -> set[Any]:
-    """Add what the processes must agree on; the communicators whose messages are in the graph.
-
-    Steps that are computed again repeat their messages, so the number of states that a loop keeps
-    must be the same, too.
+    A number for the operations, and the lengths of arrays and loops that depend on sizes of the
+    program, which are hashed when it runs. Those that are known in a step of a loop only are left
+    out.
     """
-    found = set()
+    known = names_in(n for node in graph.inputs for s in specs_of(node) for n in s.shape)
+    programs = {}
+    for comm, signatures in _signatures(graph).items():
+        lengths = [n for signature in signatures for n in signature[1] if names_in([n]) <= known]
+        texts = [(name, len(shape), *others) for name, shape, *others in signatures]
+        fixed = next((k for k, n in enumerate(lengths) if names_in([n])), len(lengths))
+        programs[comm] = number_of(repr(texts), lengths[:fixed]), tuple(lengths[fixed:])
+    return programs
+
+
+def _signatures(graph: BaseGraph) -> dict[Any, list[Any]]:
+    """For each communicator, what its processes must agree on: the name, a shape, and the rest.
+
+    Loops and branches with messages are listed with their numbers of steps. Steps that are computed
+    again repeat their messages, so the number of states that a loop keeps must be the same, too.
+    """
+    messages: dict[Any, list[Any]] = {}
     for node in graph.nodes:
-        inside = set().union(*[_note_messages(b, messages) for b in bodies_of(node)])
-        if "slots" in node.params:
-            for comm in inside:
-                kept = node.op.name, node.params["slots"], node.params.get("block")
-                messages[comm].append(kept)
-        found |= inside
         if node.op.kind == "collective" and node.params["comm"].checked:
-            found.add(node.params["comm"])
-            signatures = messages.setdefault(node.params["comm"], [])
             signature = node.op.signature(node.spec[0], node.params)
-            if signature is not None:
-                signatures.append(signature)
-    return found
+            known = messages.setdefault(node.params["comm"], [])
+            known += [] if signature is None else [signature]
+        steps = [node.params.get(name) for name in ("length", "slots", "block")]
+        for body in bodies_of(node):
+            for comm, inner in _signatures(body).items():
+                known = messages.setdefault(comm, [])
+                if inner:
+                    known += [(node.op.name, [n for n in steps if n is not None])]
+                    known += [*inner, ("end", ())]
+    return messages
 
 
 def set_origin(node: Node, graph_node: Node) -> None:
