@@ -33,8 +33,9 @@ from wengert._engine.core.recording import current_trace, is_recording
 from wengert._engine.core.replay import inline_graph, record_again
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import record
+from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.jit import jit
-from wengert._engine.kinds.collective import number_of, zeros
+from wengert._engine.kinds.collective import number_of
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
 from . import operations

@@ -308,7 +308,7 @@ class SetItem(Operation):
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         v_dot = 0 if dots[1] is None else _real_part(dots[1], spec)
         if dots[0] is None:
-            x_dot = np.zeros(spec)
+            x_dot = np.zeros(spec.shape, spec.dtype)
         else:
             dots.clear()
             x_dot = tangents.take(x, node)
