@@ -187,8 +187,9 @@ def programs_of(graph: BaseGraph) -> dict[Any, tuple[int, tuple[Any, ...]]]:
 def _signatures(graph: BaseGraph) -> dict[Any, list[Any]]:
     """For each communicator, what its processes must agree on: the name, a shape, and the rest.
 
-    Loops and branches with messages are listed with their numbers of steps. Steps that are computed
-    again repeat their messages, so the number of states that a loop keeps must be the same, too.
+    Loops and branches with collective messages are listed, with their numbers of steps. Steps that
+    are computed again repeat their messages, so the number of states that a loop keeps must be the
+    same, too, also if the messages are between two processes.
     """
     messages: dict[Any, list[Any]] = {}
     for node in graph.nodes:
@@ -196,13 +197,16 @@ def _signatures(graph: BaseGraph) -> dict[Any, list[Any]]:
             signature = node.op.signature(node.spec[0], node.params)
             known = messages.setdefault(node.params["comm"], [])
             known += [] if signature is None else [signature]
-        steps = [node.params.get(name) for name in ("length", "slots", "block")]
+        states = [node.params[name] for name in ("slots", "block") if name in node.params]
+        steps = node.params.get("length")
         for body in bodies_of(node):
             for comm, inner in _signatures(body).items():
                 known = messages.setdefault(comm, [])
+                if states:
+                    known.append((f"states of {node.op.name}", states))
                 if inner:
-                    known += [(node.op.name, [n for n in steps if n is not None])]
-                    known += [*inner, ("end", ())]
+                    count = [] if steps is None else [steps]
+                    known += [(node.op.name, count), *inner, ("end", ())]
     return messages
 
 
