@@ -17,6 +17,7 @@ stage_messages    the messages between stages
 schedules         the order in which a stage processes microbatches
 message_simulator   programs of messages that would wait forever
 operations        the operations, with their transposes
+reported_operations   their messages, logged, and their errors
 arguments         checks of arguments
 mpi_library       mpi4py, which is imported at the first use of a communicator
 

@@ -27,7 +27,7 @@ def mpi() -> Any:
     ImportError
         mpi4py or an MPI library is not installed.
     CommunicationError
-        MPI is not initialized, because mpi4py was told not to.
+        MPI is not initialized (`mpi4py.rc.initialize` is False).
     """
     try:
         from mpi4py import MPI

@@ -18,10 +18,7 @@ this file are run on plain arrays; they send and receive through mpi4py.
 
 from __future__ import annotations
 
-import functools
-import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,61 +26,16 @@ import numpy as np
 from wengert import numpy as wnp
 from wengert._engine.autodiff.messages import are_added
 from wengert._engine.core.dispatch import Example
-from wengert._engine.core.handle import describe
 from wengert._engine.core.message_order import NO_MESSAGES
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.spec import Spec
-from wengert._engine.kinds.collective import Collective, Transposed, collective
+from wengert._engine.kinds.collective import Collective, Transposed
 from wengert.errors import CommunicationError, at, user_line
 
 from .communicators import Communicator, world
 from .mpi_library import mpi
-
-_log = logging.getLogger("wengert.distributed")
-
-
-def _operation(**options: Any) -> Callable[[Callable[..., Any]], Collective]:
-    """Register the decorated function; errors of MPI become CommunicationError.
-
-    With level DEBUG, the logger "wengert.distributed" reports when messages begin and end.
-    """
-
-    def register(exchange: Callable[..., Any]) -> Collective:
-        @functools.wraps(exchange)
-        def reported(x: Any, **params: Any) -> Any:
-            if not _log.isEnabledFor(logging.DEBUG):
-                return exchange(x, **params)
-            begin, text = time.perf_counter(), _described(exchange, x, params)
-            _log.debug("%s begins", text)
-            y = exchange(x, **params)
-            _log.debug("%s has ended, after %.2e s", text, time.perf_counter() - begin)
-            return y
-
-        @functools.wraps(exchange)
-        def run(x: Any, **params: Any) -> Any:
-            try:
-                return reported(x, **params)
-            except RuntimeError as error:
-                if not isinstance(error, mpi().Exception):
-                    raise
-                raise CommunicationError(
-                    f"{_described(exchange, x, params)} failed in MPI: {error}. A message may be "
-                    f"larger than the array that receives it{at(user_line())}."
-                ) from error
-
-        return collective(**options)(run)
-
-    return register
-
-
-def _described(exchange: Callable[..., Any], x: Any, params: dict[str, Any]) -> str:
-    comm = params["comm"]
-    partners = [f", {k}={params[k]}" for k in ("root", "dest", "source", "tag") if k in params]
-    return (
-        f"process {comm.rank} of {comm.size}: {exchange.__name__} of {describe(np.asarray(x))}"
-        f"{''.join(partners)}"
-    )
+from .reported_operations import operation
 
 
 def _sent(x: Any) -> np.ndarray[Any, Any]:
@@ -101,7 +53,7 @@ def _reduced(x: Any, comm: Communicator, name: str, operation: Any) -> Any:
     return received.reshape(np.shape(x))[()]
 
 
-@_operation(replicates=True)
+@operation(replicates=True)
 def allreduce(x: Any, *, comm: Communicator) -> Any:
     """The sum over all processes, in all processes."""
     return _reduced(x, comm, "allreduce(sum)", mpi().SUM)
@@ -112,7 +64,7 @@ def _allreduce_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allreduce, {"comm": comm}
 
 
-@_operation()
+@operation()
 def reduce(x: Any, *, comm: Communicator, root: int) -> Any:
     """The sum over all processes in the root, zeros in the others."""
     sent = _sent(x)
@@ -127,7 +79,7 @@ def _reduce_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpos
     return bcast, {"comm": comm, "root": root}
 
 
-@_operation(replicates=True)
+@operation(replicates=True)
 def bcast(x: Any, *, comm: Communicator, root: int) -> Any:
     """The array of the root, in all processes."""
     received = np.array(x, order="C")
@@ -168,7 +120,7 @@ def _replicated_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allreduce, {"comm": comm}
 
 
-@_operation()
+@operation()
 def varying(x: Any, *, comm: Communicator) -> Any:
     """The operand, as a value of this process; nothing is sent.
 
@@ -182,7 +134,7 @@ def _varying_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return varying, {"comm": comm}
 
 
-@_operation(replicates=True, of_equal=True)
+@operation(replicates=True, of_equal=True)
 def same(x: Any, *, comm: Communicator) -> Any:
     """The operand, if it is the same in all processes."""
     sent = _sent(x)
@@ -197,11 +149,11 @@ def _unchanged(t: Any, token: Any, x: Any, y: Any, *, comm: Communicator) -> Any
 same.nonlinear(_unchanged, _unchanged)
 
 
-def _extreme(name: str, operation: str) -> Collective:
+def _extreme(name: str, reduction: str) -> Collective:
     """The maximum or minimum; processes with equal values share the derivative."""
 
     def run(x: Any, *, comm: Communicator) -> Any:
-        return _reduced(x, comm, f"allreduce({name})", getattr(mpi(), operation))
+        return _reduced(x, comm, f"allreduce({name})", getattr(mpi(), reduction))
 
     def shares(t: Any, token: Any, x: Any, y: Any, comm: Communicator, tangent: bool) -> Any:
         attained = wnp.equal(x, y).astype(x.dtype) if hasattr(x, "dtype") else wnp.equal(x, y) * 1.0
@@ -211,7 +163,7 @@ def _extreme(name: str, operation: str) -> Collective:
         return (share if tangent else attained * share), token
 
     run.__doc__ = f"The {name} over all processes, in all processes."
-    op = _operation(name=f"allreduce_{name}", replicates=True)(run)
+    op = operation(name=f"allreduce_{name}", replicates=True)(run)
     op.nonlinear(
         lambda t, token, x, y, *, comm: shares(t, token, x, y, comm, True),
         lambda t, token, x, y, *, comm: shares(t, token, x, y, comm, False),
@@ -223,7 +175,7 @@ allreduce_max = _extreme("max", "MAX")
 allreduce_min = _extreme("min", "MIN")
 
 
-@_operation(replicates=True)
+@operation(replicates=True)
 def allreduce_prod(x: Any, *, comm: Communicator) -> Any:
     """The product over all processes, in all processes."""
     return _reduced(x, comm, "allreduce(prod)", mpi().PROD)
@@ -253,12 +205,12 @@ def _product_cotangent(t: Any, token: Any, x: Any, y: Any, *, comm: Communicator
 allreduce_prod.nonlinear(_product_tangent, _product_cotangent)
 
 
-def _logical(name: str, operation: str) -> Collective:
+def _logical(name: str, reduction: str) -> Collective:
     def run(x: Any, *, comm: Communicator) -> Any:
-        return _reduced(x, comm, f"allreduce({name})", getattr(mpi(), operation))
+        return _reduced(x, comm, f"allreduce({name})", getattr(mpi(), reduction))
 
     run.__doc__ = f"Whether the operand is true in {name} process{'es' * (name == 'all')}."
-    op = _operation(name=f"allreduce_{name}", replicates=True)(run)
+    op = operation(name=f"allreduce_{name}", replicates=True)(run)
     op.discrete = True
     return op
 
@@ -270,7 +222,7 @@ allreduce_all = _logical("all", "LAND")
 # ---- parts of arrays ---------------------------------------------------------------------------
 
 
-@_operation(replicates=True, stacks=True)
+@operation(replicates=True, stacks=True)
 def allgather(x: Any, *, comm: Communicator) -> Any:
     """The arrays of all processes, stacked, in all processes."""
     sent = _sent(x)
@@ -290,7 +242,7 @@ def _allgather_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return reduce_scatter, {"comm": comm}
 
 
-@_operation(splits=True)
+@operation(splits=True)
 def reduce_scatter(x: Any, *, comm: Communicator) -> Any:
     """Row k of the sum over all processes, in process k."""
     sent = _sent(x)
@@ -310,7 +262,7 @@ def _reduce_scatter_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
     return allgather, {"comm": comm}
 
 
-@_operation(stacks=True)
+@operation(stacks=True)
 def gather(x: Any, *, comm: Communicator, root: int) -> Any:
     """The arrays of all processes, stacked, in the root; no rows in the others."""
     sent = _sent(x)
@@ -330,7 +282,7 @@ def _gather_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpos
     return scatter, {"comm": comm, "root": root}
 
 
-@_operation(splits=True)
+@operation(splits=True)
 def scatter(x: Any, *, comm: Communicator, root: int) -> Any:
     """Row k of the array of the root, in process k; the arrays of the others have no rows."""
     sent = _sent(x)
@@ -350,7 +302,7 @@ def _scatter_transposed(spec: Spec, *, comm: Communicator, root: int) -> Transpo
     return gather, {"comm": comm, "root": root}
 
 
-@_operation(splits=True, stacks=True)
+@operation(splits=True, stacks=True)
 def alltoall(x: Any, *, comm: Communicator) -> Any:
     """Row k of each process, in process k."""
     sent = _sent(x)
@@ -368,7 +320,7 @@ def _alltoall_transposed(spec: Spec, *, comm: Communicator) -> Transposed:
 # ---- messages between two processes ------------------------------------------------------------
 
 
-@_operation(name="exchange", pairwise=True)
+@operation(name="exchange", pairwise=True)
 def exchange(
     x: Any,
     *,
@@ -420,7 +372,7 @@ def _exchange_transposed(spec: Spec, *, dest: Any, source: Any, **params: Any) -
     return exchange, reverse
 
 
-@_operation()
+@operation()
 def barrier(x: Any, *, comm: Communicator) -> Any:
     """The operand, once all processes have reached this operation."""
     comm.check("barrier")

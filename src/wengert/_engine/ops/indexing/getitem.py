@@ -271,12 +271,10 @@ class SetItem(Operation):
             return of_last_stores(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
         if _is_one_element(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
             return v_bar
-        count = math.prod(v_bar.shape)
-        writes = positions(count).reshape(v_bar.shape)
+        writes = positions(math.prod(v_bar.shape)).reshape(v_bar.shape)
         first = zeros(Spec(shape, np.dtype(np.intp)))
-        last_write = self(first, writes, *map(value_of, operands), index=index)
-        is_last = getitem(last_write, *operands, index=index) == writes
-        return lookup("where")(is_last, v_bar, 0.0)
+        last = self(first, writes, *map(value_of, operands), index=index)
+        return lookup("where")(getitem(last, *operands, index=index) == writes, v_bar, 0.0)
 
     def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
         """The vjp in place: reuse the cotangent, and set the replaced elements to zero."""
