@@ -1,5 +1,9 @@
 """Collective operations whose messages are logged, and whose errors are CommunicationError.
 
+With level DEBUG, the logger "wengert.distributed" reports when messages begin and end: those of
+operations that run immediately, and of functions that are run by the interpreter
+(``jit(..., backend="interpret")``).
+
 operation    the decorator that registers one
 """
 

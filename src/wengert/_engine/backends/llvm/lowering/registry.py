@@ -133,7 +133,7 @@ class Lowering:
 
     def _message(self, node: Node, operands: Sequence[Expr]) -> tuple[Expr, ...]:
         """A collective operation; what is received from one process may be waited for later."""
-        if not (node.op.pairwise and self._has_lanes(node)):  # type: ignore[union-attr]
+        if not (node.op.pairwise and self._has_lanes(node)):
             return tuple(opaque_call(node, operands))
         parts: Any = split(node, *operands)
         self.waits.append(parts[0])
