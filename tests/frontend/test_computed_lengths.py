@@ -127,3 +127,71 @@ def test_a_length_outside_of_loops():
     np.testing.assert_allclose(wg.jit(part)(X), part(X))
     with pytest.raises(TraceError, match="not an integer"):
         wg.jit(lambda x: sum(np.sum(np.arange(0.0, x[i], 0.1)) for i in range(N)))(X)
+
+
+def parts_behind_a_constant(x, n):
+    s = 0.0
+    for i in range(n):
+        v = x[i:]
+        s += np.sum(v[:-1]) + np.sum(v[2:]) + np.sum(v[-3:]) + np.sum(v[::2])
+        s += np.sum(v[1:5:3] ** 2) + np.sum(v[:-4]) + np.sum(v[:3]) + np.sum(v[1:3])
+    return s
+
+
+def products_of_neighbors(x, n):
+    s = 0.0
+    for i in range(1, n):
+        v = x[:i]
+        s += np.sum(v[1:] * v[:-1]) + np.sum(v[2:] * v[:-2]) + np.sum(np.diff(v) ** 2)
+    return s
+
+
+def stores_at_constants(x, n):
+    y = x * 1.0
+    for i in range(n):
+        v = y[i:]
+        v[1:4] *= 0.5
+        v[-2:] += 1.0
+    return np.sum(y**2)
+
+
+def corners(x, n):
+    a, s = np.outer(x, x), 0.0
+    for i in range(n):
+        v = a[i:, : i + 1]
+        s += np.sum(v[:3, -2:]) + np.sum(v[1:])
+    return s
+
+
+CONSTANTS = [parts_behind_a_constant, products_of_neighbors, stores_at_constants, corners]
+
+
+@pytest.mark.parametrize("f", CONSTANTS, ids=lambda f: f.__name__)
+def test_constant_bounds_of_slices_are_clipped(f):
+    """Also where the array that is indexed is shorter in the last iterations."""
+    for n in (N - 3, N - 1, N, N + 1):
+        np.testing.assert_allclose(wg.jit(f)(X, n), f(X, n), rtol=1e-12)
+        gradient = wg.grad(f)
+        np.testing.assert_allclose(wg.jit(gradient)(X, n), gradient(X, n), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("read", "n"),
+    [
+        (lambda v: v[3], N - 3),
+        (lambda v: v[-1], N),
+        (lambda v: v[0] * np.sum(v[1:]), N),
+        (lambda v: v.__setitem__(2, 5.0) or v.sum(), N - 2),
+    ],
+)
+def test_constant_positions_are_checked(read, n):
+    def f(x, n):
+        s = 0.0
+        for i in range(n):
+            s += read(x[i:] * 1.0)
+        return s
+
+    compiled = wg.jit(f)
+    np.testing.assert_allclose(compiled(X, n), f(X, n), rtol=1e-12)
+    with pytest.raises(IndexError, match=r"out of bounds.*test_computed_lengths.py"):
+        compiled(X, n + 1)

@@ -120,3 +120,40 @@ def test_equal_loops_of_two_functions_name_their_own_lines(derive):
         line = line_of(f, "x[k]")
         with pytest.raises(IndexError, match=rf"index 44 .*error_locations.py:{line},"):
             compiled(x, wrong)
+
+
+def none_or_number(x):
+    def root(v):
+        if v < 0:
+            return None
+        return np.sqrt(v)
+
+    return root(x) * 2
+
+
+def one_of_two_functions(x):
+    return (np.sin if x > 0 else np.cos)(x)
+
+
+def halved(v):
+    return v if v < 0.1 else halved(v * 0.5)
+
+
+def tuple_or_number(x):
+    if x > 0:
+        return x, x
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (none_or_number, r"result of the function is None or float64\[\], depending on data. Give"),
+        (one_of_two_functions, "conditional expression becomes the function sin where it was the"),
+        (tuple_or_number, r"the function becomes a tuple of 2 where it was float64\[\]"),
+        (lambda x: halved(x), r"recurses infinitely.*test_error_locations.py:\d+, in halved"),
+    ],
+)
+def test_what_differs_is_named(f, text):
+    with pytest.raises(wg.errors.TraceError, match=text):
+        wg.jit(f)(0.5)

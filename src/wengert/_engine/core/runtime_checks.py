@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from wengert.errors import TraceError, at, user_line
+
+from .exception_handlers import may_be_caught
 from .op import lookup
 
 
@@ -39,7 +42,19 @@ class RuntimeChecks:
 
     @classmethod
     def add(cls, failed: Any, error: Exception) -> None:
-        """Raise an exception, when the graph runs, if a condition holds."""
+        """Raise an exception, when the graph runs, if a condition holds.
+
+        Raises
+        ------
+        TraceError
+            A try statement of the user's would catch the exception.
+        """
+        if may_be_caught(type(error)):
+            raise TraceError(
+                f"a try statement may catch {type(error).__name__}, which is raised or not "
+                "depending on values that are not known while a graph is built. Use a branch in "
+                f"place of the exception, if condition: ... else: ...{at(user_line())}."
+            )
         if cls._pending.checks is not None:
             cls._pending.checks.append(Check(failed, error))
         else:

@@ -48,6 +48,8 @@ class CodeFacts(NamedTuple):
         Whether it assigns or deletes elements or attributes.
     containers : bool
         Whether it makes a list or dict.
+    handlers : bool
+        Whether it may catch exceptions.
     """
 
     names: tuple[str, ...]
@@ -58,6 +60,7 @@ class CodeFacts(NamedTuple):
     writes_globals: bool
     stores: bool
     containers: bool
+    handlers: bool
 
 
 @functools.lru_cache(maxsize=8192)
@@ -75,6 +78,7 @@ def code_facts(code: CodeType) -> CodeFacts:
         found.writes,
         found.stores,
         found.containers,
+        found.handlers,
     )
 
 
@@ -93,12 +97,14 @@ class _CodeSearch:
         self.free: set[str] = set()
         self.members: set[str] = set()
         self.branches = self.calls = self.writes = self.stores = False
-        self.containers = False
+        self.containers = self.handlers = False
 
     def search(self, code: CodeType) -> None:
         previous, loaded_global = "", None  # the global variable that was loaded just before
         for instruction in dis.get_instructions(code):
             opcode = instruction.opname
+            if previous == "PUSH_EXC_INFO" and opcode != "WITH_EXCEPT_START":
+                self.handlers = True
             if opcode in ("LOAD_ATTR", "LOAD_METHOD"):
                 if loaded_global is not None:
                     self.members.add(loaded_global)

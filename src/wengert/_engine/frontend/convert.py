@@ -92,6 +92,7 @@ def _function(fun: FunctionType) -> FunctionType:
         or facts.branches
         or facts.stores
         or facts.writes_globals
+        or facts.handlers
         or facts.containers  # which may be indexed by traced numbers
         or any(type(fun.__globals__.get(name)) in _CONTAINERS for name in facts.names)
         or not _REPLACED_BUILTINS.isdisjoint(facts.names)
@@ -105,6 +106,7 @@ def _function(fun: FunctionType) -> FunctionType:
         or fills
         or calls
         or facts.writes_globals
+        or facts.handlers
         or _uses_callable_variables(fun, facts)
     )
     if not rewrites and not _uses_replaced_globals(fun, facts):

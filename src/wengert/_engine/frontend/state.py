@@ -133,8 +133,16 @@ class SharedVariables:
             self.write(before)
 
 
+_RESULTS = {
+    "__wg_result__": "the result of the function",
+    "__wg_chosen__": "the value of the conditional expression",
+}
+
+
 def subject(name: str) -> str:
     """How an error message refers to a variable or an assignment target."""
+    if name in _RESULTS:
+        return _RESULTS[name]
     return name if " " in name else f"the variable {name}"
 
 

@@ -147,7 +147,7 @@ class Jitted(Generic[P, R]):
             with self._conversion():
                 return converted(self._fun)(*args, **kwargs)
         except RecursionError as error:
-            raise infinite_recursion(self.__name__) from error
+            raise infinite_recursion(self.__name__, error) from error
 
     def _conversion(self) -> AbstractContextManager[None]:
         """A context in which the sources of functions are read, unless ``source=False``."""
@@ -304,7 +304,7 @@ class Jitted(Generic[P, R]):
                 check_host_callbacks(backend, compiled.executed)
             return compiled
         except RecursionError as error:
-            raise infinite_recursion(self.__name__) from error
+            raise infinite_recursion(self.__name__, error) from error
         finally:
             self._seconds += time.perf_counter() - start
 

@@ -7,6 +7,7 @@ list_appends.py     finds lists that loops fill; ``out += [v]`` becomes ``out.ap
 last_elements.py    ``out[-1]`` in a loop that fills `out` becomes a variable
 global_stores.py    assignments of global variables become stores to the globals of the module
 statements.py       loops, branches and assertions become calls, with functions for their blocks
+exception_handlers.py   handlers of exceptions catch no refusals
 expressions.py      conditions, calls and stores inside of statements become calls
 comprehensions.py   comprehensions become functions with loops
 

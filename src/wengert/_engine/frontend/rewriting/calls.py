@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from .exception_handlers import with_refusals
 from .syntax import call, load, located
 
 
@@ -32,6 +33,12 @@ class Calls(ast.NodeTransformer):
         node.body = [inner.visit(s) for s in node.body]
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args = self.visit(node.args)
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """A ``try`` statement."""
+        self.generic_visit(node)
+        with_refusals(node, traces=False)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -37,6 +37,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from ..liveness import Liveness
 from ..names import bound_in, function_scope
 from .comprehensions import Comprehensions
+from .exception_handlers import with_refusals
 from .expressions import Expressions
 from .global_stores import stores_global
 from .list_appends import Appends, append_of
@@ -133,6 +134,8 @@ class Statements:
             return [self._append(node)]
         is_new = _is_display(getattr(node, "value", None))
         self._rewrite_children(node)
+        if isinstance(node, ast.Try):
+            with_refusals(node, traces=True)
         if isinstance(node, ast.AugAssign):
             return [*self._before_augmented(node), node]
         if isinstance(node, ast.Assign | ast.AnnAssign) and is_new:

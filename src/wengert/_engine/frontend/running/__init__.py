@@ -24,6 +24,7 @@ view_paths.py       views that a block has made, made again after it
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions
 builtin_loops.py    sum, any, all, min and max of traced arrays, as loops
+exception_handlers.py   try statements, which catch no refusals
 object_changes.py   statements and calls that change Python objects
 
 block_tracing.py    traces a loop body or branch separately from its function
@@ -35,12 +36,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from wengert._engine.core.exception_handlers import handling
+
 from .. import namespaces
 from . import (
     booleans,
     branches,
     calls,
     chosen_elements,
+    exception_handlers,
     list_appends,
     loops,
     object_changes,
@@ -71,4 +75,6 @@ RUNTIME: dict[str, Any] = {
     "__wg_new_variables__": object_changes.new_variables,
     "__wg_assert__": calls.assert_,
     "__wg_bound__": values.bound,
+    "__wg_refused__": exception_handlers.refused,
+    "__wg_handling__": handling,
 }

@@ -332,15 +332,17 @@ def if_expression(test: object, then: Thunk, other: Thunk) -> Any:
 
 def conditional_value(test: Any, then: Thunk, other: Thunk) -> Any:
     """The value of one of two expressions, selected by a traced boolean."""
-    result: Any = UNBOUND
+    __wg_chosen__: Any = UNBOUND
 
     def first() -> None:
-        nonlocal result
-        result = then()
+        nonlocal __wg_chosen__
+        __wg_chosen__ = then()
 
     def second() -> None:
-        nonlocal result
-        result = other()
+        nonlocal __wg_chosen__
+        __wg_chosen__ = other()
 
-    _conditional(test, first, second, SharedVariables([first, second], ["result"]), ["result"])
-    return result
+    _conditional(
+        test, first, second, SharedVariables([first, second], ["__wg_chosen__"]), ["__wg_chosen__"]
+    )
+    return __wg_chosen__

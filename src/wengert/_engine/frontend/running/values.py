@@ -115,9 +115,21 @@ class PartitionedValue(NamedTuple):
             pairs = zip(self.leaves, other.leaves, self.numeric, strict=True)
             matches = all(number or _same_leaf(a, b) for a, b, number in pairs)
         if not matches:
-            raise NotTraceable(
-                f"{subject(name)} becomes {_describe(other)} where it was {_describe(self)}", True
-            )
+            raise NotTraceable(_difference(name, self, other), True)
+
+
+def _difference(name: str, one: PartitionedValue, other: PartitionedValue) -> str:
+    """How the values of a variable in two branches, or before and after an iteration, differ."""
+    before, after = _describe(one), _describe(other)
+    if "None" in (before, after):
+        number = before if after == "None" else after
+        return (
+            f"{subject(name)} is None or {number}, depending on data. Give it a number in both "
+            "cases, such as np.nan, and whether it exists in another variable or result"
+        )
+    if before == after:
+        after = "another one"
+    return f"{subject(name)} becomes {after} where it was {before}"
 
 
 def _same_leaf(a: object, b: Any) -> bool:
@@ -127,9 +139,18 @@ def _same_leaf(a: object, b: Any) -> bool:
 def _describe(x: PartitionedValue) -> str:
     if x.is_unbound:
         return "undefined"
-    if len(x.leaves) == 1 and x.numeric == (True,):
+    if x.structure is None and x.numeric == (True,):
         return str(spec_of(x.leaves[0]))
-    return f"a {type(x.rebuild(x.numeric_leaves)).__name__}"
+    value = x.rebuild(x.numeric_leaves)
+    if value is None or type(value) in (str, bytes):
+        return repr(value)
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the function {value.__name__}"
+    if isinstance(value, dict):
+        return f"a dict with the keys {', '.join(map(repr, value))}"
+    if isinstance(value, tuple | list) and type(value) in (tuple, list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"
 
 
 def spec_of(x: object) -> Spec | None:

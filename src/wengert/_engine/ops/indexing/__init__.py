@@ -8,6 +8,7 @@ shapes            shapes of indexed arrays, exact for symbolic sizes
 slice_ends        start and stop of slices with traced bounds
 stored_lengths    lengths of stored values, and their cotangents
 template          an index as a static template and arrays
+caught_index      indices that may be out of bounds in a try statement
 computed_lengths  lengths of new arrays that are computed in a loop step
 traced_slices     slices with bounds computed in a loop step, as symbolic sizes
 windows           slices with traced bounds

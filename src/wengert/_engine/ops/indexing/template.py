@@ -17,13 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
+from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert.errors import DtypeError, at, user_line
 
 from ..joining import stacked
 from .traced_slices import (
     DynamicSlice,
     axis_length,
+    constant_slice,
+    has_local_axis,
     is_computed,
+    is_inside,
     named_slice,
     unknown_length,
 )
@@ -56,6 +60,8 @@ class IndexSlot:
 
 def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
     """An index of `x` as (template, operands)."""
+    if x is not None and has_local_axis(x):
+        index = _with_computed_lengths(index, x)
     if type(index) is int or index is None or index is Ellipsis:
         return index, ()
     if type(index) is tuple and all([type(part) is int for part in index]):
@@ -82,6 +88,29 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
             )
         template.append(part)
     return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
+
+
+def _with_computed_lengths(index: Any, x: Any) -> Any:
+    """An index with constants that may be out of range as computed ones.
+
+    The lengths of some axes are known only within a step of a loop.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    for k, part in enumerate(parts):
+        is_slice = isinstance(part, slice)
+        if not is_slice and (isinstance(part, bool) or not isinstance(part, int | np.integer)):
+            continue
+        length = axis_length(x, parts, k)
+        if not is_open(length):
+            continue
+        if not is_slice:
+            if not is_inside(int(part), length):
+                parts[k] = np.asarray(part)
+        elif not is_computed(part):
+            bounds = [_plain_int(b) for b in (part.start, part.stop, part.step)]
+            if not any(isinstance(b, Dim) for b in bounds):
+                parts[k] = constant_slice(slice(*bounds), length)
+    return tuple(parts) if isinstance(index, tuple) else parts[0]
 
 
 def _plain_int(bound: Any) -> Any:

@@ -9,6 +9,9 @@ NumPy, unless the ranges of the counters show that this is unnecessary.
     named_slice     a slice with symbolic sizes for computed bounds
     named_length, named_start  such sizes for a length and a position
     define_length   defines a size of an inner loop in the enclosing one
+    constant_slice  the same for constant bounds, if the length of the axis is computed
+    has_local_axis  whether an array has such a length
+    is_inside       whether a constant position is in range
     has_local       whether an index has such a slice
     DynamicSlice    raised for such a slice outside of a loop
     split_local     an index as one of fixed length, followed by slices of its result
@@ -195,6 +198,60 @@ def named_slice(part: slice, length: Size) -> slice:
     count = _size(session, key, _ceil_divided(span, abs(step)))
     start = _size(session, ("start", first.key), first)
     return slice(start, start + count * abs(step), step)
+
+
+def has_local_axis(x: object) -> bool:
+    """Whether an array has a length that is known only within a step."""
+    if not isinstance(x, Handle) or x.node.value is not None:
+        return False
+    return any(map(is_open, shape_of(x)))
+
+
+def constant_slice(part: slice, length: Size) -> slice:
+    """A slice with constant bounds, of an axis whose length is known only within a step.
+
+    Returns
+    -------
+    slice
+        The same if it is in range for all steps, or one with symbolic sizes, as `named_slice`.
+    """
+    start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
+    whole = linear(length)
+    if (start in (None, 0) and stop is None) or _selects_span(start, stop, step, whole):
+        return part
+    session = current_trace()
+    is_behind = step > 0 and (start is None or start >= 0) and (stop is None or stop < 0)
+    if session is None or session.lengths is None or not is_behind:
+        return named_slice(part, length)
+    first = start or 0
+    span = whole.plus(linear((stop or 0) - first))
+    key: Any = ("count", span.key, step)
+    if not span.is_at_least_zero():
+        span = linear(_call("maximum", _value(span), 0))
+    count = _size(session, key, _ceil_divided(span, step))
+    return slice(first, first + count * step, step)
+
+
+def _selects_span(start: int | None, stop: int | None, step: int, whole: Linear) -> bool:
+    """Whether a slice with constant bounds is in range, and not empty, for all lengths."""
+    if step < 0 or step == 0:
+        return False
+    ends = [
+        linear(default) if bound is None else linear(bound) if bound >= 0 else None
+        for bound, default in ((start, 0), (stop, whole))
+    ]
+    first, last = (
+        whole.plus(linear(bound)) if end is None else end
+        for end, bound in zip(ends, (start, stop), strict=True)
+    )
+    forms = (first, whole.plus(last, -1), last.plus(first, -1))
+    return all(form.is_at_least_zero() for form in forms)
+
+
+def is_inside(i: int, length: Size) -> bool:
+    """Whether a constant position is in range for all steps."""
+    form = linear(length).plus(linear(i if i < 0 else -1 - i))
+    return form.is_at_least_zero()
 
 
 def _position(bound: object, length: Size, forward: bool) -> Linear | None:

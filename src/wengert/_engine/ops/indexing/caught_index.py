@@ -1,0 +1,38 @@
+"""Indices that may be out of bounds inside of a ``try`` statement that expects this.
+
+refuse_caught    refuse them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.exception_handlers import may_be_caught
+from wengert._engine.core.handle import is_traced, shape_of
+from wengert.errors import TraceError, at, user_line
+
+from .traced_slices import linear
+
+
+def refuse_caught(x: Any, operands: Sequence[Any]) -> None:
+    """Refuse computed indices whose IndexError a try statement of the user's would catch.
+
+    Raises
+    ------
+    TraceError
+    """
+    if not operands or not any(map(is_traced, operands)):
+        return
+    if not may_be_caught(IndexError, by_name=True):
+        return
+    shape = shape_of(x)
+    if len(operands) == 1 and not shape_of(operands[0]) and shape:
+        form = linear(operands[0])
+        if form.is_at_least_zero() and linear(shape[0] - 1).plus(form, -1).is_at_least_zero():
+            return
+    raise TraceError(
+        "a try statement catches IndexError, and whether an index is out of bounds depends on "
+        "values that are not known while a graph is built. Compare it with the length, "
+        f"if 0 <= i < len(x): ... else: ...{at(user_line())}."
+    )
