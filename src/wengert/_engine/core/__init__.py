@@ -49,6 +49,7 @@ static_integers.py             functions traced again with the values of their i
 scalar_inputs.py               inputs without axes: numbers, or arrays that are modified in place
 trace_notes.py                 decisions of the front end, for explain
 runtime_checks.py              conditions that raise when the graph runs
+exception_handlers.py          exceptions that a try statement may catch
 other_libraries.py             names of PyTorch and JAX
 message_order.py               the order of messages to other processes
 lazy_import.py                 modules imported at first use; public names of modules

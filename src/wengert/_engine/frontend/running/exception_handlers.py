@@ -1,6 +1,9 @@
 """The ``try`` statements of the user's: they catch the exceptions of Python, and no refusals.
 
-refused    the exceptions that a handler lets pass, if the one that is raised is a refusal
+    except refused():    # before the user's handlers
+        raise
+
+refused    the exceptions that this handler catches: all if the one that is raised is a refusal
 """
 
 from __future__ import annotations

@@ -37,7 +37,6 @@ from wengert._engine.kinds.linear_map import LinearMap, linear
 from ..creation import positions
 from ..joining import holds_handles, stacked
 from . import masks, window_access
-from .caught_index import refuse_caught
 from .selection import Selection, selection, written_where
 from .shapes import chosen_shape
 from .slice_ends import is_same_node
@@ -66,7 +65,6 @@ class GetItem(LinearMap):
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Read; while a graph is built, known masks are converted to positions."""
         x, *operands = args
-        refuse_caught(x, operands)
         if operands and any(map(is_traced, args)) and masks.has_masks(operands):
             template, expanded = masks.expanded(x, params["index"], operands, IndexSlot)
             return super().__call__(x, *expanded, index=template)
@@ -210,7 +208,6 @@ class SetItem(Operation):
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Write; while a graph is built, known masks are converted to positions."""
         x, v, *operands = args
-        refuse_caught(x, operands)
         known = not any(map(is_traced, operands))
         if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
             template, expanded = masks.expanded(x, params["index"], operands, IndexSlot)

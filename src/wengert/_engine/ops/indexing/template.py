@@ -21,6 +21,7 @@ from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert.errors import DtypeError, at, user_line
 
 from ..joining import stacked
+from .caught_index import refuse_caught
 from .traced_slices import (
     DynamicSlice,
     axis_length,
@@ -87,6 +88,8 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
                 f"{at(user_line())}."
             )
         template.append(part)
+    if operands and x is not None:
+        refuse_caught(x, operands)
     return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
 
 
