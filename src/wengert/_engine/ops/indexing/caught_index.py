@@ -1,6 +1,9 @@
 """Indices that may be out of bounds inside of a ``try`` statement that expects this.
 
-refuse_caught    refuse them
+    try: v = x[k]            # in a compiled program the index is checked when it runs
+    except IndexError: v = 0.0
+
+refuse_caught    refuse computed indices that are not known to be in range
 """
 
 from __future__ import annotations
