@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import linecache
+import sys
 import traceback
 import warnings
 
@@ -230,3 +231,49 @@ def test_functions_of_a_user_module(tmp_path):
         assert wg.jit(f)(-2.0) == 6.0
     finally:
         del globals()["users"]
+
+
+def test_cells_of_a_notebook():
+    """Each cell is a file of its own in `linecache`; a function that is defined again is new."""
+    space = {}
+    for k, factor in enumerate((1.0, 10.0)):
+        text = (
+            "def f(x):\n    s = 0.0\n    for i in range(20):\n        if x[i % 3] > 0:\n"
+            f"            s += {factor} * x[i % 3]\n    return s\n"
+        )
+        name = f"<ipython-input-{k}-wengert>"
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        exec(compile(text, name, "exec"), space)
+        x = np.array([1.0, -1.0, 2.0])
+        np.testing.assert_allclose(wg.jit(space["f"])(x), space["f"](x))
+        assert len(wg.trace(space["f"])(x).nodes) < 8
+
+
+@pytest.mark.parametrize("run", [wg.grad, wg.jit, lambda f: wg.jit(wg.grad(f))])
+def test_a_debugger_sees_the_lines_of_the_user(run):
+    def f(x):
+        s = 0.0
+        for i in range(20):
+            t = x[i % 3] ** 2
+            if t > 1:
+                s += t
+            else:
+                s -= t
+        return s
+
+    lines = set()
+
+    def tracer(frame, event, _):
+        if frame.f_code.co_filename != __file__ or frame.f_code.co_name != "f":
+            return tracer
+        if event == "line":
+            lines.add(frame.f_lineno - f.__code__.co_firstlineno)
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        run(f)(np.array([1.0, -1.0, 2.0]))
+    finally:
+        sys.settrace(before)
+    assert lines - {0} == {1, 2, 3, 4, 5, 7, 8}
