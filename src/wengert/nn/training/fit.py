@@ -183,17 +183,15 @@ def fit(
     target = Objective(model, loss, objective, bool(named))
     made_here = checkpoint is not None and not isinstance(checkpoint, Checkpoint)
     saving = Checkpoint(checkpoint) if made_here else checkpoint
-    held_out = None
-    if validation is not None:
-        held_out = BatchSource(validation, batch_size, False, 0, "validation data")
     processes = None if comm is None else _processes.together(comm, bucket_bytes)
-    steps = TrainingSteps(target, made, compile, clip_norm, clip_value, averages, processes)
+    clips = clip_norm, clip_value
+    steps = TrainingSteps(target, made, compile, *clips, averages, processes, comm is not None)
     _check_search(steps, accumulate)
     run = Run(
         steps,
         BatchSource(data, batch_size, True, rng, "data"),
         operator.index(epochs),
-        held_out,
+        _held_out(validation, batch_size),
         named,
         [*map(_callback, callbacks or ()), *log_of(log)],
         saving,
@@ -206,6 +204,12 @@ def fit(
     if processes is not None:
         _common_start.begin_together(run, processes)
     return run.train()
+
+
+def _held_out(validation: Any, batch_size: int) -> BatchSource | None:
+    if validation is None:
+        return None
+    return BatchSource(validation, batch_size, False, 0, "validation data")
 
 
 def _metrics(metrics: Any, objective: Any) -> dict[str, Metric]:

@@ -6,6 +6,7 @@ whole batch, and all processes make the same update with the same bits.  What ha
 steps the processes agree on decisions (to stop, to save) by messages of Python objects.
 
     together     the processes of a communicator, if there are several
+    ModelMessages    messages of the model itself, in their order
     Processes    the processes of a training run
     parts_of     the part of a batch that a process takes
     Elsewhere    what a process raises if another one has found a NaN
@@ -20,10 +21,12 @@ import numpy as np
 
 from wengert import distributed
 from wengert import numpy as wnp
-from wengert._engine.core.handle import Handle, shape_of, value_of
+from wengert._engine.core.handle import Handle, shape_of, value_of, wrap
+from wengert._engine.core.message_order import advance, current
 from wengert._engine.core.pytree import flatten
 from wengert._engine.core.pytree import paths as pytree_paths
 from wengert._engine.core.recording import no_grad
+from wengert._engine.ops.messages import joined, tied
 from wengert.data.collate import BatchPart, bounds_of
 from wengert.data.dataset import tuple_like
 from wengert.distributed import agreement, buckets
@@ -41,6 +44,33 @@ _SIZES = 4  # the length of the weights of a part
 
 class Elsewhere(NotFiniteError):
     """Another process has found the first NaN, while steps were repeated."""
+
+
+class ModelMessages:
+    """The messages of a model in a traced step: before those of its backward pass, then others.
+
+    Eagerly messages are sent as the program runs.
+    """
+
+    def __init__(self) -> None:
+        latest = current()
+        self._before = None if latest is None else latest.node
+        self._were_sent = False
+
+    def before_backward(self, loss: Any) -> Any:
+        """The loss, whose backward pass sends its messages after those of the model."""
+        latest = current()
+        self._were_sent = latest is not None and latest.node is not self._before
+        if latest is None or not self._were_sent:
+            return loss
+        return tied(loss, wrap(latest.node))
+
+    def after_backward(self, owners: Sequence[Any]) -> None:
+        """Let messages after this wait for all gradients."""
+        latest = current()
+        if latest is not None and self._were_sent:
+            found = [value_of(p.grad) for p in owners if p.grad is not None]
+            advance(joined(wrap(latest.node), *found))
 
 
 class Processes:
@@ -115,6 +145,10 @@ class Processes:
         return batch.total if isinstance(batch, BatchPart) else size_of(batch)
 
     # ---- within a step -------------------------------------------------------------------------
+
+    def messages(self) -> ModelMessages:
+        """The order of the messages of a model."""
+        return ModelMessages()
 
     def add_gradients(self, owners: Sequence[Any]) -> None:
         """Sum the gradients of all processes; each process has the sums."""

@@ -101,6 +101,8 @@ class TrainingSteps:
     processes : Processes or None
         Then a step is given the part of this process of a batch, and its weights
         (`Processes.part`).
+    has_comm : bool
+        Whether losses are parts of one loss, also of one process.
     """
 
     def __init__(
@@ -112,9 +114,11 @@ class TrainingSteps:
         clip_value: float | None,
         ema: EMA | None,
         processes: Processes | None = None,
+        has_comm: bool = False,
     ) -> None:
         self.objective, self.optimizer, self.ema = objective, optimizer, ema
         self.processes = processes
+        self._backward = backward_of_part if has_comm else _backward
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self.compiles = compiles
         self.searches = "closure" in inspect.signature(optimizer.step).parameters
@@ -151,7 +155,7 @@ class TrainingSteps:
         """Value and gradient of one batch, uncompiled."""
         if self.processes is None:
             loss, prediction, figures = self.objective(batch)
-            loss.backward()
+            self._backward(loss)
             return detached((loss, prediction, figures))
         self._forget()
         outcome = self._of_part(batch, weights[0], SHARE)
@@ -162,8 +166,11 @@ class TrainingSteps:
         """Value, and gradient times a weight, of the part of this process of a batch."""
         assert self.processes is not None
         before = [(b, b.node) for b in self._buffers]
+        messages = self.processes.messages()
         loss, prediction, figures = self.objective(batch)
-        backward_of_part(loss * weights[factor].astype(loss.dtype))
+        loss = messages.before_backward(loss)
+        self._backward(loss * weights[factor].astype(loss.dtype))
+        messages.after_backward(self._owners)
         self.processes.meet()
         self.processes.average([b for b, node in before if b.node is not node], weights)
         loss, figures, sums = self.processes.figures(loss, figures, weights)
@@ -213,7 +220,7 @@ class TrainingSteps:
         if self.processes is not None:
             return self._of_part(batch, weight, OWN)
         loss, prediction, figures = self.objective(batch)
-        (loss * weight.astype(loss.dtype)).backward()
+        self._backward(loss * weight.astype(loss.dtype))
         return detached((loss, prediction, figures))
 
     def gather(self, batch: Batch, weight: Any) -> Outcome:
@@ -270,6 +277,10 @@ class TrainingSteps:
         except TraceError as error:
             error.add_note("fit compiles its steps; pass compile=False to run them eagerly.")
             raise
+
+
+def _backward(loss: Any) -> None:
+    loss.backward()
 
 
 def detached(outcome: Outcome) -> Outcome:

@@ -183,9 +183,13 @@ class Run:
 
     def call(self, point: str, *more: Any) -> None:
         """Call a method of all callbacks."""
-        with redirect_stdout(StringIO()) if self.rank else nullcontext():
-            for callback in self._called:
-                getattr(callback, point)(self, *more)
+        for callback in self._called:
+            act = getattr(callback, point)
+            if self.rank:
+                with redirect_stdout(StringIO()):
+                    act(self, *more)
+            else:
+                act(self, *more)
 
     # ---- training --------------------------------------------------------------------------------
 
