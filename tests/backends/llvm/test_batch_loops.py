@@ -53,6 +53,24 @@ PROGRAMS = {
     "a gather": (lambda a, c: np.sin(np.sin(a) @ c)[np.arange(B)[::-1]], A, C),
     "a part of each row": (lambda a, c: np.sin(a @ c)[:, 3:9] @ np.ones((B, N, 4)), A, C),
     "the last axis": (lambda a, c: np.einsum("bij,bjk->ikb", np.sin(a), c) * 2.0, A, C),
+    "the second axis": (
+        lambda x, m, f: np.sum(
+            np.einsum("kij,nkj->nki", f, x[:, None] - m[None]) ** 2, axis=2
+        ), X, MEANS, FACTORS,
+    ),
+    "the second axis of operands in memory": (
+        lambda a, c: np.tanh(np.einsum("ibk,kbj->ibj", a, c)), A.transpose(1, 0, 2).copy(),
+        C.transpose(1, 0, 2).copy(),
+    ),
+    "the second axis of one operand": (
+        lambda a, c: np.cos(np.einsum("bik,kbj->ibj", np.sin(a), np.sin(c))) * 2.0, A,
+        C.transpose(1, 0, 2).copy(),
+    ),
+    "two batch axes": (
+        lambda a, c: np.exp(-np.abs(np.einsum("iabk,abkj->iabj", np.sin(a), c))),
+        A.reshape(B, M, 2, K // 2).transpose(1, 2, 0, 3).copy(),
+        RNG.normal(size=(2, B, K // 2, N)),
+    ),
     "single precision": (
         lambda a, c: np.exp(-np.abs(np.sin(a) @ c)), A.astype("f4"), C.astype("f4"),
     ),

@@ -15,6 +15,7 @@ slice_updates         slices of arrays that are overwritten in place
 reductions            sums, extremes, norms, log-sum-exp
 softmax               softmax and its logarithm
 small_products        products that are loops: outer products, dot of vectors, small matrices
+batch_first           products for a batch, with the axis of the batch first
 determinant_2x2       determinants of 2x2 matrices, and of 3x3 in single precision
 shared_factorization  inverse and determinant of one matrix, with one factorization
 rounding              rounding to decimals; modf, frexp

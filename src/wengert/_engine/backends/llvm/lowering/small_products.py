@@ -14,6 +14,7 @@ from wengert._engine.core.node import Node
 
 from ..ir.affine import ZERO, Length, is_one
 from ..ir.llvm_types import F16, F32, Dtype
+from .batch_first import batch_first
 from .loop_ir import ContractionTerm, Expr, Map, Reduce, View, strided_view
 from .registry import lowers
 from .views import reshaped
@@ -38,8 +39,11 @@ def _strong(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("matmul", "dot", "einsum")
-def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
-    return _product_of(node, operands)
+def _contraction(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
+    found = _product_of(node, operands)
+    if found is NotImplemented and node.op.name == "einsum":
+        return batch_first(lowering, node, operands)
+    return found
 
 
 def _product_of(node: Node, operands: Sequence[Expr], is_strong: bool = False) -> Any:

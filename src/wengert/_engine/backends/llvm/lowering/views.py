@@ -27,7 +27,12 @@ def _transpose(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     ndim = len(x.shape)
     axes = node.params.get("axes")
     axes = range(ndim - 1, -1, -1) if axes is None else [a % ndim for a in axes]
-    order = [0] * ndim
+    return transposed(x, axes, node)
+
+
+def transposed(x: Expr, axes: Sequence[int], node: Node) -> Expr:
+    """An expression with its axes in another order, as the value of a node."""
+    order = [0] * len(axes)
     for k, a in enumerate(axes):
         order[a] = k
     return _view(node, x, lambda index: tuple(index[k] for k in order))
