@@ -394,6 +394,25 @@ def test_row_68_placement_is_metadata():
     assert {n.op.name for n in graph.select(device=("gpu", 0), parallel="rows")} >= {"cos"}
 
 
+def test_row_68_blocks_are_placed_on_processes():
+    """What they compute is checked on MPI in tests/distributed."""
+
+    def f(x):
+        with wg.scope("left", device=0):
+            y = np.sin(x)
+        with wg.scope("right", device=1):
+            return np.sum(np.tanh(y))
+
+    placement = wg.distributed.placement(f, 2)(wg.spec(3))
+    assert [[n.op.name for n in placement.nodes_of(k)] for k in (0, 1)] == [
+        ["sin"],
+        ["tanh", "sum"],
+    ]
+    assert [(m.source, m.dest) for m in placement.messages] == [(0, 1)]
+    backward = wg.distributed.placement(wg.grad(f), 2)(wg.spec(3))
+    assert [(m.source, m.dest) for m in backward.messages] == [(0, 1), (1, 0)]
+
+
 def test_row_69_shared_parameters_and_modes():
     model = wg.nn.Sequential(
         wg.nn.Linear(3, 4), wg.nn.Dropout(0.5, rng=wg.random.Stream(0)), wg.nn.Linear(4, 1)
