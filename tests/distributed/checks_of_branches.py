@@ -26,6 +26,15 @@ def _programs(comm):
             y = y + d.shift(x)
         return d.allreduce(np.sum((y + of_some(x**2, 0)) ** 2))
 
+    def residuals_of_some(x):  # only process 0 needs values of the loop in a backward pass
+        for _ in range(12):
+            x = 0.9 * x + 0.1 * d.allreduce(np.sin(x) if r == 0 else 0.5 * x, "mean")
+        if d.allreduce(np.sum(x)) > -9.0:
+            k = 0
+            while k < 3 and d.allreduce(np.sum(x)) < 99.0:
+                x, k = 0.9 * x + 0.1 * of_some(x**2, 0), k + 1
+        return d.allreduce(np.sum(x if r else x * x))
+
     def unused_in_branch(x):
         y = np.cos(x)
         if d.allreduce(np.sum(x)) > -9.0:
@@ -98,13 +107,14 @@ def _programs(comm):
             return wg.cond(d.allreduce(np.sum(a)) > -9.0, lambda a: d.shift(a) * a, np.cos, a)
 
         y = wg.checkpoint(part)(x)
-        y = 0.5 * y + wg.checkpoint(part)(y, k=1) * x[0]
+        for _ in range(12):
+            y = 0.5 * y + wg.checkpoint(part)(y, k=1) * x[0]
         z = wg.checkpoint(lambda a: np.sin(d.allreduce(a)))(y)
         # One process does not use the result.
         return d.allreduce(np.sum(y**2) + (np.sum(z) if r == 0 else 0.0))
 
     return [
-        checkpoints, constants_after_loops, unused_in_branch, nested_branches, loops_in_branches,
+        checkpoints, constants_after_loops, residuals_of_some, unused_in_branch, nested_branches, loops_in_branches,
         branches_in_loops, selected, batches,
     ]  # fmt: skip
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.loop_variants import from_variants
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used, ordered_by
 from wengert._engine.core.node import INPUT, Node, is_variable
 from wengert._engine.core.op import lookup
@@ -83,6 +84,11 @@ class Messages:
         results = tie_results(results, token)
         advance(token)
         return results
+
+    def from_variants(self, outputs: Sequence[Node | None]) -> dict[Node, Node]:
+        """The new nodes of outputs and of the last token, with each loop in the graph once."""
+        nodes = [n for n in (*outputs, self.last) if type(n) is Node]
+        return from_variants(nodes) if any(n.is_traced for n in nodes) else {}
 
     def token_of_tangents(self) -> Any:
         """The token that a forward pass begins with."""

@@ -60,7 +60,8 @@ class Result:
         nodes = list(nodes) if self.messages is None else [*nodes, self.messages.node]
         self.targets = nodes
         self.out_nodes = [o.node if isinstance(o, Handle) else None for o in outs]
-        live = [n for n in self.out_nodes if type(n) is Node]
+        self.new = {} if self.messages is None else self.messages.from_variants(self.out_nodes)
+        live = [self.new.get(n, n) for n in self.out_nodes if type(n) is Node]
         self.connected = bool(live)
         self.tape: Tape = tape_between(live, set(nodes))
         has_outer = self.tape.foreign or any(_is_of_recorded(n) for n in nodes)
@@ -70,7 +71,7 @@ class Result:
 
     def pull(self, seeds: dict[Node, Any]) -> list[Any]:
         """Cotangents of the variables."""
-        live = {n: t for n, t in seeds.items() if type(n) is Node}
+        live = {self.new.get(n, n): t for n, t in seeds.items() if type(n) is Node}
         recorded = self.recorded or _any_recorded(seeds)
         if self.messages is not None:
             live = counted_once(live)
@@ -85,11 +86,11 @@ class Result:
             tangents = [*tangents, self.messages.token_of_tangents()]
         dots = dict(zip(self.targets, tangents, strict=True))
         recorded = self.recorded or _any_recorded(dots)
-        live = [n for n in self.out_nodes if type(n) is Node]
+        live = [self.new.get(n, n) for n in self.out_nodes if type(n) is Node]
         if self.messages is None:
             tangents_out = iter(pushforward(live, dots, recorded, self.tape, self.closed))
         else:
-            last = self.messages.last
+            last = self.new.get(self.messages.last, self.messages.last)
             found = pushforward([*live, last], dots, recorded, self.tape, self.closed)
             self.messages.end(found.pop())
             tangents_out = iter(found)

@@ -9,8 +9,6 @@ carries buffers of that length instead, and writes one row per step.
     most_steps            an upper bound of the number of steps
     buffered              a forward body that carries its residuals in buffers
     from_buffers          the backward body that reads them
-    set_buffered_variant  stores that a loop has a variant with buffers
-    with_buffered_loops   outputs that use these variants instead of the original loops
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.dispatch import PART, part
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import CONSTANT, LeafOp, Node, constant
 from wengert._engine.core.op import lookup
@@ -33,7 +29,6 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
-from .residuals import ancestors
 from .restoration import BackwardBody
 
 Range = tuple[int, int]
@@ -41,7 +36,6 @@ Range = tuple[int, int]
 _MAX_BUFFER_LENGTH = 1 << 16  # steps
 _STEP_NUMBER = Spec((), np.dtype(np.int64))
 _ranges: weakref.WeakKeyDictionary[Node, Range] = weakref.WeakKeyDictionary()
-_buffered: weakref.WeakKeyDictionary[Node, Node] = weakref.WeakKeyDictionary()
 
 
 def ranges_of(body: Body, args: Sequence[Any], fixed: int, carried: int, max_steps: Any) -> Any:
@@ -170,32 +164,3 @@ def from_buffers(
     )
     reader.restores = getattr(backward, "restores", range(0))
     return reader
-
-
-def set_buffered_variant(loop: Node, variant: Node) -> None:
-    """Store that a loop has a variant with buffers."""
-    _buffered[loop] = variant
-
-
-def with_buffered_loops(outputs: Sequence[Node]) -> list[Node]:
-    """The same outputs, computed from the variants with buffers, so that no loop runs twice."""
-    results = list(outputs)
-    replaced: set[Node] = set()
-    while True:
-        nodes = ancestors(results)
-        loops = [n for n in nodes if n in _buffered and n not in replaced]
-        loops = [n for n in loops if _buffered[n] in nodes]
-        if not loops:
-            return results
-        loop = loops[0]
-        replaced.add(loop)
-        variant = _buffered[loop]
-        replacements = {
-            n: part(variant, n.params["index"])
-            for n in nodes
-            if n.op is PART and n.inputs[0] is loop
-        }
-        copies = rebuilt(nodes, replacements)
-        results = [copies[n] for n in results]
-        if copies[variant] is not variant:
-            return results

@@ -21,7 +21,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.uniform_arrays import uniform
 
-from .message_carry import after_messages, body_derivative
+from .message_carry import after_messages, body_derivative, results_once
 from .residuals import ancestors
 from .sparse_cotangents import added_in_place
 from .used_inputs import with_used_inputs
@@ -71,4 +71,4 @@ def _pulled_branch(
             for cotangent, n in zip(cotangents, targets, strict=True)
         ]
         results = added_in_place(results, ancestors(results), keeps_sums=True)
-    return Body(*results, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")
+    return Body(*results_once(*results), inputs=[*inputs, *seeds], name=f"{body.name}, backwards")

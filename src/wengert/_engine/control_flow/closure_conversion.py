@@ -39,7 +39,7 @@ from wengert._engine.core.tracing import SIZE, placeholder
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ShapeError, StructureError, TraceError, at, user_line
 
-from .message_carry import MessagesSent
+from .message_carry import MessagesSent, results_once
 from .products_before_loops import with_products_before
 from .slice_groups import grouped
 
@@ -142,7 +142,7 @@ def _closed(
         _check_without_effects(opened, what, without_effects)
         leaves, structure = pytree.flatten(out)
         live = tuple([x is not None for x in leaves])
-        outputs = [output(x, what) for x in leaves if x is not None]
+        outputs = results_once(*[output(x, what) for x in leaves if x is not None])
         outputs = with_lengths_grouped(outputs, inputs, opened.since, opened.lengths, what, steps)
     body, captured = cut(outputs, inputs, opened.since, what, hoist)
     return Closed(body, [operand(n) for n in captured], structure, live)

@@ -21,7 +21,7 @@ from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.uniform_arrays import uniform, zeros
 
 from .dependence import Dependence
-from .message_carry import after_messages, before_tangents, body_derivative
+from .message_carry import after_messages, before_tangents, body_derivative, results_once
 
 
 class Pushed(NamedTuple):
@@ -56,7 +56,7 @@ def pushed(
         return pushed(body, carried, stacked, initially_active, True)
     count = len(requested) - len(ys)
     body_with_tangents = Body(
-        *[*outs[:carried], *tangents[:count], *outs[carried:], *tangents[count:]],
+        *results_once(*outs[:carried], *tangents[:count], *outs[carried:], *tangents[count:]),
         inputs=_interleaved(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
         name=f"{body.name}, with tangents",
     )
@@ -213,6 +213,5 @@ def _pushed_branch(
     body: Body, active: tuple[int, ...], requested: tuple[int, ...], guarded: bool
 ) -> Body:
     inputs, dots, _, tangents, _ = _with_tangents(body, active, requested, guarded)
-    return Body(
-        *tangents, inputs=[*inputs, *[dots[k] for k in active]], name=f"{body.name}, tangents"
-    )
+    all_inputs = [*inputs, *[dots[k] for k in active]]
+    return Body(*results_once(*tangents), inputs=all_inputs, name=f"{body.name}, tangents")

@@ -8,6 +8,7 @@ of steps, so what decides must be the same in all of them.
     body_derivative      a block in which the derivative of a body is traced
     token_to_carry       the token that a loop or branch with messages begins with
     with_token        run a function with a token of its own; its result and the last token
+    results_once      results of a body, in which loops with messages run once
     after_messages    a derivative of a body, after the messages of the body
     before_tangents      the token of tangents of a body, after the messages of the body
     check_decisions   refuse messages after a decision that may differ between processes
@@ -23,6 +24,7 @@ from typing import Any
 from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, origins_of_operands
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.loop_variants import from_variants, set_variant
 from wengert._engine.core.message_order import current, is_used, ordered_by
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
@@ -67,6 +69,26 @@ def with_token(token: Handle, fun: Callable[..., Any], *args: Any) -> tuple[Any,
     with ordered_by(last):
         result = fun(*args)
     return result, last
+
+
+def set_variant_with_messages(loop: Node, outs: Sequence[Any]) -> None:
+    """Let a loop that exchanges messages be replaced by the one that also stores residuals.
+
+    Whether there are residuals may differ between processes, and so would the number of messages.
+    """
+    if is_used() and isinstance(outs[0], Handle) and any(map(sends_messages, bodies_of(loop))):
+        set_variant(loop, outs[0].node.inputs[0])
+
+
+def results_once(*results: Any) -> list[Any]:
+    """Results of a body, in which loops with messages run once (core/loop_variants.py)."""
+    if not is_used():
+        return list(results)
+    nodes = [x.node if isinstance(x, Handle) else x for x in results]
+    new = from_variants([n for n in nodes if isinstance(n, Node)])
+    return [
+        new.get(n, x) if isinstance(n, Node) else x for n, x in zip(nodes, results, strict=True)
+    ]
 
 
 def after_messages(derivative: Any, out: Any, body: Body) -> Any:

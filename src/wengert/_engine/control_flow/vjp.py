@@ -20,6 +20,7 @@ import numpy as np
 
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.loop_variants import from_variants, set_variant
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.replay import inline_graph
@@ -35,15 +36,13 @@ from .bounded_loops import (
     from_buffers,
     most_steps,
     ranges_of,
-    set_buffered_variant,
     set_ranges,
-    with_buffered_loops,
 )
 from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
 from .dependence import Dependence
-from .message_carry import body_derivative
+from .message_carry import body_derivative, set_variant_with_messages
 from .residuals import SplitPullback, ancestors, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
@@ -163,7 +162,10 @@ def pulled(body: Body, request: Request) -> Pulled:
     )
     restored = tuple([c.number for c in parts.chains])
     steps = tuple([_step(c, inputs[:fixed]) for c in parts.chains])
-    forward = Body(*with_buffered_loops([*nodes, *parts.residuals]), inputs=inputs, name=body.name)
+    # No inner loop runs twice: its results come from the loop that stores its residuals.
+    outputs = [*nodes, *parts.residuals]
+    new = from_variants(outputs)
+    forward = Body(*[new.get(n, n) for n in outputs], inputs=inputs, name=body.name)
     return Pulled(
         *(forward, len(parts.residuals), before, back, tuple(live), consts, stacks, read, ys),
         *(restored, steps, masked, used_of(back, fixed)),
@@ -220,6 +222,7 @@ def pull_scan(
         if length is None:
             length = open_length()
         outs = lookup("scan")(*inputs, **{**params, "body": bodies.forward, "length": length})
+        set_variant_with_messages(node, outs)
         residuals = outs[len(outs) - bodies.residual_count :]
     extra = {"length": length, "reverse": not params["reverse"], "counted": params["counted"]}
     return [*[None] * len(count), *loop.backwards(count, residuals, extra)]
@@ -243,6 +246,8 @@ def pull_while(
     if bodies.residual_count and length is None:
         length = open_length()
     outs = lookup("while")(*inputs, **{**params, "body": bodies.forward, "length": length})
+    if bodies.residual_count:
+        set_variant_with_messages(node, outs)
     residuals = outs[len(outs) - bodies.residual_count :]
     extra = {"length": length, "reverse": True, "counted": True}
     return loop.backwards([outs[carried]], residuals, extra)
@@ -330,7 +335,7 @@ class _LoopCotangent:
             reverse=params["reverse"],
             **extra,
         )
-        set_buffered_variant(node, outs[0].node.inputs[0])
+        set_variant(node, outs[0].node.inputs[0])
         residuals = outs[self.carried + 1 :]
         consts, initial = (
             [*[self.inputs[k] for k in bodies.used], *self.hoisted()],

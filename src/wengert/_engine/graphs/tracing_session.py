@@ -22,6 +22,7 @@ from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.loop_variants import from_variants
 from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
@@ -149,6 +150,8 @@ def _checked(graph: AnyGraph, what: str, since: int) -> AnyGraph:
     """The graph of a function, with what it uses from before the trace."""
     leaked_tracers.refuse(graph.nodes, graph.inputs, what)
     if is_used():
+        new = from_variants(graph.outputs)
+        graph = graph.with_nodes(new) if new else graph
         message_carry.check_decisions(graph)
     return settled(graph, since)
 

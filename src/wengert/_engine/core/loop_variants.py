@@ -1,0 +1,75 @@
+"""Loops, and the same loops with further results that a derivative needs.
+
+The reverse derivative of a loop makes the loop again, with the residuals that it stores as further
+results.  Where the loop must not run twice, because it exchanges messages or is in the body of
+another loop, its results are taken from the second one, its variant.
+
+    set_variant     store the variant of a loop
+    from_variants   the nodes of a graph, computed from variants instead of the original loops
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+
+from .copy_graph import with_replaced
+from .dispatch import PART, part
+from .node import Node
+
+_variants: weakref.WeakKeyDictionary[Node, Node] = weakref.WeakKeyDictionary()
+
+
+def set_variant(loop: Node, variant: Node) -> None:
+    """Store the variant of a loop, whose first results are those of the loop."""
+    _variants[loop] = variant
+
+
+def from_variants(outputs: Iterable[Node]) -> dict[Node, Node]:
+    """The new node of each node that changes, computed from variants that are in the graph too."""
+    if not _variants:
+        return {}
+    outputs = list(outputs)
+    nodes = _ancestors(outputs)
+    variants = {n: v for n in nodes if n in _variants and (v := _last(n, nodes)) is not n}
+    if not variants:
+        return {}
+    new: dict[Node, Node] = {}
+    stack = outputs
+    while stack:
+        node = stack[-1]
+        is_result = node.op is PART and node.inputs[0] in variants
+        operands: Sequence[Node] = [variants[node.inputs[0]]] if is_result else node.inputs
+        pending = [a for a in operands if a not in new]
+        if node in new or pending:
+            stack.pop() if node in new else stack.extend(pending)
+            continue
+        if is_result:
+            new[node] = part(new[operands[0]], node.params["index"])
+        else:
+            new[node] = with_replaced(node, new)
+        if node in variants.values() and new[node] is not node:
+            _variants[node] = new[node]
+    return {old: node for old, node in new.items() if old is not node}
+
+
+def _last(loop: Node, nodes: set[Node]) -> Node:
+    """The variant of the variants of a loop that is in a graph; the loop if there is none."""
+    last = node = loop
+    while node in _variants:
+        node = _variants[node]
+        if node in nodes:
+            last = node
+    return last
+
+
+def _ancestors(outputs: Iterable[Node]) -> set[Node]:
+    """Some nodes and all nodes that they depend on."""
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += node.inputs
+    return seen
