@@ -29,7 +29,7 @@ from tests.distributed.launch import process_of
 import wengert as wg
 from wengert import distributed as d
 
-_CURVATURE_EVERY = 2  # second derivatives of one program of so many
+_CURVATURE_EVERY = 4  # second derivatives of one program of so many
 
 
 def _expression(rng: np.random.Generator, names: list[str]) -> str:
@@ -238,7 +238,8 @@ def run(seed: int) -> str:
         results["curvature"] = max(np.max(np.abs(p - products[0])) for p in products) / scale_of
     h = 1e-6
     difference = (f(x + h * v) - f(x - h * v)) / (2 * h)
-    differs = abs(difference - along) / (scale + abs(along)) > 1e-4  # or a kink is near
+    # Or a kink is near. A chaotic program has no differences.
+    differs = scale < 1e6 and abs(difference - along) / (scale + abs(along)) > 1e-4
     wrong = [name for name, error in results.items() if not error < 1e-8]
     every = sorted({name for names in comm.mpi.allgather(wrong) for name in names})
     if every:
