@@ -114,8 +114,8 @@ def _programs(comm):
         return d.allreduce(np.sum(y**2) + (np.sum(z) if r == 0 else 0.0))
 
     return [
-        checkpoints, constants_after_loops, residuals_of_some, unused_in_branch, nested_branches, loops_in_branches,
-        branches_in_loops, selected, batches,
+        checkpoints, constants_after_loops, residuals_of_some, unused_in_branch, nested_branches,
+        loops_in_branches, branches_in_loops, selected, batches,
     ]  # fmt: skip
 
 
