@@ -26,6 +26,7 @@ branch_aliases.py              arrays that share the memory of others on traced 
 array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
 loop_rows.py                   elements of a list that a traced loop has filled, as rows
+loop_variants.py               loops and the same loops with further results, which derivatives need
 graph.py                       Graph: nodes in evaluation order, their names and dependences
 graph_order.py                 the order; node_selectors.py names, and patterns that select nodes
 pretty_print.py                a graph as text
