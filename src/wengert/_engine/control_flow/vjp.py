@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
-from wengert._engine.core.loop_variants import from_variants, set_variant
+from wengert._engine.core.loop_variants import set_variant, with_variants
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.replay import inline_graph
@@ -163,9 +163,7 @@ def pulled(body: Body, request: Request) -> Pulled:
     restored = tuple([c.number for c in parts.chains])
     steps = tuple([_step(c, inputs[:fixed]) for c in parts.chains])
     # No inner loop runs twice: its results come from the loop that stores its residuals.
-    outputs = [*nodes, *parts.residuals]
-    new = from_variants(outputs)
-    forward = Body(*[new.get(n, n) for n in outputs], inputs=inputs, name=body.name)
+    forward = Body(*with_variants([*nodes, *parts.residuals]), inputs=inputs, name=body.name)
     return Pulled(
         *(forward, len(parts.residuals), before, back, tuple(live), consts, stacks, read, ys),
         *(restored, steps, masked, used_of(back, fixed)),
@@ -246,8 +244,7 @@ def pull_while(
     if bodies.residual_count and length is None:
         length = open_length()
     outs = lookup("while")(*inputs, **{**params, "body": bodies.forward, "length": length})
-    if bodies.residual_count:
-        set_variant_with_messages(node, outs)
+    set_variant_with_messages(node, outs)
     residuals = outs[len(outs) - bodies.residual_count :]
     extra = {"length": length, "reverse": True, "counted": True}
     return loop.backwards([outs[carried]], residuals, extra)

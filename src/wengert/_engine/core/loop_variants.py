@@ -5,7 +5,8 @@ results.  Where the loop must not run twice, because it exchanges messages or is
 another loop, its results are taken from the second one, its variant.
 
     set_variant     store the variant of a loop
-    from_variants   the nodes of a graph, computed from variants instead of the original loops
+    with_variants   outputs, computed from variants instead of the original loops
+    from_variants   the same for all nodes of a graph
 """
 
 from __future__ import annotations
@@ -51,6 +52,13 @@ def from_variants(outputs: Iterable[Node]) -> dict[Node, Node]:
         if node in variants.values() and new[node] is not node:
             _variants[node] = new[node]
     return {old: node for old, node in new.items() if old is not node}
+
+
+def with_variants(outputs: Iterable[Node]) -> list[Node]:
+    """The same outputs, computed from variants."""
+    outputs = list(outputs)
+    new = from_variants(outputs)
+    return [new.get(n, n) for n in outputs]
 
 
 def _last(loop: Node, nodes: set[Node]) -> Node:
