@@ -27,6 +27,7 @@ NOT_SUITES = ("suites", "overview", "guard")
 ALONE = {  # on one thread only: whole suites, or some of their workloads
     "loops": None, "growth": None, "sparse": None,
     "gradbench": None,  # its rules
+    "distributed": None,  # one thread for each process
     "native": ("calls", "higher", "cold"), "learning": ("memory", "start"), "kernels": ("orders",),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ NAMES = {
     "sequences": "sequence models", "vmap": "vmap", "graphs": "building graphs",
     "interpreter": "the interpreter", "gradbench": "GradBench",
     "kernels": "kernels of an ocean model, and orders", "growth": "growth",
-    "sparse": "sparse derivatives",
+    "sparse": "sparse derivatives", "distributed": "two processes",
 }  # fmt: skip
 
 

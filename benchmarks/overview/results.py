@@ -1,7 +1,7 @@
 """All saved results as sections of cases, whatever suite wrote them.
 
-A suite of _suite.py writes sections itself; of the older scripts, eager.py and vmap.py, what can be
-compared is brought into the same form.  A new file under results appears on the page and in the
+A suite of _suite.py writes sections itself; of the scripts eager.py, vmap.py and distributed.py,
+what can be compared is brought into the same form.  A new file under results appears on the page and in the
 plots without a line of code here.
 
     Section      one workload of one suite on so many threads
@@ -113,12 +113,23 @@ def of_vmap(results: Mapping[str, Any]) -> list[Section]:
     return [Section("vmap", "gradients", "vmap: the gradient of every row", 1, cases)]
 
 
+def of_distributed(results: Mapping[str, Any]) -> list[Section]:
+    """A sum over data on one process and on two."""
+    found = results["sum_over_data"]
+    names = {"one process": "one process", "two processes": "wengert"}
+    times = {ours: found[name]["least"] for name, ours in names.items()}
+    title = "Value and gradient of a sum over data, two processes"
+    return [Section("distributed", "sum", title, 1, {"logistic regression": times})]
+
+
 def sections(suite: str, results: Mapping[str, Any]) -> list[Section]:
     """What can be compared in the results of a suite."""
     if "sections" in results:
         return of_suite(suite, results)
     if "chain" in results and "imports" in results:
         return of_eager(results)
+    if "sum_over_data" in results:
+        return of_distributed(results)
     return of_vmap(results) if "gradients" in results else []
 
 

@@ -24,6 +24,7 @@ from .targets import (
 
 EAGER, NATIVE, LOOPS = "0003-eager-speed.md", "0009-native.md", "0010-loops.md"
 MEASURED, SOURCE = "0013-benchmarks.md", "0019-source-front-end.md"
+MESSAGES = "0021-messages.md"
 BEST = "best peer over wengert"
 C = "C over wengert"
 
@@ -106,4 +107,7 @@ ROWS = (
     Target("GradBench's evals with Python's loops", "at most 1.2 times the functional program",
            over("plain_loops", "evals", "wengert", "functional"), 1.2,
            "benchmarks-plain-loops.md", SOURCE, most=True),
+    Target("a sum over data on two processes (MPI)", "one process over two: 1.8",
+           over("distributed", "sum", "one process", "wengert"), 1.8,
+           "benchmarks-distributed.md", MESSAGES),
 )  # fmt: skip

@@ -92,7 +92,8 @@ class Communicator:
     @property
     def cache_key(self) -> tuple[Any, ...]:
         """What compiled code depends on."""
-        return self.key, self.rank, self.size, self.native_handle_kind, mpi().Get_library_version()
+        library = self.native_handle_kind, mpi().Get_library_version()
+        return self.key, self.rank, self.size, self.checked, *library
 
     @property
     def native_handle_kind(self) -> str:

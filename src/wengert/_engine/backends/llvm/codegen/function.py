@@ -37,7 +37,7 @@ from .host_callbacks import copied_flag, is_conditional, lengths_of, table_of
 from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
-from .pending_messages import complete, request_slots
+from .pending_messages import PendingMessages
 from .program_context import ProgramContext
 
 LINE = 64  # bytes of a cache line
@@ -149,7 +149,7 @@ class FunctionCodegen:
         self._dedup = KernelDedup(self._stored, self._new_nest)
         self.run_stages(body)
         body.block("leave")
-        complete(self.context.steps, body, self._requests)
+        self._messages.complete(body)
         self._free_memory(body)
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
@@ -159,6 +159,7 @@ class FunctionCodegen:
         """Emit the stages in order."""
         for stage in self.plan.stages:
             self.run_stage(body, stage)
+            self._messages.after(body, stage)
 
     def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
         """Emit one stage."""
@@ -179,8 +180,8 @@ class FunctionCodegen:
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
         self._parts, self._spared = results_of_calls(self.plan)
-        self._requests = request_slots(self.plan, self._parts, self.function, self._head)
-        self._pointers.update(self._requests)
+        self._messages = PendingMessages(self, self._parts, self._head)
+        self._pointers.update(self._messages.slots)
         unused = {s: [self._parts[s][k] for k in places] for s, places in self._spared.items()}
         inner += [x for parts in unused.values() for x in parts if x not in self._pointers]
         sources = taken_over(self.plan, [*self.plan.outputs, *inner], self._overwrites)

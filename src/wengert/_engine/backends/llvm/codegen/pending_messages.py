@@ -1,43 +1,75 @@
-"""Messages that have been started: their requests, and waiting for them when a run ends early.
+"""Messages that have been started: their requests, their progress, and waiting for them at the end.
 
-A program that fails between the start of a message and its wait waits for it before it frees the
-memory that is sent and received.  The other process has started its message too, as without
-overlap.
+An MPI library moves large messages only while one of its functions runs, so it is called after each
+stage that is computed meanwhile.  A program that fails between the start of a message and its wait
+waits for it before it frees the memory that is sent and received.  The other process has started
+its message too, as without overlap.
 
-    request_slots    memory for the requests of each message, which nothing else uses
-    complete         wait for all messages that are pending
+    PendingMessages    the messages of one function
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ..ir.ir_builder import Function, Section
-from ..kernels import KernelCalls, contiguous
+from ..ir.ir_builder import Section
+from ..kernels import contiguous
 from ..lowering.loop_ir import Expr
-from ..lowering.split_messages import REQUESTS, is_start, requests_of
-from ..schedule.scheduling import Schedule
+from ..lowering.split_messages import REQUESTS, is_start, is_wait, requests_of
+from ..schedule.fusion import FusedLoops
+
+if TYPE_CHECKING:
+    from .function import FunctionCodegen
 
 
-def request_slots(
-    plan: Schedule, parts: Mapping[Expr, Sequence[Expr]], function: Function, head: Section
-) -> dict[Expr, str]:
-    """The address of the requests of each message; none is pending at the beginning."""
-    found = {}
-    for stage in plan.stages:
-        if is_start(stage):
-            assert isinstance(stage, Expr)
-            slot = found[requests_of(parts[stage])] = function.slot("[3 x i64]", 8)
-            head.write(f"store i64 0, ptr {head.value(f'getelementptr i64, ptr {slot}, i64 2')}")
-    return found
+class PendingMessages:
+    """The messages between two processes of one function.
 
+    Attributes
+    ----------
+    slots : dict from Expr to str
+        The address of the requests of each message; nothing else uses this memory.
+    """
 
-def complete(calls: KernelCalls, body: Section, requests: Mapping[Expr, str]) -> None:
-    """Wait for messages that are pending; at the end of a function."""
-    for expr, pointer in requests.items():
-        place = body.value(f"getelementptr i64, ptr {pointer}, i64 2")
-        flags = body.value(f"load i64, ptr {place}")
-        with body.when(body.value(f"icmp ne i64 {flags}, 0")) as inner:
-            array = contiguous(pointer, REQUESTS.shape, REQUESTS.dtype)
-            comm = expr.operands[0].node.params["comm"]
-            calls.write(inner, "mpi.complete", {"comm": comm}, [array], [], str)
+    def __init__(
+        self, code: FunctionCodegen, parts: Mapping[Expr, Sequence[Expr]], head: Section
+    ) -> None:
+        self._calls, self._parts = code.context.steps, parts
+        self.slots: dict[Expr, str] = {}
+        self._pending: dict[Expr, None] = {}
+        for stage in code.plan.stages:
+            if is_start(stage):
+                assert isinstance(stage, Expr)
+                slot = code.function.slot("[3 x i64]", 8)
+                flags = head.value(f"getelementptr i64, ptr {slot}, i64 2")
+                head.write(f"store i64 0, ptr {flags}")  # none is pending
+                self.slots[requests_of(parts[stage])] = slot
+
+    def after(self, body: Section, stage: FusedLoops | Expr) -> None:
+        """Emit what follows a stage: messages that are pending make progress."""
+        if isinstance(stage, FusedLoops):
+            self._progress(body)
+        elif is_start(stage):
+            self._pending[requests_of(self._parts[stage])] = None
+        elif is_wait(stage):
+            del self._pending[stage.operands[1]]
+        else:
+            self._progress(body)
+
+    def _progress(self, body: Section) -> None:
+        if self._pending:
+            self._call("mpi.progress", body, next(reversed(self._pending)))
+
+    def complete(self, body: Section) -> None:
+        """Emit the end of the function: it waits for messages that are still pending."""
+        for requests, slot in self.slots.items():
+            flags = body.value(f"getelementptr i64, ptr {slot}, i64 2")
+            flags = body.value(f"load i64, ptr {flags}")
+            with body.when(body.value(f"icmp ne i64 {flags}, 0")) as inner:
+                self._call("mpi.complete", inner, requests)
+
+    def _call(self, name: str, section: Section, requests: Expr) -> None:
+        array = contiguous(self.slots[requests], REQUESTS.shape, REQUESTS.dtype)
+        comm = requests.operands[0].node.params["comm"]
+        self._calls.write(section, name, {"comm": comm}, [array], [], str)

@@ -36,7 +36,7 @@ KERNEL_MODULES: dict[str, str] = {
         "messages": "first_token tied joined mpi.allreduce mpi.allreduce_max mpi.allreduce_min "
         "mpi.allreduce_prod mpi.allreduce_any mpi.allreduce_all mpi.reduce mpi.bcast "
         "mpi.replicated mpi.barrier mpi.reduce_scatter mpi.allgather mpi.alltoall mpi.gather "
-        "mpi.scatter mpi.start mpi.wait mpi.complete mpi.same mpi.varying",
+        "mpi.scatter mpi.start mpi.wait mpi.progress mpi.complete mpi.same mpi.varying",
         "cumulative": "cumsum cumprod running recurrence",
         "linalg.lu_solve": "solve inv det slogdet det_derivative inverse_slogdet cofactors_det",
         "linalg.triangular_solve": "solve_triangular",

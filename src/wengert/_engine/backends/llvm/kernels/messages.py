@@ -5,6 +5,7 @@ are read when the program runs, so code in the disk cache does not depend on the
 
     mpi.allreduce, mpi.bcast ...    one message each
     mpi.start, mpi.wait             a message between two processes
+    mpi.progress                    let MPI move what is pending
     mpi.complete                    wait for messages when a run ends early
     first_token                     all processes run programs with the same messages
     tied, joined                    values that wait for messages
@@ -271,6 +272,26 @@ def _wait(call: KernelCall) -> None:
         count = s.value(f"load i32, ptr {arrived}")
         call.fail_if(s.value(f"icmp ne i32 {count}, {expected}"))
     copy_unless_same(call, s, result, y)
+
+
+@kernel("mpi.progress")
+def _progress(call: KernelCall) -> None:
+    """Let MPI move messages that are pending: ask whether one of them has arrived."""
+    (requests,), s = call.operands, call.section
+    flags = s.value(f"load i64, ptr {_word(s, requests.pointer, 2)}")
+    is_sent = s.value(f"icmp eq i64 {flags}, {_SENDING}")
+    request = s.value(f"select i1 {is_sent}, i64 1, i64 0")
+    request = s.value(f"getelementptr i64, ptr {requests.pointer}, i64 {request}")
+    status = call.function.slot(f"[{_STATUS_BYTES} x i8]", 8)
+    flag = call.function.slot("i32")
+    is_pending = s.value(f"icmp ne i64 {flags}, 0")
+    with s.when(is_pending) as t:
+        symbol = "mpi.function.MPI_Request_get_status"
+        address = library_symbols.address_of(symbol)
+        kind = _Mpi(call).handle_kind
+        ask = call.external(symbol, address, "i32", [kind, "ptr", "ptr"])
+        handle = t.value(f"load {kind}, ptr {request}")
+        t.value(f"call i32 {ask}({kind} {handle}, ptr {flag}, ptr {status})")
 
 
 @kernel("mpi.complete")

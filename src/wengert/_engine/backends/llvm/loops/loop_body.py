@@ -250,6 +250,7 @@ class LoopBody(FunctionCodegen):
                 self._run_straight(body, group, self._needed_outside(k))
             else:
                 self.run_stage(body, group)
+                self._messages.after(body, group)
 
     def _needed_outside(self, number: int) -> set[Expr]:
         """Expressions that other groups read from memory, and results."""
