@@ -110,12 +110,13 @@ def main() -> None:
     if options.render:
         write_pages()
         return
+    load_before = os.getloadavg()[0]
     try:
         found = launched(options.quick)
     except FileNotFoundError as error:
         print(f"nothing measured: {error}")
         return
-    results = {"machine": machine(PACKAGES), **found}
+    results = {"machine": machine(PACKAGES), "load": load_before, **found}
     print(render(results))
     if not options.quick:
         save(NAME, results)

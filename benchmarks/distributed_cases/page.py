@@ -53,6 +53,18 @@ def fitted(results: Mapping[str, Any]) -> Network:
     return Network(latency, large["bytes"] / max(large["least"] - latency, 1e-9))
 
 
+def _of_load(results: Mapping[str, Any]) -> str:
+    """Whether other programs ran."""
+    load, cores = results["load"], results["machine"]["cores"]
+    if load < 0.3 * cores:
+        return f"The load average before was {load:.1f}: nothing else ran."
+    return (
+        f"**The load average before was {load:.1f} on {cores} cores: other programs ran. Times of "
+        "messages include waiting for a process that does not run; ratios of two processes to one "
+        "mean nothing. Measure again on an idle machine.**"
+    )
+
+
 def benchmarks(results: Mapping[str, Any]) -> str:
     """The page of what was measured."""
     network = fitted(results)
@@ -70,7 +82,7 @@ def benchmarks(results: Mapping[str, Any]) -> str:
         machine_line(results["machine"]) + f" {results['library']}.",
         "Two processes on one machine, one thread each; messages pass through shared memory. A "
         "time is that of the slower process from a barrier on: the least, and in brackets the "
-        "median. Where both are far apart, other programs used the processor.",
+        "median. " + _of_load(results),
         "## A sum over data",
         f"Value and gradient of a logistic regression, {data['rows']:,} rows of "
         f"{data['features']} features: one process with all rows, two with half of them each and "

@@ -1,8 +1,8 @@
 """All saved results as sections of cases, whatever suite wrote them.
 
 A suite of _suite.py writes sections itself; of the scripts eager.py, vmap.py and distributed.py,
-what can be compared is brought into the same form.  A new file under results appears on the page and in the
-plots without a line of code here.
+what can be compared is brought into the same form.  A new file under results appears on the page
+and in the plots without a line of code here.
 
     Section      one workload of one suite on so many threads
     everything   all of them, and the results as they were saved

@@ -180,7 +180,9 @@ class FunctionCodegen:
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
         self._parts, self._spared = results_of_calls(self.plan)
-        self._messages = PendingMessages(self, self._parts, self._head)
+        self._messages = PendingMessages(
+            self.context.steps, self.plan, self._parts, self.function, self._head
+        )
         self._pointers.update(self._messages.slots)
         unused = {s: [self._parts[s][k] for k in places] for s, places in self._spared.items()}
         inner += [x for parts in unused.values() for x in parts if x not in self._pointers]
@@ -314,7 +316,7 @@ class FunctionCodegen:
         found = self._pointers.get(expr)
         if found is None:
             assert isinstance(expr.rule, Stored) and expr.rule.array is not None, expr
-            found = self._pointers[expr] = self.constant(_copied(expr.rule.array))
+            found = self._pointers[expr] = self.constant(np.array(expr.rule.array, order="C"))
         return found
 
     # ---- stages ----------------------------------------------------------------------------------
@@ -444,8 +446,3 @@ def bytes_of(expr: Expr) -> Length:
     """The size of an expression in bytes."""
     size: Length = size_of(expr.shape) * expr.dtype.itemsize
     return size
-
-
-def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A read-only copy of a constant in C order."""
-    return np.array(array, order="C", copy=True)

@@ -11,16 +11,13 @@ its message too, as without overlap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from ..ir.ir_builder import Section
-from ..kernels import contiguous
+from ..ir.ir_builder import Function, Section
+from ..kernels import KernelCalls, contiguous
 from ..lowering.loop_ir import Expr
 from ..lowering.split_messages import REQUESTS, is_start, is_wait, requests_of
 from ..schedule.fusion import FusedLoops
-
-if TYPE_CHECKING:
-    from .function import FunctionCodegen
+from ..schedule.scheduling import Schedule
 
 
 class PendingMessages:
@@ -33,15 +30,20 @@ class PendingMessages:
     """
 
     def __init__(
-        self, code: FunctionCodegen, parts: Mapping[Expr, Sequence[Expr]], head: Section
+        self,
+        calls: KernelCalls,
+        plan: Schedule,
+        parts: Mapping[Expr, Sequence[Expr]],
+        function: Function,
+        head: Section,
     ) -> None:
-        self._calls, self._parts = code.context.steps, parts
+        self._calls, self._parts = calls, parts
         self.slots: dict[Expr, str] = {}
         self._pending: dict[Expr, None] = {}
-        for stage in code.plan.stages:
+        for stage in plan.stages:
             if is_start(stage):
                 assert isinstance(stage, Expr)
-                slot = code.function.slot("[3 x i64]", 8)
+                slot = function.slot("[3 x i64]", 8)
                 flags = head.value(f"getelementptr i64, ptr {slot}, i64 2")
                 head.write(f"store i64 0, ptr {flags}")  # none is pending
                 self.slots[requests_of(parts[stage])] = slot
