@@ -195,6 +195,10 @@ class Thresholds:
     inlined_body_lines: int = _of(
         600, "lines of LLVM", "loop bodies shorter than it are inlined into their loop", LOOPS
     )
+    carried_columns_bytes: int = _of(
+        1 << 15, "bytes", "of an array from which columns are carried from step to step", NPBENCH,
+        "a first-level cache keeps smaller arrays; deriche of 400 x 200 and 1500 x 1000",
+    )  # fmt: skip
     loop_register_bytes: int = _of(
         1024, "bytes", "the state of a loop up to it is carried in registers", LOOPS
     )

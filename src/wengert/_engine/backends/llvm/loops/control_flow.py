@@ -83,6 +83,9 @@ class LoopCodegen:
         wanted: list[Any] = [("work", self.body.needs)]
         own = [self.in_place[k] or self.in_registers[k] for k in range(self.carried)]
         wanted += [(k, n) for k, n in enumerate(self.sizes) if not own[k]]
+        for k, element in enumerate(() if self.elements is None else self.elements.elements):
+            if element.is_column:
+                wanted.append((("column", k), self.sizes[self.own + k]))
         for key, size in wanted:
             if type(size) is not int or size > 0:
                 self._workspace.append((key, total))
@@ -100,6 +103,9 @@ class LoopCodegen:
     def work(self) -> str:
         """The workspace of the body."""
         return self.memory.get("work", "null")
+
+    def _memory_of_column(self, k: int) -> str:
+        return self.memory["column", k]
 
     def outputs(self, parts: Sequence[Expr]) -> Sequence[Expr]:
         """The results of the loop, without the checkpoints, which are last."""
@@ -229,7 +235,8 @@ class ScanCodegen(LoopCodegen):
         consts = [x.pointer for x in first[: self.fixed]]
         init, out = [x.pointer for x in first[self.fixed :]], results[: self.own]
         if self.elements is not None:
-            read_before = self.elements.begin(routine, section, first, count)
+            memory = self._memory_of_column
+            read_before = self.elements.begin(routine, section, first, count, memory)
             init, out = init + read_before, out + read_before
         odd = section.value(f"trunc i64 {count} to i1")
         carry = CarriedBuffers(self, routine, section, init, out, odd)
