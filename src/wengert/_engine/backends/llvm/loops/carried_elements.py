@@ -112,14 +112,14 @@ class CarriedElements:
                         place = _in_bounds(routine, inner, given, position, routine.number(n))
                         total = inner.plus(total, inner.times(place, routine.number(stride)))
                 whole = [(routine.number(n), routine.number(s)) for p, n, s in axes if p is None]
-                with nest(inner, [n for n, _ in whole]) as (s, indices):
+                with nest(inner, [length for length, _ in whole]) as (copying, indices):
                     source, target = total, "0"
-                    for i, (n, stride) in zip(indices, whole, strict=True):
-                        source = s.plus(source, s.times(i, stride))
-                        target = s.plus(s.times(target, n), i)
-                    address = element_address(s, array.pointer, source, array.dtype)
-                    to = element_address(s, slot, target, array.dtype)
-                    s.copy_bytes(to, address, str(size))
+                    for i, (length, step) in zip(indices, whole, strict=True):
+                        source = copying.plus(source, copying.times(i, step))
+                        target = copying.plus(copying.times(target, length), i)
+                    address = element_address(copying, array.pointer, source, array.dtype)
+                    to = element_address(copying, slot, target, array.dtype)
+                    copying.copy_bytes(to, address, str(size))
             slots.append(slot)
         return slots
 
