@@ -530,3 +530,39 @@ def test_shapes_that_change_are_refused_with_the_attribute():
 
     with pytest.raises(TraceError, match=r"attribute position of a Body has shape \(2,\)"):
         wg.jit(f)(X)
+
+
+class Doubled:
+    def __init__(self):
+        self._p, self.rate = 1.0, 0.1
+
+    @property
+    def p(self):
+        return self._p
+
+    @p.setter
+    def p(self, value):
+        self._p = 2 * value
+
+    def step(self, x):
+        self.p = self.p * 0.4 + x
+        self.p += 0.1
+        return self.p
+
+    def loop(self, x):
+        for i in range(N):
+            self.p = self.p * 0.4 + x * i
+        if x > 0:
+            self.p -= 1.0
+        return self.p
+
+
+@pytest.mark.parametrize("name", ["step", "loop"])
+def test_setters_of_an_object_from_outside(name):
+    ours, plain = Doubled(), Doubled()
+    compiled = wg.jit(getattr(ours, name))
+    for x in (2.0, -1.0, 0.5):
+        np.testing.assert_allclose(compiled(x), getattr(plain, name)(x), rtol=1e-12)
+        np.testing.assert_allclose(ours._p, plain._p, rtol=1e-12)
+    gradient = wg.jit(wg.grad(getattr(Doubled(), name)))
+    np.testing.assert_allclose(gradient(2.0), wg.grad(getattr(Doubled(), name))(2.0), rtol=1e-12)

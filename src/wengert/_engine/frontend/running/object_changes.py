@@ -65,7 +65,7 @@ def before_store(x: Any, attribute: str | None = None, is_augmented: bool = Fals
         return x
     if type(x) is list and attribute is None:
         return ListTarget(x, functools.partial(_note_elements, x, is_augmented))
-    if attribute is not None and Speculation.is_open():
+    if attribute is not None:
         member = inspect.getattr_static(type(x), attribute, None)
         if type(member) is property and type(member.fset) is FunctionType:
             return PropertyTarget(x, member)
