@@ -58,7 +58,12 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("name", FAILURES)
+QUICK = "is killed", "raises"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else SLOW) for n in FAILURES]
+)
 def test_all_processes_end(name, tmp_path):
     """With an error, and with the checkpoint of the last step that was completed."""
     script, folder = tmp_path / "program.py", tmp_path / "checkpoints"
