@@ -7,6 +7,7 @@ Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distrib
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class _Gibrat(Positive):
         return np.exp(0.5)
 
     def standard_var(self) -> Any:
-        return np.e * (np.e - 1.0)
+        return math.e * (math.e - 1.0)
 
     def standard_entropy(self) -> Any:
         return HALF_LOG_2PI + 0.5
