@@ -185,6 +185,16 @@ def check_rules_of_the_user_in_branches(comm):
     def plain(x):
         return np.sin(d.allreduce(x, "mean"))
 
+    @wg.custom_jvp
+    def h(x):
+        return plain(x)
+
+    def tangent(primals, tangents):
+        y = d.allreduce(primals[0], "mean")
+        return np.sin(y), np.cos(y) * d.allreduce(tangents[0], "mean")
+
+    h.defjvp(tangent)
+
     def program(f):
         def of(x):
             y = f(x) * d.shift(x)
@@ -195,16 +205,23 @@ def check_rules_of_the_user_in_branches(comm):
 
         return of
 
-    one, other = program(f), program(plain)
-    expected, second = wg.grad(other)(x), wg.hvp(other, (x,), (v,))
+    other = program(plain)
+    value, expected, second = other(x), wg.grad(other)(x), wg.hvp(other, (x,), (v,))
+    along = wg.jvp(other, (x,), (v,))[1]
+    for rule in (f, h):  # the missing mode is the transpose
+        one = program(rule)
 
-    def twice(x):
-        return wg.grad(lambda x: d.allreduce(np.sum(wg.grad(one)(x) * v)))(x)
+        def twice(x, one=one):
+            return wg.grad(lambda x: d.allreduce(np.sum(wg.grad(one)(x) * v)))(x)
 
-    for run in (lambda f: f, wg.jit):
-        np.testing.assert_allclose(run(one)(x), other(x), rtol=1e-12)
-        np.testing.assert_allclose(run(wg.grad(one))(x), expected, rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(run(twice)(x), second, rtol=1e-10, atol=1e-11)
+        for run in (lambda f: f, wg.jit):
+            np.testing.assert_allclose(run(one)(x), value, rtol=1e-12)
+            np.testing.assert_allclose(run(wg.grad(one))(x), expected, rtol=1e-11, atol=1e-12)
+            dot = run(lambda x, one=one: wg.jvp(one, (x,), (v,))[1])(x)
+            np.testing.assert_allclose(dot, along, rtol=1e-11)
+            product = run(lambda x, one=one: wg.hvp(one, (x,), (v,)))(x)
+            np.testing.assert_allclose(product, second, rtol=1e-10, atol=1e-11)
+            np.testing.assert_allclose(run(twice)(x), second, rtol=1e-10, atol=1e-11)
 
 
 def check_branches_of_local_values_are_refused(comm):

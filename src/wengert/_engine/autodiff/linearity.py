@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.message_order import is_token
 from wengert._engine.core.node import Node
 from wengert._engine.core.subgraph import Body
 from wengert.errors import RuleError, at
@@ -58,6 +59,8 @@ def check_linear(node: Node, cotangents: Iterable[Any], probes: Sequence[Node]) 
 def _used(node: Node) -> list[Node]:
     """The operands of a node; for a loop only those that its body uses."""
     args = node.args
+    if is_token(node.spec):  # the order of messages, not a value
+        return []
     body = node.params.get("body")
     if isinstance(body, Body) and len(body.inputs) <= len(args):
         first = len(args) - len(body.inputs)
