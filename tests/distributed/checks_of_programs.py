@@ -347,3 +347,64 @@ def check_training_stays_equal(comm):
         w, serial = step(w, x[rows], y[rows]), alone(serial, x[rows], y[rows])
     assert len(set(comm.mpi.allgather(w.tobytes()))) == 1
     np.testing.assert_allclose(w, serial, rtol=1e-12)
+
+
+def check_results_that_no_message_is_needed_for(comm):
+    """Integers, constants, nothing: the messages are exchanged whenever the function runs."""
+    after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+
+    def sends(x):
+        if comm.size > 1:
+            d.send(x, after, tag=4)
+
+    def numbered(x, n):
+        sends(x)
+        return n
+
+    def constant(x):
+        sends(x)
+        return 3
+
+    def loop(x):
+        for _ in range(20):
+            d.allreduce(x)
+        return 3
+
+    n = np.int64(5)
+    for function, args, expected in (
+        (sends, (), None), (numbered, (n,), n), (numbered, (5,), 5), (constant, (), 3)
+    ):  # fmt: skip
+        compiled = wg.jit(function)
+        for k in range(3):
+            assert compiled(np.full(2, k + comm.rank * 1.0), *args) == expected
+        for k in range(3 if comm.size > 1 else 0):
+            got = d.recv(np.zeros(2), before, tag=4)
+            np.testing.assert_array_equal(got, np.full(2, k + before))
+    assert wg.jit(loop)(np.ones(2)) == 3
+    assert wg.jit(lambda n: d.bcast(n))(n) == n
+
+
+def check_rules_of_the_user_for_outputs_of_all_processes(comm):
+    """An output that is the same in all processes is counted once, eager and compiled."""
+
+    @wg.custom_vjp
+    def mean(w, x):
+        return d.allreduce(np.mean(x @ w), "mean")
+
+    mean.defvjp(
+        lambda w, x: (mean(w, x), x),
+        lambda x, t: (d.allreduce(t) * np.mean(x, axis=0), np.zeros_like(x)),
+    )
+
+    @wg.custom_vjp
+    def local(w):
+        return np.sum(w)
+
+    local.defvjp(lambda w: (local(w), None), lambda _, t: (t * np.ones(3),))
+    w, x = np.ones(3), _data(comm, (2, 3))
+    for run in (lambda f: f, wg.jit):
+        g = run(wg.grad(lambda w: mean(w, x)))
+        np.testing.assert_allclose(g(w), x.mean(axis=0), rtol=1e-13)
+        np.testing.assert_array_equal(run(wg.grad(local))(w), np.ones(3))
+        g = run(wg.grad(lambda w: local(d.allreduce(w))))
+        np.testing.assert_allclose(g(w), np.ones(3), rtol=1e-13)

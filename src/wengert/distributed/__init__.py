@@ -2,6 +2,7 @@
 
 communicators     groups of processes
 functions         reductions over processes, and parts of arrays
+marks             arrays that are the same in all processes, or are not
 point_to_point    messages between two processes
 halos             borders of arrays that are divided among processes on a grid
 halo_parts        which parts of the arrays are sent
@@ -43,7 +44,6 @@ from .functions import (
     gather,
     reduce,
     reduce_scatter,
-    replicated,
     scan,
     scatter,
 )
@@ -54,6 +54,7 @@ from .halos import (
     halo_exchange_start,
     map_overlap,
 )
+from .marks import replicated, varying
 from .pipeline import Pipeline, pipeline
 from .placed import placed, placement
 from .placement import Message, Placement
@@ -92,6 +93,7 @@ __all__ = [
     "sendrecv",
     "shift",
     "sum_over",
+    "varying",
     "world",
 ]
 

@@ -7,7 +7,6 @@ between two processes are in point_to_point.py.
     bcast, scatter, gather, allgather       parts of arrays
     alltoall, reduce_scatter
     barrier                                 wait for all processes
-    replicated                              an array that is the same in all processes
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import numpy as np
 from wengert import numpy as wnp
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe, shape_of
-from wengert._engine.core.spec import Spec
 from wengert.errors import DtypeError, at, user_line
 
 from . import operations
@@ -379,45 +377,3 @@ def barrier(comm: Any = None) -> None:
     comm : Communicator or mpi4py communicator, optional
     """
     operations.barrier.ordered(np.zeros(0), comm=communicator_of(comm))
-
-
-def replicated(x: Any, comm: Any = None) -> Any:
-    """Mark an array that is the same in all processes as one variable.
-
-    The gradient with respect to it is the sum of those with respect to the copies of all
-    processes.  Without it, each process gets the gradient with respect to its own copy.
-
-    Parameters
-    ----------
-    x : array_like, Tensor, or nested containers of them
-        The same in all processes; this is not checked.
-    comm : Communicator or mpi4py communicator, optional
-
-    Returns
-    -------
-    The values of `x`; nothing is sent.
-
-    Notes
-    -----
-    The transpose is `allreduce`.
-
-    Examples
-    --------
-    >>> import numpy as np, wengert as wg
-    >>> from wengert import distributed
-    >>> data = np.array([1.0, 2.0])  # another part in each process
-    >>> def loss(w):
-    ...     w = distributed.replicated(w)
-    ...     return distributed.allreduce(np.sum((data - w) ** 2))
-    >>> float(wg.grad(loss)(0.0))
-    -6.0
-    """
-    comm = communicator_of(comm)
-
-    def mark(leaf: Any) -> Any:
-        spec = describe(leaf)
-        if not isinstance(spec, Spec) or spec.dtype.kind not in "fc":
-            return leaf
-        return operations.replicated.ordered(leaf, comm=comm)
-
-    return pytree.tree_map(mark, x)

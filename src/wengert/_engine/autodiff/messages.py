@@ -15,7 +15,8 @@ counted once: its cotangent is divided by their number.
     sources_of           whether a value was computed from messages, variables, inputs
     are_added            whether messages add the cotangents of a value
     origins_of           whether values are the same in all processes; for branches and loops:
-                         origins_of_operands, of_condition, of_inputs
+                         origins_of_operands, of_condition, of_inputs; for a function with a rule
+                         of its own: origins_of_call
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def _share(node: Any, t: Any) -> Any:
             f"({operation}), and from values of this process, so it is not known whether the "
             "derivative is that of one output or of the sum over all processes. End with "
             "allreduce(output, 'mean') if it is the same in all processes, and with "
-            "allreduce(output, 'sum') if it is the part of this process; pass arguments that are "
-            f"the same in all processes through replicated(){at(user_line())}."
+            "allreduce(output, 'sum') or varying(output) if it is the part of this process; pass "
+            f"arguments that are the same in all processes through replicated(){at(user_line())}."
         )
     comm = next(iter(origins))
     if comm.checked:
@@ -222,6 +223,24 @@ def origins_of_operands(node: Node, known: Mapping[Node, Origins] | None = None)
     return [found[a] if isinstance(a, Node) else _of_constant(a) for a in node.args]
 
 
+def origins_of_call(
+    outputs: Sequence[Any], variables: Sequence[Node | None]
+) -> tuple[Origins, ...] | None:
+    """What the results of a call depend on, if collective operations are in use.
+
+    The number of an operand stands for what it depends on; `variables` has its node in the call.
+    """
+    if not is_used():
+        return None
+    known: dict[Node, Origins] = {
+        v: frozenset([k]) for k, v in enumerate(variables) if v is not None
+    }
+    nodes = [x.node if isinstance(x, Handle) else x for x in outputs]
+    recorded = [n for n in nodes if type(n) is Node]
+    found = dict(zip(recorded, origins_of(recorded, known), strict=True))
+    return tuple([_union(found[n]) if type(n) is Node else _of_constant(n) for n in nodes])
+
+
 def _between(outputs: Iterable[Node], known: Mapping[Node, Origins]) -> list[Node]:
     """The nodes that decide the origins of outputs, operands first."""
     seen: set[Node] = set()
@@ -257,6 +276,10 @@ def _origins(node: Node, known: Mapping[Node, Any]) -> Any:
     if op is tied:
         return first
     operands = [_union(_of_operand(a, known)) for a in node.args]
+    call = getattr(node.params.get("rule"), "origins", None)
+    if call is not None:
+        every = [[operands[x] if type(x) is int else {x} for x in own] for own in call]
+        return tuple(frozenset[Any]().union(*own) for own in every)
     bodies = bodies_of(node)
     return _of_bodies(node, bodies, operands) if bodies else _union(operands)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.autodiff.messages import origins_of_call
 from wengert._engine.autodiff.tape import fresh, older_than
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
@@ -69,6 +70,7 @@ class BoundRule(CustomRule):
         self.out: tuple[Any, tuple[bool, ...]] | None = (
             None  # structure; whether each leaf is not None
         )
+        self.origins: Any = None  # of the results (autodiff/messages.py), if it was recorded
         self._key = function, structure, self.slots, frozen(self.static), frozen(self.nondiff)
 
     def __eq__(self, other: object) -> bool:
@@ -169,6 +171,7 @@ class BoundRule(CustomRule):
         values = tuple([_value(x) for x in outs])
         if not values:
             return result
+        self.origins = origins_of_call(outs, nodes)
         operands = [keep(x) if type(x) is np.ndarray else x for x in operands]
         params = {"body": None, "rule": self, "captured": 0}
         results = apply(custom_call, operands, params, lambda *_, **__: values)

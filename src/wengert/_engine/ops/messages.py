@@ -31,6 +31,7 @@ from wengert._engine.core.message_order import (
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.uniform_arrays import zeros
 
@@ -292,7 +293,12 @@ def with_messages(fun: Callable[[], Any], inputs: Sequence[Handle]) -> Any:
     start = token.node
     with ordered_by(token):
         results = fun()
-    return results if token.node is start else tie_results(results, token)
+    if token.node is start:
+        return results
+    session = current_trace()
+    if session is not None and not any(map(_is_inexact, pytree.flatten(results)[0])):
+        session.effects.append(token.node)  # no result depends on the messages
+    return tie_results(results, token)
 
 
 def ordered_in_batch(fun: Callable[[], Any], inputs: Sequence[Handle]) -> tuple[Any, Node | None]:
