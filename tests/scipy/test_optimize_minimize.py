@@ -76,7 +76,7 @@ def test_order_two(compiled):
     def solved(a):
         return optimize.minimize(quartic, np.zeros(3), (a,), "trust-exact", options={"gtol": 1e-8})
 
-    check_grads(mode(compiled, lambda a: solved(a).x), (a,), order=2)
+    check_grads(mode(compiled, lambda a: solved(a).x), (a,), order=1 + compiled)
     check_grads(mode(compiled, lambda a: solved(a).fun), (a,), order=2)
 
 
@@ -333,6 +333,8 @@ def test_bad_input():
 
     with pytest.raises(ConvergenceError, match="Maximum number of iterations"):
         grad_of(method="bfgs", options={"maxiter": 1})
+    with pytest.raises(ConvergenceError, match="did not converge"):
+        wg.grad(lambda a: optimize.minimize(valley, START, (a,), options={"maxiter": 1}).fun)(A)
     with pytest.raises(ArgumentError, match="'adam' does not exist"):
         grad_of(method="adam")
     with pytest.raises(ArgumentError, match="does not take constraints"):

@@ -1,12 +1,15 @@
 """The functions of scipy.optimize, for functions of arrays and tensors.
 
-solver_operation  a solver of SciPy as one operation, with compiled functions
-equations         a solver and the equation of its solution
-roots             root, fsolve, fixed_point
-scalar_roots      root_scalar, brentq, brenth, ridder, bisect, toms748, newton
-minimization      minimize; constraints.py, minimize_solver.py
-scalar_minimization  minimize_scalar
-optimality        the conditions at a minimum, and the derivative of the minimal value
+solver_operation          a solver of SciPy as one operation, with compiled functions
+equations                 a solver and the equation of its solution
+roots                     root, fsolve, fixed_point
+scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, newton
+minimization              minimize; constraints.py, minimize_solver.py
+scalar_minimization       minimize_scalar
+least_squares_problems    least_squares, curve_fit
+linear_least_squares      nnls, lsq_linear
+linear_programs           linprog, linear_sum_assignment
+optimality                the conditions at a minimum, and the derivative of the minimal value
 
 Solutions are differentiable with respect to everything that the functions depend on; the derivative
 is that of the equation (docs/solvers.md).  Without tensors, SciPy's functions are called.
@@ -14,6 +17,9 @@ is that of the equation (docs/solvers.md).  Without tensors, SciPy's functions a
 
 from wengert._engine.core.lazy_import import public_dir
 
+from .least_squares_problems import curve_fit, least_squares
+from .linear_least_squares import lsq_linear, nnls
+from .linear_programs import linear_sum_assignment, linprog
 from .minimization import minimize
 from .roots import fixed_point, fsolve, root
 from .scalar_minimization import minimize_scalar
@@ -23,11 +29,17 @@ __all__ = [
     "bisect",
     "brenth",
     "brentq",
+    "curve_fit",
     "fixed_point",
     "fsolve",
+    "least_squares",
+    "linear_sum_assignment",
+    "linprog",
+    "lsq_linear",
     "minimize",
     "minimize_scalar",
     "newton",
+    "nnls",
     "ridder",
     "root",
     "root_scalar",

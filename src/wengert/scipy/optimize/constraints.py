@@ -17,10 +17,11 @@ import scipy.optimize
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts
+from wengert._engine.ops.joining import stacked
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, at, user_line
 
-from ..dispatch import floating
+from ..dispatch import floating, holds_tensors
 from .solver_operation import Function
 
 
@@ -92,6 +93,18 @@ def number_of_values(functions: Sequence[Function], x: Any) -> int:
     return sum([int(np.size(value_of(f(np.asarray(value_of(x)))))) for f in functions])
 
 
+class Ends:
+    """Lower and upper bounds, which may be tensors."""
+
+    def __init__(self, ends: Sequence[Any]) -> None:
+        self.lb, self.ub = ends
+
+
+def _joined(end: Any) -> Any:
+    """A list that contains tensors as one tensor."""
+    return stacked(list(end)) if isinstance(end, list | tuple) and holds_tensors(end) else end
+
+
 def bounds_of(bounds: Any, size: int) -> tuple[Any, Any]:
     """Lower and upper bounds as vectors."""
     if hasattr(bounds, "lb"):
@@ -101,7 +114,7 @@ def bounds_of(bounds: Any, size: int) -> tuple[Any, Any]:
         low = np.stack([as_array(-np.inf if a is None else a) for a, _ in pairs])
         high = np.stack([as_array(np.inf if b is None else b) for _, b in pairs])
     ends = [
-        np.broadcast_to(casts.astype(floating(end), float).reshape(-1), (size,))
+        np.broadcast_to(casts.astype(floating(_joined(end)), float).reshape(-1), (size,))
         for end in (low, high)
     ]
     return ends[0], ends[1]

@@ -270,7 +270,9 @@ class _Problem:
     def result(self, found: Solved) -> Any:
         """SciPy's result, with tensors."""
         z, size = found.solution, self.size
-        value = minimal_value(self.of_unknowns(self.objective), self.envelope, self.spec, z)
+        value = minimal_value(
+            self.of_unknowns(self.objective), self.envelope, self.spec, z, found.success
+        )
         more = {"multipliers": z[size:]} if self.equal or self.unequal else {}
         result = result_of(found._replace(solution=z[:size]), value, **more)
         result["jac"] = self.slope(z[:size])

@@ -28,6 +28,7 @@ import numpy as np
 
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.roots import only_if
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 
 
@@ -67,7 +68,7 @@ class MinimalValue(SolverRule):
         Of the unknowns and multipliers; they have the same captured values.
     """
 
-    name = "the minimal value"
+    name = "the minimization"
 
     def __init__(self, value: GraphFunction, lagrangian: GraphFunction) -> None:
         self.value, self.lagrangian = value, lagrangian
@@ -92,22 +93,30 @@ class MinimalValue(SolverRule):
 
     def solution(self, operands: Sequence[Any]) -> list[Any]:
         """The value."""
-        return self.value(operands[:-1], operands[-1:])
+        return self.value(operands[:-2], operands[-2:-1])
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """The cotangents of the captured values; that of the minimum is zero."""
-        return [*self.lagrangian.cotangents_of_captured(operands[:-1], operands[-1:], ts), None]
+        *consts, z, success = operands
+        minimum = only_if(success, [z], self.name)
+        return [*self.lagrangian.cotangents_of_captured(consts, minimum, ts), None, None]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangent along the captured values."""
-        found = self.lagrangian.tangent_of_captured(operands[:-1], operands[-1:], dots[:-1])
+        *consts, z, success = operands
+        minimum = only_if(success, [z], self.name)
+        found = self.lagrangian.tangent_of_captured(consts, minimum, dots[:-2])
         return [None] if found is None else found
 
 
 def minimal_value(
-    value: Callable[[Any], Any], lagrangian: Callable[[Any], Any], spec: Spec, z: Any
+    value: Callable[[Any], Any],
+    lagrangian: Callable[[Any], Any],
+    spec: Spec,
+    z: Any,
+    success: Any,
 ) -> Any:
     """The value of a function at a minimum, with the derivative of the envelope theorem.
 
@@ -119,8 +128,10 @@ def minimal_value(
         Of the vector.
     z : array
         The minimum; derivatives of higher order depend on it.
+    success : bool
+        Whether it was found; otherwise the value has no derivative.
     """
     graphs, consts = GraphFunction.traced_together(
         [lambda v: [value(v)], lambda v: [lagrangian(v)]], [spec], "the minimal value"
     )
-    return solver_call(MinimalValue(*graphs), [*consts, z])[0]
+    return solver_call(MinimalValue(*graphs), [*consts, z, success])[0]

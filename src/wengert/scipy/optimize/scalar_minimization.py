@@ -128,5 +128,5 @@ def minimize_scalar(
     def envelope(x: Any) -> Any:
         return objective(at_bounds(x, grad(objective)(x), *ends) if ends else x)
 
-    value = minimal_value(objective, envelope, spec, found.solution)
+    value = minimal_value(objective, envelope, spec, found.solution, found.success)
     return result_of(found, value)

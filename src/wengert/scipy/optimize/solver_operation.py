@@ -16,13 +16,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.op_facts import BY_SCIPY
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.tracing import placeholder
 from wengert._engine.jit import jit
 from wengert._engine.kinds.opaque import opaque
 
+_NUMBER = Spec((), np.dtype(float))
 Function = Callable[[Any], Any]
 _MAX_COMPILED = 256
 
@@ -102,7 +107,31 @@ def _compiled(body: Body) -> Callable[[Sequence[Any]], list[Any]]:
     return run
 
 
-@opaque(name="scipy_solver", trusted=True)
+class _Bisections:
+    """Sixty bisections of the interval between the starts, for the examples of the operation."""
+
+    def __call__(self, functions: Sequence[Function], starts: Sequence[Any]) -> Outcome:
+        """Halve the interval, and keep the half with a change of signs."""
+        low, high = starts
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if functions[0](middle) > 0 else (middle, high)
+        return Outcome(np.float64((low + high) / 2), True, 0, 60, 60)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Bisections
+
+    def __hash__(self) -> int:
+        return hash(_Bisections)
+
+
+def _cube_root(c: Any, low: Any, high: Any, **params: Any) -> Any:
+    """The outcome of the examples: the root of ``y**3 - c`` (the oracle of the operation)."""
+    count = np.int64(60)
+    return np.cbrt(c), np.bool_(True), np.int64(0), count, count
+
+
+@opaque(name="scipy_solver", trusted=True, oracle=_cube_root)
 def scipy_solver(*operands: Any, functions: Any, captured: int, solver: Any) -> Any:
     """The solution of a solver, whether it has converged, its status, and counts."""
     outcome = run_solver(solver, functions, captured, operands, compiled=True)
@@ -115,8 +144,21 @@ def scipy_solver(*operands: Any, functions: Any, captured: int, solver: Any) -> 
     )
 
 
+scipy_solver.host_callback = BY_SCIPY
+
+
 @scipy_solver.spec
 def _(*operands: Spec, functions: Any, captured: int, solver: Any) -> Any:
     unknowns = functions[0].inputs[captured].spec
     count = Spec((), np.dtype(np.int64))
     return Spec(unknowns.shape, unknowns.dtype), Spec((), np.dtype(bool)), count, count, count
+
+
+@scipy_solver.examples
+def _(rng: np.random.Generator) -> Any:
+    with tracing_body():
+        c, y = placeholder(_NUMBER), placeholder(_NUMBER)
+        value = wrap(y) * wrap(y) * wrap(y) - wrap(c)
+    body = Body(value.node, inputs=[c, y], name="y**3 - c")
+    params = {"functions": (body,), "captured": 1, "solver": _Bisections()}
+    yield (np.float64(rng.uniform(1.0, 9.0)), np.float64(0.0), np.float64(3.0)), params

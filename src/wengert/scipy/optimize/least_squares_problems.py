@@ -1,0 +1,346 @@
+"""Nonlinear least squares, and curves fitted to data.
+
+least_squares        sums of squares, with bounds and robust losses
+curve_fit            parameters of a curve, with their covariance
+LeastSquaresSolver   the solver
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.jacobians import jacobian
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import describe, is_traced, value_of
+from wengert._engine.core.spec import Spec
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from ..dispatch import floating, holds_tensors
+from .constraints import Ends, bounds_of
+from .equations import solve, uses_tensors
+from .optimality import at_bounds, minimal_value, projected
+from .roots import result_of
+from .solver_operation import Function, Outcome, SolverOptions
+
+__all__ = ["curve_fit", "least_squares"]
+
+# The losses of SciPy: functions of z, the squares of scaled residuals.
+_LOSSES: dict[str, Function] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2.0 * (np.sqrt(1.0 + z) - 1.0),
+    "huber": lambda z: np.where(z <= 1.0, z, 2.0 * np.sqrt(np.where(z <= 1.0, 1.0, z)) - 1.0),
+    "cauchy": lambda z: np.log1p(z),
+    "arctan": lambda z: np.arctan(z),
+}
+
+
+@dataclass(frozen=True)
+class LeastSquaresSolver:
+    """`scipy.optimize.least_squares` with its options; starts may end with bounds."""
+
+    method: str
+    loss: Any
+    options: SolverOptions
+
+    def __call__(self, functions: Sequence[Function], starts: Sequence[Any]) -> Outcome:
+        """Call SciPy; elements at active bounds are set to these."""
+        more: dict[str, Any] = {} if len(starts) == 1 else {"bounds": tuple(starts[1:])}
+        found = scipy.optimize.least_squares(
+            lambda x: np.array(functions[0](x), float),
+            np.asarray(starts[0], float),
+            lambda x: np.array(functions[1](x), float),
+            method=self.method,
+            loss=self.loss,
+            **more,
+            **self.options.value,
+        )
+        x = np.array(found.x)
+        if len(starts) > 1:
+            x = np.where(found.active_mask < 0, starts[1], x)
+            x = np.where(found.active_mask > 0, starts[2], x)
+        return Outcome(x, bool(found.success), found.status, found.nfev, -1, found)
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    x0: Any,
+    jac: Any = "2-point",
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    ftol: float | None = 1e-8,
+    xtol: float | None = 1e-8,
+    gtol: float | None = 1e-8,
+    x_scale: Any = 1.0,
+    loss: Any = "linear",
+    f_scale: float = 1.0,
+    diff_step: Any = None,
+    tr_solver: str | None = None,
+    tr_options: dict[str, Any] | None = None,
+    jac_sparsity: Any = None,
+    max_nfev: int | None = None,
+    verbose: int = 0,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """A minimum of a sum of squares, as ``scipy.optimize.least_squares``.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args, **kwargs)``, the residuals, a vector; captured tensors are differentiated.
+    x0 : array
+        The initial guess; its derivative is zero.
+    jac : callable or str, optional
+        A callable gives the Jacobian to the method; otherwise the exact one is computed.
+    bounds : pair or Bounds
+        The ends may be tensors, which are differentiated.
+    method, ftol, xtol, gtol, x_scale, loss, f_scale, tr_solver, tr_options, max_nfev, verbose
+        As in SciPy; `loss` must be one of SciPy's names.
+    diff_step, jac_sparsity
+        Without effect: the Jacobian is exact.
+    args, kwargs
+        Further arguments, which are differentiated.
+
+    Returns
+    -------
+    OptimizeResult
+        `x`, `cost`, `fun`, `jac` and `grad` are tensors. In a graph it has these, `success`,
+        `status` and `nfev` only.
+
+    Raises
+    ------
+    ConvergenceError
+        The derivative of the solution is needed, and the method did not converge.
+    MatrixError
+        The derivative is needed, and the minimum is not unique.
+
+    Notes
+    -----
+    The derivative is that of the equation ``grad = 0`` with the exact second derivatives of the
+    residuals (it is not that of a Gauss-Newton method); the derivative of `cost` needs no linear
+    system.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy import optimize
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> def rate(y):
+    ...     return optimize.least_squares(lambda p: p[0] * np.exp(-p[1] * t) - y, np.ones(2)).x[1]
+    >>> wg.grad(rate)(2.0 * np.exp(-3.0 * t)).round(3)
+    array([ 1.243, -1.477, -1.672, -1.25 , -0.808])
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    named = kwargs or {}
+    called = converted(fun)
+    plain_start = np.atleast_1d(np.asarray(value_of(x0), float))
+    ends = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else list(bounds)
+    arguments = (x0, args, list(named.values()), ends)
+    if not uses_tensors(arguments, lambda: called(plain_start, *args, **named)):
+        more = {} if not tr_options else {"tr_options": tr_options}
+        return scipy.optimize.least_squares(
+            fun, x0, jac, bounds, method, ftol, xtol, gtol, x_scale, loss, f_scale, diff_step,
+            tr_solver, max_nfev=max_nfev, verbose=verbose, args=args, kwargs=named,
+            jac_sparsity=jac_sparsity, **more,
+        )  # fmt: skip
+    if loss not in _LOSSES:
+        raise ArgumentError(
+            f"least_squares: loss={loss!r}. Use one of {', '.join(_LOSSES)}{at(user_line())}."
+        )
+    start = casts.astype(floating(x0), float).reshape(-1)
+    size = int(describe(start).shape[0])
+    problem = _SumOfSquares(
+        lambda x: called(x, *args, **named), _LOSSES[loss], f_scale, _low_high(ends, size)
+    )
+    given = converted(jac) if callable(jac) else None
+    slopes = (lambda x: as_array(given(x, *args, **named))) if given else problem.jacobian
+    options = {
+        "ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale, "f_scale": f_scale,
+        "tr_solver": tr_solver, "max_nfev": max_nfev, "verbose": verbose,
+    } | ({} if not tr_options else {"tr_options": tr_options})  # fmt: skip
+    solver = LeastSquaresSolver(method, loss, SolverOptions(options))
+    spec = Spec((size,), np.dtype(float))
+    functions = [problem.residuals, slopes, problem.condition]
+    starts = [start, *problem.ends]
+    found = solve(f"least_squares by {method}", functions, 2, spec, solver, starts, count=2)
+    x = found.solution
+    lowest = minimal_value(problem.cost, problem.envelope, spec, x, found.success)
+    result = result_of(found, problem.residuals(x), cost=lowest)
+    result.update(jac=slopes(x), grad=grad(problem.cost)(x))
+    return result
+
+
+class _SumOfSquares:
+    """A least-squares problem: residuals, cost, and the conditions of a minimum."""
+
+    def __init__(self, fun: Function, loss: Function, scale: float, ends: tuple[Any, ...]) -> None:
+        self.fun, self.loss, self.scale, self.ends = fun, loss, scale, ends
+
+    def residuals(self, x: Any) -> Any:
+        """The residuals, as a vector."""
+        return casts.astype(floating(self.fun(x)), float).reshape(-1)
+
+    def jacobian(self, x: Any) -> Any:
+        """The exact Jacobian of the residuals."""
+        return jacobian(self.residuals)(x)
+
+    def cost(self, x: Any) -> Any:
+        """Half of the sum of squares, by the loss."""
+        z = (self.residuals(x) / self.scale) ** 2
+        return 0.5 * self.scale**2 * np.sum(self.loss(z))
+
+    def condition(self, x: Any) -> Any:
+        """The gradient, or the distance from an active bound."""
+        return projected(x, grad(self.cost)(x), *self.ends)
+
+    def envelope(self, x: Any) -> Any:
+        """The cost, with elements at active bounds as functions of these."""
+        return self.cost(at_bounds(x, grad(self.cost)(x), *self.ends) if self.ends else x)
+
+
+def _low_high(ends: Sequence[Any], size: int) -> tuple[Any, ...]:
+    """The bounds as vectors; empty if there are none."""
+    if all(not holds_tensors(e) and np.all(np.isinf(e)) for e in ends):
+        return ()
+    return bounds_of(Ends(ends), size)
+
+
+def curve_fit(
+    f: Callable[..., Any],
+    xdata: Any,
+    ydata: Any,
+    p0: Any = None,
+    sigma: Any = None,
+    absolute_sigma: bool = False,
+    check_finite: bool | None = None,
+    bounds: Any = (-np.inf, np.inf),
+    method: str | None = None,
+    jac: Any = None,
+    *,
+    full_output: bool = False,
+    nan_policy: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Parameters of a curve that fits data, as ``scipy.optimize.curve_fit``.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(xdata, *parameters)``; captured tensors are differentiated.
+    xdata, ydata : array
+        The data; differentiated.
+    p0 : array, optional
+        The initial guess, ones by default; its derivative is zero.
+    sigma : array, optional
+        Standard deviations, or a covariance matrix, of `ydata`; differentiated.
+    absolute_sigma, bounds, method, full_output, **kwargs
+        As in SciPy.
+    check_finite, jac, nan_policy
+        Without effect if tensors are given: derivatives are exact.
+
+    Returns
+    -------
+    popt, pcov : array
+        The parameters and their covariance; tensors.
+    infodict, mesg, ier
+        Only with ``full_output=True``.
+
+    Raises
+    ------
+    RuntimeError
+        The method did not converge. In a graph it is not known: derivatives raise
+        ConvergenceError.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy import optimize
+    >>> x = np.linspace(0.0, 4.0, 9)
+    >>> def decay(x, a, b):
+    ...     return a * np.exp(-b * x)
+    >>> def error_of_rate(y):
+    ...     popt, pcov = optimize.curve_fit(decay, x, y)
+    ...     return np.sqrt(pcov[1, 1])
+    >>> y = decay(x, 2.5, 1.3) + 0.1 * np.cos(7.0 * x)
+    >>> wg.grad(error_of_rate)(y).round(3)[:4]
+    array([ 0.052, -0.214,  0.137, -0.082])
+    """
+    if not uses_tensors((xdata, ydata, p0, sigma, bounds), lambda: _first(f, xdata, p0)):
+        return scipy.optimize.curve_fit(
+            f, xdata, ydata, p0, sigma, absolute_sigma, check_finite, bounds, method, jac,
+            full_output=full_output, nan_policy=nan_policy, **kwargs,
+        )  # fmt: skip
+    called = converted(f)
+    x, y = as_array(xdata), floating(ydata).reshape(-1)
+    start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(as_array(p0))
+    whiten = _whitening(sigma, y)
+
+    def residuals(p: Any) -> Any:
+        return whiten(floating(called(x, *[p[k] for k in range(len(start))])).reshape(-1) - y)
+
+    unbounded = all(not holds_tensors(e) and np.all(np.isinf(e)) for e in bounds)
+    name = method or ("lm" if unbounded else "trf")
+    if "maxfev" in kwargs:
+        kwargs["max_nfev"] = kwargs.pop("maxfev")
+    found = least_squares(residuals, start, bounds=bounds, method=name, **kwargs)
+    if not is_traced(found.success) and not found.success:
+        raise RuntimeError(f"Optimal parameters not found: {found.get('message', '')}")
+    popt, count = found.x, int(found.fun.shape[0])
+    slopes = jacobian(residuals)(popt)
+    pcov = np.linalg.inv(slopes.T @ slopes)
+    if not absolute_sigma:
+        free = count - len(start)
+        pcov = pcov * (2.0 * found.cost / free if free > 0 else np.inf)
+    if not full_output:
+        return popt, pcov
+    details = {"nfev": found.nfev, "fvec": found.fun}
+    return popt, pcov, details, found.get("message", ""), found.status
+
+
+def _first(f: Callable[..., Any], xdata: Any, p0: Any) -> Any:
+    start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(np.asarray(p0, float))
+    return converted(f)(np.asarray(xdata), *start)
+
+
+def _parameters_of(f: Callable[..., Any]) -> int:
+    """The number of parameters of a curve, from its signature."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    count = len([p for p in parameters if p.kind in kinds]) - 1
+    if count < 1:
+        raise ValueError("Unable to determine number of fit parameters.")
+    return count
+
+
+def _whitening(sigma: Any, y: Any) -> Function:
+    """The function that divides residuals by their standard deviations.
+
+    Raises
+    ------
+    ShapeError
+        `sigma` does not match the data.
+    """
+    if sigma is None:
+        return lambda r: r
+    sigma = floating(sigma)
+    if sigma.size == 1 or sigma.shape == y.shape:
+        return lambda r: r / sigma
+    if sigma.shape == (y.shape[0], y.shape[0]):
+        factor = np.linalg.cholesky(sigma)
+        return lambda r: np.linalg.solve(factor, r)
+    raise ShapeError(
+        f"curve_fit: sigma has shape {sigma.shape} for {y.shape[0]} data. Give a standard "
+        f"deviation for each, or a covariance matrix{at(user_line())}."
+    )

@@ -1,0 +1,171 @@
+"""Linear least squares with bounds.
+
+nnls       solutions that are not negative
+lsq_linear   solutions between bounds
+LinearSolver   SciPy's functions as solvers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from wengert._engine.core.handle import describe
+from wengert._engine.core.spec import Spec
+from wengert._engine.ops import casts
+from wengert.errors import ShapeError, at, user_line
+
+from ..dispatch import floating, holds_tensors
+from .constraints import Ends, bounds_of
+from .equations import raise_unconverged, solve
+from .optimality import projected
+from .roots import result_of
+from .solver_operation import Function, Outcome, SolverOptions
+
+__all__ = ["lsq_linear", "nnls"]
+
+
+@dataclass(frozen=True)
+class LinearSolver:
+    """`scipy.optimize.nnls` or `lsq_linear`; the starts are matrix, right-hand side and bounds."""
+
+    options: SolverOptions
+
+    def __call__(self, functions: Sequence[Function], starts: Sequence[Any]) -> Outcome:
+        """Call SciPy; elements at active bounds are set to these."""
+        a, b, *ends = [np.asarray(x, float) for x in starts]
+        if not ends:
+            try:
+                x, _ = scipy.optimize.nnls(a, b, **self.options.value)
+            except RuntimeError:  # too many iterations
+                return Outcome(np.full(a.shape[1], np.nan), False)
+            return Outcome(x, True, 0)
+        found = scipy.optimize.lsq_linear(a, b, tuple(ends), **self.options.value)
+        x = np.where(found.active_mask < 0, ends[0], found.x)
+        x = np.where(found.active_mask > 0, ends[1], x)
+        return Outcome(x, bool(found.success), found.status, -1, found.nit, found)
+
+
+def _operands(a: Any, b: Any, what: str) -> tuple[Any, Any, Spec]:
+    a, b = casts.astype(floating(a), float), casts.astype(floating(b), float)
+    if a.ndim != 2 or b.shape != (a.shape[0],):
+        raise ShapeError(
+            f"{what}: A has shape {a.shape} and b {b.shape}. A must be a matrix, and b a vector "
+            f"with an element for each row{at(user_line())}."
+        )
+    return a, b, Spec((describe(a).shape[1],), np.dtype(float))
+
+
+def nnls(A: Any, b: Any, *, maxiter: int | None = None) -> Any:
+    """Least squares with solutions that are not negative, as ``scipy.optimize.nnls``.
+
+    Parameters
+    ----------
+    A, b : array
+        A matrix and a vector; differentiated.
+    maxiter : int, optional
+        As in SciPy.
+
+    Returns
+    -------
+    x : array
+    rnorm : float
+        The norm of ``A @ x - b``.
+
+    Raises
+    ------
+    RuntimeError
+        Too many iterations. In a graph it is not known: derivatives raise ConvergenceError.
+    MatrixError
+        The derivative is needed, and the solution is not unique.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy import optimize
+    >>> a = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> wg.jacobian(lambda b: optimize.nnls(a, b)[0])(np.array([2.0, -3.0, 1.0])).round(3)
+    array([[0.4, 0. , 0.2],
+           [0. , 0. , 0. ]])
+    """
+    if not holds_tensors([A, b]):
+        return scipy.optimize.nnls(A, b, maxiter=maxiter)
+    a, right, spec = _operands(A, b, "nnls")
+    solver = LinearSolver(SolverOptions({"maxiter": maxiter}))
+
+    def condition(x: Any) -> Any:
+        return projected(x, a.T @ (a @ x - right), 0.0)
+
+    found = solve("nnls", [condition], 0, spec, solver, [a, right], count=1)
+    raise_unconverged(found, "nnls", maxiter or 3 * int(a.shape[1]))
+    return found.solution, np.linalg.norm(a @ found.solution - right)
+
+
+def lsq_linear(
+    A: Any,
+    b: Any,
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    tol: float = 1e-10,
+    lsq_solver: str | None = None,
+    lsmr_tol: Any = None,
+    max_iter: int | None = None,
+    verbose: int = 0,
+    *,
+    lsmr_maxiter: int | None = None,
+) -> Any:
+    """Least squares with solutions between bounds, as ``scipy.optimize.lsq_linear``.
+
+    Parameters
+    ----------
+    A, b : array
+        A dense matrix and a vector; differentiated.
+    bounds : pair or Bounds
+        The ends may be tensors, which are differentiated.
+    method, tol, lsq_solver, lsmr_tol, max_iter, verbose, lsmr_maxiter
+        As in SciPy.
+
+    Returns
+    -------
+    OptimizeResult
+        `x`, `fun` and `cost` are tensors.
+
+    Raises
+    ------
+    MatrixError
+        The derivative is needed, and the solution is not unique.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy import optimize
+    >>> a = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> b = np.array([2.0, 3.0, 1.0])
+    >>> wg.jacobian(lambda u: optimize.lsq_linear(a, b, (0.0, u)).x)(1.5).round(3)
+    array([-0.4,  1. ])
+    """
+    ends = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else list(bounds)
+    if not holds_tensors([A, b, *ends]):
+        return scipy.optimize.lsq_linear(
+            A, b, bounds, method, tol, lsq_solver, lsmr_tol, max_iter, verbose,
+            lsmr_maxiter=lsmr_maxiter,
+        )  # fmt: skip
+    a, right, spec = _operands(A, b, "lsq_linear")
+    options = {
+        "method": method, "tol": tol, "lsq_solver": lsq_solver, "lsmr_tol": lsmr_tol,
+        "max_iter": max_iter, "verbose": verbose, "lsmr_maxiter": lsmr_maxiter,
+    }  # fmt: skip
+    low_high = bounds_of(Ends(ends), int(spec.shape[0]))
+
+    def condition(x: Any) -> Any:
+        return projected(x, a.T @ (a @ x - right), *low_high)
+
+    solver = LinearSolver(SolverOptions(options))
+    starts = [a, right, *low_high]
+    found = solve("lsq_linear", [condition], 0, spec, solver, starts, count=1)
+    residual = a @ found.solution - right
+    return result_of(found, residual, cost=0.5 * residual @ residual)
