@@ -10,7 +10,7 @@ COUNTS = [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pyte
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("module", ["checks_of_halos"])
+@pytest.mark.parametrize("module", ["checks_of_halos", "checks_of_time_loops"])
 def test_checks(module, count):
     assert failures(count, module) == {}
 
