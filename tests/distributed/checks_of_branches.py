@@ -33,7 +33,12 @@ def _programs(comm):
             k = 0
             while k < 3 and d.allreduce(np.sum(x)) < 99.0:
                 x, k = 0.9 * x + 0.1 * of_some(x**2, 0), k + 1
-        return d.allreduce(np.sum(x if r else x * x))
+        y = wg.while_loop(
+            lambda c: (c[0] < 4) & (d.allreduce(np.sum(c[1] ** 2)) < 99.0),
+            lambda c: (c[0] + 1, c[1] + d.scatter(rows * np.sin(c[1]) if r == 0 else np.zeros(3))),
+            (0, x),
+        )[1]
+        return d.allreduce(np.sum(x if r else x * x) + np.sum(y))
 
     def unused_in_branch(x):
         y = np.cos(x)

@@ -21,7 +21,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import bodies_of
-from wengert._engine.core.symbolic.dim import names_in
+from wengert._engine.core.symbolic.dim import is_open, names_in
 from wengert._engine.kinds.collective import number_of
 from wengert._engine.ops.messages import first_token
 
@@ -205,7 +205,8 @@ def _signatures(graph: BaseGraph) -> dict[Any, list[Any]]:
                 if states:
                     known.append((f"states of {node.op.name}", states))
                 if inner:
-                    count = [] if steps is None else [steps]
+                    # Only where a loop stores residuals has it an open length.
+                    count = [] if steps is None or is_open(steps) else [steps]
                     known += [(node.op.name, count), *inner, ("end", ())]
     return messages
 
