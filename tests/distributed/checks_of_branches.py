@@ -40,6 +40,13 @@ def _programs(comm):
         )[1]
         return d.allreduce(np.sum(x if r else x * x) + np.sum(y))
 
+    def messages_of_conditions(x):  # what comes after the loop depends on it by its token only
+        if d.allreduce(np.sum(x)) > -9.0:
+            for _ in range(3):
+                x = wg.while_loop(lambda c: d.allreduce(np.sum(c)) < 99.0, lambda c: 1.3 * c, x)
+                y = d.allreduce(x if r == 0 else np.ones(3), "mean")
+        return d.allreduce(np.sum(x * y))
+
     def unused_in_branch(x):
         y = np.cos(x)
         if d.allreduce(np.sum(x)) > -9.0:
@@ -120,7 +127,7 @@ def _programs(comm):
 
     return [
         checkpoints, constants_after_loops, residuals_of_some, unused_in_branch, nested_branches,
-        loops_in_branches, branches_in_loops, selected, batches,
+        messages_of_conditions, loops_in_branches, branches_in_loops, selected, batches,
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import describe, is_traced, value_of
+from wengert._engine.core.handle import Handle, describe, is_traced, value_of
 from wengert._engine.core.message_order import advance, ordered_by
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
@@ -24,6 +24,7 @@ from wengert._engine.core.tracing import size_value, stepping
 from wengert._engine.core.validation import function
 from wengert._engine.ops.casts import astype
 from wengert._engine.ops.indexing.traced_slices import note_range
+from wengert._engine.ops.messages import joined
 from wengert.errors import DtypeError, GuardError, at, user_line
 
 from .checkpoint_budget import budget_of
@@ -246,7 +247,7 @@ def while_loop(
         with ordered_by(None):
             val, last = while_loop(
                 lambda val: with_token(val[1], cond_fun, val[0])[0],
-                lambda val: with_token(val[1], body_fun, val[0]),
+                lambda val: _after_condition(*with_token(val[1], body_fun, val[0])),
                 (init_val, first),
                 max_steps,
                 memory,
@@ -264,6 +265,11 @@ def while_loop(
     params.update(budget)
     outs = recorded(while_op, [*captured, *carry.leaves], params)
     return carry.container(outs[: len(carry.leaves)])
+
+
+def _after_condition(val: Any, token: Handle) -> tuple[Any, Handle]:
+    """The value and the token of a step: a new token, also if only the condition has messages."""
+    return val, joined(token)
 
 
 def _while_now(
