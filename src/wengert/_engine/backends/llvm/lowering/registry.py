@@ -177,6 +177,8 @@ def programs_of(graph: BaseGraph) -> dict[Any, tuple[int, tuple[Any, ...]]]:
     known = names_in(n for node in graph.inputs for s in specs_of(node) for n in s.shape)
     programs = {}
     for comm, signatures in _signatures(graph).items():
+        if not signatures:  # messages between two processes: the others may do something else
+            continue
         lengths = [n for signature in signatures for n in signature[1] if names_in([n]) <= known]
         texts = [(name, len(shape), *others) for name, shape, *others in signatures]
         fixed = next((k for k, n in enumerate(lengths) if names_in([n])), len(lengths))
