@@ -17,7 +17,7 @@ from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.core.types import Scalar, ScalarLanguage
 from wengert._engine.kinds.reduction import axes_of, count_along
 
-from ..ir.affine import Affine, Index, Length, counters, is_one, offset_of, strides_of
+from ..ir.affine import Affine, FlatIndex, Index, Length, counters, is_one, offset_of, strides_of
 from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
 from ..tuning import thresholds
 from .loop_ir import (
@@ -144,6 +144,8 @@ def _strides_of_matrices(x: Expr) -> list[tuple[Length, Length]]:
         for operand, place, _, form in one.reads(index):
             if operand.is_root and place is not None:
                 form = offset_of(place, memory_strides(operand))
+            elif isinstance(place, FlatIndex) and not operand.is_flat:
+                form = place.form  # it will be stored (Schedule), in C order
             if form is not None:
                 strides = form.factor(0), form.factor(1)
                 if not any(type(s) is int and s == 0 for s in strides):
