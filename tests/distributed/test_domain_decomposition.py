@@ -6,10 +6,14 @@ import pytest
 from tests.distributed.launch import failures, mpirun, started
 
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is not installed")
-COUNTS = [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("count", COUNTS)
+def test_checks_with_two_processes():
+    assert failures(2, "--quick", "checks_of_halos", "checks_of_time_loops") == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("module", ["checks_of_halos", "checks_of_time_loops"])
 def test_checks(module, count):
     assert failures(count, module) == {}

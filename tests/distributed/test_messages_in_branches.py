@@ -5,10 +5,14 @@ from tests.distributed import random_programs
 from tests.distributed.launch import failures, mpirun
 
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is not installed")
-COUNTS = [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("count", COUNTS)
+def test_branches_with_two_processes():
+    assert failures(2, "--quick", "checks_of_branches") == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2, 3])
 def test_branches(count):
     assert failures(count, "checks_of_branches") == {}
 
