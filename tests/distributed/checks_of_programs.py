@@ -408,3 +408,33 @@ def check_rules_of_the_user_for_outputs_of_all_processes(comm):
         np.testing.assert_array_equal(run(wg.grad(local))(w), np.ones(3))
         g = run(wg.grad(lambda w: local(d.allreduce(w))))
         np.testing.assert_allclose(g(w), np.ones(3), rtol=1e-13)
+
+
+def check_sums_do_not_wait_for_messages(comm):
+    """The cotangent of a sum over processes multiplies the sums of the backward pass."""
+    rng = np.random.default_rng(comm.rank)
+    x, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    w = np.array([0.3, -0.2, 0.5])
+
+    def loss(w, x, y):
+        residual = np.tanh(x @ d.replicated(w)) - y
+        return d.allreduce(np.sum(residual**2) + np.sum(y * residual))
+
+    both = wg.value_and_grad(loss)
+    graph = wg.rewrite.simplify(wg.trace(both)(w, x, y))
+    messages = {n for n in graph.nodes if n.op.name == "mpi.allreduce"}
+    after = set(messages)
+    for n in graph.nodes:
+        if not after.isdisjoint(n.inputs):
+            after.add(n)
+    sums = [n for n in graph.nodes if n.op.name in ("einsum", "matmul", "sum", "sum_to")]
+    assert len(sums) >= 2
+    assert after.isdisjoint(sums)
+    value, gradient = both(w, x, y)
+    for run in (wg.jit(both), graph):
+        value_2, gradient_2 = run(w, x, y)
+        np.testing.assert_allclose(value_2, value, rtol=1e-13)
+        np.testing.assert_allclose(gradient_2, gradient, rtol=1e-12)
+    np.testing.assert_allclose(
+        wg.jit(wg.hessian(loss))(w, x, y), wg.hessian(loss)(w, x, y), rtol=1e-11, atol=1e-12
+    )

@@ -130,7 +130,7 @@ def check_values(passes, special, seeds):
                 except AssertionError as error:
                     error.add_note(f"seed {seed}\n{before}\n\n{after}")
                     raise
-    assert applied or passes.names in (["prune"], ["matrices"], ["loops"])
+    assert applied or passes.names in (["prune"], ["matrices"], ["loops"], ["messages"])
 
 
 def flat(values):

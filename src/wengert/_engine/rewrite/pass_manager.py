@@ -7,6 +7,7 @@
     matrices    uses the structure of matrices; computes fewer products (rules/contractions.py)
     stabilise   avoids overflow and cancellation
     shapes      merges and moves broadcasts, transposes and reshapes; forwards stores
+    messages    numbers from messages multiply sums, not their terms (message_factors.py)
     loops       removes dead code in loops, and fuses loops (loops/)
     prune       removes nodes that nothing needs, and dead stores (prune.py)
 
@@ -31,6 +32,7 @@ from wengert.errors import ArgumentError, RegistryError, at, user_line
 from .driver import Applied, Driver
 from .loops import loop_passes
 from .loops.nested_graphs import Bodies
+from .message_factors import with_late_factors
 from .pass_history import PassHistory, PassRun
 from .prune import pruned
 from .rule import AnyRule, NodeRule, Rule
@@ -374,6 +376,7 @@ _LIBRARY = (
     Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
     Pass("stabilise", [*stabilize.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", [*shapes.RULES, *store_forwarding.RULES], joins=True),
+    Pass("messages", function=with_late_factors, settles=True, enters=True),
     _Loops("loops", function=loop_passes.rewritten, enters=True),
     Pass("prune", function=pruned, settles=True, enters=True),
 )
