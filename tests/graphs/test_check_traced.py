@@ -55,3 +55,13 @@ def test_what_is_refused():
         check_traced(f, [X])
     with pytest.raises(ShapeError):
         check_traced(lambda x: x * np.ones((2, 3)), [X])
+
+
+def test_branches_on_one_of_several_results():
+    """The error names the operation, as for operations with one result."""
+
+    def f(a):
+        return np.sum(a) if np.linalg.slogdet(a)[0] > 0 else a[0, 0]
+
+    with pytest.raises(TracedBranchError, match="cannot branch on greater"):
+        wg.jit(f, source=False)(np.eye(2))

@@ -157,7 +157,7 @@ def is_of_sizes(node: Node) -> bool:
         depends_on_size = depends_on_size or current.op is SIZE
         if current.is_traced and current.op is not SIZE and not current.args:
             return False
-        if current.spec.shape:
+        if type(current.spec) is tuple or current.spec.shape:
             return False
         stack.extend(a for a in current.args if isinstance(a, Node))
     return depends_on_size
