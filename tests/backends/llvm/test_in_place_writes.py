@@ -176,3 +176,32 @@ def test_which_arrays_are_written_in_place(program, expected):
     shapes = [body.inputs[given].spec.shape for given, _ in updates]
     found = [x for x, shape in zip(_in_place(body, updates), shapes, strict=True) if shape]
     assert found == expected
+
+
+def by_views_of_rows(a):
+    for i in range(1, a.shape[0] - 1):
+        v = a[0]
+        v[i] = 0.5
+        w = a[2]
+        w[i] = 0.25
+    return a
+
+
+def by_views_in_a_short_loop(a):
+    for i in range(1, a.shape[0] - 1):
+        for k in range(0, 6, 2):
+            row = a[k]
+            row[i] = a[1, i] * row[i]
+    return a
+
+
+@pytest.mark.parametrize("fun", [by_views_of_rows, by_views_in_a_short_loop])
+def test_stores_at_one_index_of_several_rows(fun):
+    """Two rows of one array are different arrays: one is not written over the other."""
+    a = np.random.default_rng(3).normal(size=(8, 8))
+
+    def loss(a):
+        return np.sum(np.sin(fun(a * 1.0)) ** 2)
+
+    np.testing.assert_allclose(wg.jit(lambda a: fun(a * 1.0))(a), fun(a * 1.0), rtol=1e-15)
+    np.testing.assert_allclose(wg.jit(wg.grad(loss))(a), wg.grad(loss)(a), rtol=1e-12, atol=1e-15)

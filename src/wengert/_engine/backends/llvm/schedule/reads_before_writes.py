@@ -63,7 +63,9 @@ def chained(exprs: Sequence[Expr]) -> None:
             if write.node.op.name != "setitem":
                 continue
             is_slice = isinstance(write.rule, SliceUpdate)
-            key = (is_slice, frozen(write.node.params), () if is_slice else write.operands[2:])
+            array = write.operands[1 if is_slice else 0]  # or a view of a part of it
+            index = () if is_slice else write.operands[2:]
+            key = (is_slice, array, frozen(write.node.params), index)
             before = same.get(key)
             same[key] = write
             if is_slice:
