@@ -264,3 +264,35 @@ def check_branches_of_local_values_are_refused(comm):
     x = np.array([1.0, 2.0, 3.0])
     for g in (wg.grad(uniform), wg.jit(wg.grad(uniform))):
         np.testing.assert_allclose(g(x), comm.size**2 * np.ones(3) / comm.size)
+
+
+def check_loops_that_are_computed_again_keep_their_messages(comm):
+    """A process that only sends in a loop sends again where others compute the loop again."""
+    n, r = comm.size, comm.rank
+    x, v = _data(comm)
+
+    def pair(x):
+        if r % 2:
+            return d.recv(x, r - 1)
+        if r + 1 < n:
+            d.send(x, r + 1)
+        return x
+
+    def goes_on(state):
+        return (state[0] < 4) & (d.allreduce(np.sum(state[1] ** 2)) < 99.0)
+
+    def step(state):
+        k, z = state
+        return k + 1, 1.2 * z + 0.1 * pair(z if r == 0 else 0.3 * z)
+
+    def f(x):
+        z, k = np.cos(x), 0
+        while k < 12 and d.allreduce(np.sum(x**2)) < 40.0:
+            _, z = wg.while_loop(goes_on, step, (0, np.exp(-(x**2))))
+            x = x * 1.3
+            k += 1
+        return d.allreduce(np.sum(np.sin(z)))
+
+    expected = wg.hvp(f, (x,), (v,))
+    second = wg.jit(wg.grad(lambda x: wg.jvp(f, (x,), (v,))[1]))
+    np.testing.assert_allclose(second(x), expected, rtol=1e-9, atol=1e-11)

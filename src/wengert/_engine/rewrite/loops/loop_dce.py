@@ -20,10 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.control_flow.message_carry import sends_messages
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.graph_fingerprint import key_of_value
+from wengert._engine.core.message_order import is_token
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, DiscreteLeaf, Node, constant
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import lookup
@@ -87,6 +89,7 @@ def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
     outputs = [loop.of_body(k) for k in results]
     pending = [k for k in outputs if k is not None]
     pending += [k - first for k in inputs if first <= k < first + loop.carried]
+    pending += _tokens(loop.body, loop.carried)
     visited: set[int] = set()
     while pending:
         k = pending.pop()
@@ -98,6 +101,12 @@ def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
         inputs |= dependencies[k]
         pending += [i - first for i in dependencies[k] if first <= i < first + loop.carried]
     return Need(frozenset(results), frozenset(inputs))
+
+
+def _tokens(body: Body, carried: int) -> list[int]:
+    """The carried tokens of a loop with messages, which other processes may wait for."""
+    found = [k for k, n in enumerate(body.outputs[:carried]) if is_token(n.spec)]
+    return found if found and sends_messages(body) else []
 
 
 def _need_of_branches(node: Node, results: Iterable[int]) -> Need:
