@@ -2,6 +2,7 @@
 
 GraphFunction    a function as a graph
 Leaves           a container of arrays as leaves
+raveled          leaves as one vector
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 uses_tensors    whether a solution depends on tensors
 Equation        the rule: a solver of SciPy, and the derivative of the equation
+Solved          the results of a solver
+raise_unconverged   SciPy's error for a solver that has not converged
 solve           the solution of some functions, as a node with this rule
 """
 
