@@ -157,6 +157,26 @@ def check_values_and_both_modes(comm):
             np.testing.assert_allclose(dot, along, rtol=1e-11, err_msg=name)
 
 
+def check_messages_of_single_steps(comm):
+    """A loop of one step has the messages of its value once, also where they have no operands."""
+    rows = 1.0 + 0.3 * np.arange(comm.size)[:, None]
+    x, v = _data(comm)
+
+    def step(i, a):
+        return d.scatter(rows * np.sin(a) if comm.rank == 0 else np.zeros(3), 0)
+
+    def f(x):
+        if d.allreduce(np.sum(x)) > -9.0:
+            for _ in range(13):
+                x = wg.fori_loop(0, 1, step, d.shift(x))
+        return d.allreduce(np.sum(x))
+
+    along = sum(comm.mpi.allgather(np.vdot(wg.grad(f)(x), v)))
+    for run in (lambda f: f, wg.jit):
+        dot = run(lambda x: wg.jvp(f, (x,), (v,))[1])(x)
+        np.testing.assert_allclose(dot, along, rtol=1e-11)
+
+
 def check_second_order(comm):
     """Forward over reverse, reverse over forward, reverse over reverse, forward over forward."""
     x, v = _data(comm)

@@ -188,6 +188,8 @@ class Driver:
         op, args, params = node.op, node.args, node.params
         if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:
             args = args[::-1]
+        elif op.kind == "collective":
+            args = self._order_of_message(args)
         weak = getattr(self.spec(node), "weak", False)
         if not params:
             return op, type(node), args, weak
@@ -195,6 +197,16 @@ class Driver:
         if known is None:  # the reference to `params` prevents that its id is reused
             known = self._frozen[id(params)] = (params, frozen(params))
         return op, type(node), known[1], args, weak
+
+    def _order_of_message(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What identifies a message: one message follows a token, whatever the operand looks like.
+
+        A derivative that computes values again has their messages again, on the same token. The
+        operands may be simplified in different ways, and not by all processes, which would differ
+        in the number of messages.
+        """
+        x, token = args
+        return (self.spec(x), token) if token.op is not CONSTANT else args
 
     def _rewritten(self, node: Node) -> Node | None:
         """The replacement of a node by the first rule that applies."""
