@@ -10,6 +10,7 @@ control_flow_rules  rules of loops and branches
 coloring            groups of columns or rows that one product computes
 compression         the compiled function from arguments to entries
 diagonal_entries    entries computed without seeds, by diagonals
+entry_order         which entries are computed, and their order
 compiled_plan       Plan: pattern, coloring and program for a function and its argument shapes
 """
 

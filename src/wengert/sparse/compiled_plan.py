@@ -16,11 +16,11 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe
+from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import Changes
 from wengert._engine.core.spec import Spec
 from wengert._engine.graphs import Graph
@@ -34,6 +34,7 @@ from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 from .coloring import Coloring, bidirectional_coloring, color_columns, least
 from .compression import CompressionPasses, entries
 from .dependency_sets import Sets, turned, united
+from .entry_order import EntryOrder, Positions
 from .propagation import dependence
 
 
@@ -46,6 +47,7 @@ class Given(NamedTuple):
     mode: str
     symmetric: bool
     what: str
+    order: EntryOrder | None = None  # None: all entries, row by row
 
     def call(self, args: Any, kwargs: Any) -> DifferentiatedCall:
         """A call with variables in place of the differentiated arguments."""
@@ -85,14 +87,18 @@ class Plan:
     ----------
     shape : tuple of int
         The number of output elements and of input elements.
+    rows, cols : ndarray
+        The position of each entry, in the order of ``values``.
     indptr, indices : ndarray
-        The pattern in compressed rows, columns in order.
+        The entries that are computed in compressed rows, columns in order; in compressed columns
+        with ``order="csc"``.
     mode : {"fwd", "rev", "both"}
     passes : int
         The number of tangents and cotangents that are propagated for all entries.
     values : callable
-        The compiled function from the arguments to the vector of all entries, row by row. In a
-        graph its nodes become nodes of that graph, so it can be differentiated.
+        The compiled function from the arguments to the vector of all entries, row by row or in the
+        order that was asked for. In a graph its nodes become nodes of that graph, so it can be
+        differentiated.
     """
 
     def __init__(self, given: Given, found: TracedFunction, coloring: Coloring, mode: str) -> None:
@@ -100,21 +106,23 @@ class Plan:
         self.shape: tuple[int, int] = pattern.shape
         few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers need 32-bit indices
         kind = np.int32 if few else np.int64
-        self.indptr, self.indices = pattern.indptr.astype(kind), pattern.indices.astype(kind)
+        order = given.order or EntryOrder("csr", None, None, None, given.what)
+        positions = order.positions(pattern)
+        self._empty = order.empty(positions, self.shape, kind)
+        self.rows, self.cols = positions.rows.astype(kind), positions.cols.astype(kind)
+        by_rows = self._empty.tocsr() if order.order == "coo" else self._empty
+        self.indptr, self.indices = by_rows.indptr, by_rows.indices
         self.coloring, self.passes = coloring, coloring.passes
         self.mode = "both" if len(coloring.rows) and not given.symmetric else mode
-        self._empty = csr_array(
-            (np.zeros(self.nnz), self.indices, self.indptr), shape=self.shape, copy=False
-        )
-        assert self._empty.has_canonical_format  # computed once and cached
         self._found = found
         self._seen = Changes.count
-        passes = _passes(pattern, coloring, mode, given)
+        passes = _passes(positions, pattern.shape, coloring, mode, given)
         given = given._replace(fun=found.graph)
 
         def values(*args: Any, **kwargs: Any) -> Any:
             call = given.call(args, kwargs)
-            return entries(call, passes, found.ins, found.outs)
+            some = entries(call, passes, found.ins, found.outs)
+            return some if positions.inside is None else _widened(some, positions)
 
         values.__name__ = f"values of {given.what}"
         self.values: Callable[..., Any] = jit(values)
@@ -136,10 +144,12 @@ class Plan:
     @property
     def nnz(self) -> int:
         """The number of entries."""
-        return len(self.indices)
+        return len(self.rows)
 
     def matrix(self, values: Any, format: str = "csr") -> Any:
         """The matrix with these entries; blocks in containers if arguments or results are.
+
+        With ``triangle`` it has the entries of that triangle only.
 
         Parameters
         ----------
@@ -150,11 +160,15 @@ class Plan:
         whole = copy.copy(self._empty)  # a third of the time of making one
         whole.data = values
         # A copy of the pattern, which methods like eliminate_zeros modify.
-        whole.indices, whole.indptr = self.indices.copy(), self.indptr.copy()
+        if whole.format == "coo":
+            whole.coords = tuple([c.copy() for c in whole.coords])
+        else:
+            whole.indices, whole.indptr = self.indices.copy(), self.indptr.copy()
         ins, outs = self._found.ins, self._found.outs
         if len(ins) == len(outs) == 1:
             rows = [[whole]]
         else:
+            whole = whole if self._empty.format == "csr" else whole.tocsr()
             across = list(accumulate([s.size for s in ins], initial=0))
             down = list(accumulate([s.size for s in outs], initial=0))
             rows = [
@@ -267,16 +281,17 @@ def _mode(given: Given, found: TracedFunction) -> str:
     return only
 
 
-def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> CompressionPasses:
+def _passes(
+    positions: Positions, shape: tuple[int, int], coloring: Coloring, mode: str, given: Given
+) -> CompressionPasses:
     """The seeds, and the position of each entry in the results.
 
     `coloring` is of the columns, for forward mode, or of the rows, for reverse mode; rows set apart
     are computed in the other mode, or, for a symmetric matrix, in the same one.
     """
-    stored = pattern.tocoo()
-    rows, columns = stored.row.astype(np.int64), stored.col.astype(np.int64)
+    rows, columns = positions.in_pattern()
     limit = 0 if given.mode == "rev" else 2 * coloring.passes + 2
-    i, j, (down, across) = rows, columns, pattern.shape
+    i, j, (down, across) = rows, columns, shape
     if mode == "rev":
         i, j, down, across = j, i, across, down
     # From here on columns have colors, and rows may be set apart.
@@ -301,3 +316,11 @@ def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> Compr
         return CompressionPasses(seeds, units, places, rows, columns, limit)
     places = np.where(number[i] >= 0, by_themselves, alone * across + places)
     return CompressionPasses(units, seeds, places, rows, columns, limit)
+
+
+def _widened(some: Any, positions: Positions) -> Any:
+    """All entries, from those that are in the pattern."""
+    place = np.full(len(positions.rows), len(some))
+    place[positions.inside] = np.arange(len(some))
+    zero = np.zeros(1, some.dtype)
+    return lookup("concatenate")(some, zero, axis=0)[place]

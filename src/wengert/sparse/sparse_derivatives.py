@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wengert._engine.autodiff.arguments import Argnums, name_of
 from wengert._engine.autodiff.grad import grad
@@ -27,6 +28,7 @@ from wengert._engine.jit.call_signature import static_key
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
 from .compiled_plan import Given, Plan, planned, traced
+from .entry_order import EntryOrder
 
 MODES = ("auto", "fwd", "rev")
 FORMATS = ("csr", "csc", "coo")
@@ -65,7 +67,7 @@ class SparseDerivative:
         return plan.matrix(values, self._format)
 
     def values(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The entries row by row, in the order of ``plan(...).indices``.
+        """The entries in the order of ``plan(...).rows`` and ``.cols``: row by row by default.
 
         Returns
         -------
@@ -131,6 +133,10 @@ def sparse_jacobian(
     argnames: str | Sequence[str] | None = None,
     mode: str = "auto",
     format: str = "csr",
+    order: str = "csr",
+    rows: ArrayLike | None = None,
+    cols: ArrayLike | None = None,
+    triangle: str | None = None,
 ) -> SparseDerivative:
     """Return a function that computes the Jacobian of a function as a sparse matrix.
 
@@ -147,6 +153,14 @@ def sparse_jacobian(
         few rows or columns are full.
     format : {"csr", "csc", "coo"}
         The format of the `scipy.sparse` arrays that are returned.
+    order : {"csr", "csc", "coo"}
+        The order of the vector of entries: row by row, column by column, or that of `rows` and
+        `cols`.
+    rows, cols : array_like of int, optional
+        The positions of the entries, for ``order="coo"``. They contain all entries of the pattern
+        once; others are zero.
+    triangle : {"lower", "upper"}, optional
+        Only entries on and below, or on and above, the diagonal of a square matrix.
 
     Returns
     -------
@@ -195,7 +209,8 @@ def sparse_jacobian(
     if not isinstance(mode, str) or mode not in MODES:
         raise ArgumentError(f"{what}: mode={mode!r} is not one of {MODES}{at(user_line())}.")
     _check_format(format, what)
-    given = Given(fun, argnums, argnames, mode, False, what)
+    in_order = EntryOrder(order, rows, cols, triangle, what)
+    given = Given(fun, argnums, argnames, mode, False, what, in_order)
     return SparseDerivative(fun, given, format)
 
 
@@ -205,6 +220,10 @@ def sparse_hessian(
     *,
     argnames: str | None = None,
     format: str = "csr",
+    order: str = "csr",
+    rows: ArrayLike | None = None,
+    cols: ArrayLike | None = None,
+    triangle: str | None = None,
 ) -> SparseDerivative:
     """Return a function that computes the Hessian of a scalar function as a sparse matrix.
 
@@ -218,6 +237,14 @@ def sparse_hessian(
         The same, by name.
     format : {"csr", "csc", "coo"}
         The format of the `scipy.sparse` arrays that are returned.
+    order : {"csr", "csc", "coo"}
+        The order of the vector of entries: row by row, column by column, or that of `rows` and
+        `cols`.
+    rows, cols : array_like of int, optional
+        The positions of the entries, for ``order="coo"``. They contain all entries of the pattern
+        once; others are zero.
+    triangle : {"lower", "upper"}, optional
+        Only entries on and below, or on and above, the diagonal of a square matrix.
 
     Returns
     -------
@@ -249,7 +276,8 @@ def sparse_hessian(
             f"Pass several in a container{at(user_line())}."
         )
     gradient = grad(fun, argnums, argnames=argnames)
-    given = Given(gradient, argnums, argnames, "fwd", True, what)
+    in_order = EntryOrder(order, rows, cols, triangle, what)
+    given = Given(gradient, argnums, argnames, "fwd", True, what, in_order)
     return SparseDerivative(fun, given, format)
 
 
