@@ -10,8 +10,10 @@ import ctypes
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
 
 SYMBOL = "test_engine_outside_%d"
@@ -80,3 +82,17 @@ def test_object_files_that_lie_far_from_each_other() -> None:
     """Calls between two of a program's reach any distance: 32 bits of it would end the process."""
     done = subprocess.run([sys.executable, "-c", FAR], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_masks_in_registers_that_older_instructions_do_not_have() -> None:
+    """Whether any lane of a mask of broadcast conditions is set, where many registers are used."""
+    c = np.arange(1.0, 11.0)
+
+    def f(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+        z, Z = np.zeros(10), np.zeros((12, 12))
+        z[::-1] = c * np.cosh(x[1:11]) ** -2
+        Z[1:11, 11] = z
+        return A + Z
+
+    A, x = np.random.default_rng(0).normal(size=(12, 12)), np.linspace(-1, 1, 12)
+    np.testing.assert_allclose(wg.jit(f)(A, x), f(A, x), rtol=1e-12)
