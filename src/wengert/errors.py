@@ -18,6 +18,7 @@
     │   ├── ShapeError               ... because of their shapes
     │   ├── DtypeError               ... because of their dtypes
     │   ├── MatrixError              ... a singular matrix, or one that is not positive definite
+    │   │   └── SingularError          ... a matrix that is singular, or nearly so
     │   ├── IntegerRangeError        ... an integer that the other operand's dtype does not hold
     │   └── ReadOnlyError            ... one of them is a view that cannot be written to
     ├── ConversionError            a recorded tensor where only plain data can go
@@ -196,6 +197,10 @@ class DtypeError(OperandError, TypeError):
 
 class MatrixError(OperandError, LinAlgError):
     """A matrix that has not what is needed: square, invertible, positive definite."""
+
+
+class SingularError(MatrixError):
+    """A matrix is singular, or so nearly that a solution would have no correct digits."""
 
 
 class IntegerRangeError(OperandError, OverflowError, ValueError):

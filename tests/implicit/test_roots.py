@@ -229,7 +229,7 @@ def test_implicit_of_a_fixed_point():
 
 def test_bad_input():
     """Errors name what is wrong."""
-    with pytest.raises(ShapeError, match="result of f"):
+    with pytest.raises(ShapeError, match="result of the residual"):
         wg.custom_root(lambda x: x[:1], np.zeros(2), newton)
     with pytest.raises(StructureError, match="result of solve"):
         wg.custom_root(lambda x: x, np.zeros(2), lambda f, x: (x, x))
@@ -240,3 +240,42 @@ def test_bad_input():
     for derivative in (wg.grad(double_root), wg.jit(wg.grad(double_root))):
         with pytest.raises(MatrixError, match="ingular"):
             derivative(2.0)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_other_results_of_the_solver(compiled):
+    """With has_aux a solver returns further results, whose derivative is zero."""
+
+    @wg.implicit(residual=lambda y, a: y * y - a, has_aux=True, check=True)
+    def heron(y, a):
+        for _ in range(30):
+            y = (y + a / y) / 2
+        return y, {"steps": 30, "last": y * y - a, "twice": 2.0 * a}
+
+    def f(a):
+        y, more = heron(1.0, a)
+        return y * more["steps"] + more["twice"]
+
+    for t, want in ((lambda f: f, 68.0), (wg.grad, 7.5), (wg.hessian, -30 / 4 / 4**1.5)):
+        np.testing.assert_allclose((wg.jit(t(f)) if compiled else t(f))(4.0), want, rtol=1e-12)
+    g = wg.vmap(wg.grad(f))
+    np.testing.assert_allclose((wg.jit(g) if compiled else g)(np.array([1.0, 4.0])), [15.0, 7.5])
+    assert heron(1.0, 4.0)[1]["steps"] == 30
+    bad = wg.implicit(lambda y, a: y, lambda y, a: y - a, has_aux=True)
+    with pytest.raises(StructureError, match="has_aux"):
+        bad(1.0, 2.0)
+
+
+def test_keyword_arguments():
+    """Arguments may be given by keyword, in any order, to a solver and a residual."""
+
+    def residual(y, *, b, a):
+        return a * y - b
+
+    @wg.implicit(residual=residual)
+    def divided(y, a, b):
+        return b / a
+
+    for transform in (lambda f: f, wg.jit):
+        f = transform(wg.grad(lambda a, b: divided(0.0, b=b, a=a), (0, 1)))
+        np.testing.assert_allclose(f(2.0, 3.0), (-0.75, 0.5))

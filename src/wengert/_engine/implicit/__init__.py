@@ -3,6 +3,7 @@
 solver_calls.py      the call of a solver as one node, with the rule of its derivative
 functions.py         functions of containers as graphs of leaves
 linear_systems.py    custom_linear_solve
+residual_check.py    whether a solution satisfies the equation
 roots.py             custom_root, implicit
 """
 

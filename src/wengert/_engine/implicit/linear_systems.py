@@ -26,6 +26,7 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.validation import function
+from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_singular
 from wengert._engine.ops.linalg.linear_solve import adjoint
 from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
@@ -34,6 +35,7 @@ from .functions import GraphFunction, Leaves, raveled
 from .solver_calls import SolverRule, solver_call
 
 _UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
+_MATRIX = "the matrix of a linear system for a derivative"
 Solve = Callable[[Callable[[Any], Any], Any], Any]
 
 
@@ -122,6 +124,8 @@ class LinearSystem(SolverRule):
         Whether the matrix is its own adjoint.
     is_adjoint : bool
         Whether the matrix of the system is the adjoint of that of `product`.
+    of_derivative : bool
+        Whether the solution is a derivative, which is refused if the matrix is nearly singular.
     """
 
     name = "custom_linear_solve"
@@ -135,11 +139,12 @@ class LinearSystem(SolverRule):
         transpose_solve: Solve | None = None,
         symmetric: bool = False,
         is_adjoint: bool = False,
+        of_derivative: bool = False,
     ) -> None:
         self.product, self.structure, self.specs = product, structure, tuple(specs)
         self.solve, self.transpose_solve = solve, transpose_solve
-        self.symmetric, self.is_adjoint = symmetric, is_adjoint
-        self._key = product, solve, transpose_solve, symmetric, is_adjoint
+        self.symmetric, self.is_adjoint, self.of_derivative = symmetric, is_adjoint, of_derivative
+        self._key = product, solve, transpose_solve, symmetric, is_adjoint, of_derivative
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LinearSystem) and self._key == other._key
@@ -159,14 +164,25 @@ class LinearSystem(SolverRule):
         return LinearSystem(product, self.structure, specs, *self._key[1:])
 
     @functools.cached_property
-    def adjoint(self) -> LinearSystem:
-        """The system with the adjoint matrix."""
-        if self.symmetric:
+    def derivative(self) -> LinearSystem:
+        """The system for a derivative of the solution."""
+        if self.of_derivative:
             return self
-        other = LinearSystem(self.product, self.structure, self.specs, *self._key[1:-1])
-        other.is_adjoint = not self.is_adjoint
-        other._key = (*self._key[:-1], other.is_adjoint)
-        return other
+        return self._with(self.is_adjoint, True)
+
+    @functools.cached_property
+    def adjoint(self) -> LinearSystem:
+        """The system with the adjoint matrix, for a derivative of the solution."""
+        if self.symmetric:
+            return self.derivative
+        return self._with(not self.is_adjoint, True)
+
+    def _with(self, is_adjoint: bool, of_derivative: bool) -> LinearSystem:
+        """The system with the same function, or its adjoint."""
+        given = self.solve, self.transpose_solve, self.symmetric
+        return LinearSystem(
+            self.product, self.structure, self.specs, *given, is_adjoint, of_derivative
+        )
 
     def __call__(self, consts: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         """The solution, as a node with this rule."""
@@ -198,10 +214,14 @@ class LinearSystem(SolverRule):
         flat = raveled(b)
         size = shape_of(flat)[0]
         if isinstance(size, int) and size <= _UNROLLED:
+            if self.of_derivative and size > 1:
+                flat = refuse_singular(flat, _reciprocal_of_small(a), what=_MATRIX)
             flat = solve_dense(adjoint(a) if self.is_adjoint else a, flat)
             return _split(flat, self.specs)
         # In a compiled function both directions share one factorization.
         packed, pivots = lu_packed(a)
+        if self.of_derivative:
+            flat = refuse_singular(flat, reciprocal_condition(a, packed), what=_MATRIX)
         column = lookup("expand_dims")(flat, axis=1)
         flat = solve_packed(packed, pivots, column, trans=2 if self.is_adjoint else 0)
         return _split(lookup("squeeze")(flat, axis=(1,)), self.specs)
@@ -227,7 +247,7 @@ class LinearSystem(SolverRule):
             _difference(d, None if change is None else change[k], specs[k])
             for k, d in enumerate(dots[captured:])
         ]
-        return self(consts, right)
+        return self.derivative(consts, right)
 
     def _change(
         self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]
@@ -243,6 +263,17 @@ class LinearSystem(SolverRule):
         count = len(values)
         shifted = GraphFunction(pulled.body, count + len(consts))
         return shifted.tangent_of_captured([*values, *consts], list(xs), [*[None] * count, *dots])
+
+
+def _reciprocal_of_small(a: Any) -> Any:
+    """The reciprocal condition number of a small matrix, whatever the units of rows or columns."""
+    a = lookup("stop_gradient")(a)
+    inverse = np.abs(solve_dense(a, np.eye(shape_of(a)[-1], dtype=a.dtype)))
+    a = np.abs(a)
+    return 1.0 / np.minimum(
+        np.max(np.sum(inverse @ a, axis=1)),  # rows may be multiplied by any numbers
+        np.max(np.sum(a @ inverse, axis=0)),  # columns may be
+    )
 
 
 def _strong(x: Any) -> Any:

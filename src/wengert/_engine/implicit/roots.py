@@ -21,16 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.validation import function
-from wengert.errors import ConvergenceError, at, user_line
+from wengert.errors import ConvergenceError, StructureError, at, user_line
 
 from .functions import GraphFunction, Leaves
 from .linear_systems import LinearSystem, Solve
+from .residual_check import tolerance, verified
 from .solver_calls import SolverRule, solver_call
 
 
@@ -39,6 +41,8 @@ def custom_root(
     initial_guess: Any,
     solve: Callable[[Callable[[Any], Any], Any], Any],
     tangent_solve: Solve | None = None,
+    *,
+    check: bool | float = False,
 ) -> Any:
     """Find a root of a function with a given solver, with implicitly defined derivatives.
 
@@ -48,12 +52,15 @@ def custom_root(
         Takes and returns arrays or containers like `initial_guess`; captured tensors are
         differentiated.
     initial_guess : array or container of arrays
-        The derivative with respect to it is zero.
+        The derivative with respect to it is zero. The solver gets a copy.
     solve : callable
         ``solve(f, initial_guess)`` returns the root; it is not differentiated.
     tangent_solve : callable, optional
         ``tangent_solve(g, b)`` solves ``g(x) == b`` for a linear function `g`: the derivative of
         `f` at the root, or its adjoint. By default the matrix is computed and factorized.
+    check : bool or float, default False
+        Whether to verify that `f` is small at the root: at most 1e-6, or this number, times its
+        size at the guess plus that of its terms.
 
     Returns
     -------
@@ -64,8 +71,10 @@ def custom_root(
     ------
     StructureError, ShapeError, DtypeError
         `f` or `solve` return something else than arrays like `initial_guess`.
-    MatrixError
-        The Jacobian at the root is singular, and a derivative is taken.
+    SingularError
+        The Jacobian at the root is singular, or nearly so, and a derivative is taken.
+    ConvergenceError
+        `f` is not small at the root; only with `check`.
 
     See Also
     --------
@@ -75,7 +84,8 @@ def custom_root(
     Notes
     -----
     A derivative costs one linear system at the root, in both modes and at any order; it does not
-    depend on how `solve` works. If `solve` did not converge, the derivative is meaningless.
+    depend on how `solve` works. If `solve` did not converge, the derivative is meaningless: use
+    `check`, which costs two values of `f` and one product with its Jacobian.
 
     Examples
     --------
@@ -95,15 +105,30 @@ def custom_root(
     function(solve, what)
     if tangent_solve is not None:
         function(tangent_solve, what)
-    guess = Leaves.of(initial_guess, f"{what}: initial_guess")
+    return _root(what, f, initial_guess, solve, tangent_solve, tolerance(check, what))
+
+
+def _root(
+    name: str,
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any],
+    tangent_solve: Solve | None,
+    check: float | None,
+    has_aux: bool = False,
+) -> Any:
+    guess = Leaves.of(initial_guess, f"{name}: initial_guess")
     fun = converted(f)
 
     def of_leaves(*ys: Any) -> list[Any]:
-        return guess.like(fun(guess.container(ys)), f"{what}: the result of f")
+        return guess.like(fun(guess.container(ys)), f"{name}: the result of the residual")
 
     residual, consts = GraphFunction.traced(of_leaves, guess.specs, "f")
-    rule = Root(what, residual, guess.structure, guess.specs, solve, tangent_solve)
-    return guess.container(solver_call(rule, [*consts, *guess.values]))
+    rule = Root(name, residual, guess.structure, guess.specs, solve, tangent_solve, check, has_aux)
+    results = solver_call(rule, [*consts, *guess.values])
+    size = len(guess.specs)
+    y = guess.container(results[:size])
+    return (y, pytree.unflatten(rule.aux_structure, results[size:])) if has_aux else y
 
 
 class Root(SolverRule):
@@ -121,11 +146,14 @@ class Root(SolverRule):
         specs: Sequence[Any],
         solve: Callable[..., Any],
         tangent_solve: Solve | None,
+        check: float | None = None,
+        has_aux: bool = False,
     ) -> None:
         self.name, self.residual = name, residual
         self.structure, self.specs = structure, tuple(specs)
-        self.solve, self.tangent_solve = solve, tangent_solve
-        self._key: tuple[Any, ...] = (name, residual, solve, tangent_solve)
+        self.solve, self.tangent_solve, self.check_tolerance = solve, tangent_solve, check
+        self.has_aux, self.aux_structure = has_aux, None
+        self._key: tuple[Any, ...] = (name, residual, solve, tangent_solve, check, has_aux)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Root) and self._key == other._key
@@ -142,7 +170,8 @@ class Root(SolverRule):
         """The same equation with numbers for symbolic sizes."""
         residual = self.residual.at_sizes(sizes)
         specs = [n.spec for n in residual.body.outputs]
-        return Root(self.name, residual, self.structure, specs, self.solve, self.tangent_solve)
+        more = self.solve, self.tangent_solve, self.check_tolerance, self.has_aux
+        return Root(self.name, residual, self.structure, specs, *more)
 
     def solution(self, operands: Sequence[Any]) -> list[Any]:
         """The root by the given solver."""
@@ -153,9 +182,28 @@ class Root(SolverRule):
         def f(y: Any) -> Any:
             return guess.container(self.residual(consts, guess.like(y, "the argument of f")))
 
-        return guess.like(
-            converted(self.solve)(f, guess.container(y0)), f"{self.name}: the result of solve"
-        )
+        # A solver may overwrite the guess.
+        start = guess.container([x if isinstance(x, Handle) else np.array(x) for x in y0])
+        result = converted(self.solve)(f, start)
+        aux: list[Any] = []
+        if self.has_aux:
+            result, more = with_aux(result, self.name)
+            aux, self.aux_structure = pytree.flatten(more)
+        ys = guess.like(result, f"{self.name}: the result of solve")
+        return [*self._verified(operands, ys, ys), *aux]
+
+    def _verified(
+        self, operands: Sequence[Any], ys: Sequence[Any], results: Sequence[Any]
+    ) -> list[Any]:
+        """The solution or its derivatives, or an error if the residual has to be small and is not.
+
+        Derivatives need not depend on the solution, so that its check alone might be dropped.
+        """
+        if self.check_tolerance is None:
+            return list(results)
+        captured = self.residual.captured
+        problem = operands[:captured], operands[captured:], ys
+        return verified(self.residual, *problem, self.check_tolerance, self.name, results)
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
@@ -164,7 +212,7 @@ class Root(SolverRule):
         captured, size = self.residual.captured, len(self.specs)
         consts, ys = operands[:captured], self._converged(outs)
         system, values = self._linearized(consts, ys)
-        multipliers = system.adjoint(values, ts[:size])
+        multipliers = system.adjoint(values, self._verified(operands, ys, ts[:size]))
         bars = self.residual.cotangents_of_captured(consts, ys, multipliers)
         return [
             *[None if c is None else -c for c in bars],
@@ -179,13 +227,14 @@ class Root(SolverRule):
         if change is None:
             return [None] * len(outs)
         system, values = self._linearized(consts, ys)
-        return [*system(values, [-c for c in change]), *[None] * (len(outs) - size)]
+        change = self._verified(operands, ys, [-c for c in change])
+        return [*system(values, change), *[None] * (len(outs) - size)]
 
     def _converged(self, outs: Sequence[Any]) -> list[Any]:
         """The solution; an error, or NaN where that is not possible, if it did not converge."""
         size = len(self.specs)
-        if len(outs) == size:
-            return list(outs)
+        if self.has_aux or len(outs) == size:
+            return list(outs[:size])
         return only_if(outs[size], outs[:size], self.name, self.reason())
 
     def reason(self) -> str:
@@ -197,7 +246,7 @@ class Root(SolverRule):
     ) -> tuple[LinearSystem, list[Any]]:
         """The Jacobian at the root as a linear system, and the values that it captures."""
         system = LinearSystem(self._jacobian, self.structure, self.specs, self.tangent_solve)
-        return system, [*consts, *ys]
+        return system.derivative, [*consts, *ys]
 
     @functools.cached_property
     def _jacobian(self) -> GraphFunction:
@@ -212,6 +261,22 @@ class Root(SolverRule):
         traced, values = GraphFunction.traced(product, [*specs, *self.specs], "the Jacobian")
         assert not values
         return GraphFunction(traced.body, captured + size)
+
+
+def with_aux(result: Any, name: str) -> tuple[Any, Any]:
+    """The solution and the other results of a solver.
+
+    Raises
+    ------
+    StructureError
+        It returned something else than two values.
+    """
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise StructureError(
+            f"{name}: with has_aux=True the solver must return the solution and other results, "
+            f"(y, aux). It returned a {type(result).__name__}{at(user_line())}."
+        )
+    return result
 
 
 def only_if(success: Any, ys: Sequence[Any], name: str, reason: str = "") -> list[Any]:
@@ -241,24 +306,32 @@ def implicit(
     solver: Callable[..., Any] | None = None,
     residual: Callable[..., Any] | None = None,
     tangent_solve: Solve | None = None,
+    *,
+    check: bool | float = False,
+    has_aux: bool = False,
 ) -> Any:
     """Make a solver differentiable, given the equation that its solution satisfies.
 
     Parameters
     ----------
     solver : callable
-        ``solver(initial_guess, *args)`` returns the solution ``y``, an array or container of arrays
-        like `initial_guess`; it is not differentiated. If it is omitted, a decorator is returned.
+        ``solver(initial_guess, *args, **kwargs)`` returns the solution ``y``, an array or container
+        of arrays like `initial_guess`; it is not differentiated. If it is omitted, a decorator is
+        returned.
     residual : callable
-        ``residual(y, *args)`` is zero at the solution, and is nested as ``y``. For a minimum it is
-        the gradient, for a fixed point ``y - step(y, *args)``.
-    tangent_solve : callable, optional
+        ``residual(y, *args, **kwargs)`` is zero at the solution, and is nested as ``y``. For a
+        minimum it is the gradient, for a fixed point ``y - step(y, *args)``.
+    tangent_solve, check
         As in `custom_root`.
+    has_aux : bool, default False
+        Whether the solver returns ``(y, aux)``: the solution, and a container of other arrays,
+        whose derivative is zero (numbers of iterations, residuals).
 
     Returns
     -------
     callable
-        The solver with derivatives with respect to `args`, and to what `residual` captures.
+        The solver with derivatives with respect to all arguments except the guess, and to what
+        `residual` captures.
 
     See Also
     --------
@@ -281,17 +354,26 @@ def implicit(
     function(residual, "implicit: residual")
     assert residual is not None
     if solver is None:
-        return functools.partial(implicit, residual=residual, tangent_solve=tangent_solve)
+        return functools.partial(
+            implicit, residual=residual, tangent_solve=tangent_solve, check=check, has_aux=has_aux
+        )
     function(solver, "implicit: solver")
+    if tangent_solve is not None:
+        function(tangent_solve, "implicit: tangent_solve")
+    relative = tolerance(check, "implicit")
     run, equation = solver, residual
+    name = getattr(solver, "__name__", "implicit")
 
     @functools.wraps(run)
-    def differentiable(initial_guess: Any, *args: Any) -> Any:
-        return custom_root(
-            lambda y: converted(equation)(y, *args),
+    def differentiable(initial_guess: Any, *args: Any, **kwargs: Any) -> Any:
+        return _root(
+            name,
+            lambda y: converted(equation)(y, *args, **kwargs),
             initial_guess,
-            lambda _, guess: converted(run)(guess, *args),
+            lambda _, guess: converted(run)(guess, *args, **kwargs),
             tangent_solve,
+            relative,
+            has_aux,
         )
 
     return differentiable

@@ -272,12 +272,12 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
     text = f"%{index} = {node.op.name} of {operands}: {error}"
     text += "" if text.endswith(".") else "."
     where = at(node.where)
-    if isinstance(error, np.linalg.LinAlgError):
-        return MatrixError(f"{text}{where}")
     if isinstance(error, WengertError):
         copy = type(error)(f"{text}{where}")
         vars(copy).update(vars(error))
         return copy
+    if isinstance(error, np.linalg.LinAlgError):
+        return MatrixError(f"{text}{where}")
     if type(error) in (ValueError, TypeError):
         return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
     if type(error) is IndexError and node.where and " (at " not in str(error):

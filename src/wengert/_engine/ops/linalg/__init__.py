@@ -4,6 +4,7 @@ matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
 factorizations          Cholesky, QR, triangular solves
 packed_storage          packed LU factors, and solving with them
+condition               condition numbers, and the refusal of nearly singular matrices
 determinants            determinants and their derivatives of any order
 eigen_svd               eigenvalues, singular values
 degenerate_eigenvalues  divided differences for equal eigenvalues or singular values
@@ -16,6 +17,7 @@ results                 named tuples that functions of `numpy.linalg` return
 
 from . import (
     check,
+    condition,
     determinants,
     eigen_svd,
     factorizations,
@@ -28,6 +30,7 @@ from . import (
 
 __all__ = [
     "check",
+    "condition",
     "determinants",
     "eigen_svd",
     "factorizations",

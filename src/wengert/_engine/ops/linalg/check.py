@@ -1,8 +1,11 @@
-"""The operation `accepted`: the identity, with an error unless a condition holds.
+"""Checks: the identity, with an error unless a condition holds.
 
-Decompositions of operations (`Op.compose`) use it where the original operation raises an error: for
-two singular values that are zero, or a rank-deficient matrix.  A compiled function then falls back
-to the original operation, whose error message describes the problem.
+    accepted          a condition on operands of an operation
+    refuse_residual   the residual of an equation is small
+
+`accepted`: decompositions of operations (`Op.compose`) use it where the original operation raises
+an error: for two singular values that are zero, or a rank-deficient matrix.  A compiled function
+then falls back to the original operation, whose error message describes the problem.
 """
 
 from __future__ import annotations
@@ -11,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
+
+from wengert._engine.kinds.opaque import opaque
+from wengert.errors import ConvergenceError, at, user_line
 
 from .linear_solve import matrices
 
@@ -53,3 +59,41 @@ def _rows(args: Any, batched: Any, size: Size, **params: Any) -> Any:
 @accepted.examples
 def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)), np.array([True, True])), {}
+
+
+@opaque(name="refuse_residual", trusted=True, oracle=lambda y, size, limit, what="": y)
+def refuse_residual(y: Array, size: Array, limit: Array, *, what: Any = "the solver") -> Any:
+    """y, if the size of a residual is at most the limit."""
+    if not np.all(np.real(size) <= np.real(limit)):
+        raise ConvergenceError(
+            f"{what}: the residual at the solution is {np.max(size):.3g}, and must be at most "
+            f"{np.min(limit):.3g}. Either the solver has not converged, or it solves another "
+            f"equation{at(user_line())}."
+        )
+    return np.array(y)
+
+
+@refuse_residual.spec
+def _(y: Spec, size: Spec, limit: Spec, **_: Any) -> Any:
+    return y
+
+
+@refuse_residual.define_vjp
+def _(t: Array, out: Array, y: Array, size: Array, limit: Array, *, what: Any = "") -> Any:
+    return t, None, None
+
+
+@refuse_residual.define_jvp
+def _(dots: Any, out: Array, y: Array, size: Array, limit: Array, *, what: Any = "") -> Any:
+    return dots[0]
+
+
+@refuse_residual.batch
+def _(args: Any, batched: Any, size: Size, **params: Any) -> Any:
+    return refuse_residual(*args, **params) if batched[0] else NotImplemented
+
+
+@refuse_residual.examples
+def _(rng: np.random.Generator) -> Any:
+    yield (rng.normal(size=(2, 3)), np.float64(0.5), np.float64(1.5)), {}
+    yield (rng.normal(size=2), np.array([0.1, 0.2]), np.array([1.0, 3.0])), {}

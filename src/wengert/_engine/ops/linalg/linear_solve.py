@@ -26,7 +26,7 @@ from wengert._engine.core.spec import example_of, spec_of
 from wengert._engine.kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
 from wengert._engine.kinds.opaque import Opaque
 from wengert._engine.ops import flops
-from wengert.errors import MatrixError, at, user_line
+from wengert.errors import MatrixError, SingularError, at, user_line
 
 from ..shapes import reshape, transpose
 
@@ -71,11 +71,14 @@ def matrices(
         def checked(*args: Any, **params: Any) -> Any:
             try:
                 return run(*args, **params)
+            except MatrixError:
+                raise
             except ValueError as error:  # LinAlgError, or SciPy's error for nonfinite input
                 if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
                     raise
                 specs = ", ".join(str(spec_of(np.asarray(x))) for x in args)
-                raise MatrixError(
+                kind = SingularError if "ingular" in str(error) else MatrixError
+                raise kind(
                     f"{run.__name__} of {specs}: {str(error).rstrip('.')}. {hint}{at(user_line())}."
                 ) from error
 

@@ -2,6 +2,7 @@
 
   lu_packed          LAPACK's LU factors of square matrices, and the pivots
   solve_packed       x with op(a) @ x = b, from these factors
+  routine            a routine of LAPACK
 
 `solve` does both.  A rewrite, the only user of these operations, splits it if the matrix is
 loop-invariant, so that the loop repeats only the second (rewrite/loops/hoist_factorizations.py).
@@ -31,11 +32,12 @@ _HINT = "Use lstsq, or add a multiple of the identity, if it may be singular"
 _FLOATS = "fdFD"
 
 
-def _routine(name: str, *arrays: Any) -> Any:
+def routine(name: str, *arrays: Any) -> Any:
+    """A routine of LAPACK for the dtype of some arrays."""
     from scipy.linalg.lapack import get_lapack_funcs  # rarely needed, and slow to import
 
-    (routine,) = get_lapack_funcs((name,), arrays)
-    return routine
+    (found,) = get_lapack_funcs((name,), arrays)
+    return found
 
 
 @matrices(_HINT, oracle=lambda a: _packed_oracle(a))
@@ -47,7 +49,7 @@ def lu_packed(a: Array) -> Any:
     packed, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
     for i in np.ndindex(*a.shape[:-2]):
         if a.size:
-            factors, indices, _ = _routine("getrf", a[i])(a[i])
+            factors, indices, _ = routine("getrf", a[i])(a[i])
             packed[i], pivots[i] = factors.T, indices + 1
     return packed, pivots
 
@@ -178,7 +180,7 @@ def solve_packed(packed: Array, pivots: Array, b: Array, *, trans: int = 0) -> A
     b = np.broadcast_to(b, x.shape)
     for i in np.ndindex(*batch):
         if x.size:
-            run = _routine("getrs", packed[i], b[i])
+            run = routine("getrs", packed[i], b[i])
             x[i], _ = run(packed[i].T, pivots[i] - 1, b[i], trans=TRANS[trans])
     return x
 

@@ -1,14 +1,18 @@
 """Checks: a value is copied, and the kernel fails if a condition does not hold everywhere.
 
-    accepted    one pass over the condition, one over the value
+    accepted          one pass over the condition, one over the value
+    refuse_residual   the same, for a comparison of two numbers
 
 The interpreter then runs the graph, and the operation that rejects the value raises its error.
 """
 
 from __future__ import annotations
 
+from wengert._engine.core.node import DiscreteLeaf
+
+from ..ir.llvm_types import F32, F64, in_register
 from .kernel_call import KernelCall, kernel
-from .loop_helpers import address, copy, nest
+from .loop_helpers import address, copy, nest, read
 
 
 @kernel("accepted", strided=True)
@@ -20,3 +24,22 @@ def accepted(call: KernelCall) -> None:
         flag = t.value(f"load i8, ptr {address(call, t, holds, index)}")
         call.fail_if(t.value(f"icmp eq i8 {flag}, 0"), 1, t)
     copy(call, s, y, x)
+
+
+def _is_real(node: DiscreteLeaf) -> bool:
+    _, size, limit = [a.spec for a in node.inputs]
+    return size == limit and size.dtype in (F32, F64)
+
+
+@kernel("refuse_residual", strided=True, serves=_is_real)
+def refuse_residual(call: KernelCall) -> None:
+    """y, if no size is above its limit or NaN."""
+    (y, size, limit), (result,) = call.operands, call.results
+    s = call.section
+    with nest(s, [call.number(n) for n in size.shape]) as (t, index):
+        found, most = (
+            read(call.language, t, address(call, t, x, index), x.dtype) for x in (size, limit)
+        )
+        kind = in_register(size.dtype)
+        call.fail_if(t.value(f"fcmp ugt {kind} {found.name}, {most.name}"), 1, t)
+    copy(call, s, result, y)

@@ -10,8 +10,9 @@ from __future__ import annotations
 KERNEL_MODULES: dict[str, str] = {
     name: module
     for module, names in {
-        "check": "accepted",
+        "check": "accepted refuse_residual",
         "linalg.banded_solve": "interpolate.banded",
+        "linalg.condition": "reciprocal_condition refuse_singular",
         "conv.conv1d_full": "slide convolve",
         "conv.conv_im2col": "convolution convolution_input convolution_weight",
         "linalg.cholesky_vjp": "cholesky_cotangent",

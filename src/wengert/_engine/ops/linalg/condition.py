@@ -1,0 +1,128 @@
+"""Condition numbers of matrices, estimated from their factors, and the refusal of large ones.
+
+    reciprocal_condition   the reciprocal condition number, 0 for a singular matrix
+    refuse_singular        the identity, with an error for a small reciprocal condition number
+    smallest_reciprocal    the number below which a solution would have no correct digits
+
+The estimate is LAPACK's (gecon; N. J. Higham, "FORTRAN codes for estimating the one-norm", 1988),
+at the cost of a few solutions.  The condition number depends on the units of rows and columns; if
+it is large, that of the equilibrated matrix decides (elements of largest modulus about 1 in each
+row and column), since Gaussian elimination solves that system to the same accuracy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic import constraints
+from wengert.errors import SingularError, at, user_line
+
+from ...kinds.batching import on_last_axes
+from .linear_solve import matrices, real_dtype
+from .packed_storage import lu_packed, routine
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
+
+def smallest_reciprocal(dtype: Any) -> float:
+    """The reciprocal condition number below which a solution has less than about two digits."""
+    return 100.0 * float(np.finfo(dtype).eps)
+
+
+@matrices("Check the matrix", discrete=True, oracle=lambda a, packed: _oracle(a))
+def reciprocal_condition(a: Array, packed: Array) -> Any:
+    """Estimates of 1 / (norm(a) norm(inv(a))) for matrices and their packed factors."""
+    a, packed = np.broadcast_arrays(a, packed)
+    result = np.empty(a.shape[:-2], real_dtype(a))
+    for i in np.ndindex(*result.shape):
+        result[i] = _estimate(a[i], packed[i].T) if a.size else 1.0
+        if result[i] < smallest_reciprocal(a.dtype):
+            scaled = equilibrated(a[i])
+            result[i] = _estimate(scaled, lu_packed.run(scaled)[0].T)
+    return result[()]
+
+
+def _estimate(a: Array, factors: Array) -> Any:
+    """The estimate of gecon; NaN for a matrix with NaN."""
+    norm = np.max(np.sum(np.abs(a), axis=1))
+    if not np.isfinite(norm):
+        return np.nan
+    return routine("gecon", factors)(factors, norm, norm="I")[0]
+
+
+def equilibrated(a: Array) -> Any:
+    """The matrix with rows and columns scaled by powers of two, so that the largest are about 1."""
+    for axis in (1, 0):
+        largest = np.max(np.abs(a), axis=axis, keepdims=True)
+        exponents = -np.frexp(np.where(largest > 0.0, largest, 1.0))[1]
+        half = exponents // 2  # the power itself may be out of range
+        for part in (half, exponents - half):
+            a = a * np.ldexp(1.0, part).astype(a.dtype)
+    return a
+
+
+@reciprocal_condition.spec
+def _(a: Spec, packed: Spec) -> Any:
+    return Spec(constraints.broadcast(a.shape[:-2], packed.shape[:-2]), np.finfo(a.dtype).dtype)
+
+
+def _oracle(a: Array) -> Any:
+    sizes = [np.max(np.sum(np.abs(x), axis=-1), axis=-1) for x in (a, np.linalg.inv(a))]
+    return 1.0 / (sizes[0] * sizes[1])
+
+
+on_last_axes(reciprocal_condition, 2)
+
+
+@reciprocal_condition.examples
+def _(rng: np.random.Generator) -> Any:
+    # The estimate is exact for matrices whose inverses have no negative elements.
+    for shape in ((3, 3), (2, 3, 3)):
+        a = 4.0 * np.eye(3) - rng.uniform(size=shape)
+        yield (a, lu_packed.run(a)[0]), {}
+
+
+@matrices(
+    "Check the matrix",
+    oracle=lambda b, reciprocal, what="": b,
+)
+def refuse_singular(b: Array, reciprocal: Any, *, what: Any = "the matrix") -> Any:
+    """b, unless a reciprocal condition number is too small."""
+    smallest = np.min(np.real(reciprocal), initial=np.inf)  # NaN is passed on in the results
+    if smallest < smallest_reciprocal(np.asarray(b).dtype):
+        size = "infinite" if smallest == 0.0 else f"about {1.0 / smallest:.1e}"
+        raise SingularError(
+            f"{what} is singular, or nearly so: its condition number is {size}. The solution is "
+            f"not unique, or hardly determined by the equations{at(user_line())}."
+        )
+    return np.array(b)
+
+
+@refuse_singular.spec
+def _(b: Spec, reciprocal: Spec, **_: Any) -> Any:
+    return b
+
+
+@refuse_singular.define_vjp
+def _(t: Array, out: Array, b: Array, reciprocal: Any, **_: Any) -> Any:
+    return t, None
+
+
+@refuse_singular.define_jvp
+def _(dots: Any, out: Array, b: Array, reciprocal: Any, **_: Any) -> Any:
+    return dots[0]
+
+
+@refuse_singular.batch
+def _(args: Any, batched: Any, size: Size, **params: Any) -> Any:
+    return refuse_singular(*args, **params) if batched[0] else NotImplemented
+
+
+@refuse_singular.examples
+def _(rng: np.random.Generator) -> Any:
+    yield (rng.normal(size=3), np.float64(0.5)), {}
+    yield (rng.normal(size=(2, 3)), np.array([0.5, 1e-3])), {}
