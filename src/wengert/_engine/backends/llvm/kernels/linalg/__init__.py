@@ -7,6 +7,7 @@ complex_tiles          the loops over parts of rows that it consists of
 triangular_solve       systems with triangular matrices
 cholesky_qr            Cholesky, QR and LU factorizations
 packed_factors         LU factors as a value, solving with them, row permutations
+condition              condition numbers from LU factors, refusal of nearly singular matrices
 cholesky_vjp           the cotangent of the Cholesky factorization
 eigen_svd              eigenvalues and singular values
 structured_solve       systems with banded or positive definite matrices (linalg)
