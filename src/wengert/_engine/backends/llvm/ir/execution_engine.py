@@ -68,26 +68,20 @@ def cpu() -> str:
 
 @functools.cache
 def features() -> str:
-    """The features of the processor that the code uses, in LLVM's notation."""
+    """The features of the processor, in LLVM's notation."""
     with _LOCK:
-        present = str(llvm.get_host_cpu_features().flatten())
-        # Since version 22 LLVM replaces "any lane of a mask" on vectors of 16 and 32 bytes by an
-        # instruction without access to half of the registers, which then reads another register,
-        # or although the mask is used again (llvm/llvm-project#191304, #174871): wrong values.
-        # Without this feature masks are of vectors of 64 bytes, which have no such instruction.
-        is_wrong = llvm.llvm_version_info >= (22,)
-        return present.replace("+avx512vl", "-avx512vl") if is_wrong else present
+        return str(llvm.get_host_cpu_features().flatten())
 
 
 def has(feature: str) -> bool:
-    """Whether the code uses a feature of the processor: "avx512f", "fma"."""
+    """Whether the processor has a feature: "avx512f", "fma"."""
     return f"+{feature}" in features().split(",")
 
 
 @functools.cache
 def vector_bytes() -> int:
     """The size of a vector register in bytes."""
-    if has("avx512f") and has("avx512dq") and has("avx512bw"):
+    if has("avx512f") and has("avx512vl") and has("avx512dq") and has("avx512bw"):
         return 64
     return 32 if has("avx2") else 16
 
