@@ -42,10 +42,12 @@ from wengert._engine.core.large_arrays import KERNELS
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
 from wengert._engine.core.other_libraries import PACKAGE, missing
 from wengert._engine.core.policy import policy
+from wengert._engine.core.pytree import LATE_CONTAINERS
 from wengert._engine.core.recording import enable_grad, is_recording, no_grad, note_lines
 from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import scope
 from wengert._engine.tensor import Tensor, tensor
+from wengert._engine.tensor.sparse_operands import OPERATORS
 
 from . import numpy
 from .errors import WengertError
@@ -138,10 +140,12 @@ SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.
 REWRITING.append("wengert._engine.rewrite.rules.overflowed_values")
 CONVERTER.append("wengert._engine.frontend")
+OPERATORS.append("wengert.scipy.sparse")
+LATE_CONTAINERS["scipy.sparse."] = "wengert.scipy.sparse"
 KERNELS.append("wengert._engine.backends.large_array_kernels")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
-_SCIPY = ".fft .integrate .interpolate .linalg .optimize .signal .special .stats".split()
+_SCIPY = ".fft .integrate .interpolate .linalg .optimize .signal .sparse .special .stats".split()
 NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in ("", *_SCIPY)})
 FAMILIES += [
     "wengert.scipy.register_all",

@@ -8,6 +8,7 @@ interpolate/  scipy.interpolate
 linalg/       scipy.linalg
 optimize/     scipy.optimize
 signal/       scipy.signal
+sparse/       scipy.sparse
 special/      scipy.special
 stats/        scipy.stats
 

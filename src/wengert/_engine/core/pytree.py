@@ -1,14 +1,17 @@
 """Nested containers: arguments and results as trees of leaves (optree does the work).
 
 Lists, tuples, named tuples, dicts, `types.SimpleNamespace`, and any class registered with optree
-are containers; so are plain dataclasses, which are registered here at first use.  None is a leaf: a
-value without derivative, not an empty container.
+are containers; so are plain dataclasses, which are registered here at first use, and classes of
+other libraries that a module of wengert registers (`LATE_CONTAINERS`).  None is a leaf: a value
+without derivative, not an empty container.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 NAMESPACE = "wengert"
+# By the start of the name of a class's module: the module that registers it, imported when a leaf
+# is an instance; set by wengert/__init__.py.
+LATE_CONTAINERS: dict[str, str] = {}
 _registered: set[type] = set()
 _PLAIN = frozenset((np.ndarray, float, int, bool, complex, str, type(None)))
 
@@ -58,19 +64,28 @@ def _register_dataclass(cls: type) -> None:
     _registered.add(cls)
 
 
-def _is_new_dataclass(x: Any) -> bool:
+def _is_new_container(x: Any) -> bool:
     cls = type(x)
-    return dataclasses.is_dataclass(x) and cls not in _registered and not isinstance(x, type)
+    if cls in _registered or isinstance(x, type):
+        return False
+    if dataclasses.is_dataclass(x):
+        return True
+    for begin, module in LATE_CONTAINERS.items():
+        if cls.__module__.startswith(begin) and module not in sys.modules:
+            import_module(module)
+            return True
+    return False
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree in order, and its structure."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
-    new = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_dataclass(x)}
+    new = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_container(x)}
     if not new:
         return leaves, structure
     for cls in new:
-        _register_dataclass(cls)
+        if dataclasses.is_dataclass(cls):
+            _register_dataclass(cls)
     return flatten(tree)
 
 

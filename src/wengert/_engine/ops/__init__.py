@@ -16,6 +16,7 @@ shape_rules        shape rules of views, joins, sorting and matrices, exact for 
 shapes             reshape, transpose, squeeze, flip, roll, diagonals, copies
 side_effects       print, store, log and check values; ordering of such operations
 sorting            sort, argsort, searchsorted, histogram counts; convolution of sequences
+sparse_products    products with sparse matrices
 value_summaries    summaries of values in logs
 elementwise/       elementwise operations
 indexing/          reading and writing array elements by slices, masks and index arrays
@@ -44,6 +45,7 @@ from . import (
     shapes,
     side_effects,
     sorting,
+    sparse_products,
 )
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "shapes",
     "side_effects",
     "sorting",
+    "sparse_products",
 ]
 
 __dir__ = public_dir(__name__)

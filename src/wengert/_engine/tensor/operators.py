@@ -28,6 +28,7 @@ from wengert.errors import DtypeError, TraceError, at, user_line
 from .conversion_errors import is_number, refuse_as_key, setting
 from .numpy_protocols import fitted
 from .operand_conversion import NUMERIC, known, operand, refuse_leaked
+from .sparse_operands import with_tensor
 from .suggested_code import suggestion
 
 if TYPE_CHECKING:
@@ -46,16 +47,17 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
 
     def forward(self: Any, other: Operand) -> Any:
         if type(other) not in _OPERANDS and not isinstance(other, Handle):
-            other = convert(self, other)
-            if other is NotImplemented:
-                return NotImplemented
+            converted = convert(self, other)
+            if converted is NotImplemented:
+                return with_tensor(run, self, other)
+            other = converted
         return apply(op, (self, other), NO_PARAMS, run)
 
     def reflected(self: Any, other: float | complex) -> Any:
-        other = convert(self, other)
-        if other is NotImplemented:
-            return NotImplemented
-        return apply(op, (other, self), NO_PARAMS, run)
+        converted = convert(self, other)
+        if converted is NotImplemented:
+            return with_tensor(run, other, self)
+        return apply(op, (converted, self), NO_PARAMS, run)
 
     def in_place(self: Any, other: Operand) -> Any:
         result = forward(self, other)

@@ -42,6 +42,7 @@ from .operand_conversion import (
     returned_value,
 )
 from .operators import OperatorMethods, install
+from .sparse_operands import not_an_array
 
 
 @register_handle
@@ -118,10 +119,11 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
             self._assign(wrap(constant(plain)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if self.node.is_traced:
+        if self.node.is_traced or (type(self.node) is Node and recording.is_recording()):
             refuse_leaked(self, "a plain array")
-            raise Refusals.noted(conversion(self.node))
-        if type(self.node) is Node and recording.is_recording():
+            found = not_an_array(self)
+            if found is not None:
+                return found
             raise Refusals.noted(conversion(self.node))
         value = self._read_only(known(self, "a plain array"))
         if dtype is not None and value.dtype != dtype:

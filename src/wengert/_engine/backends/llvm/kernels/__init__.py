@@ -15,6 +15,7 @@ fft               Fourier transforms
 messages          calls of MPI
 nan_scan          whether an array contains NaN
 scatter           stores and additions at indices
+sparse_products   products with sparse matrices
 store_chain       several stores into one array
 transpose         transposed copies of matrices
 conv/             convolution, pooling and recursive filters

@@ -1,0 +1,309 @@
+"""Products with sparse matrices in compressed row format: the pattern is an operand of integers.
+
+The three operations are the derivatives of one form, linear in each of `data`, `u` and `v`,
+
+    sum of data[k] * u[i, c] * v[indices[k], c]    for indptr[i] <= k < indptr[i + 1] and all c
+
+    csr_matmul             its derivative with respect to u: A @ v
+    csr_transposed_matmul  with respect to v: A.T @ u
+    csr_sampled_matmul     with respect to data: elements of u @ v.T in the pattern (SDDMM)
+
+so the derivatives of each, of any order, are the other two; a dense matrix never exists.  Sums are
+in the order of storage, so results have the same bits in each run.  Entries of a row may repeat a
+column.
+
+With ``stacked=True``, the operands of numbers have a leading axis of the same length, and the
+pattern is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import Cost, facts
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_equal
+from wengert._engine.kinds.batching import fronted, ndim_of
+from wengert._engine.kinds.opaque import opaque
+from wengert.errors import ShapeError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
+_INDIRECT_WORK = 20.0  # of an element that is read at an index, relative to an addition
+_PATTERN = slice(2, None)  # the operands of integers
+
+
+def _conjugate(x: Any) -> Any:
+    return lookup("conjugate")(x) if x.dtype.kind == "c" else x
+
+
+def check_pattern(indices: Array, indptr: Array, columns: int) -> None:
+    """Check the pattern of a matrix.
+
+    Raises
+    ------
+    ShapeError
+        `indptr` does not divide the entries into rows.
+    IndexError
+        A column is out of range.
+    """
+    count = len(indices)
+    if not len(indptr) or indptr[0] != 0 or indptr[-1] != count or np.any(np.diff(indptr) < 0):
+        raise ShapeError(
+            f"indptr of a sparse matrix with {count} entries: it must begin with 0, not decrease, "
+            f"and end with the number of entries{at(user_line())}."
+        )
+    if count and not 0 <= indices.min() <= indices.max() < columns:
+        wrong = indices.max() if indices.min() >= 0 else indices.min()
+        raise IndexError(
+            f"column {wrong} of a sparse matrix with {columns} columns: the indices of columns "
+            f"must not be negative, and less than their number{at(user_line())}."
+        )
+
+
+def _require_entries(data: Spec, indices: Spec) -> None:
+    """Require as many numbers as columns."""
+    n, m = data.shape[-1], indices.shape[0]
+    require_equal(n, m, f"{n} numbers for {m} entries of a sparse matrix")
+
+
+def _rows(indptr: Array) -> Array:
+    """The row of each entry."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def _matrix(data: Array, indices: Array, indptr: Array, columns: int) -> Any:
+    """The matrix as SciPy's."""
+    from scipy.sparse import csr_array
+
+    check_pattern(indices, indptr, columns)
+    return csr_array((data, indices, indptr), shape=(len(indptr) - 1, columns))
+
+
+def _each(run: Callable[..., Array], first: Array, second: Array, stacked: bool) -> Array:
+    """The results for one pair of operands, or for each of a batch."""
+    if not stacked:
+        return run(first, second)
+    if not len(first):
+        empty = run(np.zeros(first.shape[1:], first.dtype), np.zeros(second.shape[1:], first.dtype))
+        return np.empty((0, *empty.shape), empty.dtype)
+    return np.stack([run(x, y) for x, y in zip(first, second, strict=True)])
+
+
+def _dense(data: Array, indices: Array, indptr: Array, columns: int) -> Array:
+    """The dense matrices, for the oracles."""
+    matrix = np.zeros((*data.shape[:-1], len(indptr) - 1, columns), data.dtype)
+    for k, (i, j) in enumerate(zip(_rows(indptr), indices, strict=True)):
+        matrix[..., i, j] += data[..., k]
+    return matrix
+
+
+def _times(matrix: Array, v: Array, stacked: bool) -> Array:
+    """The product with vectors or matrices."""
+    return (matrix @ v[..., None])[..., 0] if v.ndim == 1 + stacked else matrix @ v
+
+
+def _matmul_oracle(
+    data: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
+) -> Array:
+    return _times(_dense(data, indices, indptr, v.shape[stacked]), v, stacked)
+
+
+def _transposed_oracle(
+    data: Array, u: Array, indices: Array, indptr: Array, *, columns: int, stacked: bool = False
+) -> Array:
+    return _times(np.swapaxes(_dense(data, indices, indptr, columns), -1, -2), u, stacked)
+
+
+def _sampled_oracle(
+    u: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
+) -> Array:
+    if u.ndim == 1 + stacked:
+        u, v = u[..., None], v[..., None]
+    return (u @ np.swapaxes(v, -1, -2))[..., _rows(indptr), indices]
+
+
+@facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
+@opaque(trusted=True, oracle=_matmul_oracle)
+def csr_matmul(
+    data: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
+) -> Array:
+    """A @ v, for a vector or a matrix v."""
+    columns = v.shape[stacked]
+    return _each(lambda d, x: _matrix(d, indices, indptr, columns) @ x, data, v, stacked)
+
+
+@facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
+@opaque(trusted=True, oracle=_transposed_oracle)
+def csr_transposed_matmul(
+    data: Array, u: Array, indices: Array, indptr: Array, *, columns: int, stacked: bool = False
+) -> Array:
+    """A.T @ u, for a vector or a matrix u, and a matrix A of `columns` columns."""
+    return _each(lambda d, x: _matrix(d, indices, indptr, columns).T @ x, data, u, stacked)
+
+
+@facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
+@opaque(trusted=True, oracle=_sampled_oracle)
+def csr_sampled_matmul(
+    u: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
+) -> Array:
+    """The elements of u @ v.T (of the outer product of vectors) at the entries of the pattern."""
+    check_pattern(indices, indptr, v.shape[stacked])
+
+    def run(u: Array, v: Array) -> Array:
+        left, right = u[_rows(indptr)], v[indices]
+        return left * right if u.ndim == 1 else np.einsum("kc,kc->k", left, right)
+
+    return _each(run, u, v, stacked)
+
+
+# ---- specs and derivatives -----------------------------------------------------------------------
+
+
+@csr_matmul.spec
+def _(data: Spec, v: Spec, indices: Spec, indptr: Spec, *, stacked: bool = False) -> Spec:
+    axis = int(stacked)
+    _require_entries(data, indices)
+    return Spec((*v.shape[:axis], indptr.shape[0] - 1, *v.shape[axis + 1 :]), v.dtype)
+
+
+@csr_transposed_matmul.spec
+def _(
+    data: Spec, u: Spec, indices: Spec, indptr: Spec, *, columns: int, stacked: bool = False
+) -> Spec:
+    axis = int(stacked)
+    _require_entries(data, indices)
+    require_equal(u.shape[axis], indptr.shape[0] - 1, "rows of a sparse matrix")
+    return Spec((*u.shape[:axis], columns, *u.shape[axis + 1 :]), u.dtype)
+
+
+@csr_sampled_matmul.spec
+def _(u: Spec, v: Spec, indices: Spec, indptr: Spec, *, stacked: bool = False) -> Spec:
+    require_equal(u.shape[int(stacked)], indptr.shape[0] - 1, "rows of a sparse matrix")
+    return Spec((*u.shape[: int(stacked)], indices.shape[0]), u.dtype)
+
+
+@csr_matmul.define_vjp
+def _(
+    t: Any, out: Any, data: Any, v: Any, indices: Any, indptr: Any, *, stacked: bool = False
+) -> Any:
+    columns = shape_of(v)[stacked]
+    return (
+        csr_sampled_matmul(t, _conjugate(v), indices, indptr, stacked=stacked),
+        csr_transposed_matmul(
+            _conjugate(data), t, indices, indptr, columns=columns, stacked=stacked
+        ),
+        None,
+        None,
+    )
+
+
+@csr_transposed_matmul.define_vjp
+def _(
+    t: Any, out: Any, data: Any, u: Any, indices: Any, indptr: Any, *, columns: int,
+    stacked: bool = False,
+) -> Any:  # fmt: skip
+    return (
+        csr_sampled_matmul(_conjugate(u), t, indices, indptr, stacked=stacked),
+        csr_matmul(_conjugate(data), t, indices, indptr, stacked=stacked),
+        None,
+        None,
+    )
+
+
+@csr_sampled_matmul.define_vjp
+def _(t: Any, out: Any, u: Any, v: Any, indices: Any, indptr: Any, *, stacked: bool = False) -> Any:
+    columns = shape_of(v)[stacked]
+    return (
+        csr_matmul(t, _conjugate(v), indices, indptr, stacked=stacked),
+        csr_transposed_matmul(t, _conjugate(u), indices, indptr, columns=columns, stacked=stacked),
+        None,
+        None,
+    )
+
+
+def _bilinear(op: Any) -> None:
+    """Define the jvp and the batching rule of an operation bilinear in its first two operands."""
+
+    @op.define_jvp
+    def _(dots: Sequence[Any], out: Any, x: Any, y: Any, *pattern: Any, **params: Any) -> Any:
+        terms = []
+        if dots[0] is not None:
+            terms.append(op(dots[0], y, *pattern, **params))
+        if dots[1] is not None:
+            terms.append(op(x, dots[1], *pattern, **params))
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+    @op.batch
+    def _(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+        if any(batched[2:]):
+            return NotImplemented
+        x, y, *pattern = args
+        if params.get("stacked"):
+            return _of_batches(op, args, batched, size, params)
+        if op is not csr_sampled_matmul and not batched[0]:
+            return _by_columns(op, x, y, pattern, params)
+        x, y = fronted(x, batched[0], size), fronted(y, batched[1], size)
+        return op(x, y, *pattern, **{**params, "stacked": True})
+
+
+def _by_columns(op: Any, x: Any, y: Any, pattern: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The batch of products with one matrix: the vectors are columns."""
+    reshape, transpose = lookup("reshape"), lookup("transpose")
+    if ndim_of(y) == 2:
+        return transpose(op(x, transpose(y, axes=(1, 0)), *pattern, **params), axes=(1, 0))
+    size, n, columns = shape_of(y)
+    wide = reshape(transpose(y, axes=(1, 0, 2)), shape=(n, size * columns))
+    out = op(x, wide, *pattern, **params)
+    return transpose(reshape(out, shape=(shape_of(out)[0], size, columns)), axes=(1, 0, 2))
+
+
+def _of_batches(op: Any, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    """A batch of operations on batches, whose axes are merged."""
+    reshape = lookup("reshape")
+    operands = []
+    inner = None
+    for x, is_batched in zip(args[:2], batched[:2], strict=True):
+        wide = fronted(x, is_batched, size)
+        outer, inner, *rest = shape_of(wide)
+        operands.append(reshape(wide, shape=(outer * inner, *rest)))
+    out = op(*operands, *args[2:], **params)
+    return reshape(out, shape=(size, inner, *shape_of(out)[1:]))
+
+
+for _op in (csr_matmul, csr_transposed_matmul, csr_sampled_matmul):
+    _bilinear(_op)
+
+
+# ---- examples ------------------------------------------------------------------------------------
+
+
+def _patterns(rng: np.random.Generator) -> Any:
+    """Patterns of three rows and four columns: one with an empty row and a repeated column."""
+    yield np.array([3, 0, 0, 2]), np.array([0, 1, 1, 4])
+    yield np.array([1, 3, 0], np.int32), np.array([0, 1, 2, 3], np.int32)
+
+
+def _examples(op: Any, first: Callable[[int], tuple[int, ...]], second: int, **params: Any) -> None:
+    """Examples: the lengths of the first operand, and the length of the second."""
+
+    @op.examples
+    def _(rng: np.random.Generator) -> Any:
+        for indices, indptr in _patterns(rng):
+            shape = first(len(indices))
+            for tail in ((), (2,)):
+                x = rng.normal(size=shape if op is not csr_sampled_matmul else (*shape, *tail))
+                yield (x, rng.normal(size=(second, *tail)), indices, indptr), params
+            x, y = rng.normal(size=(2, *shape)), rng.normal(size=(2, second))
+            yield (x, y, indices, indptr), {**params, "stacked": True}
+
+
+_examples(csr_matmul, lambda count: (count,), 4)
+_examples(csr_transposed_matmul, lambda count: (count,), 3, columns=4)
+_examples(csr_sampled_matmul, lambda count: (3,), 4)

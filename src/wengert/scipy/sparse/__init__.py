@@ -1,0 +1,105 @@
+"""The names of scipy.sparse, for arrays whose elements are a tensor.
+
+structure      where the elements are: format, shape, index arrays; static
+rearrangement  operations that move elements, planned once for each structure
+parts          the two parts of a sparse array, structure and data
+conversion     formats, shapes, dtypes
+arithmetic     operators and elementwise functions
+products       products with vectors, matrices, sparse arrays
+reductions     sum, mean, max, min
+indexing       A[i, j], assignments, duplicates
+arrays         the classes csr_array, csc_array, coo_array, dia_array, bsr_array, and matrices
+construction   diags, kron, hstack, vstack, block_array ...
+pytrees        sparse arrays as containers with one leaf
+
+The structure of an array never depends on values: only its elements are traced, differentiated and
+batched (docs/sparse-arrays.md).  Without tensors, SciPy's functions are called, and
+names that are not here are SciPy's.
+"""
+
+from typing import Any
+
+import scipy.sparse
+
+from wengert._engine.core.lazy_import import public_dir
+
+from . import pytrees as pytrees  # registers the classes
+from .arrays import (
+    as_sparse,
+    bsr_array,
+    bsr_matrix,
+    coo_array,
+    coo_matrix,
+    csc_array,
+    csc_matrix,
+    csr_array,
+    csr_matrix,
+    dia_array,
+    dia_matrix,
+)
+from .construction import (
+    block_array,
+    block_diag,
+    bmat,
+    diags,
+    diags_array,
+    find,
+    hstack,
+    issparse,
+    isspmatrix,
+    isspmatrix_bsr,
+    isspmatrix_coo,
+    isspmatrix_csc,
+    isspmatrix_csr,
+    isspmatrix_dia,
+    kron,
+    kronsum,
+    tril,
+    triu,
+    vstack,
+)
+from .structure import Structure, structure_of
+
+__all__ = [
+    "Structure",
+    "as_sparse",
+    "block_array",
+    "block_diag",
+    "bmat",
+    "bsr_array",
+    "bsr_matrix",
+    "coo_array",
+    "coo_matrix",
+    "csc_array",
+    "csc_matrix",
+    "csr_array",
+    "csr_matrix",
+    "dia_array",
+    "dia_matrix",
+    "diags",
+    "diags_array",
+    "find",
+    "hstack",
+    "issparse",
+    "isspmatrix",
+    "isspmatrix_bsr",
+    "isspmatrix_coo",
+    "isspmatrix_csc",
+    "isspmatrix_csr",
+    "isspmatrix_dia",
+    "kron",
+    "kronsum",
+    "structure_of",
+    "tril",
+    "triu",
+    "vstack",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(scipy.sparse, name)
+
+
+__dir__ = public_dir(__name__)

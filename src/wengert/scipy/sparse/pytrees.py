@@ -1,0 +1,37 @@
+"""Sparse arrays as containers with one leaf, their elements.
+
+SciPy's arrays are registered too, so derivatives with respect to them are arrays of the same
+structure.  An array is restored as SciPy's if its leaf is a plain array of the elements, and as one
+of wengert otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optree
+
+from wengert._engine.core.pytree import NAMESPACE
+
+from .arrays import CLASSES
+from .structure import structure_of
+
+
+def _flatten(array: Any) -> tuple[list[Any], Any, list[str]]:
+    return [array.data], structure_of(array), ["data"]
+
+
+def _restore(cls: Any) -> Any:
+    def restored(structure: Any, leaves: Any) -> Any:
+        (data,) = leaves
+        array = cls.made(structure, data)
+        is_plain = type(data) is np.ndarray and data.shape == structure.data_shape
+        return array.scipy_array(data) if is_plain and data.dtype.kind in "biufc" else array
+
+    return restored
+
+
+for _cls in CLASSES.values():
+    for _registered in (_cls, _cls.scipy_class):
+        optree.register_pytree_node(_registered, _flatten, _restore(_cls), namespace=NAMESPACE)
