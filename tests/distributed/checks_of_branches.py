@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from tests.distributed.sampling import sampled
 
 import wengert as wg
 from wengert import distributed as d
+from wengert._engine.kinds.collective import Collective
 from wengert.errors import TraceError
 
 
@@ -126,8 +129,28 @@ def _programs(comm):
         # One process does not use the result.
         return d.allreduce(np.sum(y**2) + (np.sum(z) if r == 0 else 0.0))
 
+    def results_of_some(x):  # one process needs the results of messages in a derivative
+        def inner(x):
+            y = d.allreduce(np.sin(x) if r == 0 else 0.5 * x, "mean")
+            return y * y * of_some(x, 1) if r == 0 else 2.0 * y + of_some(x, 1)
+
+        def steps(x):
+            for _ in range(12):
+                x = 0.5 * x + 0.1 * d.allreduce(x * x if r == 0 else x, "max")
+            return x * d.shift(x) if r == 0 else d.shift(x)
+
+        def outer(x):
+            s = d.allreduce(np.sum(x))
+            return wg.cond(s > -9.0, inner, lambda x: x, x) + wg.switch(
+                (s > -9.0) * 1, [inner, steps], x
+            )
+
+        y = wg.cond(d.allreduce(np.sum(x)) > -9.0, outer, lambda x: d.scan(x), x)
+        return d.allreduce(np.sum(y if r else y * x))
+
     return [
-        checkpoints, constants_after_loops, residuals_of_some, unused_in_branch, nested_branches,
+        checkpoints, results_of_some, constants_after_loops, residuals_of_some, unused_in_branch,
+        nested_branches,
         messages_of_conditions, loops_in_branches, branches_in_loops, selected, batches,
     ]  # fmt: skip
 
@@ -175,6 +198,64 @@ def check_messages_of_single_steps(comm):
     for run in (lambda f: f, wg.jit):
         dot = run(lambda x: wg.jvp(f, (x,), (v,))[1])(x)
         np.testing.assert_allclose(dot, along, rtol=1e-11)
+
+
+def check_messages_of_branches_are_sent_once(comm):
+    """Derivatives exchange messages of (co)tangents, and those of the branch once."""
+    x, v = _data(comm)
+
+    def message(x):
+        return np.sin(d.allreduce(x * x, "mean"))
+
+    def branch(x):
+        y = wg.cond(d.allreduce(np.sum(x)) > -9.0, lambda x: message(message(x)), d.shift, x)
+        return d.allreduce(np.sum(y * x))
+
+    def nested(x):
+        def inner(x):
+            return wg.cond(d.allreduce(np.sum(x)) > -9.0, message, lambda x: x, x)
+
+        y = wg.cond(d.allreduce(np.sum(x)) > -9.0, inner, d.shift, x)
+        return d.allreduce(np.sum(y * x))
+
+    def of_loop(x):
+        def steps(x):
+            return wg.fori_loop(0, 4, lambda i, x: message(x), x)
+
+        y = wg.cond(d.allreduce(np.sum(x)) > -9.0, steps, d.shift, x)
+        return d.allreduce(np.sum(y * x))
+
+    def in_loop(x):
+        def step(i, x):
+            return wg.cond(d.allreduce(np.sum(x)) > -9.0, message, lambda x: x, x)
+
+        return d.allreduce(np.sum(wg.fori_loop(0, 4, step, x) * x))
+
+    for f in (branch, nested, of_loop, in_loop):
+        count, name = _messages_of(f, x), f.__name__
+        assert _messages_of(wg.grad(f), x) == 2 * count, name
+        twice = wg.grad(lambda x, f=f: d.allreduce(np.sum(wg.grad(f)(x) * v)))
+        assert _messages_of(twice, x) == 4 * count + 2, name  # two of the sum
+        if "loop" not in name:  # tangents of a loop repeat it, because nothing is stored
+            assert _messages_of(lambda x, f=f: wg.jvp(f, (x,), (v,))[1], x) == 2 * count, name
+            assert _messages_of(lambda x, f=f: wg.hvp(f, (x,), (v,)), x) == 4 * count, name
+
+
+def _messages_of(f, x):
+    """The number of messages of one run of a compiled function."""
+    sent = []
+
+    def run(self, *args, **params):
+        sent.append(self.name)
+        return original(self, *args, **params)
+
+    original = Collective.run
+    with patch.object(Collective, "run", run):
+        compiled = wg.jit(f, backend="interpret")
+        compiled(x)
+        sent.clear()
+        compiled(x)
+    return sum(name != "mpi.same" for name in sent)
 
 
 def check_second_order(comm):

@@ -88,8 +88,13 @@ class Messages:
 
     def from_variants(self, outputs: Sequence[Node | None]) -> dict[Node, Node]:
         """The new nodes of outputs and of the last token, with each loop in the graph once."""
-        nodes = [n for n in (*outputs, self.last) if type(n) is Node]
-        return from_variants(nodes) if any(n.is_traced for n in nodes) else {}
+        latest = current()
+        tokens = [self.last] if latest is None else [self.last, latest.node]
+        nodes = [n for n in (*outputs, *tokens) if type(n) is Node]
+        new = from_variants(nodes) if any(n.is_traced for n in nodes) else {}
+        if latest is not None and latest.node in new:  # which a backward pass begins with
+            advance(wrap(new[latest.node]))
+        return new
 
     def token_of_tangents(self) -> Any:
         """The token that a forward pass begins with."""

@@ -33,6 +33,7 @@ custom.py              the node of such a call; call_rule.py its rule, and the r
 custom_rules.py        rules as graphs
 checkpointed_call.py   checkpointed functions, which their rule recomputes
 message_carry.py       loops and branches that exchange messages with other processes;
+                       received_results.py messages of branches, in their derivatives;
                        replay_origins.py the same for checkpointed loops
 law_examples.py        examples for the laws
 """

@@ -1,7 +1,8 @@
 """VJP rule of branches: the conditional of the branches' pullbacks.
 
-Each branch is differentiated separately, and the same selector chooses the pullback.  Operands that
-no pullback reads are left out, so that an enclosing loop does not store them.
+Each branch is differentiated separately, and the same selector chooses the pullback.  A pullback
+computes again what it needs of its branch, except results of messages (received_results.py).
+Operands that no pullback reads are left out, so that an enclosing loop does not store them.
 
     pull_conditional    the rule of cond, switch and sized
 """
@@ -21,7 +22,8 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.uniform_arrays import uniform
 
-from .message_carry import after_messages, body_derivative, results_once
+from .message_carry import after_messages, body_derivative
+from .received_results import Derivative, are_returned, divided, returned
 from .residuals import ancestors
 from .sparse_cotangents import added_in_place
 from .used_inputs import with_used_inputs
@@ -34,14 +36,14 @@ def pull_conditional(
     which, *operands = inputs
     wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])
     seeded = tuple(sorted(t))
-    branches, used_inputs = with_used_inputs(
-        tuple([_pulled_branch(b, seeded, wanted, ctx.guarded) for b in node.params["branches"]])
+    bodies = node.params["branches"]
+    forward, back = _pulled_branches(
+        bodies, seeded, wanted, ctx.guarded, are_returned(bodies, inputs)
     )
-    operands_and_cotangents = [*operands, *[t[k] for k in seeded]]
+    branches, used_inputs = with_used_inputs(back)
+    every = [*operands, *returned(node, inputs, forward), *[t[k] for k in seeded]]
     results = lookup(node.op.name)(
-        which,
-        *[operands_and_cotangents[k] for k in used_inputs],
-        **{**node.params, "branches": branches},
+        which, *[every[k] for k in used_inputs], **{**node.params, "branches": branches}
     )
     cotangents: list[Any] = [None] * len(operands)
     for k, cotangent in zip(wanted, results, strict=True):
@@ -52,16 +54,31 @@ def pull_conditional(
 
 
 @functools.lru_cache(maxsize=512)
+def _pulled_branches(
+    bodies: tuple[Body, ...],
+    seeded: tuple[int, ...],
+    wanted: tuple[int, ...],
+    guarded: bool,
+    returns: bool,
+) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
+    """The branches with further results, and their pullbacks; see `divided`."""
+    pulled = [_pulled_branch(b, seeded, wanted, guarded, returns) for b in bodies]
+    return divided(bodies, pulled, "backwards", returns)
+
+
+@functools.lru_cache(maxsize=512)
 def _pulled_branch(
-    body: Body, seeded: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
-) -> Body:
+    body: Body, seeded: tuple[int, ...], wanted: tuple[int, ...], guarded: bool, returns: bool
+) -> Derivative:
     """The pullback of a branch: from operands and cotangents of results to those of operands."""
     with body_derivative():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in seeded]
-        pairs_of_seeds = zip(seeded, seeds, strict=True)
-        handles = [after_messages(wrap(s), outs[k], body) for k, s in pairs_of_seeds]
+        handles = list(map(wrap, seeds))
+        if not returns:
+            pairs_of_seeds = zip(handles, seeded, strict=True)
+            handles = [after_messages(s, outs[k], body) for s, k in pairs_of_seeds]
         nodes = [getattr(outs[k], "node", None) for k in seeded]
         targets = [inputs[k] for k in wanted]
         pairs = gathered(zip(nodes, handles, strict=True))
@@ -71,4 +88,4 @@ def _pulled_branch(
             for cotangent, n in zip(cotangents, targets, strict=True)
         ]
         results = added_in_place(results, ancestors(results), keeps_sums=True)
-    return Body(*results_once(*results), inputs=[*inputs, *seeds], name=f"{body.name}, backwards")
+    return Derivative(inputs, outs, seeds, results)

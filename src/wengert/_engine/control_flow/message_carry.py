@@ -95,7 +95,8 @@ def after_messages(derivative: Any, out: Any, body: Body) -> Any:
     """A (co)tangent of a result of a body; of a token, after the messages of the body.
 
     The derivative of a branch computes the branch again as far as it needs its values, which may
-    differ between processes; so all of them exchange all messages of the branch again.
+    differ between processes.  If the branch does not return results of messages
+    (received_results.py), all processes exchange all its messages again.
     """
     return after_tokens(derivative, [out]) if is_used() and sends_messages(body) else derivative
 

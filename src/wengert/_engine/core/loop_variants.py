@@ -2,7 +2,8 @@
 
 The reverse derivative of a loop makes the loop again, with the residuals that it stores as further
 results.  Where the loop must not run twice, because it exchanges messages or is in the body of
-another loop, its results are taken from the second one, its variant.
+another loop, its results are taken from the second one, its variant.  So are those of a branch that
+exchanges messages, and returns what its derivative has received.
 
     set_variant     store the variant of a loop
     with_variants   outputs, computed from variants instead of the original loops
