@@ -197,7 +197,8 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         call = given.call(args, kwargs)
         calls.append(call)
         out = given.fun(*args, **kwargs)
-        structures.append(pytree.flatten(out))
+        # A Hessian is that of the first, the Jacobian of the second.
+        structures.append(pytree.flatten(out[1] if given.symmetric else out))
         return out
 
     structures: list[Any] = []
@@ -227,7 +228,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         trees = variables.restore(blocks)
         return trees[0] if single else trees
 
-    pattern = dependence(graph, inputs)
+    pattern = dependence(graph, inputs, first=int(given.symmetric))
     ins = [n.spec for n in inputs]
     return TracedFunction(pattern, ins, specs, restore, structure, guards, captured, graph)
 
@@ -308,14 +309,14 @@ def _passes(
         places = np.where(number[j] >= 0, (count + number[j]) * down + i, places)
         places = np.where(number[i] >= 0, (count + number[i]) * down + j, places)
         return CompressionPasses(
-            np.concatenate([seeds, units]), units[:0], places, rows, columns, limit
+            np.concatenate([seeds, units]), units[:0], places, rows, columns, True, limit
         )
     by_themselves = number[i] * across + j
     if mode == "fwd":  # rows set apart come second
         places = np.where(number[i] >= 0, count * down + by_themselves, places)
-        return CompressionPasses(seeds, units, places, rows, columns, limit)
+        return CompressionPasses(seeds, units, places, rows, columns, False, limit)
     places = np.where(number[i] >= 0, by_themselves, alone * across + places)
-    return CompressionPasses(units, seeds, places, rows, columns, limit)
+    return CompressionPasses(units, seeds, places, rows, columns, False, limit)
 
 
 def _widened(some: Any, positions: Positions) -> Any:

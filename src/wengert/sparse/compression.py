@@ -26,6 +26,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
 from .diagonal_entries import diagonals, read
+from .element_hessians import second_order, summed
 from .rule_context import size_of
 
 Array = np.ndarray[Any, Any]
@@ -38,6 +39,7 @@ class CompressionPasses(NamedTuple):
     positions : of each entry in the flattened results of the forward passes followed by those of
         the reverse passes.
     rows, columns : of the entries.
+    symmetric : whether it is a Hessian, and the first output of the function its value.
     limit : the number of diagonals of a node up to which entries are computed by diagonals.
     """
 
@@ -46,6 +48,7 @@ class CompressionPasses(NamedTuple):
     positions: Array
     rows: Array
     columns: Array
+    symmetric: bool
     limit: int
 
 
@@ -60,11 +63,16 @@ def entries(
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
     if not passes.positions.size:
         return np.zeros(0, dtype)
+    width = sum(size_of(s) for s in in_specs)
+    if passes.symmetric:
+        value, *outs = outs
+        products = second_order(Result([value], call.nodes, call.variables))
+        if products is not None:
+            return summed(products, passes.rows, passes.columns, width, dtype)
     result = Result(outs, call.nodes, call.variables)
     sizes = [size_of(s) for s in out_specs]
     found = diagonals(result, sizes, passes.limit) if passes.limit else None
     if found is not None:
-        width = sum(size_of(s) for s in in_specs)
         values = read(found, passes.rows, passes.columns, width)
         if values is not None:
             return values

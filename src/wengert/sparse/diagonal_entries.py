@@ -11,6 +11,7 @@ other operation, or more diagonals than there would be passes, the result is Non
 are computed by passes (compression.py).
 
     diagonals    of the outputs of a function
+    PushedDiagonals  those of one node, from those of its operands
     read         the entries of a pattern, from these
 """
 
@@ -98,7 +99,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
             if node in known or not any(sides):
                 continue
             stem.enter(node)
-            made = _Push(node, sides, plan, stem).diagonals(limit)
+            made = PushedDiagonals(node, sides, plan, stem).diagonals(limit)
             if made is None or len(made) > limit:
                 return None
             known[node] = made
@@ -127,7 +128,7 @@ def _pieces(node: Node) -> list[Node]:
     return [piece for a in node.inputs for piece in _pieces(a)]
 
 
-class _Push:
+class PushedDiagonals:
     """One node, and the diagonals of its operands."""
 
     def __init__(self, node: Node, sides: list[Side], plan: TracedGuards, stem: Any) -> None:
@@ -166,14 +167,18 @@ class _Push:
         dot = op.jvp(node, dots, out, inputs, context)
         return None if dot is None else settle(dot, node, True)
 
-    def _elementwise(self) -> list[Diagonal]:
-        together: list[_Group] = []
+    def groups(self) -> list[Group]:
+        """The diagonals of the operands of an elementwise operation, by equal numbers."""
+        together: list[Group] = []
         for k, side in enumerate(self._sides):
             for diagonal in side or ():
                 by = np.broadcast_to(diagonal.by, self._ctx.shape)
                 _group(together, by, diagonal.clean, len(self._sides)).add(k, diagonal.dot)
+        return together
+
+    def _elementwise(self) -> list[Diagonal]:
         made = []
-        for group in together:
+        for group in self.groups():
             dot = self._push(group.dots)
             if dot is not None:
                 clean = group.clean and (self._ctx.op.bounded or bool(np.all(group.by >= 0)))
@@ -242,7 +247,7 @@ class _Push:
         ctx = self._ctx
         *words, result = ctx.op.subscripts(*[len(s.shape) for s in ctx.specs], **ctx.params)
         _, inputs = handles_of(self._node)
-        together: list[_Group] = []
+        together: list[Group] = []
         for k, side in enumerate(self._sides):
             gone = [c for c in words[k] if c not in result]
             lengths = [ctx.specs[k].shape[words[k].index(c)] for c in gone]
@@ -280,7 +285,7 @@ def _slice(x: Any, word: str, fixed: dict[str, int]) -> Any:
     return x[index] if fixed and any(c in fixed for c in word) else x
 
 
-class _Group:
+class Group:
     """Diagonals of the operands of a node with equal numbers, where both have one."""
 
     def __init__(self, by: Numbers, clean: bool, count: int) -> None:
@@ -300,14 +305,14 @@ class _Group:
         self.dots[k] = dot if before is None else before + dot
 
 
-def _group(together: list[_Group], by: Numbers, clean: bool, count: int) -> _Group:
+def _group(together: list[Group], by: Numbers, clean: bool, count: int) -> Group:
     """The group that a diagonal belongs to, an existing one or a new one."""
     for group in together:
         if group.takes(by, clean):
             group.by = np.maximum(group.by, by)
             group.clean = group.clean and clean
             return group
-    together.append(_Group(by, clean, count))
+    together.append(Group(by, clean, count))
     return together[-1]
 
 

@@ -63,7 +63,7 @@ _LOOPS: dict[str, Callable[..., Any]] = {
 }
 
 
-def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
+def dependence(graph: BaseGraph, inputs: Sequence[Node], first: int = 0) -> Sets:
     """Which elements of some inputs each element of the outputs may depend on, differentiably.
 
     Parameters
@@ -71,6 +71,8 @@ def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
     graph : Graph
     inputs : sequence of Node
         The inputs to differentiate with respect to.
+    first : int
+        The first of the outputs that count.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
         n: places(size, columns, first) for n, size, first in zip(inputs, sizes, ends, strict=False)
     }
     found = propagate(graph, [given.get(n) for n in graph.inputs], columns)
-    pairs = zip(found, graph.outputs, strict=True)
+    pairs = zip(found[first:], graph.outputs[first:], strict=True)
     rows = [nothing(size_of(n.spec), columns) if s is None else s for s, n in pairs]
     sets = stacked(rows, columns)
     sets.sum_duplicates()

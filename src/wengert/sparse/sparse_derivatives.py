@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wengert._engine.autodiff.arguments import Argnums, name_of
-from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.grad import value_and_grad
 from wengert._engine.autodiff.wrapper import derived, name_in_module
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe
@@ -275,9 +275,9 @@ def sparse_hessian(
             f"{what}: argnums={argnums!r}, argnames={argnames!r}: only one argument is supported. "
             f"Pass several in a container{at(user_line())}."
         )
-    gradient = grad(fun, argnums, argnames=argnames)
+    both = value_and_grad(fun, argnums, argnames=argnames, _what="sparse_hessian")
     in_order = EntryOrder(order, rows, cols, triangle, what)
-    given = Given(gradient, argnums, argnames, "fwd", True, what, in_order)
+    given = Given(both, argnums, argnames, "fwd", True, what, in_order)
     return SparseDerivative(fun, given, format)
 
 

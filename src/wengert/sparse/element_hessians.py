@@ -1,0 +1,310 @@
+"""Hessians by elements: entries of second derivatives that are computed without sweeps.
+
+The Hessian of a function is a sum over the nodes of its graph that are not linear:
+
+    H  =  sum over nodes and pairs (a, b) of operands of  J_a^T diag(w d2op/da db) J_b
+
+where w is the cotangent of the node and J_a the Jacobian of operand a.  Reads at index arrays, sums
+and other linear nodes contribute nothing.  Where the Jacobians of the operands are a few diagonals
+(diagonal_entries.py), a term is one elementwise product for each pair of diagonals, and its entries
+are at known positions, those of the numbers of the two diagonals.  Products with equal positions
+are summed element by element, in one loop; then each is added to its entry, in a fixed order.
+
+    second_order    the products, and their positions
+    Product         one of them
+    summed          the entries of a pattern, from these
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.forward import pushforward, settle
+from wengert._engine.autodiff.pullback import Result
+from wengert._engine.autodiff.reverse import pullback
+from wengert._engine.autodiff.strong_zeros import TracedGuards
+from wengert._engine.autodiff.tape import fresh
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.node import Node
+from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.op import RuleContext, lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import derivation
+from wengert._engine.core.uniform_arrays import uniform
+from wengert._engine.kinds.elementwise import Elementwise, strong_zero
+from wengert._engine.ops.indexing.template import IndexSlot
+
+from . import arithmetic_rules, indexing_rules
+from .dependency_sets import Numbers
+from .diagonal_entries import Diagonal, Group, PushedDiagonals
+from .propagation import rule_of
+
+LEAVES = 12  # diagonals of a node that is not linear
+LINEAR_RULES = (
+    indexing_rules.choosing,
+    indexing_rules.placed,
+    indexing_rules.identity,
+    indexing_rules.adding,
+    indexing_rules.sums,
+    arithmetic_rules.linear,
+)
+LINEAR_REDUCTIONS = ("sum", "mean")
+
+
+class Product(NamedTuple):
+    """For each element one number, and the two input elements that it is an entry of; -1: none.
+
+    It belongs to both (first, second) and (second, first), which are one entry if they are equal.
+    """
+
+    first: Numbers
+    second: Numbers
+    value: Any
+
+
+class _Curved(NamedTuple):
+    """A node that is not linear: its second partials, and the diagonals of its operands."""
+
+    node: Node
+    seconds: dict[tuple[int, int], Any]
+    groups: list[Group]
+
+
+def second_order(result: Result) -> list[Product] | None:
+    """The products for a function of one real result; None if they cannot be computed.
+
+    Parameters
+    ----------
+    result : Result
+        The result of the function, in a graph.
+    """
+    tape = result.tape
+    (value,) = result.out_nodes
+    if not result.connected or type(value) is not Node:
+        return []
+    if not tape.traced or result.messages is not None or not all(map(_is_plain, tape.nodes)):
+        return None
+    with np.errstate(all="ignore"):
+        walk = _Walk(result)
+        with derivation(1 + value.level) as stem:
+            if not all([walk.visit(node, stem) for node in tape.nodes]):
+                return None
+        masked: set[Node] = set()
+        targets = [c.node for c in walk.curved]
+        seed = {value: np.ones((), value.spec.dtype)[()]}
+        weights = pullback(seed, targets, tape=tape, masked_targets=masked)
+        products = _Products()
+        with derivation(2 + value.level):
+            for curved, weight in zip(walk.curved, weights, strict=True):
+                if weight is not None:
+                    walk.add(curved, weight, curved.node in masked, products)
+    return products.made()
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether it is one real array, or has no derivative, and has no hook of the user."""
+    specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    return (node.info is None or node.info.hooks is None) and not any(
+        isinstance(s, Spec) and s.dtype.kind == "c" for s in specs
+    )
+
+
+class _Walk:
+    """The nodes of a tape in order, and the diagonals of those that have some."""
+
+    def __init__(self, result: Result) -> None:
+        tape = result.tape
+        self._wanted = tape.wanted
+        self._known: dict[Node, list[Diagonal]] = {}
+        self._unknown: set[Node] = set()  # those that depend on the inputs in other ways
+        self._guards = TracedGuards(tape, RuleContext(tape.wanted, True), {})
+        self.curved: list[_Curved] = []
+        first = 0
+        for node in result.targets:
+            spec = node.spec
+            by = np.arange(first, first + spec.size).reshape(spec.shape)
+            self._known[node] = [Diagonal(by, uniform(Spec(spec.shape, spec.dtype), 1))]
+            first += spec.size
+
+    def visit(self, node: Node, stem: Any) -> bool:
+        """Find the diagonals and second partials of a node; False if it allows none."""
+        if node in self._known:
+            return True
+        sides = [self._known.get(a) if type(a) is Node else None for a in node.args]
+        active = [
+            k
+            for k, a in enumerate(node.args)
+            if type(a) is Node and (self._known.get(a) or a in self._unknown)
+        ]
+        if not active or node.op.discrete:
+            return True
+        stem.enter(node)
+        op: Any = node.op
+        unknown = [k for k in active if node.args[k] in self._unknown]
+        if rule_of(op) is arithmetic_rules.elementwise and isinstance(op, Elementwise):
+            seconds = second_partials(node, active)
+            if any(k in pair for pair in seconds for k in unknown):
+                return False
+            if seconds:
+                groups = PushedDiagonals(node, sides, self._guards, stem).groups()
+                if len(groups) > LEAVES:
+                    return False
+                self.curved.append(_Curved(node, seconds, groups))
+        elif not _is_linear(node, active):
+            return False
+        made = None
+        if not unknown:
+            made = PushedDiagonals(node, sides, self._guards, stem).diagonals(LEAVES)
+        if made is None or len(made) > LEAVES:
+            self._unknown.add(node)
+        else:
+            self._known[node] = made
+        return True
+
+    def add(self, curved: _Curved, weight: Any, masked: bool, products: _Products) -> None:
+        """The products of one node, for the cotangent of its result."""
+        node, seconds, groups = curved
+        masks = self._guards.masked
+        weak = masked or any(a in masks for a in node.args_as_nodes())
+        weak = weak or node.op.differentiation.is_singular(node)
+        for p, one in enumerate(groups):
+            for other in groups[p:]:
+                total = None
+                for (a, b), second in seconds.items():
+                    for i, j in ((a, b), (b, a))[: 1 + (a != b)]:
+                        factors = [weight, one.dots[i], other.dots[j]]
+                        if any(f is None for f in factors):
+                            continue
+                        term = _product(second, factors, weak)
+                        total = term if total is None else total + term
+                if total is not None:
+                    products.add(one.by, other.by, settle(total, node, True))
+
+
+def _product(second: Any, factors: Sequence[Any], weak: bool) -> Any:
+    """A product; zero if a factor is, also for an infinite second partial, where one may be."""
+    total = second
+    for factor in factors:
+        total = total * factor
+    if weak:
+        for factor in factors:
+            total = strong_zero(factor, total)
+    return total
+
+
+def _is_linear(node: Node, active: Sequence[int]) -> bool:
+    """Whether a node that is not elementwise is linear in its active operands together."""
+    op: Any = node.op
+    rule = rule_of(op)
+    if op.name in LINEAR_REDUCTIONS:
+        return True
+    if rule is arithmetic_rules.contraction:
+        return len(active) == 1
+    return rule in LINEAR_RULES and op.name not in ("cumprod", "recurrence", "running")
+
+
+def second_partials(node: Node, active: Sequence[int]) -> dict[tuple[int, int], Any]:
+    """The second partials of an elementwise node, for pairs of operands; without those known zero.
+
+    They are computed from its rule, for operands that are new nodes, so that the result of the
+    rule can be differentiated with respect to these alone.
+    """
+    op: Any = node.op
+    args = [fresh(a) if k in active else a for k, a in enumerate(node.args)]
+    info = NodeInfo(node.spec, where=node.where, level=node.level)
+    copy = Node(op, tuple(args), node.params, None, info)
+    inputs = [wrap(a) if isinstance(a, Node) else a for a in args]
+    ctx = RuleContext(None, True)
+    found: dict[tuple[int, int], Any] = {}
+    for k, a in enumerate(active):
+        dots: list[Any] = [None] * len(args)
+        dots[a] = _ones(args[a])
+        slope = op.jvp(copy, dots, wrap(copy), inputs, ctx)
+        at = getattr(slope, "node", None)
+        if type(at) is not Node:
+            continue
+        for b in active[k:]:
+            (second,) = pushforward([at], {args[b]: _ones(args[b])})
+            if second is not None:
+                found[a, b] = second
+    return found
+
+
+def _ones(node: Node) -> Any:
+    return uniform(Spec(node.spec.shape, node.spec.dtype), 1)
+
+
+class _Products:
+    """Products, those at equal positions summed."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._arrays: list[Numbers] = []
+        self._sums: dict[tuple[int, int], Any] = {}
+
+    def _number(self, by: Numbers) -> int:
+        key = (by.shape, by.tobytes())
+        k = self._numbers.setdefault(key, len(self._arrays))
+        if k == len(self._arrays):
+            self._arrays.append(by.ravel())
+        return k
+
+    def add(self, first: Numbers, second: Numbers, value: Any) -> None:
+        """Add a product."""
+        i, j = sorted((self._number(first), self._number(second)))
+        before = self._sums.get((i, j))
+        self._sums[i, j] = value if before is None else before + value
+
+    def made(self) -> list[Product]:
+        """The sums, flattened."""
+        flat = lookup("reshape")
+        return [
+            Product(self._arrays[i], self._arrays[j], flat(v, shape=(v.node.spec.size,)))
+            for (i, j), v in self._sums.items()
+        ]
+
+
+def summed(found: Sequence[Product], rows: Numbers, cols: Numbers, width: int, dtype: Any) -> Any:
+    """The entries at some rows and columns of the symmetric matrix that products add up to.
+
+    Parameters
+    ----------
+    found : sequence of Product
+    rows, cols : ndarray
+        Positions of the entries.
+    width : int
+        The number of columns.
+    """
+    keys = np.maximum(rows, cols) * width + np.minimum(rows, cols)
+    wanted, first, back = np.unique(keys, return_index=True, return_inverse=True)
+    # Where each entry is computed: at its own place, if only one triangle is asked for.
+    alone = len(wanted) == len(keys)
+    place = first if alone else np.arange(len(wanted))
+    total = None
+    for product in found:
+        low = np.minimum(product.first, product.second)
+        high = np.maximum(product.first, product.second)
+        key = high * width + low
+        at = np.minimum(np.searchsorted(wanted, key), len(wanted) - 1)
+        kept = np.flatnonzero((low >= 0) & (wanted[at] == key))
+        twice = kept[(low == high)[kept]] if product.first is not product.second else kept[:0]
+        for chosen in (kept, twice):
+            if chosen.size:
+                total = _added(total, product.value, chosen, place[at[chosen]], len(wanted))
+    if total is None:
+        return np.zeros(len(keys), dtype)
+    if total.dtype != dtype:
+        total = lookup("cast")(total, dtype=dtype)
+    return total if alone else total[back]
+
+
+def _added(total: Any, value: Any, chosen: Numbers, targets: Numbers, size: int) -> Any:
+    """Add chosen elements of a vector to some positions of another."""
+    if len(chosen) < value.shape[0]:
+        value = value[chosen]
+    if total is None:
+        return lookup("scatter")(value, targets, index=IndexSlot(0), shape=(size,))
+    return lookup("scatter_add")(total, value, targets, index=IndexSlot(0))
