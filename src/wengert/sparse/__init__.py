@@ -10,6 +10,8 @@ control_flow_rules  rules of loops and branches
 coloring            groups of columns or rows that one product computes
 compression         the compiled function from arguments to entries
 diagonal_entries    entries computed without seeds, by diagonals
+element_hessians    Hessians computed by elements, at nodes that are not linear
+coupled_nodes       the part of a Hessian of nodes whose operands depend on many inputs
 entry_order         which entries are computed, and their order
 compiled_plan       Plan: pattern, coloring and program for a function and its argument shapes
 """

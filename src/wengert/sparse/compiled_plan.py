@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import describe
+from wengert._engine.core.handle import describe, wrap
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import Changes
 from wengert._engine.core.spec import Spec
@@ -32,8 +32,10 @@ from wengert._engine.jit.rng_guard import traced_without_draws
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .coloring import Coloring, bidirectional_coloring, color_columns, least
-from .compression import CompressionPasses, entries
+from .compression import CompressionPasses, entries, summed_entries
+from .coupled_nodes import Division, coupled_part, divided
 from .dependency_sets import Sets, turned, united
+from .element_hessians import DiagonalProduct
 from .entry_order import EntryOrder, Positions
 from .propagation import dependence
 
@@ -94,14 +96,23 @@ class Plan:
         with ``order="csc"``.
     mode : {"fwd", "rev", "both"}
     passes : int
-        The number of tangents and cotangents that are propagated for all entries.
+        The number of tangents and cotangents that are propagated for all entries, where they are
+        not computed directly (see `explain`).
     values : callable
         The compiled function from the arguments to the vector of all entries, row by row or in the
         order that was asked for. In a graph its nodes become nodes of that graph, so it can be
         differentiated.
     """
 
-    def __init__(self, given: Given, found: TracedFunction, coloring: Coloring, mode: str) -> None:
+    def __init__(
+        self,
+        given: Given,
+        found: TracedFunction,
+        coloring: Coloring,
+        mode: str,
+        specs: tuple[Any, Any],
+        parts: HessianParts | None = None,
+    ) -> None:
         pattern = found.pattern
         self.shape: tuple[int, int] = pattern.shape
         few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers need 32-bit indices
@@ -118,10 +129,16 @@ class Plan:
         self._seen = Changes.count
         passes = _passes(positions, pattern.shape, coloring, mode, given)
         given = given._replace(fun=found.graph)
+        self._parts, self._specs, self._what = parts, specs, given.what
+        self._by_passes: bool | None = None  # not known before the entries have been traced
 
         def values(*args: Any, **kwargs: Any) -> Any:
             call = given.call(args, kwargs)
-            some = entries(call, passes, found.ins, found.outs)
+            if parts is None:
+                some, self._by_passes = entries(call, passes, found.ins, found.outs)
+            else:
+                rest = parts.coupled_products(call, args, kwargs)
+                some = summed_entries(call, passes, found.ins, found.outs, rest)
             return some if positions.inside is None else _widened(some, positions)
 
         values.__name__ = f"values of {given.what}"
@@ -177,6 +194,42 @@ class Plan:
             ]
         made = [self._found.restore([block.asformat(format) for block in row]) for row in rows]
         return pytree.unflatten(self._found.structure, made)
+
+    def explain(self) -> str:
+        """How the entries are computed, as text.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> hess = wg.sparse_hessian(lambda x: np.sum(np.sin(x[1:] * x[:-1])))
+        >>> print(hess.plan(np.ones(5)).explain())
+        sparse_hessian of <lambda>: 5 x 5, 13 entries
+          2 nodes by elements: 3 products of diagonals, each added to its entry
+        """
+        lines = [f"{self._what}: {self.shape[0]} x {self.shape[1]}, {self.nnz} entries"]
+        if self._parts is None:
+            return "\n".join([*lines, f"  {self._method()}"])
+        division, coupled = self._parts
+        lines.append(
+            f"  {_counted(division.nodes, 'node')} by elements: "
+            f"{_counted(division.products, 'product')} of diagonals, each added to its entry"
+        )
+        if coupled is not None:
+            lines.append(
+                f"  {_counted(len(division.coupled), 'coupled node')}, {coupled.nnz} entries "
+                + coupled._method()
+            )
+            lines += [f"    {name}" for name in division.coupled]
+        return "\n".join(lines)
+
+    def _method(self) -> str:
+        """How the entries are computed, if not by elements."""
+        if self._by_passes is None:
+            args, kwargs = self._specs
+            built(Graph, self.values, args, kwargs)
+        if self._by_passes:
+            return f"by passes: {self.passes}, mode {self.mode}"
+        return "by diagonals, without passes"
 
     def pattern(self) -> Any:
         """The pattern as a matrix of True."""
@@ -242,23 +295,66 @@ def _objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, A
 def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
     """The plan for arguments, of which only shapes and dtypes matter."""
     found = traced(given, args, kwargs)
+    specs = args, kwargs
     if given.symmetric and not any(s.dtype.kind == "c" for s in found.ins):
         both = united([found.pattern, turned(found.pattern)])
-        return Plan(
-            given, found._replace(pattern=both), bidirectional_coloring(both, symmetric=True), "fwd"
-        )
+        coloring = bidirectional_coloring(both, symmetric=True)
+        parts = _parts(given, found, args, kwargs) if both.nnz else None
+        return Plan(given, found._replace(pattern=both), coloring, "fwd", specs, parts)
     mode = _mode(given, found)
     across = turned(found.pattern)
     if mode == "fwd":
-        return Plan(given, found, color_columns(found.pattern), mode)
+        return Plan(given, found, color_columns(found.pattern), mode, specs)
     if mode == "rev":
-        return Plan(given._replace(mode=mode), found, color_columns(across), mode)
+        return Plan(given._replace(mode=mode), found, color_columns(across), mode, specs)
     columns = bidirectional_coloring(found.pattern)
     if least(across) < columns.passes:
         rows = bidirectional_coloring(across)
         if rows.passes < columns.passes:
-            return Plan(given, found, rows, "rev")
-    return Plan(given, found, columns, "fwd")
+            return Plan(given, found, rows, "rev", specs)
+    return Plan(given, found, columns, "fwd", specs)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
+
+
+class HessianParts(NamedTuple):
+    """How a Hessian is divided, and the plan for the part of its coupled nodes, if it has some."""
+
+    division: Division
+    coupled: Plan | None
+
+    def coupled_products(
+        self, call: DifferentiatedCall, args: Any, kwargs: Any
+    ) -> list[DiagonalProduct]:
+        """The entries of that part."""
+        if self.coupled is None:
+            return []
+        plan = self.coupled
+        y = [wrap(node.args[0]) for node in call.nodes]
+        value = plan.values(y, *args, **kwargs)
+        rows, cols = plan.rows.astype(np.int64), plan.cols.astype(np.int64)
+        return [DiagonalProduct(rows, cols, value, False)]
+
+
+def _parts(given: Given, found: TracedFunction, args: Any, kwargs: Any) -> HessianParts | None:
+    """The parts of a Hessian; None if all of it is computed by passes."""
+    on_graph = given._replace(fun=found.graph)
+    divisions: list[Division | None] = []
+
+    def probed(*args: Any, **kwargs: Any) -> Any:
+        call = on_graph.call(args, kwargs)
+        divisions.append(divided(call))
+        return call.args
+
+    built(Graph, probed, args, kwargs, names=parameter_names(given.fun, len(args)))
+    division = divisions[-1]
+    if division is None or not division.coupled:
+        return None if division is None else HessianParts(division, None)
+    lower = EntryOrder("csr", None, None, "lower", given.what)
+    part = Given(coupled_part(on_graph.call), 0, None, "auto", False, given.what, lower)
+    return HessianParts(division, planned(part, (found.ins, *args), kwargs))
 
 
 def _mode(given: Given, found: TracedFunction) -> str:

@@ -6,6 +6,7 @@ traced and compiled, so it runs as one native program.
 
     CompressionPasses  the seeds of both modes, and the positions of the entries in the results
     entries            the values of the entries, in order
+    summed_entries     those of a Hessian that is computed by elements
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
+from .coupled_nodes import result_of
 from .diagonal_entries import diagonals, read
-from .element_hessians import second_order, summed
+from .element_hessians import DiagonalProduct, second_order, summed
 from .rule_context import size_of
 
 Array = np.ndarray[Any, Any]
@@ -57,25 +59,22 @@ def entries(
     passes: CompressionPasses,
     in_specs: Sequence[Spec],
     out_specs: Sequence[Spec],
-) -> Any:
-    """The values of the entries, for one call of the function."""
+) -> tuple[Any, bool]:
+    """The values of the entries, for one call of the function; whether they took passes."""
     outs, _ = pytree.flatten(call())
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
     if not passes.positions.size:
-        return np.zeros(0, dtype)
-    width = sum(size_of(s) for s in in_specs)
+        return np.zeros(0, dtype), False
     if passes.symmetric:
-        value, *outs = outs
-        products = second_order(Result([value], call.nodes, call.variables))
-        if products is not None:
-            return summed(products, passes.rows, passes.columns, width, dtype)
+        outs = outs[1:]
     result = Result(outs, call.nodes, call.variables)
     sizes = [size_of(s) for s in out_specs]
     found = diagonals(result, sizes, passes.limit) if passes.limit else None
     if found is not None:
+        width = sum(size_of(s) for s in in_specs)
         values = read(found, passes.rows, passes.columns, width)
         if values is not None:
-            return values
+            return values, False
 
     def push(*dots: Any) -> list[Any]:
         return result.push(dots)
@@ -92,7 +91,22 @@ def entries(
     if len(passes.reverse):
         parts.append(_batched(pull, passes.reverse, out_specs, in_specs))
     flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
-    return flat[passes.positions]
+    return flat[passes.positions], True
+
+
+def summed_entries(
+    call: DifferentiatedCall,
+    passes: CompressionPasses,
+    in_specs: Sequence[Spec],
+    out_specs: Sequence[Spec],
+    rest: Sequence[DiagonalProduct],
+) -> Any:
+    """The values of the entries of a Hessian that is computed by elements; `rest` is added."""
+    curvature = second_order(result_of(call))
+    assert curvature is not None
+    width = sum(size_of(s) for s in in_specs)
+    dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
+    return summed([*curvature.products, *rest], passes.rows, passes.columns, width, dtype)
 
 
 def _batched(

@@ -167,9 +167,9 @@ class PushedDiagonals:
         dot = op.jvp(node, dots, out, inputs, context)
         return None if dot is None else settle(dot, node, True)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[DiagonalGroup]:
         """The diagonals of the operands of an elementwise operation, by equal numbers."""
-        together: list[Group] = []
+        together: list[DiagonalGroup] = []
         for k, side in enumerate(self._sides):
             for diagonal in side or ():
                 by = np.broadcast_to(diagonal.by, self._ctx.shape)
@@ -247,7 +247,7 @@ class PushedDiagonals:
         ctx = self._ctx
         *words, result = ctx.op.subscripts(*[len(s.shape) for s in ctx.specs], **ctx.params)
         _, inputs = handles_of(self._node)
-        together: list[Group] = []
+        together: list[DiagonalGroup] = []
         for k, side in enumerate(self._sides):
             gone = [c for c in words[k] if c not in result]
             lengths = [ctx.specs[k].shape[words[k].index(c)] for c in gone]
@@ -285,7 +285,7 @@ def _slice(x: Any, word: str, fixed: dict[str, int]) -> Any:
     return x[index] if fixed and any(c in fixed for c in word) else x
 
 
-class Group:
+class DiagonalGroup:
     """Diagonals of the operands of a node with equal numbers, where both have one."""
 
     def __init__(self, by: Numbers, clean: bool, count: int) -> None:
@@ -305,14 +305,14 @@ class Group:
         self.dots[k] = dot if before is None else before + dot
 
 
-def _group(together: list[Group], by: Numbers, clean: bool, count: int) -> Group:
+def _group(together: list[DiagonalGroup], by: Numbers, clean: bool, count: int) -> DiagonalGroup:
     """The group that a diagonal belongs to, an existing one or a new one."""
     for group in together:
         if group.takes(by, clean):
             group.by = np.maximum(group.by, by)
             group.clean = group.clean and clean
             return group
-    together.append(Group(by, clean, count))
+    together.append(DiagonalGroup(by, clean, count))
     return together[-1]
 
 

@@ -1,4 +1,4 @@
-"""Hessians by elements: entries of second derivatives that are computed without sweeps.
+"""Hessians by elements: entries of second derivatives that are computed without passes.
 
 The Hessian of a function is a sum over the nodes of its graph that are not linear:
 
@@ -10,9 +10,13 @@ and other linear nodes contribute nothing.  Where the Jacobians of the operands 
 are at known positions, those of the numbers of the two diagonals.  Products with equal positions
 are summed element by element, in one loop; then each is added to its entry, in a fixed order.
 
-    second_order    the products, and their positions
-    Product         one of them
-    summed          the entries of a pattern, from these
+Nodes that are not elementwise, or whose operands depend on many inputs, are *coupled*: their part
+of the Hessian is computed by passes (coupled_nodes.py).
+
+    second_order        the products, and the coupled nodes
+    Curvature           these
+    DiagonalProduct     one product, and the positions of its entries
+    summed              the entries of a pattern, from products
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from wengert._engine.autodiff.forward import pushforward, settle
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import pullback
 from wengert._engine.autodiff.strong_zeros import TracedGuards
-from wengert._engine.autodiff.tape import fresh
+from wengert._engine.autodiff.tape import fresh, tape_between
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.node_info import NodeInfo
@@ -39,7 +43,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from . import arithmetic_rules, indexing_rules
 from .dependency_sets import Numbers
-from .diagonal_entries import Diagonal, Group, PushedDiagonals
+from .diagonal_entries import Diagonal, DiagonalGroup, PushedDiagonals
 from .propagation import rule_of
 
 LEAVES = 12  # diagonals of a node that is not linear
@@ -54,27 +58,46 @@ LINEAR_RULES = (
 LINEAR_REDUCTIONS = ("sum", "mean")
 
 
-class Product(NamedTuple):
+class DiagonalProduct(NamedTuple):
     """For each element one number, and the two input elements that it is an entry of; -1: none.
 
-    It belongs to both (first, second) and (second, first), which are one entry if they are equal.
+    twice : whether it belongs to both (first, second) and (second, first), which are one entry if
+        these are equal.
     """
 
     first: Numbers
     second: Numbers
     value: Any
+    twice: bool
+
+
+class Curvature(NamedTuple):
+    """The parts of a Hessian.
+
+    products : those of nodes whose operands have few diagonals.
+    coupled : the other nodes that are not linear.
+    nodes : the number of nodes that the products are of.
+    """
+
+    products: list[DiagonalProduct]
+    coupled: list[Node]
+    nodes: int
 
 
 class _Curved(NamedTuple):
-    """A node that is not linear: its second partials, and the diagonals of its operands."""
+    """A node that is not linear: its second partials, and the diagonals of its operands.
+
+    is_singular : whether a second partial can be infinite.
+    """
 
     node: Node
     seconds: dict[tuple[int, int], Any]
-    groups: list[Group]
+    groups: list[DiagonalGroup]
+    is_singular: bool
 
 
-def second_order(result: Result) -> list[Product] | None:
-    """The products for a function of one real result; None if they cannot be computed.
+def second_order(result: Result) -> Curvature | None:
+    """The parts of the Hessian of a function of one real result; None if it cannot be divided.
 
     Parameters
     ----------
@@ -84,24 +107,29 @@ def second_order(result: Result) -> list[Product] | None:
     tape = result.tape
     (value,) = result.out_nodes
     if not result.connected or type(value) is not Node:
-        return []
+        return Curvature([], [], 0)
     if not tape.traced or result.messages is not None or not all(map(_is_plain, tape.nodes)):
         return None
     with np.errstate(all="ignore"):
-        walk = _Walk(result)
+        traversal = _Traversal(result)
         with derivation(1 + value.level) as stem:
-            if not all([walk.visit(node, stem) for node in tape.nodes]):
+            if not all([traversal.visit(node, stem) for node in tape.nodes]):
                 return None
-        masked: set[Node] = set()
-        targets = [c.node for c in walk.curved]
-        seed = {value: np.ones((), value.spec.dtype)[()]}
-        weights = pullback(seed, targets, tape=tape, masked_targets=masked)
+        weights, masked = weights_of(result, [c.node for c in traversal.curved])
         products = _Products()
         with derivation(2 + value.level):
-            for curved, weight in zip(walk.curved, weights, strict=True):
+            for curved, weight in zip(traversal.curved, weights, strict=True):
                 if weight is not None:
-                    walk.add(curved, weight, curved.node in masked, products)
-    return products.made()
+                    traversal.add(curved, weight, curved.node in masked, products)
+    return Curvature(products.made(), traversal.coupled, len(traversal.curved))
+
+
+def weights_of(result: Result, nodes: Sequence[Node]) -> tuple[list[Any], set[Node]]:
+    """The cotangents of some nodes, and those that can be zero as part of a branch not taken."""
+    value: Any = result.out_nodes[0]
+    masked: set[Node] = set()
+    seed = {value: np.ones((), value.spec.dtype)[()]}
+    return pullback(seed, nodes, tape=result.tape, masked_targets=masked), masked
 
 
 def _is_plain(node: Node) -> bool:
@@ -112,7 +140,7 @@ def _is_plain(node: Node) -> bool:
     )
 
 
-class _Walk:
+class _Traversal:
     """The nodes of a tape in order, and the diagonals of those that have some."""
 
     def __init__(self, result: Result) -> None:
@@ -122,6 +150,7 @@ class _Walk:
         self._unknown: set[Node] = set()  # those that depend on the inputs in other ways
         self._guards = TracedGuards(tape, RuleContext(tape.wanted, True), {})
         self.curved: list[_Curved] = []
+        self.coupled: list[Node] = []
         first = 0
         for node in result.targets:
             spec = node.spec
@@ -130,7 +159,7 @@ class _Walk:
             first += spec.size
 
     def visit(self, node: Node, stem: Any) -> bool:
-        """Find the diagonals and second partials of a node; False if it allows none."""
+        """Find the diagonals and second partials of a node; False if it allows no parts."""
         if node in self._known:
             return True
         sides = [self._known.get(a) if type(a) is Node else None for a in node.args]
@@ -141,35 +170,44 @@ class _Walk:
         ]
         if not active or node.op.discrete:
             return True
-        stem.enter(node)
-        op: Any = node.op
-        unknown = [k for k in active if node.args[k] in self._unknown]
-        if rule_of(op) is arithmetic_rules.elementwise and isinstance(op, Elementwise):
-            seconds = second_partials(node, active)
-            if any(k in pair for pair in seconds for k in unknown):
-                return False
-            if seconds:
-                groups = PushedDiagonals(node, sides, self._guards, stem).groups()
-                if len(groups) > LEAVES:
-                    return False
-                self.curved.append(_Curved(node, seconds, groups))
-        elif not _is_linear(node, active):
+        if not isinstance(node.spec, Spec):
             return False
+        stem.enter(node)
+        unknown = [k for k in active if node.args[k] in self._unknown]
+        push = PushedDiagonals(node, sides, self._guards, stem)
         made = None
-        if not unknown:
-            made = PushedDiagonals(node, sides, self._guards, stem).diagonals(LEAVES)
+        if self._has_part(node, active, unknown, push) and not unknown:
+            made = push.diagonals(LEAVES)
         if made is None or len(made) > LEAVES:
             self._unknown.add(node)
         else:
             self._known[node] = made
         return True
 
+    def _has_part(
+        self, node: Node, active: Sequence[int], unknown: Sequence[int], push: PushedDiagonals
+    ) -> bool:
+        """Note the part of a node; False if it is a coupled one."""
+        op: Any = node.op
+        if rule_of(op) is arithmetic_rules.elementwise and isinstance(op, Elementwise):
+            seconds, is_singular = second_partials(node, active)
+            if not seconds:
+                return True
+            if not any(k in pair for pair in seconds for k in unknown):
+                groups = push.groups()
+                if len(groups) <= LEAVES:
+                    self.curved.append(_Curved(node, seconds, groups, is_singular))
+                    return True
+        elif _is_linear(node, active):
+            return True
+        self.coupled.append(node)
+        return False
+
     def add(self, curved: _Curved, weight: Any, masked: bool, products: _Products) -> None:
         """The products of one node, for the cotangent of its result."""
-        node, seconds, groups = curved
+        node, seconds, groups, is_singular = curved
         masks = self._guards.masked
-        weak = masked or any(a in masks for a in node.args_as_nodes())
-        weak = weak or node.op.differentiation.is_singular(node)
+        weak = is_singular or masked or any(a in masks for a in node.args_as_nodes())
         for p, one in enumerate(groups):
             for other in groups[p:]:
                 total = None
@@ -206,11 +244,12 @@ def _is_linear(node: Node, active: Sequence[int]) -> bool:
     return rule in LINEAR_RULES and op.name not in ("cumprod", "recurrence", "running")
 
 
-def second_partials(node: Node, active: Sequence[int]) -> dict[tuple[int, int], Any]:
+def second_partials(node: Node, active: Sequence[int]) -> tuple[dict[tuple[int, int], Any], bool]:
     """The second partials of an elementwise node, for pairs of operands; without those known zero.
 
-    They are computed from its rule, for operands that are new nodes, so that the result of the
-    rule can be differentiated with respect to these alone.
+    Also whether one can be infinite for finite operands. They are computed from its rule, for
+    operands that are new nodes, so that the result of the rule can be differentiated with respect
+    to these alone.
     """
     op: Any = node.op
     args = [fresh(a) if k in active else a for k, a in enumerate(node.args)]
@@ -219,6 +258,7 @@ def second_partials(node: Node, active: Sequence[int]) -> dict[tuple[int, int], 
     inputs = [wrap(a) if isinstance(a, Node) else a for a in args]
     ctx = RuleContext(None, True)
     found: dict[tuple[int, int], Any] = {}
+    is_singular = False
     for k, a in enumerate(active):
         dots: list[Any] = [None] * len(args)
         dots[a] = _ones(args[a])
@@ -227,10 +267,13 @@ def second_partials(node: Node, active: Sequence[int]) -> dict[tuple[int, int], 
         if type(at) is not Node:
             continue
         for b in active[k:]:
-            (second,) = pushforward([at], {args[b]: _ones(args[b])})
+            tape = tape_between([at], {args[b]})
+            (second,) = pushforward([at], {args[b]: _ones(args[b])}, tape=tape)
             if second is not None:
                 found[a, b] = second
-    return found
+                singular = [n.op.differentiation.is_singular(n) for n in tape.nodes if n.args]
+                is_singular = is_singular or any(singular)
+    return found, is_singular
 
 
 def _ones(node: Node) -> Any:
@@ -258,21 +301,25 @@ class _Products:
         before = self._sums.get((i, j))
         self._sums[i, j] = value if before is None else before + value
 
-    def made(self) -> list[Product]:
+    def made(self) -> list[DiagonalProduct]:
         """The sums, flattened."""
         flat = lookup("reshape")
         return [
-            Product(self._arrays[i], self._arrays[j], flat(v, shape=(v.node.spec.size,)))
+            DiagonalProduct(
+                self._arrays[i], self._arrays[j], flat(v, shape=(v.node.spec.size,)), i != j
+            )
             for (i, j), v in self._sums.items()
         ]
 
 
-def summed(found: Sequence[Product], rows: Numbers, cols: Numbers, width: int, dtype: Any) -> Any:
+def summed(
+    found: Sequence[DiagonalProduct], rows: Numbers, cols: Numbers, width: int, dtype: Any
+) -> Any:
     """The entries at some rows and columns of the symmetric matrix that products add up to.
 
     Parameters
     ----------
-    found : sequence of Product
+    found : sequence of DiagonalProduct
     rows, cols : ndarray
         Positions of the entries.
     width : int
@@ -290,7 +337,7 @@ def summed(found: Sequence[Product], rows: Numbers, cols: Numbers, width: int, d
         key = high * width + low
         at = np.minimum(np.searchsorted(wanted, key), len(wanted) - 1)
         kept = np.flatnonzero((low >= 0) & (wanted[at] == key))
-        twice = kept[(low == high)[kept]] if product.first is not product.second else kept[:0]
+        twice = kept[(low == high)[kept]] if product.twice else kept[:0]
         for chosen in (kept, twice):
             if chosen.size:
                 total = _added(total, product.value, chosen, place[at[chosen]], len(wanted))
