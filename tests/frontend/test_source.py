@@ -277,3 +277,14 @@ def test_a_debugger_sees_the_lines_of_the_user(run):
     finally:
         sys.settrace(before)
     assert lines - {0} == {1, 2, 3, 4, 5, 7, 8}
+
+
+def test_a_lambda_that_returns_a_lambda():
+    """Lambdas in one line: the one that runs is converted, and not the one that it returns."""
+    scaled = lambda p: lambda k, c: np.abs(p(k, c))  # noqa: E731
+    twice = lambda k: lambda k: lambda k: 2.0 * k  # noqa: E731
+
+    def loss(k):
+        return np.sum(scaled(lambda k, x: k * x)(k, k)) + np.sum(twice(k)(3.0 * k)(k))
+
+    np.testing.assert_array_equal(wg.grad(loss)(np.array([1.0, -2.0])), [4.0, -2.0])

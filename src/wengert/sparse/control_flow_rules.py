@@ -17,8 +17,10 @@ from itertools import accumulate
 
 import numpy as np
 
+from wengert._engine.control_flow.call_rule import BatchedRule, CustomRule
 from wengert._engine.control_flow.custom_rules import as_linear
 from wengert._engine.core.subgraph import Body
+from wengert._engine.implicit.solver_calls import SolverRule
 from wengert.errors import WengertError
 
 from .dependency_sets import (
@@ -114,9 +116,16 @@ def choice(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     return _of_numbers(ctx, [united(of_one) for of_one in zip(*each, strict=True)])
 
 
+def _is_solver(rule: CustomRule) -> bool:
+    """Whether the rule solves an equation, whose solution depends on everything."""
+    while isinstance(rule, BatchedRule):
+        rule = rule.rule
+    return isinstance(rule, SolverRule)
+
+
 def custom(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """The dependencies of the rule for tangents, rather than those of the function."""
-    if ctx.params["body"] is None:
+    if ctx.params["body"] is None or _is_solver(ctx.params["rule"]):
         return everything(ctx)  # type: ignore[no-any-return]
     try:
         body, moving = as_linear(ctx.node)

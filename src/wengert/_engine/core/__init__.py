@@ -18,6 +18,7 @@ types.py                       types for annotations; accumulation.py: of vjp_in
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number
 conversion_hook.py             conversion of user functions; library_code.py what is not searched
+linear_patterns.py             patterns of linear functions, found by a higher layer
 bytecode_names.py              the names that a function reads and assigns
 replaced_errors.py             errors of other libraries that replace those of wengert
 handle.py                      Handle: the mutable reference to a node; views

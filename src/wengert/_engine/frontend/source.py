@@ -133,7 +133,9 @@ def _is_rewritten_by_pytest(code: CodeType) -> bool:
 
 def _contains(node: Function, code: CodeType) -> bool:
     """Whether all positions of a code object are inside a definition."""
-    first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    # A lambda that returns another has the positions of the other one.
+    place: Function | ast.expr = node.body if isinstance(node, ast.Lambda) else node
+    first, last = (place.lineno, place.col_offset), (place.end_lineno, place.end_col_offset)
     for line, end_line, column, end_column in code.co_positions():
         if None in (line, end_line, column, end_column) or (column, end_column) == (0, 0):
             continue

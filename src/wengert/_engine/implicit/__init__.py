@@ -3,6 +3,8 @@
 solver_calls.py      the call of a solver as one node, with the rule of its derivative
 functions.py         functions of containers as graphs of leaves
 linear_systems.py    custom_linear_solve
+matrix_structure.py  diagonal, banded and sparse systems
+solve_methods.py     methods by name: cholesky, cg, gmres, bicgstab
 residual_check.py    whether a solution satisfies the equation
 roots.py             custom_root, implicit
 """

@@ -25,6 +25,7 @@ from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, shape_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.trace_notes import note
 from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_singular
 from wengert._engine.ops.linalg.linear_solve import adjoint
@@ -32,18 +33,25 @@ from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .functions import GraphFunction, Leaves, raveled
+from .matrix_structure import (
+    MATRIX,
+    MatrixStructure,
+    solve_banded,
+    solve_diagonal,
+    structure_of,
+)
+from .solve_methods import KrylovSolver, checked_method, solve_definite
 from .solver_calls import SolverRule, solver_call
 
 _UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
-_MATRIX = "the matrix of a linear system for a derivative"
 Solve = Callable[[Callable[[Any], Any], Any], Any]
 
 
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
     b: Any,
-    solve: Solve | None = None,
-    transpose_solve: Solve | None = None,
+    solve: Solve | str | None = None,
+    transpose_solve: Solve | str | None = None,
     symmetric: bool = False,
 ) -> Any:
     """Solve a linear system ``matvec(x) == b``, with implicitly defined derivatives.
@@ -54,10 +62,13 @@ def custom_linear_solve(
         A linear function of containers like `b`; captured tensors are differentiated.
     b : array or container of arrays
         The right-hand side.
-    solve : callable, optional
-        ``solve(matvec, b)`` returns `x`; it is not differentiated. By default the matrix is
-        computed and factorized, which needs n products and memory for n**2 elements.
-    transpose_solve : callable, optional
+    solve : callable or str, optional
+        ``solve(matvec, b)`` returns `x`; it is not differentiated. By default ("lu") the matrix is
+        computed and factorized, as a diagonal, banded or dense one, depending on the
+        pattern of its elements, which is found when `matvec` is traced. "cholesky": the same for a
+        positive definite matrix. "cg" (positive definite), "gmres", "bicgstab": SciPy's methods,
+        which need only products.
+    transpose_solve : callable or str, optional
         ``transpose_solve(vecmat, b)``, the same for the adjoint function; `solve` by default.
     symmetric : bool, default False
         Whether `matvec` is symmetric (Hermitian), so that `solve` and `matvec` are their own
@@ -72,8 +83,12 @@ def custom_linear_solve(
     ------
     StructureError, ShapeError, DtypeError
         `matvec` or `solve` return something else than arrays like `b`.
+    SingularError
+        The matrix is singular; or nearly so, and a derivative is taken (if it is factorized).
     MatrixError
-        The matrix is singular (without `solve`).
+        It is not positive definite ("cholesky").
+    ConvergenceError
+        "cg", "gmres" or "bicgstab" has not converged.
 
     See Also
     --------
@@ -94,9 +109,8 @@ def custom_linear_solve(
     (np.float64(3.5), np.float64(-1.75))
     """
     function(matvec, "custom_linear_solve")
-    for given in (solve, transpose_solve):
-        if given is not None:
-            function(given, "custom_linear_solve")
+    solve = checked_method(solve, "custom_linear_solve: solve")
+    transpose_solve = checked_method(transpose_solve, "custom_linear_solve: transpose_solve")
     right = Leaves.of(b, "custom_linear_solve: b")
     fun = converted(matvec)
     what = "custom_linear_solve: the result of matvec"
@@ -118,7 +132,7 @@ class LinearSystem(SolverRule):
         The matrix times a vector.
     structure, specs
         Of the right-hand side.
-    solve, transpose_solve : callable or None
+    solve, transpose_solve : callable, str or None
         As in `custom_linear_solve`.
     symmetric : bool
         Whether the matrix is its own adjoint.
@@ -135,8 +149,8 @@ class LinearSystem(SolverRule):
         product: GraphFunction,
         structure: Any,
         specs: Sequence[Any],
-        solve: Solve | None = None,
-        transpose_solve: Solve | None = None,
+        solve: Solve | str | None = None,
+        transpose_solve: Solve | str | None = None,
         symmetric: bool = False,
         is_adjoint: bool = False,
         of_derivative: bool = False,
@@ -202,6 +216,8 @@ class LinearSystem(SolverRule):
         right = Leaves(list(b), self.specs, self.structure)
         if solve is None:
             return self._factorized(consts, b)
+        if isinstance(solve, str):
+            return self._by_name(solve, consts, b)
 
         def matvec(x: Any) -> Any:
             return right.container(self.applied(consts, right.like(x, "the argument of matvec")))
@@ -210,21 +226,59 @@ class LinearSystem(SolverRule):
         return right.like(x, "custom_linear_solve: the result of solve")
 
     def _factorized(self, consts: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        a = matrix(self.product, consts, self.specs)
         flat = raveled(b)
         size = shape_of(flat)[0]
+        structure = self._structure(size)
+        note("linear system", f"{self.name}: {size} unknowns; the matrix is {structure}")
+        if structure.kind != "dense":
+            return _split(self._structured(structure, consts, flat), self.specs)
+        a = matrix(self.product, consts, self.specs)
         if isinstance(size, int) and size <= _UNROLLED:
             if self.of_derivative and size > 1:
-                flat = refuse_singular(flat, _reciprocal_of_small(a), what=_MATRIX)
+                flat = refuse_singular(flat, _reciprocal_of_small(a), what=MATRIX)
             flat = solve_dense(adjoint(a) if self.is_adjoint else a, flat)
             return _split(flat, self.specs)
         # In a compiled function both directions share one factorization.
         packed, pivots = lu_packed(a)
         if self.of_derivative:
-            flat = refuse_singular(flat, reciprocal_condition(a, packed), what=_MATRIX)
+            flat = refuse_singular(flat, reciprocal_condition(a, packed), what=MATRIX)
         column = lookup("expand_dims")(flat, axis=1)
         flat = solve_packed(packed, pivots, column, trans=2 if self.is_adjoint else 0)
         return _split(lookup("squeeze")(flat, axis=(1,)), self.specs)
+
+    def _structure(self, size: Any) -> MatrixStructure:
+        if not isinstance(size, int) or size <= _UNROLLED:
+            return MatrixStructure("dense", size)
+        return structure_of(self.product.body, self.product.captured, size)
+
+    def _by_name(self, method: str, consts: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        flat = raveled(b)
+        note("linear system", f"{self.name}: {shape_of(flat)[0]} unknowns, by {method}")
+        if method == "cholesky":
+            if self._structure(shape_of(flat)[0]).kind != "dense":
+                return self._factorized(consts, b)
+            a = matrix(self.product, consts, self.specs)
+            return _split(solve_definite(a, flat, self.of_derivative), self.specs)
+        specs, count = [*map(_strong, consts), _strong(flat)], len(consts)
+
+        def product(*xs: Any) -> list[Any]:
+            return [raveled(self.applied(xs[:count], _split(xs[count], self.specs)))]
+
+        body = GraphFunction.traced(product, specs, "the product")[0].body
+        solver = KrylovSolver(method)
+        found = lookup("scipy_solver")(
+            *consts, flat, functions=(body,), captured=count, solver=solver
+        )
+        return _split(found[0], self.specs)
+
+    def _structured(self, structure: MatrixStructure, consts: Sequence[Any], b: Any) -> Any:
+        def products(vectors: Any) -> Any:
+            return vmap(lambda x: raveled(self.product(consts, _split(x, self.specs))))(vectors)
+
+        dtype = np.result_type(*[s.dtype for s in self.specs])
+        if structure.kind == "diagonal":
+            return solve_diagonal(products, b, self.is_adjoint, dtype)
+        return solve_banded(structure, products, b, self.is_adjoint, dtype, self.of_derivative)
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
@@ -266,14 +320,19 @@ class LinearSystem(SolverRule):
 
 
 def _reciprocal_of_small(a: Any) -> Any:
-    """The reciprocal condition number of a small matrix, whatever the units of rows or columns."""
+    """The reciprocal condition number of a small matrix, whatever the units of rows or columns.
+
+    It includes the error of the inverse, since pivoting does depend on the units of rows.
+    """
     a = lookup("stop_gradient")(a)
-    inverse = np.abs(solve_dense(a, np.eye(shape_of(a)[-1], dtype=a.dtype)))
-    a = np.abs(a)
-    return 1.0 / np.minimum(
-        np.max(np.sum(inverse @ a, axis=1)),  # rows may be multiplied by any numbers
-        np.max(np.sum(a @ inverse, axis=0)),  # columns may be
-    )
+    unit = np.eye(shape_of(a)[-1], dtype=a.dtype)
+    inverse = solve_dense(a, unit)
+    precision = float(np.finfo(a.dtype).eps)
+    conditions = [
+        np.max(np.sum(np.abs(x) @ np.abs(y), axis=axis)) + np.max(np.abs(x @ y - unit)) / precision
+        for x, y, axis in ((inverse, a, 1), (a, inverse, 0))
+    ]
+    return 1.0 / np.minimum(*conditions)
 
 
 def _strong(x: Any) -> Any:

@@ -33,6 +33,7 @@ from wengert.errors import ConvergenceError, StructureError, at, user_line
 from .functions import GraphFunction, Leaves
 from .linear_systems import LinearSystem, Solve
 from .residual_check import tolerance, verified
+from .solve_methods import checked_method
 from .solver_calls import SolverRule, solver_call
 
 
@@ -40,7 +41,7 @@ def custom_root(
     f: Callable[[Any], Any],
     initial_guess: Any,
     solve: Callable[[Callable[[Any], Any], Any], Any],
-    tangent_solve: Solve | None = None,
+    tangent_solve: Solve | str | None = None,
     *,
     check: bool | float = False,
 ) -> Any:
@@ -55,9 +56,10 @@ def custom_root(
         The derivative with respect to it is zero. The solver gets a copy.
     solve : callable
         ``solve(f, initial_guess)`` returns the root; it is not differentiated.
-    tangent_solve : callable, optional
+    tangent_solve : callable or str, optional
         ``tangent_solve(g, b)`` solves ``g(x) == b`` for a linear function `g`: the derivative of
-        `f` at the root, or its adjoint. By default the matrix is computed and factorized.
+        `f` at the root, or its adjoint. By default the matrix is computed and factorized; methods
+        by name are those of `custom_linear_solve`.
     check : bool or float, default False
         Whether to verify that `f` is small at the root: at most 1e-6, or this number, times its
         size at the guess plus that of its terms.
@@ -103,9 +105,8 @@ def custom_root(
     what = "custom_root"
     function(f, what)
     function(solve, what)
-    if tangent_solve is not None:
-        function(tangent_solve, what)
-    return _root(what, f, initial_guess, solve, tangent_solve, tolerance(check, what))
+    method = checked_method(tangent_solve, f"{what}: tangent_solve")
+    return _root(what, f, initial_guess, solve, method, tolerance(check, what))
 
 
 def _root(
@@ -113,7 +114,7 @@ def _root(
     f: Callable[[Any], Any],
     initial_guess: Any,
     solve: Callable[[Callable[[Any], Any], Any], Any],
-    tangent_solve: Solve | None,
+    tangent_solve: Solve | str | None,
     check: float | None,
     has_aux: bool = False,
 ) -> Any:
@@ -145,7 +146,7 @@ class Root(SolverRule):
         structure: Any,
         specs: Sequence[Any],
         solve: Callable[..., Any],
-        tangent_solve: Solve | None,
+        tangent_solve: Solve | str | None,
         check: float | None = None,
         has_aux: bool = False,
     ) -> None:
@@ -305,7 +306,7 @@ def only_if(success: Any, ys: Sequence[Any], name: str, reason: str = "") -> lis
 def implicit(
     solver: Callable[..., Any] | None = None,
     residual: Callable[..., Any] | None = None,
-    tangent_solve: Solve | None = None,
+    tangent_solve: Solve | str | None = None,
     *,
     check: bool | float = False,
     has_aux: bool = False,
@@ -358,8 +359,7 @@ def implicit(
             implicit, residual=residual, tangent_solve=tangent_solve, check=check, has_aux=has_aux
         )
     function(solver, "implicit: solver")
-    if tangent_solve is not None:
-        function(tangent_solve, "implicit: tangent_solve")
+    method = checked_method(tangent_solve, "implicit: tangent_solve")
     relative = tolerance(check, "implicit")
     run, equation = solver, residual
     name = getattr(solver, "__name__", "implicit")
@@ -371,7 +371,7 @@ def implicit(
             lambda y: converted(equation)(y, *args, **kwargs),
             initial_guess,
             lambda _, guess: converted(run)(guess, *args, **kwargs),
-            tangent_solve,
+            method,
             relative,
             has_aux,
         )

@@ -19,6 +19,7 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
+from wengert._engine.ops.linalg.condition import refuse_singular
 from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating
@@ -404,4 +405,6 @@ def newton(
 
 
 def _divided(g: Callable[[Any], Any], b: Any) -> Any:
-    return b / g(np.ones_like(b))
+    slope = g(np.ones_like(b))
+    nonzero = np.where(slope == 0.0, 0.0, 1.0)
+    return refuse_singular(b, nonzero, what="newton: the derivative at the root") / slope

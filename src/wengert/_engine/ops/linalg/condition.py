@@ -6,8 +6,8 @@
 
 The estimate is LAPACK's (gecon; N. J. Higham, "FORTRAN codes for estimating the one-norm", 1988),
 at the cost of a few solutions.  The condition number depends on the units of rows and columns; if
-it is large, that of the equilibrated matrix decides (elements of largest modulus about 1 in each
-row and column), since Gaussian elimination solves that system to the same accuracy.
+it is large, that of the equilibrated matrix decides (the largest elements of rows and columns are
+about 1), times the growth of the elements of rows in the factors of the given one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wengert.errors import SingularError, at, user_line
 
 from ...kinds.batching import on_last_axes
 from .linear_solve import matrices, real_dtype
-from .packed_storage import lu_packed, routine
+from .packed_storage import lu_packed, order_of_pivots, routine
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
@@ -42,7 +42,8 @@ def reciprocal_condition(a: Array, packed: Array) -> Any:
         result[i] = _estimate(a[i], packed[i].T) if a.size else 1.0
         if result[i] < smallest_reciprocal(a.dtype):
             scaled = equilibrated(a[i])
-            result[i] = _estimate(scaled, lu_packed.run(scaled)[0].T)
+            growth = _growth(a[i], *lu_packed.run(a[i]))
+            result[i] = _estimate(scaled, lu_packed.run(scaled)[0].T) / growth
     return result[()]
 
 
@@ -52,6 +53,18 @@ def _estimate(a: Array, factors: Array) -> Any:
     if not np.isfinite(norm):
         return np.nan
     return routine("gecon", factors)(factors, norm, norm="I")[0]
+
+
+def _growth(a: Array, packed: Array, pivots: Array) -> Any:
+    """The largest ratio of rows of ``abs(L) abs(U)`` and ``abs(a)``, which bounds the error.
+
+    (N. J. Higham, "Accuracy and stability of numerical algorithms", 2002, section 9.3.)
+    """
+    factors, sums = np.abs(packed.T), np.sum(np.abs(a), axis=1)
+    sizes = np.triu(factors) @ np.ones(a.shape[0])
+    sizes = sizes + np.tril(factors, -1) @ sizes
+    ratios = sizes[np.argsort(order_of_pivots.run(pivots))] / np.where(sums > 0.0, sums, 1.0)
+    return max(1.0, np.max(ratios))
 
 
 def equilibrated(a: Array) -> Any:

@@ -2,6 +2,7 @@
 
   lu_packed          LAPACK's LU factors of square matrices, and the pivots
   solve_packed       x with op(a) @ x = b, from these factors
+  order_of_pivots    the order of rows after the exchanges
   routine            a routine of LAPACK
 
 `solve` does both.  A rewrite, the only user of these operations, splits it if the matrix is
@@ -100,7 +101,7 @@ def _order_oracle(pivots: Any) -> Any:
     discrete=True,
     oracle=lambda pivots: _order_oracle(pivots),
 )
-def _order(pivots: Array) -> Any:
+def order_of_pivots(pivots: Array) -> Any:
     """The permutation of rows given by LAPACK's pivots."""
     pivots = np.asarray(pivots)
     order = np.empty(pivots.shape, np.int64)
@@ -112,17 +113,17 @@ def _order(pivots: Array) -> Any:
     return order
 
 
-@_order.spec
+@order_of_pivots.spec
 def _(pivots: Spec) -> Any:
     return Spec(pivots.shape, np.dtype(np.int64))
 
 
-@_order.examples
+@order_of_pivots.examples
 def _(rng: np.random.Generator) -> Any:
     yield (np.array([2, 3, 3], np.int32),), {}
 
 
-on_last_axes(_order, 1)
+on_last_axes(order_of_pivots, 1)
 
 
 def _permuted_rows(x: Array, order: Array) -> Any:
@@ -135,7 +136,7 @@ def _inverse_permutation(order: Array) -> Any:
 
 @lu_packed.define_vjp
 def _lu_packed_vjp(t: tuple[Array | None, ...], out: tuple[Array, ...], a: Array) -> Any:
-    (low, up), order = _triangles(out[0]), _order(out[1])
+    (low, up), order = _triangles(out[0]), order_of_pivots(out[1])
     t_low, t_up = _triangles(t[0])
     low = _with_unit_diagonal(low)
     inner = triangle(adjoint(low) @ t_low, True, strict=True) + triangle(t_up @ adjoint(up), False)
@@ -146,7 +147,7 @@ def _lu_packed_vjp(t: tuple[Array | None, ...], out: tuple[Array, ...], a: Array
 
 @lu_packed.define_jvp
 def _lu_packed_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
-    (low, up), order = _triangles(out[0]), _order(out[1])
+    (low, up), order = _triangles(out[0]), order_of_pivots(out[1])
     low = _with_unit_diagonal(low)
     f = solve_triangular(low, _permuted_rows(dots[0], order), lower=True)
     f = adjoint(solve_triangular(up, adjoint(f), trans=2))
@@ -195,7 +196,7 @@ def _(packed: Spec, pivots: Spec, b: Spec, trans: int = 0) -> Any:
 
 def _solve_oracle(packed: Any, pivots: Any, b: Array, trans: Any = 0) -> Any:
     low, up = np.tril(packed.mT, -1) + np.eye(packed.shape[-1]), np.triu(packed.mT)
-    order = np.argsort(_order.run(pivots), axis=-1)
+    order = np.argsort(order_of_pivots.run(pivots), axis=-1)
     a = np.take_along_axis(low @ up, order[..., None], axis=-2)
     return np.linalg.solve([a, a.mT, np.conj(a.mT)][TRANS[trans]], b)
 
@@ -215,7 +216,7 @@ def _solve_packed_vjp(
     b_bar = _solve_adjoint(packed, pivots, t, trans)
     a_bar = -(b_bar @ adjoint(out))
     a_bar = (a_bar, a_bar.mT, adjoint(a_bar))[trans]
-    (low, up), permuted = _triangles(packed), _permuted_rows(a_bar, _order(pivots))
+    (low, up), permuted = _triangles(packed), _permuted_rows(a_bar, order_of_pivots(pivots))
     low_bar = triangle(permuted @ adjoint(up), True, strict=True)
     up_bar = triangle(adjoint(_with_unit_diagonal(low)) @ permuted, False)
     return (low_bar + up_bar).mT, None, b_bar
@@ -229,7 +230,8 @@ def _solve_packed_jvp(
     if packed_dot is not None:
         (low, up), (low_dot, up_dot) = _triangles(packed), _triangles(packed_dot)
         a_dot = _permuted_rows(
-            low_dot @ up + _with_unit_diagonal(low) @ up_dot, _inverse_permutation(_order(pivots))
+            low_dot @ up + _with_unit_diagonal(low) @ up_dot,
+            _inverse_permutation(order_of_pivots(pivots)),
         )
         product = (a_dot, a_dot.mT, adjoint(a_dot))[TRANS[trans]] @ out
         right = -product if right is None else right - product

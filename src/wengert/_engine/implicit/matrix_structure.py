@@ -1,0 +1,192 @@
+"""The structure of the matrix of a linear function, and the solution of systems by structure.
+
+The pattern of the matrix is found from the graph of the function (`wengert.sparse`, a higher layer,
+imported at first use), once for each graph.  It decides how a system is solved:
+
+    diagonal   each equation has one unknown: divisions
+    banded     LAPACK's gbsv; one product for each diagonal
+    dense      LAPACK's getrf; a product for each unknown
+
+    MatrixStructure      what is known of a matrix
+    structure_of         that of the matrix of a linear function
+    solve_diagonal, solve_banded
+    probe_vector         a vector whose solution has the size of the inverse
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.linear_patterns import PATTERNS, patterns
+from wengert._engine.core.op import lookup
+from wengert._engine.core.subgraph import Body
+from wengert._engine.ops.linalg.condition import refuse_singular
+
+Array = np.ndarray[Any, Any]
+Products = Callable[[Array], Any]  # rows of vectors to rows of their products
+
+MATRIX = "the matrix of a linear system"
+_MAX_STRUCTURES = 256  # of graphs, in the cache
+_LEAST_PER_DIAGONAL = 4  # unknowns for each diagonal of a band
+
+
+class MatrixStructure(NamedTuple):
+    """What is known of a square matrix.
+
+    kind : "dense", "diagonal" or "banded".
+    size : the number of rows.
+    below, above : the numbers of diagonals.
+    """
+
+    kind: str
+    size: int
+    below: int = 0
+    above: int = 0
+
+    def __str__(self) -> str:
+        if self.kind == "banded":
+            return f"banded, {self.below} diagonals below and {self.above} above the main one"
+        return self.kind
+
+    @property
+    def products(self) -> int:
+        """How many products with the matrix give its entries."""
+        return self.size if self.kind == "dense" else self.below + self.above + 1
+
+
+_lock = lock()
+_structures: OrderedDict[tuple[Body, int], MatrixStructure] = OrderedDict()
+
+
+def structure_of(body: Body, captured: int, size: int) -> MatrixStructure:
+    """The structure of the matrix of a linear function.
+
+    Parameters
+    ----------
+    body : Body
+        Its inputs after the first `captured` are the vector.
+    captured : int
+    size : int
+        The number of unknowns.
+    """
+    if not PATTERNS or body.size_names:
+        return MatrixStructure("dense", size)
+    key = body, captured
+    with _lock:
+        found = _structures.get(key)
+        if found is not None:
+            _structures.move_to_end(key)
+            return found
+    found = _structure(patterns().pattern_of(body, captured), size)
+    with _lock:
+        _structures[key] = found
+        while len(_structures) > _MAX_STRUCTURES:
+            _structures.popitem(last=False)
+    return found
+
+
+def _structure(pattern: Any, size: int) -> MatrixStructure:
+    """The cheapest way to solve a system with this pattern (None: everything)."""
+    if pattern is None or pattern.shape != (size, size):
+        return MatrixStructure("dense", size)
+    entries = pattern.tocoo()
+    offsets = entries.row.astype(np.int64) - entries.col
+    below, above = int(offsets.max(initial=0)), int(-offsets.min(initial=0))
+    width = below + above + 1
+    if width == 1:
+        return MatrixStructure("diagonal", size)
+    kind = "banded" if width * _LEAST_PER_DIAGONAL <= size else "dense"
+    return MatrixStructure(kind, size, below, above)
+
+
+# ---- solutions ---------------------------------------------------------------------------------
+
+
+def solve_diagonal(products: Products, b: Any, adjoint: bool, dtype: Any) -> Any:
+    """The solution of equations of one unknown each."""
+    size = b.shape[0]
+    diagonal = products(np.ones((1, size), dtype))[0]
+    nonzero = np.where(lookup("stop_gradient")(diagonal) == 0.0, 0.0, 1.0)
+    b = refuse_singular(b, nonzero, what=MATRIX)
+    return b / (np.conjugate(diagonal) if adjoint and np.dtype(dtype).kind == "c" else diagonal)
+
+
+def solve_banded(
+    structure: MatrixStructure, products: Products, b: Any, adjoint: bool, dtype: Any, checked: bool
+) -> Any:
+    """The solution of a banded system; with `checked` a nearly singular matrix is an error."""
+    size, below, above = structure.size, structure.below, structure.above
+    width = below + above + 1
+    columns = np.arange(size)
+    rows = products((columns % width == np.arange(width)[:, None]).astype(dtype))
+    # Row i of the products has one element of each column that is in the band.
+    diagonals = np.arange(width)[:, None]
+    if adjoint:
+        other = columns + diagonals - below
+        positions, below, above = (other % width) * size + columns, above, below
+    else:
+        other = columns + diagonals - above
+        positions = (columns % width) * size + other
+    inside = (other >= 0) & (other < size)
+    band = np.where(inside, rows.reshape(-1)[np.where(inside, positions, 0)], 0.0)
+    band = np.conjugate(band) if adjoint and band.dtype.kind == "c" else band
+    # LAPACK must not get NaN, which marks solutions that were not found.
+    finite = np.all(np.isfinite(band)) & np.all(np.isfinite(b))
+    unit = (diagonals == above).astype(dtype) * np.ones(size, dtype)
+    band = np.where(finite, band, unit)
+    b = np.where(finite, b, 0.0)
+    solve = lookup("linalg.banded_solve")
+    if not checked:
+        return np.where(finite, solve(band, b[:, None], below=below, above=above)[:, 0], np.nan)
+    # Pivoting and condition number depend on units, so rows and columns are scaled.
+    rows, columns, band = _equilibrated(band, below, above, adjoint)
+    sides = np.stack([b / rows, probe_vector(size).astype(dtype)], axis=1)
+    solved = solve(band, sides, below=below, above=above)
+    x = refuse_singular(solved[:, 0], 1.0 / np.max(np.abs(solved[:, 1])), what=MATRIX)
+    return np.where(finite, x / columns, np.nan)
+
+
+def _equilibrated(band: Any, below: int, above: int, adjoint: bool) -> tuple[Any, Any, Any]:
+    """Scales of rows and columns, and the band divided by both; those of equations come first."""
+    width, size = band.shape
+    diagonals, places = np.arange(width)[:, None], np.arange(size)
+    other = places - diagonals + above  # the column of each element of a row
+    inside = (other >= 0) & (other < size)
+    positions = np.where(inside, diagonals * size + other, 0)
+    numbers = np.clip(places + diagonals - above, 0, size - 1)  # the row of each element
+
+    def scale_of_rows(absolute: Any) -> Any:
+        largest = np.max(np.where(inside, absolute.reshape(-1)[positions], 0.0), axis=0)
+        return np.where(largest > 0.0, largest, 1.0)
+
+    def scale_of_columns(absolute: Any) -> Any:
+        largest = np.max(absolute, axis=0)
+        return np.where(largest > 0.0, largest, 1.0)
+
+    if adjoint:
+        columns = scale_of_columns(np.abs(band))
+        band = band / columns
+        rows = scale_of_rows(np.abs(band))
+        return rows, columns, band / rows[numbers]
+    rows = scale_of_rows(np.abs(band))
+    band = band / rows[numbers]
+    columns = scale_of_columns(np.abs(band))
+    return rows, columns, band / columns
+
+
+@functools.lru_cache(maxsize=64)
+def probe_vector(size: int) -> Array:
+    """A random vector: its solution has the size of the inverse, almost surely.
+
+    (J. D. Dixon, "Estimating extremal eigenvalues and condition numbers of matrices", 1983.)
+    """
+    # Constants are common null vectors, so the mean is not zero.
+    vector = np.random.default_rng(size).uniform(-0.5, 1.5, size)
+    vector.setflags(write=False)
+    return vector
