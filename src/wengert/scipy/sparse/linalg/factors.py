@@ -1,0 +1,277 @@
+"""LU factors of sparse matrices by SuperLU, kept for the derivatives.
+
+    Factor      the factors of one matrix: solutions, determinant, an estimate of the condition
+    factor_of   the factors of a matrix, from the last ones if they are of the same values
+    counts      how many matrices this process has factorized
+
+A matrix is given by the arrays of the CSR format.  SuperLU factorizes matrices in CSC format, so it
+is given the transpose, whose CSC arrays these are, and solves with the transpose of that.
+
+Value and derivatives need the same factors, and know them by the values of the matrix: the last
+ones are kept, up to a number and a size (`_MAX_FACTORS`, `_MAX_BYTES`).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from wengert._engine.core.fork_safe_locks import lock
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
+_MAX_FACTORS = 64
+_MAX_BYTES = 1 << 30  # of all factors that are kept; the last one is kept in any case
+_SYMMETRIC = {"SymmetricMode": True}
+
+
+@dataclass
+class Counts:
+    """How many matrices were factorized."""
+
+    factorized: int = 0
+
+
+counts = Counts()
+
+
+class Factor:
+    """The factors of a matrix.
+
+    Parameters
+    ----------
+    data, indices, indptr : array
+        The matrix in CSR format. Entries may be repeated, which adds them, and in any order.
+    assume : str
+        'gen', or 'pos' for a Hermitian positive definite matrix.
+
+    Raises
+    ------
+    LinAlgError
+        The matrix is singular, not finite, or not positive definite.
+    """
+
+    def __init__(self, data: Array, indices: Array, indptr: Array, assume: str) -> None:
+        import scipy.sparse
+
+        self.given = data.copy(), indices.copy(), indptr.copy(), assume
+        n = len(indptr) - 1
+        exact = data if data.dtype.char in "fdFD" else data.astype(float)
+        # The transpose of the matrix.
+        self.matrix = scipy.sparse.csc_array((exact, indices, indptr), shape=(n, n), copy=True)
+        if not np.isfinite(exact).all():
+            raise LinAlgError("the matrix contains NaN or infinity")
+        self.matrix.sum_duplicates()
+        self._transposed = self.matrix.T.tocsc()
+        self.assume = assume
+        self.lu, self._is_pivoted = self._factorized()
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it needs, about."""
+        return int(self.lu.nnz) * (self.matrix.dtype.itemsize + 4) + 5 * self.matrix.data.nbytes
+
+    def _factorized(self) -> tuple[Any, bool]:
+        """The factors, and whether rows were chosen by the size of pivots.
+
+        Without this choice a matrix with a symmetric pattern has half as many entries in its
+        factors. It is not needed if the matrix is positive definite or diagonally dominant.
+        """
+        if self.assume == "pos" or self._needs_no_pivoting():
+            lu = self._superlu(
+                permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=_SYMMETRIC
+            )
+            if lu is not None and np.array_equal(lu.perm_r, lu.perm_c):
+                return lu, False
+        return self._pivoted(), True
+
+    def _pivoted(self) -> Any:
+        lu = self._superlu()
+        if lu is None:
+            raise LinAlgError("the matrix is exactly singular")
+        return lu
+
+    def _superlu(self, **options: Any) -> Any:
+        """SuperLU's factors, or None for a matrix that it finds to be singular."""
+        from scipy.sparse.linalg import splu
+
+        counts.factorized += 1
+        try:
+            return splu(self.matrix, **options)
+        except RuntimeError as error:
+            if "singular" not in str(error):
+                raise
+            return None
+
+    def _needs_no_pivoting(self) -> bool:
+        """Whether the pattern is symmetric, and the matrix probably positive definite or dominant.
+
+        Solutions are checked, so that a wrong answer costs time only.
+        """
+        a, other = self.matrix, self._transposed
+        if not np.array_equal(a.indptr, other.indptr):
+            return False
+        if not np.array_equal(a.indices, other.indices):
+            return False
+        diagonal = a.diagonal()
+        if np.array_equal(a.data, np.conj(other.data)):
+            return bool(np.all(diagonal.real > 0))
+        twice, sizes = 2 * np.abs(diagonal), abs(a)
+        return bool(np.all(twice > 0)) and any(
+            [np.all(twice >= sizes.sum(axis=axis) * (1 - 1e-12)) for axis in (0, 1)]
+        )
+
+    def solve(self, b: Array, trans: int = 0) -> Array:
+        """x with op(a) @ x = b, for a matrix b; op: identity, transpose, adjoint (0, 1, 2)."""
+        dtype = np.result_type(self.matrix.dtype, b.dtype)
+        if not b.size:
+            return np.zeros(b.shape, dtype)
+        if dtype.kind == "c" and self.matrix.dtype.kind != "c":
+            parts = self.solve(b.real.copy(), trans), self.solve(b.imag.copy(), trans)
+            return (parts[0] + 1j * parts[1]).astype(dtype)
+        right = np.asfortranarray(b, self.matrix.dtype)
+        is_conjugate = trans == 2 and self.matrix.dtype.kind == "c"
+        if is_conjugate:
+            right = np.conj(right)
+        x = self.lu.solve(right, trans="N" if trans else "T")
+        if not (self._is_pivoted or self._solves(x, right, trans)):
+            self.lu, self._is_pivoted = self._pivoted(), True
+            x = self.lu.solve(right, trans="N" if trans else "T")
+        x = np.conj(x) if is_conjugate else x
+        return x.astype(dtype, copy=False)  # type: ignore[no-any-return]
+
+    def _solves(self, x: Array, b: Array, trans: int) -> bool:
+        """Whether the residual of a solution is that of a stable method."""
+        error = np.max(np.abs((self.matrix if trans else self._transposed) @ x - b))
+        scale = self._norm * np.max(np.abs(x)) + np.max(np.abs(b))
+        return bool(error <= 1e3 * np.finfo(self.matrix.dtype).eps * scale)
+
+    @functools.cached_property
+    def _norm(self) -> float:
+        """The largest sum of absolute values of a row or column."""
+        sizes = abs(self.matrix)
+        return max([float(sizes.sum(axis=axis).max()) for axis in (0, 1)])
+
+    @property
+    def upper(self) -> Any:
+        """The factor U, with the pivots in its diagonal.
+
+        Raises
+        ------
+        LinAlgError
+            The matrix was said to be positive definite, and is not.
+        """
+        pivots = self.lu.U.diagonal()
+        if self.assume == "pos" and (self._is_pivoted or not np.all(pivots.real > 0)):
+            raise LinAlgError("the matrix is not positive definite: a pivot is not positive")
+        if not self._is_pivoted and self._grows():
+            self.lu, self._is_pivoted = self._pivoted(), True
+        return self.lu.U
+
+    def _grows(self) -> bool:
+        """Whether elements of U are so large that the factors are not accurate."""
+        return bool(abs(self.lu.U).max() > 1e3 * abs(self.matrix).max())
+
+    def log_determinant(self) -> tuple[Any, Any]:
+        """The sign of the determinant, and the logarithm of its absolute value."""
+        pivots = self.upper.diagonal()
+        with np.errstate(divide="ignore"):
+            sizes = np.abs(pivots)
+            value = np.sum(np.log(sizes))
+            sign = np.prod(pivots / sizes) if sizes.all() else pivots.dtype.type(0)
+        return sign * _parity(self.lu.perm_r) * _parity(self.lu.perm_c), value
+
+    @functools.cached_property
+    def condition(self) -> float:
+        """An estimate of the condition number in the norm of row sums (a lower bound).
+
+        By products with the inverse (N. J. Higham, "FORTRAN codes for estimating the one-norm of
+        a real or complex matrix", 1988).
+        """
+        n = len(self.given[2]) - 1
+        if not n:
+            return 0.0
+        x, found = np.full((n, 1), 1.0 / n), 0.0
+        for _ in range(3):
+            y = self.solve(x, 1)
+            total = float(np.sum(np.abs(y)))
+            if not math.isfinite(total):
+                return math.inf
+            if total <= found:
+                break
+            found = total
+            signs = np.where(y == 0, 1.0, y / np.where(y == 0, 1.0, np.abs(y)))
+            z = np.abs(self.solve(np.conj(signs), 0).ravel())
+            x = np.zeros((n, 1))
+            x[int(np.argmax(z))] = 1.0
+        return float(abs(self.matrix).sum(axis=0).max()) * found
+
+    def check_condition(self) -> None:
+        """Raise if a solution may have no correct digits.
+
+        Raises
+        ------
+        LinAlgError
+            The estimate of the condition number is above 1 / (100 eps).
+        """
+        limit = 0.01 / float(np.finfo(self.matrix.dtype).eps)
+        if not self.condition <= limit:
+            raise LinAlgError(
+                f"the matrix is nearly singular: its condition number is about "
+                f"{self.condition:.1e}, so that a derivative would have no correct digits"
+            )
+
+
+def _parity(order: Array) -> int:
+    """The sign of a permutation: by its number of cycles."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(order)
+    if n == 0:
+        return 1
+    ones = np.ones(n, np.int8)
+    edges = csr_array((ones, np.asarray(order), np.arange(n + 1)), shape=(n, n))
+    cycles, _ = connected_components(edges, directed=False)
+    return 1 if (n - cycles) % 2 == 0 else -1
+
+
+_lock = lock()
+_kept: OrderedDict[Any, Factor] = OrderedDict()
+
+
+def factor_of(data: Array, indices: Array, indptr: Array, assume: str = "gen") -> Factor:
+    """The factors of a matrix in CSR format; the last ones are kept."""
+    given = tuple(
+        [np.ascontiguousarray(x, x.dtype.newbyteorder("=")) for x in (data, indices, indptr)]
+    )
+    key = (assume, *[(x.dtype.str, x.shape, zlib.crc32(x.view(np.uint8))) for x in given])
+    with _lock:
+        found = _kept.get(key)
+        if found is not None:
+            _kept.move_to_end(key)
+    if found is not None and all(
+        [_same_bits(x, y) for x, y in zip(given, found.given, strict=False)]
+    ):
+        return found
+    factor = Factor(*given, assume)
+    with _lock:
+        _kept[key] = factor
+        _kept.move_to_end(key)
+        while len(_kept) > 1 and (
+            len(_kept) > _MAX_FACTORS or sum([x.bytes for x in _kept.values()]) > _MAX_BYTES
+        ):
+            _kept.popitem(last=False)
+    return factor
+
+
+def _same_bits(x: Array, y: Array) -> bool:
+    return np.array_equal(x.view(np.uint8), y.view(np.uint8))
