@@ -12,4 +12,4 @@ from . import SUBPACKAGES
 
 __all__ = ["PACKAGES"]
 
-PACKAGES = [import_module(f"{__package__}.{name}") for name in SUBPACKAGES]
+PACKAGES = [import_module(f"{__package__}.{name}") for name in (*SUBPACKAGES, "sparse.linalg")]

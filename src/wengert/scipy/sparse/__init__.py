@@ -11,12 +11,14 @@ indexing       A[i, j], assignments, duplicates
 arrays         the classes csr_array, csc_array, coo_array, dia_array, bsr_array, and matrices
 construction   diags, kron, hstack, vstack, block_array ...
 pytrees        sparse arrays as containers with one leaf
+linalg/        scipy.sparse.linalg, imported at first use
 
 The structure of an array never depends on values: only its elements are traced, differentiated and
 batched (docs/sparse-arrays.md).  Without tensors, SciPy's functions are called, and
 names that are not here are SciPy's.
 """
 
+from importlib import import_module
 from typing import Any
 
 import scipy.sparse
@@ -99,6 +101,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "linalg":
+        return import_module(f"{__name__}.linalg")
     return getattr(scipy.sparse, name)
 
 

@@ -18,15 +18,14 @@ import math
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.fork_safe_locks import lock
 
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Array
+from .structure import Plain, check_structure
 
 _MAX_FACTORS = 64
 _MAX_BYTES = 1 << 30  # of all factors that are kept; the last one is kept in any case
@@ -51,7 +50,7 @@ class Factor:
     data, indices, indptr : array
         The matrix in CSR format. Entries may be repeated, which adds them, and in any order.
     assume : str
-        'gen', or 'pos' for a Hermitian positive definite matrix.
+        'gen', 'pos' for a Hermitian positive definite matrix, or 'triangular'.
 
     Raises
     ------
@@ -59,10 +58,11 @@ class Factor:
         The matrix is singular, not finite, or not positive definite.
     """
 
-    def __init__(self, data: Array, indices: Array, indptr: Array, assume: str) -> None:
+    def __init__(self, data: Plain, indices: Plain, indptr: Plain, assume: str) -> None:
         import scipy.sparse
 
-        self.given = data.copy(), indices.copy(), indptr.copy(), assume
+        check_structure(indices, indptr)
+        self.given = data.copy(), indices.copy(), indptr.copy()
         n = len(indptr) - 1
         exact = data if data.dtype.char in "fdFD" else data.astype(float)
         # The transpose of the matrix.
@@ -85,6 +85,9 @@ class Factor:
         Without this choice a matrix with a symmetric pattern has half as many entries in its
         factors. It is not needed if the matrix is positive definite or diagonally dominant.
         """
+        if self.assume == "triangular":
+            lu = self._superlu(permc_spec="NATURAL", diag_pivot_thresh=0.0)
+            return (self._pivoted(), True) if lu is None else (lu, False)
         if self.assume == "pos" or self._needs_no_pivoting():
             lu = self._superlu(
                 permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=_SYMMETRIC
@@ -111,6 +114,13 @@ class Factor:
                 raise
             return None
 
+    @functools.cached_property
+    def is_symmetric(self) -> bool:
+        """Whether the matrix is its own transpose, to the last bit."""
+        a, other = self.matrix, self._transposed
+        parts = (a.indptr, other.indptr), (a.indices, other.indices), (a.data, other.data)
+        return all([np.array_equal(x, y) for x, y in parts])
+
     def _needs_no_pivoting(self) -> bool:
         """Whether the pattern is symmetric, and the matrix probably positive definite or dominant.
 
@@ -129,7 +139,7 @@ class Factor:
             [np.all(twice >= sizes.sum(axis=axis) * (1 - 1e-12)) for axis in (0, 1)]
         )
 
-    def solve(self, b: Array, trans: int = 0) -> Array:
+    def solve(self, b: Plain, trans: int = 0) -> Plain:
         """x with op(a) @ x = b, for a matrix b; op: identity, transpose, adjoint (0, 1, 2)."""
         dtype = np.result_type(self.matrix.dtype, b.dtype)
         if not b.size:
@@ -148,7 +158,7 @@ class Factor:
         x = np.conj(x) if is_conjugate else x
         return x.astype(dtype, copy=False)  # type: ignore[no-any-return]
 
-    def _solves(self, x: Array, b: Array, trans: int) -> bool:
+    def _solves(self, x: Plain, b: Plain, trans: int) -> bool:
         """Whether the residual of a solution is that of a stable method."""
         error = np.max(np.abs((self.matrix if trans else self._transposed) @ x - b))
         scale = self._norm * np.max(np.abs(x)) + np.max(np.abs(b))
@@ -159,6 +169,11 @@ class Factor:
         """The largest sum of absolute values of a row or column."""
         sizes = abs(self.matrix)
         return max([float(sizes.sum(axis=axis).max()) for axis in (0, 1)])
+
+    @property
+    def is_pivoted(self) -> bool:
+        """Whether rows were chosen by the size of pivots."""
+        return self._is_pivoted
 
     @property
     def upper(self) -> Any:
@@ -178,7 +193,8 @@ class Factor:
 
     def _grows(self) -> bool:
         """Whether elements of U are so large that the factors are not accurate."""
-        return bool(abs(self.lu.U).max() > 1e3 * abs(self.matrix).max())
+        largest = np.max(np.abs(self.lu.U.data), initial=0.0)
+        return bool(largest > 1e3 * np.max(np.abs(self.matrix.data), initial=0.0))
 
     def log_determinant(self) -> tuple[Any, Any]:
         """The sign of the determinant, and the logarithm of its absolute value."""
@@ -230,7 +246,7 @@ class Factor:
             )
 
 
-def _parity(order: Array) -> int:
+def _parity(order: Plain) -> int:
     """The sign of a permutation: by its number of cycles."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -248,21 +264,19 @@ _lock = lock()
 _kept: OrderedDict[Any, Factor] = OrderedDict()
 
 
-def factor_of(data: Array, indices: Array, indptr: Array, assume: str = "gen") -> Factor:
+def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -> Factor:
     """The factors of a matrix in CSR format; the last ones are kept."""
-    given = tuple(
-        [np.ascontiguousarray(x, x.dtype.newbyteorder("=")) for x in (data, indices, indptr)]
-    )
+    given: list[Any] = [
+        np.ascontiguousarray(x, x.dtype.newbyteorder("=")) for x in (data, indices, indptr)
+    ]
     key = (assume, *[(x.dtype.str, x.shape, zlib.crc32(x.view(np.uint8))) for x in given])
     with _lock:
         found = _kept.get(key)
         if found is not None:
             _kept.move_to_end(key)
-    if found is not None and all(
-        [_same_bits(x, y) for x, y in zip(given, found.given, strict=False)]
-    ):
+    if found is not None and all(map(_same_bits, given, found.given)):
         return found
-    factor = Factor(*given, assume)
+    factor = Factor(given[0], given[1], given[2], assume)
     with _lock:
         _kept[key] = factor
         _kept.move_to_end(key)
@@ -273,5 +287,5 @@ def factor_of(data: Array, indices: Array, indptr: Array, assume: str = "gen") -
     return factor
 
 
-def _same_bits(x: Array, y: Array) -> bool:
+def _same_bits(x: Plain, y: Plain) -> bool:
     return np.array_equal(x.view(np.uint8), y.view(np.uint8))

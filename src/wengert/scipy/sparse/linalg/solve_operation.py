@@ -26,14 +26,15 @@ from wengert._engine.ops.linalg.linear_solve import matrices
 from wengert._engine.ops.shapes import reshape, transpose
 
 from .factors import factor_of
+from .structure import Plain, check_lengths, check_structure
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Size
+    from wengert._engine.core.types import Size
 
 HINT = "Use lsqr, or add a multiple of the identity, if it may be singular"
 
 
-def dense(data: Array, indices: Array, indptr: Array, columns: int | None = None) -> Array:
+def dense(data: Plain, indices: Plain, indptr: Plain, columns: int | None = None) -> Plain:
     """The matrix of CSR arrays with all of its elements; batches of `data` in front."""
     n = len(indptr) - 1
     a = np.zeros((*data.shape[:-1], n, n if columns is None else columns), data.dtype)
@@ -43,7 +44,7 @@ def dense(data: Array, indices: Array, indptr: Array, columns: int | None = None
     return a
 
 
-def _rows(indices: Array, indptr: Array) -> Array:
+def _rows(indices: Plain, indptr: Plain) -> Plain:
     return np.array([np.searchsorted(indptr, k, side="right") - 1 for k in range(len(indices))])
 
 
@@ -53,8 +54,9 @@ def _rows(indices: Array, indptr: Array) -> Array:
     discrete=True,
     oracle=_rows,
 )
-def row_numbers(indices: Array, indptr: Array) -> Any:
+def row_numbers(indices: Plain, indptr: Plain) -> Any:
     """The row of each entry of a matrix in CSR format."""
+    check_structure(indices, indptr, 1 + int(indices.max(initial=0)))
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
@@ -91,19 +93,17 @@ def _conjugate(x: Any) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-def _oracle(
-    data: Any, indices: Any, indptr: Any, b: Any, *, trans: int = 0, **options: Any
-) -> Any:
+def _oracle(data: Any, indices: Any, indptr: Any, b: Any, *, trans: int = 0, **options: Any) -> Any:
     a = dense(data, indices, indptr)
     return np.linalg.solve([a, a.mT, np.conj(a.mT)][trans], b)
 
 
 @matrices(HINT, name="sparse.solve", oracle=_oracle)
 def sparse_solve(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    b: Array,
+    data: Plain,
+    indices: Plain,
+    indptr: Plain,
+    b: Plain,
     *,
     trans: int = 0,
     assume: str = "gen",
@@ -113,6 +113,7 @@ def sparse_solve(
 
     With `checked`, a nearly singular matrix is an error.
     """
+    check_lengths(data, indices, indptr, b)
     batch = np.broadcast_shapes(data.shape[:-1], b.shape[:-2])
     x = np.empty((*batch, *b.shape[-2:]), np.result_type(data, b))
     if not x.size:
@@ -132,6 +133,7 @@ sparse_solve.host_callback = BY_SCIPY
 
 @sparse_solve.spec
 def _(data: Spec, indices: Spec, indptr: Spec, b: Spec, **options: Any) -> Any:
+    check_lengths(data, indices, indptr, b)
     batch = constraints.broadcast(data.shape[:-1], b.shape[:-2])
     return Spec((*batch, *b.shape[-2:]), np.result_type(data.dtype, b.dtype))
 
@@ -141,12 +143,12 @@ _ADJOINT = (2, 2, 0)
 
 @sparse_solve.define_vjp
 def _solve_vjp(
-    t: Array,
-    out: Array,
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    b: Array,
+    t: Plain,
+    out: Plain,
+    data: Plain,
+    indices: Plain,
+    indptr: Plain,
+    b: Plain,
     *,
     trans: int = 0,
     assume: str = "gen",
@@ -170,11 +172,11 @@ def _solve_vjp(
 @sparse_solve.define_jvp
 def _solve_jvp(
     dots: Any,
-    out: Array,
+    out: Plain,
     data: Any,
     indices: Any,
     indptr: Any,
-    b: Array,
+    b: Plain,
     *,
     trans: int = 0,
     assume: str = "gen",
@@ -208,7 +210,7 @@ def _solve_batch(args: Any, batched: Any, size: Size, **options: Any) -> Any:
     return sparse_solve(data, indices, indptr, b, **options)
 
 
-def example_matrix(rng: np.random.Generator, *batch: int) -> tuple[Array, Array, Array]:
+def example_matrix(rng: np.random.Generator, *batch: int) -> tuple[Plain, Plain, Plain]:
     """The arrays of a regular matrix with four rows, whose entries are not sorted."""
     data = rng.normal(size=(*batch, 9)) + np.array([4.0, 0, 0, 4, 0, 0, 4, 0, 4])
     return data, np.array([0, 2, 3, 1, 0, 3, 2, 0, 3]), np.array([0, 2, 5, 7, 9])

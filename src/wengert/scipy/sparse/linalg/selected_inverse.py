@@ -1,0 +1,178 @@
+"""Elements of the inverse of a sparse matrix on its pattern: the gradient of its log-determinant.
+
+    transposed_inverse   the elements of the transposed inverse on the pattern of the matrix
+
+They are computed from the LU factors by the recurrence of Takahashi (selected_inverse_kernel.py),
+at about the cost of the factorization; by solutions for all columns where the recurrence cannot be
+used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .factors import Factor, factor_of
+from .selected_inverse_kernel import Lines, positions, solve_on_pattern
+from .structure import Plain
+
+_COLUMNS = 256  # right-hand sides of one call
+
+
+def transposed_inverse(data: Plain, indices: Plain, indptr: Plain, assume: str) -> Plain:
+    """The elements of the transposed inverse at the entries of a matrix in CSR format.
+
+    Raises
+    ------
+    LinAlgError
+        The matrix is singular, nearly singular, or not positive definite as it was said to be.
+    """
+    if data.dtype.kind == "c":
+        return _of_complex(data, indices, indptr)
+    factor = factor_of(data, indices, indptr, assume)
+    factor.check_condition()
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    # inv(a)[j, i] where a[i, j] is an entry
+    found = _by_recurrence(factor, rows, np.asarray(indices))
+    if found is None:
+        found = _by_columns(factor, rows, np.asarray(indices))
+    return found.astype(data.dtype if data.dtype.kind == "f" else float, copy=False)
+
+
+def _of_complex(data: Plain, indices: Plain, indptr: Plain) -> Plain:
+    """The same for a complex matrix, by the real matrix [[re, -im], [im, re]] of its elements."""
+    from scipy.sparse import coo_array
+
+    n = len(indptr) - 1
+    i, j = np.repeat(np.arange(n), np.diff(indptr)), np.asarray(indices, np.int64)
+    wide = data.astype(complex)
+    values = np.concatenate([wide.real, -wide.imag, wide.imag, wide.real])
+    rows = np.concatenate([2 * i, 2 * i, 2 * i + 1, 2 * i + 1])
+    columns = np.concatenate([2 * j, 2 * j + 1, 2 * j, 2 * j + 1])
+    a = coo_array((values, (rows, columns)), shape=(2 * n, 2 * n)).tocsr()
+    factor = factor_of(a.data, a.indices, a.indptr, "gen")
+    factor.check_condition()
+    entries = np.concatenate([2 * i, 2 * i]), np.concatenate([2 * j, 2 * j + 1])
+    found = _by_recurrence(factor, *entries)
+    if found is None:
+        found = _by_columns(factor, *entries)
+    return (found[: len(i)] + 1j * found[len(i) :]).astype(data.dtype)
+
+
+def _by_recurrence(factor: Factor, rows: Plain, columns: Plain) -> Plain | None:
+    """The elements by the recurrence; None if it cannot be used."""
+    upper, lower = factor.upper, factor.lu.L
+    pivots = upper.diagonal()
+    if not pivots.all():
+        return None
+    by_columns = Lines.of(lower)
+    if factor.is_symmetric and not factor.is_pivoted:  # U is L.T times the pivots
+        scales = np.repeat(pivots, np.diff(lower.indptr))
+        by_rows = Lines.of(lower, lower.data * scales)
+    else:
+        by_rows = Lines.of(upper.tocsr())
+    # Factors are those of b = a.T with b[i, j] at [perm_r[i], perm_c[j]]: an element of the
+    # transposed inverse of a at [i, j] is one of the inverse of the product at these places.
+    q, p = factor.lu.perm_c[rows].astype(np.int64), factor.lu.perm_r[columns].astype(np.int64)
+    for closed in (False, True):
+        if closed:
+            by_columns, by_rows = _closed(by_columns, by_rows, p, q)
+        solved = solve_on_pattern(by_columns, by_rows, pivots)
+        found = None if solved is None else _selected(solved, by_columns, by_rows, p, q)
+        if found is not None:
+            return found
+    return None
+
+
+def _selected(
+    solved: tuple[Plain, ...], by_columns: Lines, by_rows: Lines, p: Plain, q: Plain
+) -> Plain | None:
+    """The elements at [q, p] of the inverse; None if one is not on the pattern."""
+    below, above, diagonal = solved
+    found = diagonal[np.minimum(p, q)]
+    sides = (q > p, p, q, by_rows, below), (q < p, q, p, by_columns, above)
+    for chosen, line, other, entries, values in sides:
+        places = positions(entries, line[chosen], other[chosen])
+        if np.any(places < 0):
+            return None
+        found[chosen] = values[places]
+    return found  # type: ignore[no-any-return]
+
+
+def _closed(by_columns: Lines, by_rows: Lines, p: Plain, q: Plain) -> tuple[Lines, Lines]:
+    """The factors with zeros where elimination could have made other elements.
+
+    SciPy omits elements that are zero by chance, or because entries of the matrix are. The pattern
+    without such chance is that of an M-matrix, in whose elimination nothing cancels.
+    """
+    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse.linalg import splu
+
+    n = len(by_columns.starts)
+    lower_columns, lower_rows = _coordinates(by_columns)
+    upper_rows, upper_columns = _coordinates(by_rows)
+    i = np.concatenate([p, lower_rows, upper_rows])
+    j = np.concatenate([q, lower_columns, upper_columns])
+    ones = _pattern(csc_array, i[i != j], j[i != j], n)
+    diagonal = np.maximum(ones.sum(axis=0), ones.sum(axis=1)) + 1.0
+    own = np.arange(n + 1)
+    m_matrix = csc_array((diagonal, own[:-1], own), shape=(n, n)) - ones
+    lu = splu(m_matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0)
+    if not np.array_equal(lu.perm_r, lu.perm_c):
+        return by_columns, by_rows
+    order = np.argsort(lu.perm_c)
+    low, up = lu.L.tocoo(), lu.U.tocoo()
+    i, j = order[low.row], order[low.col]
+    low = _pattern(csc_array, *_joined(i, j, i >= j, lower_rows, lower_columns), n)
+    i, j = order[up.row], order[up.col]
+    up = _pattern(csr_array, *_joined(i, j, i <= j, upper_rows, upper_columns), n)
+    return _filled(low, by_columns), _filled(up, by_rows)
+
+
+def _joined(i: Plain, j: Plain, keep: Plain, rows: Plain, columns: Plain) -> tuple[Plain, Plain]:
+    return np.concatenate([i[keep], rows]), np.concatenate([j[keep], columns])
+
+
+def _pattern(kind: Any, rows: Plain, columns: Plain, n: int) -> Any:
+    """A matrix of ones with entries at these places, which may be repeated; indices are sorted."""
+    from scipy.sparse import coo_array
+
+    x = kind(coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)))
+    x.sum_duplicates()
+    x.data[:] = 1.0
+    return x
+
+
+def _coordinates(x: Lines) -> tuple[Plain, Plain]:
+    """The line and the index of each entry."""
+    counts = x.stops - x.starts
+    lines = np.repeat(np.arange(len(counts)), counts)
+    within = np.arange(len(lines)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = np.repeat(x.starts, counts) + within
+    return lines, x.indices[places].astype(np.int64)
+
+
+def _filled(pattern: Any, given: Lines) -> Lines:
+    """Lines with the pattern of a matrix, and the given values."""
+    pattern.data[:] = 0.0
+    lines = Lines.of(pattern)
+    line, index = _coordinates(given)
+    counts = given.stops - given.starts
+    places = np.repeat(given.starts - np.cumsum(counts) + counts, counts) + np.arange(len(line))
+    lines.values[positions(lines, line, index)] = given.values[places]
+    return lines
+
+
+def _by_columns(factor: Factor, rows: Plain, columns: Plain) -> Plain:
+    """The elements by solutions for unit vectors, some at a time."""
+    n = factor.matrix.shape[0]
+    found = np.empty(len(rows))
+    for start in range(0, n, _COLUMNS):
+        stop = min(start + _COLUMNS, n)
+        unit = np.zeros((n, stop - start))
+        unit[np.arange(start, stop), np.arange(stop - start)] = 1.0
+        x = factor.solve(unit)  # columns of the inverse
+        chosen = (rows >= start) & (rows < stop)
+        found[chosen] = x[columns[chosen], rows[chosen] - start]
+    return found
