@@ -6,27 +6,17 @@ logdet    the logarithm of a positive determinant
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.results import SlogdetResult
 from wengert.errors import ArgumentError, at, user_line
 
 from .determinant_operations import sparse_slogdet
 from .direct import ASSUMED
 from .operands import choice, square
-
-
-class SlogdetResult(NamedTuple):
-    """Sign and logarithm of the absolute value of a determinant.
-
-    sign : 1, 0 or -1; a number of absolute value 1 or 0 for complex matrices.
-    logabsdet : -inf for a singular matrix.
-    """
-
-    sign: Any
-    logabsdet: Any
 
 
 def slogdet(A: Any, *, assume_a: str = "gen") -> SlogdetResult:

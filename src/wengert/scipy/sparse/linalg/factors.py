@@ -1,8 +1,8 @@
 """LU factors of sparse matrices by SuperLU, kept for the derivatives.
 
-    Factor      the factors of one matrix: solutions, determinant, an estimate of the condition
-    factor_of   the factors of a matrix, from the last ones if they are of the same values
-    counts      how many matrices this process has factorized
+    SparseFactors   of one matrix: solutions, determinant, an estimate of the condition number
+    factor_of       the factors of a matrix, from the last ones if they are of the same values
+    counts          how many matrices this process has factorized
 
 A matrix is given by the arrays of the CSR format.  SuperLU factorizes matrices in CSC format, so it
 is given the transpose, whose CSC arrays these are, and solves with the transpose of that.
@@ -30,6 +30,7 @@ from .structure import Plain, check_structure
 _MAX_FACTORS = 64
 _MAX_BYTES = 1 << 30  # of all factors that are kept; the last one is kept in any case
 _SYMMETRIC = {"SymmetricMode": True}
+_LEAST_SIZE = float(np.finfo(float).tiny)
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Counts:
 counts = Counts()
 
 
-class Factor:
+class SparseFactors:
     """The factors of a matrix.
 
     Parameters
@@ -209,15 +210,37 @@ class Factor:
     def condition(self) -> float:
         """An estimate of the condition number in the norm of row sums (a lower bound).
 
-        By products with the inverse (N. J. Higham, "FORTRAN codes for estimating the one-norm of
-        a real or complex matrix", 1988).
+        If that is large, of the matrix with scaled rows and columns: the condition number of
+        ``diag(1.0, 1e-20)`` is that of a choice of units.
         """
         n = len(self.given[2]) - 1
         if not n:
             return 0.0
+        ones = np.ones((n, 1))
+        plain = self._estimate(ones, ones)
+        if plain <= self._limit:
+            return plain
+        return min(plain, *[self._estimate(*self._scales(axis)) for axis in (0, 1)])
+
+    def _scales(self, first: int) -> tuple[Plain, Plain]:
+        """Factors of rows and of columns, those of the rows found first if `first` is 0."""
+        scales, sizes = [np.ones(0)] * 2, abs(self.matrix).astype(float)  # of the transpose
+        for axis in (first, 1 - first):
+            scale = 1.0 / np.maximum(sizes.max(axis=axis).toarray(), _LEAST_SIZE)
+            scales[axis] = scale[:, None]
+            sizes = sizes.multiply(scale[None, :] if axis == 0 else scale[:, None]).tocsc()
+        return scales[0], scales[1]
+
+    def _estimate(self, rows: Plain, columns: Plain) -> float:
+        """The estimate for scaled rows and columns, by products with the inverse.
+
+        The method of N. J. Higham, "FORTRAN codes for estimating the one-norm of a real or complex
+        matrix", 1988.
+        """
+        n = len(rows)
         x, found = np.full((n, 1), 1.0 / n), 0.0
         for _ in range(3):
-            y = self.solve(x, 1)
+            y = self.solve(x / columns, 1) / rows
             total = float(np.sum(np.abs(y)))
             if not math.isfinite(total):
                 return math.inf
@@ -225,10 +248,16 @@ class Factor:
                 break
             found = total
             signs = np.where(y == 0, 1.0, y / np.where(y == 0, 1.0, np.abs(y)))
-            z = np.abs(self.solve(np.conj(signs), 0).ravel())
+            z = np.abs(self.solve(np.conj(signs) / rows, 0) / columns)
             x = np.zeros((n, 1))
             x[int(np.argmax(z))] = 1.0
-        return float(abs(self.matrix).sum(axis=0).max()) * found
+        scaled = abs(self.matrix).multiply(rows.ravel()).multiply(columns)
+        return float(scaled.sum(axis=0).max()) * found
+
+    @property
+    def _limit(self) -> float:
+        """The condition number from which on solutions have no correct digits."""
+        return 0.01 / float(np.finfo(self.matrix.dtype).eps)
 
     def check_condition(self) -> None:
         """Raise if a solution may have no correct digits.
@@ -238,8 +267,7 @@ class Factor:
         LinAlgError
             The estimate of the condition number is above 1 / (100 eps).
         """
-        limit = 0.01 / float(np.finfo(self.matrix.dtype).eps)
-        if not self.condition <= limit:
+        if not self.condition <= self._limit:
             raise LinAlgError(
                 f"the matrix is nearly singular: its condition number is about "
                 f"{self.condition:.1e}, so that a derivative would have no correct digits"
@@ -261,10 +289,10 @@ def _parity(order: Plain) -> int:
 
 
 _lock = lock()
-_kept: OrderedDict[Any, Factor] = OrderedDict()
+_kept: OrderedDict[Any, SparseFactors] = OrderedDict()
 
 
-def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -> Factor:
+def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -> SparseFactors:
     """The factors of a matrix in CSR format; the last ones are kept."""
     given: list[Any] = [
         np.ascontiguousarray(x, x.dtype.newbyteorder("=")) for x in (data, indices, indptr)
@@ -276,7 +304,7 @@ def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -
             _kept.move_to_end(key)
     if found is not None and all(map(_same_bits, given, found.given)):
         return found
-    factor = Factor(given[0], given[1], given[2], assume)
+    factor = SparseFactors(given[0], given[1], given[2], assume)
     with _lock:
         _kept[key] = factor
         _kept.move_to_end(key)

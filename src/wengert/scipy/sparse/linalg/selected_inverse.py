@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .factors import Factor, factor_of
-from .selected_inverse_kernel import Lines, positions, solve_on_pattern
+from .factors import SparseFactors, factor_of
+from .selected_inverse_kernel import TriangularLines, positions, solve_on_pattern
 from .structure import Plain
 
 _COLUMNS = 256  # right-hand sides of one call
@@ -60,18 +60,18 @@ def _of_complex(data: Plain, indices: Plain, indptr: Plain) -> Plain:
     return (found[: len(i)] + 1j * found[len(i) :]).astype(data.dtype)
 
 
-def _by_recurrence(factor: Factor, rows: Plain, columns: Plain) -> Plain | None:
+def _by_recurrence(factor: SparseFactors, rows: Plain, columns: Plain) -> Plain | None:
     """The elements by the recurrence; None if it cannot be used."""
     upper, lower = factor.upper, factor.lu.L
     pivots = upper.diagonal()
     if not pivots.all():
         return None
-    by_columns = Lines.of(lower)
+    by_columns = TriangularLines.of(lower)
     if factor.is_symmetric and not factor.is_pivoted:  # U is L.T times the pivots
         scales = np.repeat(pivots, np.diff(lower.indptr))
-        by_rows = Lines.of(lower, lower.data * scales)
+        by_rows = TriangularLines.of(lower, lower.data * scales)
     else:
-        by_rows = Lines.of(upper.tocsr())
+        by_rows = TriangularLines.of(upper.tocsr())
     # Factors are those of b = a.T with b[i, j] at [perm_r[i], perm_c[j]]: an element of the
     # transposed inverse of a at [i, j] is one of the inverse of the product at these places.
     q, p = factor.lu.perm_c[rows].astype(np.int64), factor.lu.perm_r[columns].astype(np.int64)
@@ -86,7 +86,11 @@ def _by_recurrence(factor: Factor, rows: Plain, columns: Plain) -> Plain | None:
 
 
 def _selected(
-    solved: tuple[Plain, ...], by_columns: Lines, by_rows: Lines, p: Plain, q: Plain
+    solved: tuple[Plain, ...],
+    by_columns: TriangularLines,
+    by_rows: TriangularLines,
+    p: Plain,
+    q: Plain,
 ) -> Plain | None:
     """The elements at [q, p] of the inverse; None if one is not on the pattern."""
     below, above, diagonal = solved
@@ -100,7 +104,9 @@ def _selected(
     return found  # type: ignore[no-any-return]
 
 
-def _closed(by_columns: Lines, by_rows: Lines, p: Plain, q: Plain) -> tuple[Lines, Lines]:
+def _closed(
+    by_columns: TriangularLines, by_rows: TriangularLines, p: Plain, q: Plain
+) -> tuple[TriangularLines, TriangularLines]:
     """The factors with zeros where elimination could have made other elements.
 
     SciPy omits elements that are zero by chance, or because entries of the matrix are. The pattern
@@ -144,7 +150,7 @@ def _pattern(kind: Any, rows: Plain, columns: Plain, n: int) -> Any:
     return x
 
 
-def _coordinates(x: Lines) -> tuple[Plain, Plain]:
+def _coordinates(x: TriangularLines) -> tuple[Plain, Plain]:
     """The line and the index of each entry."""
     counts = x.stops - x.starts
     lines = np.repeat(np.arange(len(counts)), counts)
@@ -153,10 +159,10 @@ def _coordinates(x: Lines) -> tuple[Plain, Plain]:
     return lines, x.indices[places].astype(np.int64)
 
 
-def _filled(pattern: Any, given: Lines) -> Lines:
-    """Lines with the pattern of a matrix, and the given values."""
+def _filled(pattern: Any, given: TriangularLines) -> TriangularLines:
+    """TriangularLines with the pattern of a matrix, and the given values."""
     pattern.data[:] = 0.0
-    lines = Lines.of(pattern)
+    lines = TriangularLines.of(pattern)
     line, index = _coordinates(given)
     counts = given.stops - given.starts
     places = np.repeat(given.starts - np.cumsum(counts) + counts, counts) + np.arange(len(line))
@@ -164,7 +170,7 @@ def _filled(pattern: Any, given: Lines) -> Lines:
     return lines
 
 
-def _by_columns(factor: Factor, rows: Plain, columns: Plain) -> Plain:
+def _by_columns(factor: SparseFactors, rows: Plain, columns: Plain) -> Plain:
     """The elements by solutions for unit vectors, some at a time."""
     n = factor.matrix.shape[0]
     found = np.empty(len(rows))

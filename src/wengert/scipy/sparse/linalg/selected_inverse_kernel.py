@@ -10,7 +10,7 @@ where R are the columns of row j of U, and C the rows of column j of L.  So Z is
 transposed pattern of L + U only.  Z[R, C] is gathered into a dense matrix; where R and C are those
 of column j + 1 and j + 1 itself, one row and one column are added to the previous one instead.
 
-    Lines            a triangular factor without its diagonal, by lines
+    TriangularLines            a triangular factor without its diagonal, by lines
     solve_on_pattern runs the function
     positions        the positions of entries of a factor
 """
@@ -42,7 +42,7 @@ _ARRAYS = (
 _SOUGHT = ("starts", "stops", "indices", "lines", "others", "found")
 
 
-class Lines(NamedTuple):
+class TriangularLines(NamedTuple):
     """The columns of L, or the rows of U, without the diagonal.
 
     starts, stops : int64 arrays, where the entries of a line begin and end.
@@ -56,7 +56,7 @@ class Lines(NamedTuple):
     values: Plain
 
     @classmethod
-    def of(cls, matrix: Any, values: Plain | None = None) -> Lines:
+    def of(cls, matrix: Any, values: Plain | None = None) -> TriangularLines:
         """Of a triangular matrix in CSC or CSR format; the first entry of a line is the diagonal.
 
         Raises
@@ -77,14 +77,16 @@ class Lines(NamedTuple):
         )
 
 
-def solve_on_pattern(lower: Lines, upper: Lines, pivots: Plain) -> tuple[Plain, ...] | None:
+def solve_on_pattern(
+    lower: TriangularLines, upper: TriangularLines, pivots: Plain
+) -> tuple[Plain, ...] | None:
     """The elements of inv(L U) on the transposed pattern of L + U.
 
     Parameters
     ----------
-    lower : Lines
+    lower : TriangularLines
         The columns of L.
-    upper : Lines
+    upper : TriangularLines
         The rows of U.
     pivots : array
         The diagonal of U.
@@ -108,7 +110,7 @@ def solve_on_pattern(lower: Lines, upper: Lines, pivots: Plain) -> tuple[Plain, 
     return None if failed else (below, above, diagonal)
 
 
-def positions(entries: Lines, lines: Plain, others: Plain) -> Plain:
+def positions(entries: TriangularLines, lines: Plain, others: Plain) -> Plain:
     """The positions of the entries with these lines and indices; -1 for entries not there."""
     found = np.empty(len(lines), np.int64)
     arrays = *entries[:3], lines.astype(np.int64), others.astype(np.int64), found

@@ -2,8 +2,8 @@
 
     sparse_solve     x with op(a) @ x = b
     row_numbers      the row of each entry
-    entry_products   the product of rows of two matrices for each entry: outer products on a pattern
-    pattern_product  op(a) @ x
+    entry_products   elements of a product of two matrices on the pattern
+    pattern_product  a @ x, and its transpose
 
 The pattern is that of the matrix, so the cotangent of `data` has an element for each entry, and is
 never dense.  SuperLU's factors are shared by value and derivatives (factors.py).
@@ -24,6 +24,11 @@ from wengert._engine.kinds.batching import deepened, row_ranks
 from wengert._engine.ops.indexing.getitem import IndexSlot, getitem, scatter
 from wengert._engine.ops.linalg.linear_solve import matrices
 from wengert._engine.ops.shapes import reshape, transpose
+from wengert._engine.ops.sparse_products import (
+    csr_matmul,
+    csr_sampled_matmul,
+    csr_transposed_matmul,
+)
 
 from .factors import factor_of
 from .structure import Plain, check_lengths, check_structure
@@ -76,17 +81,26 @@ def _(rng: np.random.Generator) -> Any:
 _ROWS = (Ellipsis, IndexSlot(0), slice(None))
 
 
-def entry_products(u: Any, rows: Any, v: Any, columns: Any) -> Any:
-    """For each entry the product of row `rows` of u and row `columns` of the conjugate of v."""
-    left, right = getitem(u, rows, index=_ROWS), getitem(v, columns, index=_ROWS)
-    return np.sum(left * (np.conjugate(right) if right.dtype.kind == "c" else right), axis=-1)
+def entry_products(u: Any, v: Any, indices: Any, indptr: Any) -> Any:
+    """The elements of u @ v.T at the entries of the pattern, for batches of matrices."""
+    if u.ndim == v.ndim == 2:
+        return csr_sampled_matmul(u, v, indices, indptr)
+    rows = row_numbers(indices, indptr)
+    return np.sum(getitem(u, rows, index=_ROWS) * getitem(v, indices, index=_ROWS), axis=-1)
 
 
-def pattern_product(data: Any, rows: Any, columns: Any, x: Any, count: Any) -> Any:
-    """The matrix with these entries and `count` rows times the matrix x."""
-    terms = lookup("expand_dims")(data, axis=-1) * getitem(x, columns, index=_ROWS)
+def pattern_product(data: Any, indices: Any, indptr: Any, x: Any, transposed: bool) -> Any:
+    """A @ x or A.T @ x for a square matrix A, for batches of matrices."""
+    shape = shape_of(x)
+    if data.ndim == 1 and x.ndim == 2:
+        if transposed:
+            return csr_transposed_matmul(data, x, indices, indptr, columns=shape[0])
+        return csr_matmul(data, x, indices, indptr)
+    rows = row_numbers(indices, indptr)
+    source, target = (rows, indices) if transposed else (indices, rows)
+    terms = lookup("expand_dims")(data, axis=-1) * getitem(x, source, index=_ROWS)
     shape = shape_of(terms)
-    return scatter(terms, rows, index=_ROWS, shape=(*shape[:-2], count, shape[-1]))
+    return scatter(terms, target, index=_ROWS, shape=(*shape[:-2], shape_of(x)[-2], shape[-1]))
 
 
 def _conjugate(x: Any) -> Any:
@@ -159,13 +173,8 @@ def _solve_vjp(
         b_bar = _conjugate(sparse_solve(*given, _conjugate(t), trans=0, **how))
     else:
         b_bar = sparse_solve(*given, t, trans=_ADJOINT[trans], **how)
-    rows = row_numbers(indices, indptr)
-    if trans == 0:
-        bar = entry_products(b_bar, rows, out, indices)
-    elif trans == 1:
-        bar = entry_products(b_bar, indices, out, rows)
-    else:
-        bar = entry_products(out, rows, b_bar, indices)
+    left, right = ((b_bar, out), (_conjugate(out), _conjugate(b_bar)), (out, b_bar))[trans]
+    bar = entry_products(left, _conjugate(right), indices, indptr)
     return -bar, None, None, b_bar
 
 
@@ -184,11 +193,9 @@ def _solve_jvp(
 ) -> Any:
     data_dot, right = dots[0], dots[3]
     if data_dot is not None:
-        rows, columns = row_numbers(indices, indptr), indices
-        if trans:
-            rows, columns = columns, rows
-            data_dot = _conjugate(data_dot) if trans == 2 else data_dot
-        product = pattern_product(data_dot, rows, columns, out, shape_of(b)[-2])
+        if trans == 2:
+            data_dot = _conjugate(data_dot)
+        product = pattern_product(data_dot, indices, indptr, out, trans != 0)
         right = -product if right is None else right - product
     return sparse_solve(data, indices, indptr, right, trans=trans, assume=assume, checked=True)
 
