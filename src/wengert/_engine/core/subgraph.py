@@ -5,6 +5,7 @@ with equal bodies are equal, and transformations of a body are cached.
 
     Body       the graph
     bodies_of  the bodies of a node
+    sizes_from  its symbolic sizes for values of its inputs
     evaluated  a function that computes its outputs for plain values, node by node
     located    the error of a loop that exceeded its limit, with the source line of the node
 """
@@ -190,14 +191,15 @@ _runs: weakref.WeakKeyDictionary[Body, Run] = weakref.WeakKeyDictionary()
 def evaluated(body: Body) -> Run:
     """A function from the values of the inputs to those of the outputs."""
     if body.size_names:
-        return lambda values: evaluated(body.at_sizes(_sizes(body, values)))(values)
+        return lambda values: evaluated(body.at_sizes(sizes_from(body, values)))(values)
     run = _runs.get(body)
     if run is None:
         run = _runs[body] = _stepwise(body)
     return run
 
 
-def _sizes(body: Body, values: Values) -> dict[str, int]:
+def sizes_from(body: Body, values: Values) -> dict[str, int]:
+    """The symbolic sizes of a body for the values of its inputs."""
     return solve(
         (length, number, f"axis {k} of input {i}")
         for i, (node, value) in enumerate(zip(body.inputs, values, strict=True))

@@ -172,10 +172,18 @@ class GraphFunction:
         return list(jvp(of_active, primals, tuple([dots[k] for k in active]))[1])
 
     def cotangents_of_captured(
-        self, consts: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any]
+        self,
+        consts: Sequence[Any],
+        xs: Sequence[Any],
+        ts: Sequence[Any],
+        only: Sequence[int] | None = None,
     ) -> list[Any]:
-        """The cotangents of the captured values for those of the results; None for integers."""
-        active = [k for k, x in enumerate(consts) if _is_inexact(x)]
+        """The cotangents of the captured values for those of the results; None for integers.
+
+        With `only`, those of some captured values; None for the others.
+        """
+        positions = range(len(consts)) if only is None else only
+        active = [k for k in positions if _is_inexact(consts[k])]
         if not active:
             return [None] * len(consts)
         of_active = self._of_captured(consts, xs, active)

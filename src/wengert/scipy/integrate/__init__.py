@@ -2,7 +2,15 @@
 
 sampled              trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb
 fixed_quadrature     fixed_quad, newton_cotes
-adaptive_quadrature  quad, quad_vec, dblquad, tplquad
+quad                 quad
+quad_vec             quad_vec
+nquad                nquad, dblquad, tplquad
+tanhsinh             tanhsinh
+cubature             cubature
+integral_rule        an integral by SciPy, and its derivatives
+integral_operation   SciPy's routines as one operation
+compiled_integrand   integrands as machine code
+sampled_integrand    integrals of functions that cannot be traced
 
 Integrals of samples are differentiable with respect to the samples and to `x` or `dx`; integrals of
 functions with respect to the limits and everything that the function depends on.
@@ -10,20 +18,27 @@ functions with respect to the limits and everything that the function depends on
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .adaptive_quadrature import dblquad, quad, quad_vec, tplquad
+from .cubature import cubature
 from .fixed_quadrature import fixed_quad, newton_cotes
+from .nquad import dblquad, nquad, tplquad
+from .quad import quad
+from .quad_vec import quad_vec
 from .sampled import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
+from .tanhsinh import tanhsinh
 
 __all__ = [
+    "cubature",
     "cumulative_simpson",
     "cumulative_trapezoid",
     "dblquad",
     "fixed_quad",
     "newton_cotes",
+    "nquad",
     "quad",
     "quad_vec",
     "romb",
     "simpson",
+    "tanhsinh",
     "tplquad",
     "trapezoid",
 ]

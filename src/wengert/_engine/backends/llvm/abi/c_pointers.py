@@ -5,7 +5,8 @@ and ctypes can call these without Python.  A small wrapper fills the frame and c
 the program; it has one of these signatures:
 
     numbers                        R f(A, B, ...)      one argument for each input, one result
-    double(double, void*)          the first input; the pointer is to the others, as doubles
+    double(double, void*)          the first input; the pointer is to the others, as doubles:
+                                   numbers, and arrays of fixed shapes
     double(int, double*)           all inputs as an array of doubles: numbers, or one 1-d array
     double(int, double*, void*)    the same; the pointer is to the inputs that are not in the array
     arrays                         int64 f(void **inputs, void **outputs, int64 *sizes)
@@ -21,6 +22,7 @@ least number of their dtype; `arrays` returns the status, 0 for success.
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +118,10 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
         restype: Any = ctypes.c_int64
     elif form in _DOUBLES:
         fits = _are_floats(program, "void" in form)
-        passes = "doubles: an array only as the first input, and numbers after it only by void*"
+        passes = (
+            "doubles: an array as the first input, and after it, only by void*, numbers and "
+            "float64 arrays of fixed shapes"
+        )
         _refuse_unless(fits, program, signature, passes)
         arguments, result = _DOUBLES[form], "double"
         types = [_C["row" if name == "row" else kind] for kind, name in arguments]
@@ -144,11 +149,19 @@ def _are_floats(program: CallInterface, has_data: bool) -> bool:
     ports = (*program.inputs, *program.outputs)
     floats = all(p.spec.dtype.str[1:] in ("f4", "f8") and p.spec.dtype.isnative for p in ports)
     rows = [p for p in program.inputs if p.spec.shape]
-    in_row = not rows or (rows == [program.inputs[0]] and rows[0].spec.ndim == 1)
+    in_row = all(_is_row(p) if p is program.inputs[0] else has_data and _is_fixed(p) for p in rows)
     in_row = in_row and (has_data or not rows or len(program.inputs) == 1)
     of_doubles = all(p.spec.dtype.itemsize == 8 for p in rows)
     single = len(program.outputs) == 1 and not program.outputs[0].spec.shape
     return floats and in_row and of_doubles and single
+
+
+def _is_row(port: Port) -> bool:
+    return port.spec.ndim == 1
+
+
+def _is_fixed(port: Port) -> bool:
+    return all(type(n) is int for n in port.spec.shape)
 
 
 def _are_numbers(program: CallInterface) -> bool:
@@ -304,8 +317,22 @@ class _PointerBuilder(FunctionBuilder):
             self._put(slot, self.lengths.bound[size], "i64")
         if found:
             self._contiguous(program.inputs[0])
-        for k, port in enumerate(inputs):
-            self._put(port.slot, self._number(port, k, row, count, first, has_data), "ptr")
+        k = 0
+        for port in inputs:
+            if port.spec.shape:
+                self._put(port.slot, self._array(k, count, first), "ptr")
+                self._contiguous(port)
+                k += math.prod(port.spec.shape)
+            else:
+                self._put(port.slot, self._number(port, k, row, count, first, has_data), "ptr")
+                k += 1
+
+    def _array(self, k: int, count: Name, first: Name) -> Name:
+        """The address of an array that begins with the k-th number, in `data`."""
+        index = self.value(f"add i64 {first}, {k}")
+        self.check(self.value(f"icmp sge i64 {index}, {count}"))
+        data_index = self.value(f"sub i64 {index}, {count}")
+        return self.value(f"getelementptr double, ptr %data, i64 {data_index}")
 
     def _number(
         self, port: Port, k: int, row: Name, count: Name, first: Name, has_data: bool

@@ -11,6 +11,7 @@ native function raises the exception.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +21,13 @@ import numpy as np
 from wengert._engine.backends.interpreter.interpreter import refusal
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, at_sizes
-from wengert._engine.core.static_params import substituted
+from wengert._engine.core.static_params import sizes_of, substituted
 from wengert._engine.core.subgraph import local_sizes
-from wengert._engine.core.types import Array
 from wengert.errors import ShapeError, at
 
 from ..ir.ir_builder import Function, Section
 
+_DOUBLE, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 RAISED = 2  # the status of a run in which a host callback raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -56,6 +57,7 @@ class HostCallbacks:
         address = ctypes.cast(self._callback, ctypes.c_void_p).value
         self.pointer = np.array([address], np.uint64)
         self._raised = threading.local()
+        self._calls: dict[int, _Call] = {}
 
     def add(self, node: Node) -> int:
         """Add a host callback; returns its number."""
@@ -70,9 +72,14 @@ class HostCallbacks:
 
     def _called(self, k: int, table: int, frame: int) -> int:
         try:
-            slots = ctypes.cast(frame, ctypes.POINTER(ctypes.c_int64))
-            sizes = {n: slots[s] for n, s in zip(self._sizes, self._slots, strict=True)}
-            self._run(self.nodes[k], ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
+            call = self._calls.get(k)
+            if call is None:
+                call = self._calls[k] = _Call(self.nodes[k])
+            sizes: dict[str, int] = {}
+            if not call.is_fixed:
+                slots = ctypes.cast(frame, ctypes.POINTER(ctypes.c_int64))
+                sizes = {n: slots[s] for n, s in zip(self._sizes, self._slots, strict=True)}
+            call(ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
         except Exception as error:
             node = self.nodes[k]
             self._raised.error = refusal(node, self._positions.get(node, 0), error)
@@ -82,21 +89,39 @@ class HostCallbacks:
             return RAISED
         return 0
 
-    def _run(self, node: Node, table: Any, sizes: dict[str, int]) -> None:
-        several = isinstance(node.spec, tuple)
-        count = len(node.inputs) + (len(node.spec) if several else 1)
-        for n, name in enumerate(lengths_of(node), count):
+
+class _Call:
+    """The call of one node.
+
+    is_fixed : whether it contains no symbolic sizes.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._several = isinstance(node.spec, tuple)
+        self._operands = [a.spec for a in node.inputs]
+        self._results: Any = tuple(node.spec) if self._several else (node.spec,)
+        self._lengths = lengths_of(node)
+        shapes = tuple([s.shape for s in (*self._operands, *self._results)])
+        self.is_fixed = not (self._lengths or sizes_of(shapes) or sizes_of(node.params))
+
+    def __call__(self, table: Any, sizes: dict[str, int]) -> None:
+        """Run the operation: `table` has the addresses of operands, results and lengths."""
+        node, operand_specs, result_specs = self._node, self._operands, self._results
+        params = node.params
+        for n, name in enumerate(self._lengths, len(operand_specs) + len(result_specs)):
             sizes[name] = ctypes.cast(table[n], ctypes.POINTER(ctypes.c_int64))[0]
-        operands = [_value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)]
+        if not self.is_fixed:
+            operand_specs = [at_sizes(s, sizes) for s in operand_specs]
+            result_specs = at_sizes(result_specs, sizes)
+            params = substituted(params, sizes)
+        operands = [_value(table[n], spec) for n, spec in enumerate(operand_specs)]
         op = node.op
         run = op.placed(node) if op.effects.side_effect and hasattr(op, "placed") else op.run
         with np.errstate(all="ignore"):
-            found = run(*operands, **substituted(node.params, sizes))
-        specs = at_sizes(node.spec, sizes)
-        results = list(found) if several else [found]
-        for n, (value, spec) in enumerate(
-            zip(results, specs if several else (specs,), strict=True), len(operands)
-        ):
+            found = run(*operands, **params)
+        results = list(found) if self._several else [found]
+        for n, (value, spec) in enumerate(zip(results, result_specs, strict=True), len(operands)):
             _write(table[n], value, spec, node)
 
 
@@ -129,7 +154,7 @@ def lengths_of(node: Node) -> list[str]:
 
 def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:
     """The memory at an address as an array."""
-    size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
+    size = math.prod(spec.shape) * spec.dtype.itemsize
     if size == 0:
         return np.empty(spec.shape, spec.dtype)
     memory = (ctypes.c_char * size).from_address(address)
@@ -139,13 +164,22 @@ def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:
 
 def _value(address: int, spec: Spec) -> Any:
     """A copy of an operand; a number if it is 0-d."""
+    if not spec.shape and spec.dtype == _DOUBLE:
+        number = ctypes.c_double.from_address(address).value
+        return number if spec.weak else np.float64(number)
     value = _array(address, spec).copy()
     if value.ndim:
         return value
     return value.item() if spec.weak else value[()]
 
 
-def _write(address: int, value: Array, spec: Spec, node: Node) -> None:
+def _write(address: int, value: Any, spec: Spec, node: Node) -> None:
+    if type(value) is np.float64 and not spec.shape and spec.dtype == _DOUBLE:
+        ctypes.c_double.from_address(address).value = value
+        return
+    if type(value) is np.int64 and not spec.shape and spec.dtype == _INT64:
+        ctypes.c_int64.from_address(address).value = int(value)
+        return
     value = np.asarray(value)
     if value.shape != spec.shape or not np.can_cast(value.dtype, spec.dtype, "same_kind"):
         raise ShapeError(
