@@ -1,6 +1,9 @@
 """Integrals over boxes: scipy.integrate.cubature.
 
 With tensors as limits the box is mapped to the unit box, so that the integrand depends on them.
+
+    cubature         the integral of an array-valued function
+    CubatureRoutine  SciPy's function with its options
 """
 
 from __future__ import annotations
@@ -159,14 +162,8 @@ def cubature(
         )
     a, b = [value_of(x) if isinstance(x, Handle) and is_constant(x) else x for x in (a, b)]
     moving = isinstance(a, Handle) or isinstance(b, Handle)
-    for name, given in (
-        ("workers", workers != 1),
-        ("points and tensors as limits", moving and points is not None),
-    ):
-        if given:
-            raise ArgumentError(
-                f"cubature with {name}: not supported with tensors. Leave it out{at(user_line())}."
-            )
+    _refuse("workers", workers != 1)
+    _refuse("points and tensors as limits", moving and points is not None)
     low, high = _vector(a), _vector(b)
     shape = np.broadcast_shapes(describe(low).shape, describe(high).shape)
     inside = _mapped(called, low, high, args) if moving else (lambda x: called(x[None], *args)[0])
@@ -192,6 +189,13 @@ def cubature(
             subdivisions=found.neval,
         )
     return replace(found.more[0], estimate=found.value)
+
+
+def _refuse(name: str, given: bool) -> None:
+    if given:
+        raise ArgumentError(
+            f"cubature with {name}: not supported with tensors. Leave it out{at(user_line())}."
+        )
 
 
 def _vector(x: Any) -> Any:

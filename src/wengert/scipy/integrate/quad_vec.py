@@ -1,6 +1,9 @@
 """Integrals of array-valued functions of one number: scipy.integrate.quad_vec.
 
-As for `quad`, the derivative is an integral by the same routine.
+As for `quad`, the derivative is an integral by the same routine; a function that cannot be traced
+is sampled outside of graphs.
+
+    quad_vec  the integral
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Integrals by double exponential quadrature: scipy.integrate.tanhsinh.
 
 An integral with tensors is one of `integral_rule`; arrays of limits and arguments are a batch.
+
+    tanhsinh         the integral
+    TanhSinhRoutine  SciPy's function with its options
 """
 
 from __future__ import annotations

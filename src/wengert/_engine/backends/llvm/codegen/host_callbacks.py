@@ -57,7 +57,7 @@ class HostCallbacks:
         address = ctypes.cast(self._callback, ctypes.c_void_p).value
         self.pointer = np.array([address], np.uint64)
         self._raised = threading.local()
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, _CallOfNode] = {}
 
     def add(self, node: Node) -> int:
         """Add a host callback; returns its number."""
@@ -74,7 +74,7 @@ class HostCallbacks:
         try:
             call = self._calls.get(k)
             if call is None:
-                call = self._calls[k] = _Call(self.nodes[k])
+                call = self._calls[k] = _CallOfNode(self.nodes[k])
             sizes: dict[str, int] = {}
             if not call.is_fixed:
                 slots = ctypes.cast(frame, ctypes.POINTER(ctypes.c_int64))
@@ -90,7 +90,7 @@ class HostCallbacks:
         return 0
 
 
-class _Call:
+class _CallOfNode:
     """The call of one node.
 
     is_fixed : whether it contains no symbolic sizes.
