@@ -399,6 +399,86 @@ def test_construction(name, rng):
         np.testing.assert_allclose(slope, (moved[0] - moved[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
+SQUARE = sp.random_array((6, 6), density=0.4, format="csr", rng=RNG)
+POINTS = ([1, 3, 5],)
+
+
+def _changed(A):
+    A = A + 0.0 * A
+    A += A
+    A *= 2.0
+    A /= 3.0
+    A -= A.T
+    A.data *= 2
+    A.data[:3] = A.data[3:6] ** 2
+    return (A @ W).sum()
+
+
+def _repeated(A):
+    y = W
+    for _ in range(20):
+        y = 0.3 * (A @ y)
+    return y.sum()
+
+
+def _checked(A):
+    assert isinstance(A, sp.csr_array) and isinstance(A, sp.sparray) and sp.issparse(A)
+    assert not isinstance(A, sp.csc_array) and not isinstance(A, sp.csr_matrix)
+    return A.sum()
+
+
+USES = {
+    "row": lambda A: A[2] @ W,
+    "vector": lambda A: sp.coo_array((A.data[:3], POINTS), shape=(6,)) @ W,
+    "product with a vector": lambda A: (
+        A @ sp.csr_array(sp.coo_array((A.data[:3], POINTS), shape=(6,)))
+    ).sum(),
+    "np.sum": lambda A: np.sum(A) + np.sum(np.sqrt(A).data) + np.abs(A).sum(),
+    "np.matmul": lambda A: np.sum(np.matmul(FULL.T, A)) + np.multiply(2.0, A).sum(),
+    "ufuncs of tensors": lambda A: np.sum(np.matmul(A.data[0] * FULL.T, A)),
+    "numbers": lambda A: (np.float64(2.0) * A + 2 * A).sum() + (A.data[0] * A).sum(),
+    "dense": lambda A: (W * A).sum() + (np.ones((6, 6)) + A).sum() + (np.ones((6, 6)) - A).sum(),
+    "arrays of SciPy": lambda A: (
+        (SQUARE @ A).sum() + (SQUARE.T @ A).sum() + (SQUARE * A).sum() + (SQUARE + A).sum()
+    ) + SQUARE.dot(A).sum() + (sp.eye_array(6) - A).sum(),
+    "changes": _changed,
+    "repeated product": _repeated,
+    "loop": lambda A: wg.fori_loop(0, 5, lambda i, y: 0.1 * (A @ y), W).sum(),
+    "rows": lambda A: sum(row @ W for row in A),
+    "classes": _checked,
+    "copies": lambda A: sp.csr_matrix(A).dot(W).sum() + sp.csr_array(A, copy=True).sum(),
+    "dense determinant": lambda A: np.linalg.det(A.toarray() + np.eye(6)),
+    "complex": lambda A: (A * 1j).T.conj().imag.sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USES)
+def test_uses(name, rng):
+    use = USES[name]
+    gradient, compiled = wg.grad(use)(SQUARE), wg.jit(wg.grad(use))(SQUARE)
+    np.testing.assert_allclose(compiled.data, gradient.data, rtol=1e-12, atol=1e-13)
+    tangent = rng.normal(size=SQUARE.nnz)
+    run = wg.jit(use)
+    ends = [run(_with(SQUARE, SQUARE.data + h * tangent)) for h in (1e-6, -1e-6)]
+    if "np.matmul" not in name and "ufunc" not in name:  # which SciPy's arrays do not have
+        np.testing.assert_allclose(run(SQUARE), use(SQUARE.copy()), rtol=1e-12, atol=1e-12)
+    slope = (ends[0] - ends[1]) / 2e-6
+    np.testing.assert_allclose(gradient.data @ tangent, slope, rtol=1e-5, atol=1e-7)
+
+
+def _with(plain, data):
+    return type(plain)((data, plain.indices, plain.indptr), shape=plain.shape)
+
+
+def test_conversions_that_would_lose_a_derivative_are_refused():
+    with pytest.raises(ConversionError, match="toarray"):
+        wg.grad(lambda A: np.asarray(A).sum())(SQUARE)
+    with pytest.raises(ConversionError, match="instead of assigning to a lil_array"):
+        wg.grad(lambda x: sp.lil_array(sp.eye_array(4)).__setitem__((0, 0), x[0]))(V)
+    with pytest.raises(ConversionError, match="use the operator"):
+        wg.grad(lambda A: SQUARE.multiply(A).sum())(SQUARE)
+
+
 def test_changes_that_depend_on_values_are_refused(rng):
     plain = example("csr", rng)
     refused = {

@@ -18,8 +18,10 @@ pattern is shared.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -29,12 +31,10 @@ from wengert._engine.core.op_facts import Cost, facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.kinds.batching import fronted, ndim_of
-from wengert._engine.kinds.opaque import opaque
+from wengert._engine.kinds.opaque import Opaque, opaque
 from wengert.errors import ShapeError, at, user_line
 
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Array
-
+Plain = np.ndarray[Any, Any]
 _INDIRECT_WORK = 20.0  # of an element that is read at an index, relative to an addition
 _PATTERN = slice(2, None)  # the operands of integers
 
@@ -43,8 +43,12 @@ def _conjugate(x: Any) -> Any:
     return lookup("conjugate")(x) if x.dtype.kind == "c" else x
 
 
-def check_pattern(indices: Array, indptr: Array, columns: int) -> None:
-    """Check the pattern of a matrix.
+_checked: OrderedDict[tuple[int, int, int], tuple[ref[Plain], ref[Plain]]] = OrderedDict()
+_MAX_CHECKED = 64
+
+
+def check_pattern(indices: Plain, indptr: Plain, columns: int) -> None:
+    """Check the pattern of a matrix; arrays that cannot be written to are checked once.
 
     Raises
     ------
@@ -53,18 +57,33 @@ def check_pattern(indices: Array, indptr: Array, columns: int) -> None:
     IndexError
         A column is out of range.
     """
+    key = (id(indices), id(indptr), columns)
+    known = _checked.get(key)
+    may_change = _may_change(indices) or _may_change(indptr)
+    if known and not may_change and known[0]() is indices and known[1]() is indptr:
+        return
     count = len(indices)
     if not len(indptr) or indptr[0] != 0 or indptr[-1] != count or np.any(np.diff(indptr) < 0):
         raise ShapeError(
             f"indptr of a sparse matrix with {count} entries: it must begin with 0, not decrease, "
             f"and end with the number of entries{at(user_line())}."
         )
-    if count and not 0 <= indices.min() <= indices.max() < columns:
-        wrong = indices.max() if indices.min() >= 0 else indices.min()
+    low, high = (indices.min(), indices.max()) if count else (0, -1)
+    if low < 0 or high >= columns:
         raise IndexError(
-            f"column {wrong} of a sparse matrix with {columns} columns: the indices of columns "
-            f"must not be negative, and less than their number{at(user_line())}."
+            f"column {low if low < 0 else high} of a sparse matrix with {columns} columns: the "
+            "indices of columns must not be negative, and less than their number"
+            f"{at(user_line())}."
         )
+    if not may_change:
+        _checked[key] = (ref(indices), ref(indptr))
+        while len(_checked) > _MAX_CHECKED:
+            _checked.popitem(last=False)
+
+
+def _may_change(x: Plain) -> bool:
+    """Whether an array can be written to."""
+    return x.flags.writeable or not x.flags.owndata
 
 
 def _require_entries(data: Spec, indices: Spec) -> None:
@@ -73,12 +92,12 @@ def _require_entries(data: Spec, indices: Spec) -> None:
     require_equal(n, m, f"{n} numbers for {m} entries of a sparse matrix")
 
 
-def _rows(indptr: Array) -> Array:
+def _rows(indptr: Plain) -> Plain:
     """The row of each entry."""
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
-def _matrix(data: Array, indices: Array, indptr: Array, columns: int) -> Any:
+def _matrix(data: Plain, indices: Plain, indptr: Plain, columns: int) -> Any:
     """The matrix as SciPy's."""
     from scipy.sparse import csr_array
 
@@ -86,7 +105,7 @@ def _matrix(data: Array, indices: Array, indptr: Array, columns: int) -> Any:
     return csr_array((data, indices, indptr), shape=(len(indptr) - 1, columns))
 
 
-def _each(run: Callable[..., Array], first: Array, second: Array, stacked: bool) -> Array:
+def _each(run: Callable[..., Plain], first: Plain, second: Plain, stacked: bool) -> Plain:
     """The results for one pair of operands, or for each of a batch."""
     if not stacked:
         return run(first, second)
@@ -96,7 +115,7 @@ def _each(run: Callable[..., Array], first: Array, second: Array, stacked: bool)
     return np.stack([run(x, y) for x, y in zip(first, second, strict=True)])
 
 
-def _dense(data: Array, indices: Array, indptr: Array, columns: int) -> Array:
+def _dense(data: Plain, indices: Plain, indptr: Plain, columns: int) -> Plain:
     """The dense matrices, for the oracles."""
     matrix = np.zeros((*data.shape[:-1], len(indptr) - 1, columns), data.dtype)
     for k, (i, j) in enumerate(zip(_rows(indptr), indices, strict=True)):
@@ -104,36 +123,38 @@ def _dense(data: Array, indices: Array, indptr: Array, columns: int) -> Array:
     return matrix
 
 
-def _times(matrix: Array, v: Array, stacked: bool) -> Array:
+def _times(matrix: Plain, v: Plain, stacked: bool) -> Plain:
     """The product with vectors or matrices."""
-    return (matrix @ v[..., None])[..., 0] if v.ndim == 1 + stacked else matrix @ v
+    product: Plain = (matrix @ v[..., None])[..., 0] if v.ndim == 1 + stacked else matrix @ v
+    return product
 
 
 def _matmul_oracle(
-    data: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
-) -> Array:
+    data: Plain, v: Plain, indices: Plain, indptr: Plain, *, stacked: bool = False
+) -> Plain:
     return _times(_dense(data, indices, indptr, v.shape[stacked]), v, stacked)
 
 
 def _transposed_oracle(
-    data: Array, u: Array, indices: Array, indptr: Array, *, columns: int, stacked: bool = False
-) -> Array:
+    data: Plain, u: Plain, indices: Plain, indptr: Plain, *, columns: int, stacked: bool = False
+) -> Plain:
     return _times(np.swapaxes(_dense(data, indices, indptr, columns), -1, -2), u, stacked)
 
 
 def _sampled_oracle(
-    u: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
-) -> Array:
+    u: Plain, v: Plain, indices: Plain, indptr: Plain, *, stacked: bool = False
+) -> Plain:
     if u.ndim == 1 + stacked:
         u, v = u[..., None], v[..., None]
-    return (u @ np.swapaxes(v, -1, -2))[..., _rows(indptr), indices]
+    elements: Plain = (u @ np.swapaxes(v, -1, -2))[..., _rows(indptr), indices]
+    return elements
 
 
 @facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
 @opaque(trusted=True, oracle=_matmul_oracle)
 def csr_matmul(
-    data: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
-) -> Array:
+    data: Plain, v: Plain, indices: Plain, indptr: Plain, *, stacked: bool = False
+) -> Plain:
     """A @ v, for a vector or a matrix v."""
     columns = v.shape[stacked]
     return _each(lambda d, x: _matrix(d, indices, indptr, columns) @ x, data, v, stacked)
@@ -142,8 +163,8 @@ def csr_matmul(
 @facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
 @opaque(trusted=True, oracle=_transposed_oracle)
 def csr_transposed_matmul(
-    data: Array, u: Array, indices: Array, indptr: Array, *, columns: int, stacked: bool = False
-) -> Array:
+    data: Plain, u: Plain, indices: Plain, indptr: Plain, *, columns: int, stacked: bool = False
+) -> Plain:
     """A.T @ u, for a vector or a matrix u, and a matrix A of `columns` columns."""
     return _each(lambda d, x: _matrix(d, indices, indptr, columns).T @ x, data, u, stacked)
 
@@ -151,14 +172,16 @@ def csr_transposed_matmul(
 @facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
 @opaque(trusted=True, oracle=_sampled_oracle)
 def csr_sampled_matmul(
-    u: Array, v: Array, indices: Array, indptr: Array, *, stacked: bool = False
-) -> Array:
+    u: Plain, v: Plain, indices: Plain, indptr: Plain, *, stacked: bool = False
+) -> Plain:
     """The elements of u @ v.T (of the outer product of vectors) at the entries of the pattern."""
     check_pattern(indices, indptr, v.shape[stacked])
+    counts = np.diff(indptr)
 
-    def run(u: Array, v: Array) -> Array:
-        left, right = u[_rows(indptr)], v[indices]
-        return left * right if u.ndim == 1 else np.einsum("kc,kc->k", left, right)
+    def run(u: Plain, v: Plain) -> Plain:
+        left, right = np.repeat(u, counts, axis=0), np.take(v, indices, axis=0)
+        products: Plain = np.multiply(left, right, out=left)
+        return products if u.ndim == 1 else products.sum(axis=1)
 
     return _each(run, u, v, stacked)
 
@@ -228,7 +251,7 @@ def _(t: Any, out: Any, u: Any, v: Any, indices: Any, indptr: Any, *, stacked: b
     )
 
 
-def _bilinear(op: Any) -> None:
+def _bilinear(op: Opaque) -> None:
     """Define the jvp and the batching rule of an operation bilinear in its first two operands."""
 
     @op.define_jvp
@@ -290,7 +313,9 @@ def _patterns(rng: np.random.Generator) -> Any:
     yield np.array([1, 3, 0], np.int32), np.array([0, 1, 2, 3], np.int32)
 
 
-def _examples(op: Any, first: Callable[[int], tuple[int, ...]], second: int, **params: Any) -> None:
+def _examples(
+    op: Opaque, first: Callable[[int], tuple[int, ...]], second: int, **params: Any
+) -> None:
     """Examples: the lengths of the first operand, and the length of the second."""
 
     @op.examples

@@ -225,7 +225,11 @@ def _of_scipy(path: tuple[str, ...], name: str) -> str:
     while parts:
         module = ".".join(parts)
         if parts[0] == "sparse":
-            return "Matrices of scipy.sparse accept plain arrays only: convert it, a.toarray() @ x"
+            return (
+                "This function of scipy.sparse accepts plain arrays only: call that of "
+                "wengert.scipy.sparse; make an array of its elements and their coordinates, "
+                "csr_array((data, (row, col))), instead of assigning to a lil_array"
+            )
         try:
             ours: Any = import_module(f"wengert.scipy.{module}")
         except ImportError:

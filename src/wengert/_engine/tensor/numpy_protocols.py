@@ -31,7 +31,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .operand_conversion import NUMERIC, operands, without_lists
+from .operand_conversion import NUMERIC, has_own_ufuncs, operands, without_lists
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -123,6 +123,8 @@ class Protocols:
             for a in args:
                 if type(a) is not tensor_class and type(a) not in NUMERIC:
                     args = operands(args)
+                    if any(map(has_own_ufuncs, args)):
+                        return NotImplemented  # NumPy then calls the method of its class
                     break
             if kwargs:
                 return _call_with(ufunc, args, kwargs)

@@ -181,6 +181,13 @@ def operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([a if k is NotImplemented else k for a, k in zip(args, converted, strict=True)])
 
 
+def has_own_ufuncs(x: Any) -> bool:
+    """Whether NumPy's functions of `x` are those of its class, which is not of arrays."""
+    return not isinstance(x, Handle | np.ndarray | np.generic) and callable(
+        getattr(type(x), "__array_ufunc__", None)
+    )
+
+
 def as_array(x: Any) -> Any:
     """An instance of a subclass of ndarray as a plain array.
 

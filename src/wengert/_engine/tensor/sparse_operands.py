@@ -34,7 +34,7 @@ def not_an_array(x: object) -> np.ndarray[Any, Any] | None:
     ConversionError
         The method `multiply` was called, which cannot leave the work to `x`.
     """
-    frame = sys._getframe(2)
+    frame: Any = sys._getframe(2)
     name = frame.f_code.co_name
     if name not in _CONVERTING or not _is_scipys(frame):
         return None
@@ -42,8 +42,8 @@ def not_an_array(x: object) -> np.ndarray[Any, Any] | None:
         frame, name = frame.f_back, frame.f_back.f_code.co_name
     if "multiply" in name:
         raise ConversionError(
-            "A.multiply(x) of a sparse array of SciPy and a tensor: use the operator, A * x, or "
-            f"wengert.scipy.sparse.as_sparse(A).multiply(x){at(user_line())}."
+            "A.multiply(x) of a sparse array of SciPy and a tensor, or an array of one: use the "
+            f"operator, A * x, or wengert.scipy.sparse.as_sparse(A).multiply(x){at(user_line())}."
         )
     found = np.empty((), object)
     found[()] = x

@@ -27,6 +27,8 @@ from wengert._engine.core.lazy_import import public_dir
 
 from . import pytrees as pytrees  # registers the classes
 from .arrays import (
+    SparseArray,
+    SparseMatrix,
     as_sparse,
     bsr_array,
     bsr_matrix,
@@ -62,8 +64,12 @@ from .construction import (
 )
 from .structure import Structure, structure_of
 
+sparray, spmatrix = SparseArray, SparseMatrix
+
 __all__ = [
     "Structure",
+    "sparray",
+    "spmatrix",
     "as_sparse",
     "block_array",
     "block_diag",

@@ -18,6 +18,8 @@ import scipy.sparse as sp
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.ops import joining
+from wengert._engine.tensor.sparse_operands import not_an_array
+from wengert.errors import ConversionError, at, user_line
 
 from ..dispatch import holds_tensors
 from .indexing import Indexing, plain_index
@@ -37,6 +39,7 @@ class SparseType(type):
     """The class of the classes: SciPy's arrays are instances too, and plain data make them."""
 
     scipy_name: str
+    is_matrix: bool
 
     @property
     def scipy_class(cls) -> Any:
@@ -44,7 +47,10 @@ class SparseType(type):
         return getattr(sp, cls.scipy_name)
 
     def __instancecheck__(cls, x: object) -> bool:
-        return type.__instancecheck__(cls, x) or isinstance(x, cls.scipy_class)
+        if type.__instancecheck__(SparseArray, x):
+            is_family: bool = cls.is_matrix == type(x).is_matrix  # type: ignore[attr-defined]
+            return is_family and type.__instancecheck__(cls, x)
+        return isinstance(x, cls.scipy_class)
 
     def __call__(cls, arg1: Any, *args: Any, **kwargs: Any) -> Any:
         """A sparse array; SciPy's if no argument is a tensor."""
@@ -115,6 +121,17 @@ class SparseArray(Indexing, metaclass=SparseType):
             f"<{name} sparse {kind} of dtype '{self.dtype}'\n\twith {self.nnz} stored elements "
             f"and shape {self.shape}, data={type(self.data).__name__}>"
         )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        found = not_an_array(self)
+        if found is not None:
+            return found
+        if not self.is_plain:
+            raise ConversionError(
+                "a sparse array of a tensor is converted to a plain array: use A.toarray(), or "
+                f"A.numpy() where no derivative is wanted{at(user_line())}."
+            )
+        return self.numpy().toarray().astype(dtype or self.dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         """NumPy's functions of sparse arrays: the operators, and functions with f(0) = 0."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wengert._engine.core.handle import Handle
+from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.static_params import frozen
 
@@ -87,7 +87,7 @@ def _diagonals(
     diagonals: Any, offsets: Any, shape: Any, format: Any, dtype: Any, is_matrix: bool
 ) -> Any:
     if np.ndim(offsets) == 0:
-        if isinstance(diagonals, Handle) and diagonals.ndim == 1:
+        if isinstance(diagonals, Handle) and len(shape_of(diagonals)) == 1:
             diagonals = [diagonals]
         elif not isinstance(diagonals, Handle) and not np.ndim(diagonals[0]):
             diagonals = [lookup("stack")(*diagonals, axis=0)]
@@ -219,7 +219,8 @@ def _kron_structure(a: Any, b: Any, format: Any) -> Any:
 def _sparse(x: Any) -> Any:
     """A sparse array of wengert of a sparse or dense array or tensor."""
     if isinstance(x, Handle):
-        return coo_array(x)
+        make: Any = coo_array
+        return make(x)
     found = as_sparse(x)
     return as_sparse(sp.coo_array(x)) if found is None else found
 

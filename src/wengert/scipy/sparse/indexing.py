@@ -120,9 +120,9 @@ class DenseElements:
     is_matrix = True  # it does not decide whether a result is an array
 
     def __init__(self, value: Any) -> None:
-        self.data = value if isinstance(value, Handle) else np.asarray(value)
+        self.data: Any = value if isinstance(value, Handle) else np.asarray(value)
         self.structure: Any = DenseStructure(tuple(shape_of(self.data)))
-        if not self.data.ndim:
+        if not self.structure.shape:
             self.data = lookup("reshape")(self.data, shape=(1,))
 
 

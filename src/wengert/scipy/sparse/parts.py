@@ -34,6 +34,15 @@ class SparseParts:
         """An array of the same family, with another structure."""
         raise NotImplementedError
 
+    @staticmethod
+    def as_sparse(x: Any) -> Any:
+        """A sparse array of wengert or SciPy as one of wengert; None for other objects."""
+        raise NotImplementedError
+
+    def made_dense(self, x: Any) -> Any:
+        """A dense vector as a sparse array with all elements, as SciPy returns it."""
+        raise NotImplementedError
+
     def as_matrix(self, plain: Any) -> Any:
         """SciPy's matrix of this format."""
         raise NotImplementedError
