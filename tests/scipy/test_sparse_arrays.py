@@ -224,6 +224,24 @@ def test_a_captured_array_that_changes_is_read_again(rng):
         np.testing.assert_allclose(compiled(x), A.toarray() @ x, rtol=1e-14)
 
 
+def test_a_captured_array_of_tensors_that_changes_is_read_again(rng):
+    x = rng.normal(size=4)
+    for data in (OTHER.data.copy(), wg.tensor(OTHER.data)):
+        A = ws.from_structure(ws.structure_of(OTHER), data)
+        compiled = wg.jit(lambda x, A=A: A @ x)
+        gradient = wg.jit(wg.grad(lambda x, A=A: np.sum(A @ x)))
+        for change in range(4):
+            if change == 1:
+                A.data[0] = 7.0
+            if change == 2:
+                A.data = A.data * 2.0
+            if change == 3:
+                A[0, 1] = 9.0
+            D = A.numpy().toarray()
+            np.testing.assert_allclose(compiled(x), D @ x, rtol=1e-14)
+            np.testing.assert_allclose(gradient(x), D.sum(axis=0), rtol=1e-14)
+
+
 def test_assembly_sums_duplicates_in_order():
     rows, columns = np.array([2, 0, 2, 2, 1]), np.array([1, 0, 1, 1, 2])
     data = np.array([1e16, 2.0, 1.0, -1e16, 4.0])

@@ -26,6 +26,7 @@ def operands(name, rng, dtype, tail, lead=()):
         "csr_matmul": (entries, below),
         "csr_transposed_matmul": (entries, above),
         "csr_sampled_matmul": (above, below),
+        "csr_cotangents": (above, entries, below),
     }[name]
     params = {"columns": COLUMNS} if name == "csr_transposed_matmul" else {}
     if lead:
@@ -45,6 +46,18 @@ def test_kernels_agree_with_the_interpreter(name, dtype, rng):
                 status, (found,) = run(name, *numbers, *pattern, outputs=[wanted], **params)
                 assert status == 0
                 agree(found, wanted, None)
+
+
+def test_both_cotangents(rng):
+    for dtype in DTYPES:
+        for integer in INTEGERS:
+            pattern = [np.array(x, integer) for x in (INDICES, INDPTR)]
+            numbers, _ = operands("csr_cotangents", rng, dtype, ())
+            wanted = lookup("csr_cotangents").run(*numbers, *pattern)
+            status, found = run("csr_cotangents", *numbers, *pattern, outputs=wanted)
+            assert status == 0
+            for a, b in zip(found, wanted, strict=True):
+                agree(a, b, None)
 
 
 @pytest.mark.parametrize("name", ["csr_matmul", "csr_transposed_matmul", "csr_sampled_matmul"])
@@ -69,7 +82,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", ["csr_matmul", "csr_transposed_matmul", "csr_sampled_matmul"])
+@pytest.mark.parametrize(
+    "name", ["csr_matmul", "csr_transposed_matmul", "csr_sampled_matmul", "csr_cotangents"]
+)
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_patterns(name, what, rng):
     pattern = [np.array(x) for x in WRONG[what]]

@@ -7,6 +7,7 @@ The three operations are the derivatives of one form, linear in each of `data`, 
     csr_matmul             its derivative with respect to u: A @ v
     csr_transposed_matmul  with respect to v: A.T @ u
     csr_sampled_matmul     with respect to data: elements of u @ v.T in the pattern (SDDMM)
+    csr_cotangents         the last two of a vector u in one pass
 
 so the derivatives of each, of any order, are the other two; a dense matrix never exists.  Sums are
 in the order of storage, so results have the same bits in each run.  Entries of a row may repeat a
@@ -26,7 +27,8 @@ from weakref import ref
 import numpy as np
 
 from wengert._engine.core.handle import shape_of
-from wengert._engine.core.op import lookup
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import Cost, facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
@@ -150,8 +152,45 @@ def _sampled_oracle(
     return elements
 
 
-@facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
-@opaque(trusted=True, oracle=_matmul_oracle)
+Rule = Callable[..., Any]  # rule(t, x, y, pattern, stacked): the cotangent of x or of y
+
+
+class SparseProduct(Opaque):
+    """An operation that is linear in its first two operands; the others are the pattern.
+
+    Attributes
+    ----------
+    rules : tuple of Rule
+        For the first and for the second operand.
+    """
+
+    rules: tuple[Rule, Rule]
+    has_vjp = differentiable = True
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
+        """The cotangents of the operands that take part."""
+        x, y, *pattern = inputs
+        wants = [ctx.wants(a) for a in node.args[:2]]
+        if all(wants) and self is csr_matmul and ndim_of(y) == 1:
+            bars = csr_cotangents(t, _conjugate(x), _conjugate(y), *pattern)
+            return [*bars, None, None]
+        stacked = node.params.get("stacked", False)
+        pairs = zip(self.rules, wants, strict=True)
+        bars = [rule(t, x, y, pattern, stacked) if wanted else None for rule, wanted in pairs]
+        return [*bars, None, None]
+
+
+def _product(oracle: Any) -> Callable[[Callable[..., Any]], SparseProduct]:
+    """Decorator: register an operation linear in its first two operands."""
+
+    def decorate(run: Callable[..., Any]) -> SparseProduct:
+        made = SparseProduct(run, trusted=True, oracle=oracle)
+        return facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)(register(made))
+
+    return decorate
+
+
+@_product(_matmul_oracle)
 def csr_matmul(
     data: Plain, v: Plain, indices: Plain, indptr: Plain, *, stacked: bool = False
 ) -> Plain:
@@ -160,8 +199,7 @@ def csr_matmul(
     return _each(lambda d, x: _matrix(d, indices, indptr, columns) @ x, data, v, stacked)
 
 
-@facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
-@opaque(trusted=True, oracle=_transposed_oracle)
+@_product(_transposed_oracle)
 def csr_transposed_matmul(
     data: Plain, u: Plain, indices: Plain, indptr: Plain, *, columns: int, stacked: bool = False
 ) -> Plain:
@@ -169,8 +207,7 @@ def csr_transposed_matmul(
     return _each(lambda d, x: _matrix(d, indices, indptr, columns).T @ x, data, u, stacked)
 
 
-@facts(cost=Cost(_INDIRECT_WORK), selectors=_PATTERN)
-@opaque(trusted=True, oracle=_sampled_oracle)
+@_product(_sampled_oracle)
 def csr_sampled_matmul(
     u: Plain, v: Plain, indices: Plain, indptr: Plain, *, stacked: bool = False
 ) -> Plain:
@@ -212,43 +249,111 @@ def _(u: Spec, v: Spec, indices: Spec, indptr: Spec, *, stacked: bool = False) -
     return Spec((*u.shape[: int(stacked)], indices.shape[0]), u.dtype)
 
 
-@csr_matmul.define_vjp
-def _(
-    t: Any, out: Any, data: Any, v: Any, indices: Any, indptr: Any, *, stacked: bool = False
-) -> Any:
-    columns = shape_of(v)[stacked]
+def _sampled(t: Any, other: Any, pattern: Sequence[Any], stacked: bool) -> Any:
+    """Elements of t @ other^H."""
+    return csr_sampled_matmul(t, _conjugate(other), *pattern, stacked=stacked)
+
+
+def _times_transpose(data: Any, t: Any, like: Any, pattern: Sequence[Any], stacked: bool) -> Any:
+    """The product of the transpose and t, a cotangent of `like`."""
+    columns = shape_of(like)[stacked]
+    return csr_transposed_matmul(data, t, *pattern, columns=columns, stacked=stacked)
+
+
+csr_matmul.rules = (
+    lambda t, data, v, pattern, stacked: _sampled(t, v, pattern, stacked),
+    lambda t, data, v, pattern, stacked: _times_transpose(_conjugate(data), t, v, pattern, stacked),
+)
+csr_transposed_matmul.rules = (
+    lambda t, data, u, pattern, stacked: csr_sampled_matmul(
+        _conjugate(u), t, *pattern, stacked=stacked
+    ),
+    lambda t, data, u, pattern, stacked: csr_matmul(_conjugate(data), t, *pattern, stacked=stacked),
+)
+csr_sampled_matmul.rules = (
+    lambda t, u, v, pattern, stacked: csr_matmul(t, _conjugate(v), *pattern, stacked=stacked),
+    lambda t, u, v, pattern, stacked: _times_transpose(t, _conjugate(u), v, pattern, stacked),
+)
+
+
+@facts(cost=Cost(_INDIRECT_WORK), selectors=slice(3, None))
+@opaque(
+    trusted=True,
+    oracle=lambda t, data, v, *pattern: (
+        _sampled_oracle(t, v, *pattern),
+        _transposed_oracle(data, t, *pattern, columns=len(v)),
+    ),
+)
+def csr_cotangents(t: Plain, data: Plain, v: Plain, indices: Plain, indptr: Plain) -> Any:
+    """The cotangents of `data` and `v` in A @ v from that of the vector: one pass over A."""
+    columns = len(v)
     return (
-        csr_sampled_matmul(t, _conjugate(v), indices, indptr, stacked=stacked),
-        csr_transposed_matmul(
-            _conjugate(data), t, indices, indptr, columns=columns, stacked=stacked
-        ),
+        csr_sampled_matmul.run(t, v, indices, indptr),
+        csr_transposed_matmul.run(data, t, indices, indptr, columns=columns),
+    )
+
+
+@csr_cotangents.compose
+def _(t: Any, data: Any, v: Any, indices: Any, indptr: Any) -> Any:
+    return (
+        csr_sampled_matmul(t, v, indices, indptr),
+        csr_transposed_matmul(data, t, indices, indptr, columns=shape_of(v)[0]),
+    )
+
+
+@csr_cotangents.spec
+def _(t: Spec, data: Spec, v: Spec, indices: Spec, indptr: Spec) -> Any:
+    _require_entries(data, indices)
+    require_equal(t.shape[0], indptr.shape[0] - 1, "rows of a sparse matrix")
+    return Spec(data.shape, data.dtype), Spec(v.shape, v.dtype)
+
+
+@csr_cotangents.define_jvp
+def _(dots: Sequence[Any], out: Any, t: Any, data: Any, v: Any, *pattern: Any) -> Any:
+    t_dot, data_dot, v_dot = dots[:3]
+    of_data, of_v = [], []
+    if t_dot is not None:
+        of_data.append(csr_sampled_matmul(t_dot, v, *pattern))
+        of_v.append(_times_transpose(data, t_dot, v, pattern, False))
+    if v_dot is not None:
+        of_data.append(csr_sampled_matmul(t, v_dot, *pattern))
+    if data_dot is not None:
+        of_v.append(_times_transpose(data_dot, t, v, pattern, False))
+    return tuple([sum(terms[1:], terms[0]) if terms else None for terms in (of_data, of_v)])
+
+
+@csr_cotangents.define_vjp
+def _(bars: Any, out: Any, t: Any, data: Any, v: Any, *pattern: Any) -> Any:
+    of_data, of_v = bars
+    t, data, v = _conjugate(t), _conjugate(data), _conjugate(v)
+    return (
+        csr_matmul(of_data, v, *pattern) + csr_matmul(data, of_v, *pattern),
+        csr_sampled_matmul(t, of_v, *pattern),
+        _times_transpose(of_data, t, v, pattern, False),
         None,
         None,
     )
 
 
-@csr_transposed_matmul.define_vjp
-def _(
-    t: Any, out: Any, data: Any, u: Any, indices: Any, indptr: Any, *, columns: int,
-    stacked: bool = False,
-) -> Any:  # fmt: skip
-    return (
-        csr_sampled_matmul(_conjugate(u), t, indices, indptr, stacked=stacked),
-        csr_matmul(_conjugate(data), t, indices, indptr, stacked=stacked),
-        None,
-        None,
+@csr_cotangents.batch
+def _(args: Any, batched: Any, size: Any) -> Any:
+    if any(batched[3:]):
+        return NotImplemented
+    *_, v, indices, indptr = args
+    pattern = (indices, indptr)
+    columns = {"columns": shape_of(v)[int(batched[2])]}
+    pairs: tuple[tuple[Any, int, int, dict[str, Any]], ...] = (
+        (csr_sampled_matmul, 0, 2, {}),
+        (csr_transposed_matmul, 1, 0, columns),
     )
-
-
-@csr_sampled_matmul.define_vjp
-def _(t: Any, out: Any, u: Any, v: Any, indices: Any, indptr: Any, *, stacked: bool = False) -> Any:
-    columns = shape_of(v)[stacked]
-    return (
-        csr_matmul(t, _conjugate(v), indices, indptr, stacked=stacked),
-        csr_transposed_matmul(t, _conjugate(u), indices, indptr, columns=columns, stacked=stacked),
-        None,
-        None,
-    )
+    outs = []
+    for op, i, j, params in pairs:
+        if batched[i] or batched[j]:
+            flags = (batched[i], batched[j], False, False)
+            outs.append(op.batched((args[i], args[j], *pattern), flags, size, params))
+        else:
+            outs.append(fronted(op(args[i], args[j], *pattern, **params), False, size))
+    return tuple(outs)
 
 
 def _bilinear(op: Opaque) -> None:
@@ -327,6 +432,13 @@ def _examples(
                 yield (x, rng.normal(size=(second, *tail)), indices, indptr), params
             x, y = rng.normal(size=(2, *shape)), rng.normal(size=(2, second))
             yield (x, y, indices, indptr), {**params, "stacked": True}
+
+
+@csr_cotangents.examples
+def _(rng: np.random.Generator) -> Any:
+    for indices, indptr in _patterns(rng):
+        data, v = rng.normal(size=len(indices)), rng.normal(size=6)
+        yield (rng.normal(size=3), data, v, indices, indptr), {}
 
 
 _examples(csr_matmul, lambda count: (count,), 4)

@@ -40,6 +40,7 @@ from .arrays import (
     csr_matrix,
     dia_array,
     dia_matrix,
+    from_structure,
 )
 from .construction import (
     block_array,
@@ -87,6 +88,7 @@ __all__ = [
     "diags",
     "diags_array",
     "find",
+    "from_structure",
     "hstack",
     "issparse",
     "isspmatrix",

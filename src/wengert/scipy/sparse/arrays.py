@@ -222,6 +222,11 @@ def _of_dense(cls: Any, x: Any) -> Any:
     return made.asformat(cls.scipy_format)
 
 
+def from_structure(structure: Structure, data: Any) -> Any:
+    """The sparse array of a structure (`structure_of`) with these elements."""
+    return CLASSES[structure.format, False].made(structure, None).with_data(data)
+
+
 def as_sparse(x: Any) -> Any:
     """A sparse array of wengert or SciPy as one of wengert; None for other objects."""
     if type.__instancecheck__(SparseArray, x):

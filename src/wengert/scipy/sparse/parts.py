@@ -29,6 +29,7 @@ class SparseParts:
     structure: Structure
     data: Any
     is_matrix = False
+    captured_parts = ("data", "structure")  # what a compiled function that captures one reads
 
     def like(self, structure: Structure, data: Any) -> Any:
         """An array of the same family, with another structure."""

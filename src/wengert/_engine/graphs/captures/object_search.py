@@ -62,6 +62,13 @@ class ObjectSearch(SearchState):
 
     def _object(self, captured: CapturedObject, source: CaptureSource, weak: bool) -> None:
         x, cls = captured.value, type(captured.value)
+        parts = getattr(cls, "captured_parts", ())  # of a class of wengert that holds arrays
+        if parts:
+            for attribute in parts:
+                value = getattr(x, attribute)
+                part = CaptureSource(Kind.ATTRIBUTE, x, attribute, f"{source.name}.{attribute}")
+                self._visit(value, part, captured)
+            return
         if isinstance(x, np.ndarray) or hasattr(cls, "__array__") or hasattr(cls, "__dataframe__"):
             self._array_like(captured, source)
             return

@@ -34,7 +34,7 @@ KERNEL_MODULES: dict[str, str] = {
         "linalg.schur": "linalg.schur_form linalg.schur_rotation",
         "sort.searchsorted": "searchsorted digitize",
         "sort.histograms": "histogram_counts histogram_sums",
-        "sparse_products": "csr_matmul csr_transposed_matmul csr_sampled_matmul",
+        "sparse_products": "csr_matmul csr_transposed_matmul csr_sampled_matmul csr_cotangents",
         "messages": "first_token tied joined mpi.allreduce mpi.allreduce_max mpi.allreduce_min "
         "mpi.allreduce_prod mpi.allreduce_any mpi.allreduce_all mpi.reduce mpi.bcast "
         "mpi.replicated mpi.barrier mpi.reduce_scatter mpi.allgather mpi.alltoall mpi.gather "

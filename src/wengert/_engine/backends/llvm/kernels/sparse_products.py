@@ -4,6 +4,8 @@
     csr_transposed_matmul  row by row: multiples of u[i] are added to elements or rows of the result
     csr_sampled_matmul     row by row: products of u[i] and v[j]
 
+    csr_cotangents         row by row: both of the last two
+
 The loops are serial, in the order of storage.  A kernel fails if a position is out of range; each
 is checked before it is used.
 """
@@ -38,9 +40,11 @@ _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 
 def _is_supported(node: Node) -> bool:
     """Whether the numbers are floating-point or complex of one dtype, and positions integers."""
-    x, y, *pattern = [a.spec for a in node.inputs]
-    numbers = x.dtype == y.dtype == node.spec.dtype and x.dtype.kind in "fc"
-    return numbers and all(p.dtype in _INTEGERS for p in pattern)
+    *numbers, indices, indptr = [a.spec for a in node.inputs]
+    results = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    dtype = results[0].dtype
+    is_of_one = all(x.dtype == dtype for x in (*numbers, *results)) and dtype.kind in "fc"
+    return is_of_one and indices.dtype in _INTEGERS and indptr.dtype in _INTEGERS
 
 
 class _Entry(NamedTuple):
@@ -56,7 +60,7 @@ class _Pattern:
 
     def __init__(self, call: KernelCall, columns: Any) -> None:
         self.call = call
-        self.indices, self.indptr = call.operands[2:]
+        self.indices, self.indptr = call.operands[-2:]
         self.columns = call.number(columns)
         self.rows = call.section.minus(call.number(self.indptr.shape[0]), "1")
         self.count = call.number(self.indices.shape[0])
@@ -102,7 +106,7 @@ class _Operand(NamedTuple):
 @contextmanager
 def _examples(call: KernelCall) -> Iterator[tuple[Section, list[_Operand]]]:
     """A loop over the batch: the first two operands and the result of each example."""
-    arrays = (*call.operands[:2], *call.results)
+    arrays = (*call.operands[:-2], *call.results)
     batched = call.params.get("stacked", False)
     lengths = [call.number(call.results[0].shape[0])] if batched else []
     with nest(call.section, lengths) as (s, indices):
@@ -199,3 +203,18 @@ def csr_sampled_matmul(call: KernelCall) -> None:
                     product = _load(call, q, u, i, c) * _load(call, q, v, j, c)
                     _add_to(call, q, total, product, z.dtype)
                 write(r, out.at(call, r, k), read(call.language, r, total, z.dtype))
+
+
+@kernel("csr_cotangents", strided=True, serves=_is_supported)
+def csr_cotangents(call: KernelCall) -> None:
+    """Elements of the outer product of t and v, and A.T @ t."""
+    _, z = call.results
+    clear(call, call.section, z.pointer, size_of(z), z.dtype)
+    pattern = _Pattern(call, z.shape[0])
+    with _examples(call) as (s, (u, data, v, of_data, of_v)), s.loop("0", pattern.rows) as (t, i):
+        factor = _load(call, t, u, i)
+        with pattern.entries(t, i, pattern.bounds(t, i)) as (r, (k, _, j)):
+            factor = in_section(r, factor)
+            entry = _load(call, r, data, k)
+            write(r, of_data.at(call, r, k), factor * _load(call, r, v, j))
+            _add_to(call, r, of_v.at(call, r, j), factor * entry, z.dtype)
