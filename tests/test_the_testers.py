@@ -179,6 +179,19 @@ def modes_disagree():
     return by_hand(jvp=lambda dots, out, x: 2.0 * dots[0] * cos(x))
 
 
+@fault("series_agree")
+def product_that_is_not_linear():
+    def body(s, x, y):
+        """x * y * y."""
+        return x * y * y
+
+    op = Elementwise(body, oracle="x * y * y").partials(
+        lambda t, out, x, y: t * y * y, lambda t, out, x, y: 2.0 * t * x * y
+    )
+    op.multilinear = True
+    return op
+
+
 @fault("complex_numbers_are_operands")
 def not_holomorphic():
     return unary(lambda s, x: s.conj(x), lambda t, out, x: t, oracle="conj(x)", complex_ok=True)

@@ -23,7 +23,8 @@ NAMES = {
     "sequences": "sequence models", "vmap": "vmap", "graphs": "building graphs",
     "interpreter": "the interpreter", "gradbench": "GradBench",
     "kernels": "kernels of an ocean model, and orders", "growth": "growth",
-    "sparse": "sparse derivatives", "distributed": "two processes",
+    "sparse": "sparse derivatives", "taylor": "Taylor series",
+    "distributed": "two processes",
 }  # fmt: skip
 
 

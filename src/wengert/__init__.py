@@ -1,6 +1,6 @@
 """Exact derivatives of NumPy programs, as graphs that can be transformed, compiled and saved.
 
-grad, value_and_grad, vjp, jvp, linearize       derivatives of functions
+grad, value_and_grad, vjp, jvp, linearize, jet  derivatives of functions
 jacobian, jacfwd, jacrev, hessian, hvp          Jacobians, Hessians and their products
 sparse_jacobian, sparse_hessian, sparsity       sparse derivatives and their patterns
 checkpoint, stop_gradient, no_grad              memory of backward passes, detached values
@@ -34,6 +34,7 @@ from wengert._engine import ops as _ops  # registers the operations  # noqa: F40
 from wengert._engine.autodiff.checkpoint import checkpoint
 from wengert._engine.autodiff.grad import grad, stop_gradient, value_and_grad
 from wengert._engine.autodiff.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
+from wengert._engine.autodiff.jet import jet
 from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
@@ -215,6 +216,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
     "linearize",

@@ -33,6 +33,7 @@ COSTLY = {
     "test_native_sizes_agree",
     "test_strong_zeros_agree",
     "test_traced_derivatives_agree",
+    "test_series_agree",
     "test_broadcasting_is_undone",
     "test_batching_is_right",
     "test_complex_numbers_are_operands",
@@ -49,6 +50,7 @@ SHARES = {
     "test_traced_derivatives_agree": 3,
     "test_strong_zeros_agree": 2,
     "test_partials_keep_their_digits": 2,
+    "test_series_agree": 2,
 }
 # Pairs of laws and operations that take seconds, in mpmath or in SciPy's own code.
 SLOW = {
@@ -58,6 +60,8 @@ SLOW = {
     ("test_partials_keep_their_digits", "erfc"),
     ("test_strong_zeros_agree", "special.chndtrix"),
     ("test_broadcasting_is_undone", "special.chndtrix"),
+    ("test_series_agree", "cholesky"),
+    ("test_series_agree", "cholesky_cotangent"),
 }
 
 

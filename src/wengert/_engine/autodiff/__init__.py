@@ -12,6 +12,9 @@ strong_zeros.py          zero cotangents of branches that were not taken
 overflows.py             derivatives of values that overflowed
 grad.py                  grad, value_and_grad, stop_gradient
 jvp_vjp.py               jvp, vjp, linearize
+jet.py                   jet
+series.py                Taylor series along a tape; series_terms.py their values
+taylor_rules.py          the derivative rule of one operation as a graph
 jacobians.py             jacobian, jacfwd, jacrev, hessian, hvp; basis_vectors.py all seeds at once
 linearity.py             whether a rule has a transpose
 checkpoint.py            checkpoint

@@ -29,7 +29,9 @@ from wengert.errors import MutatedError, at, user_line
 
 from .forward import pushforward
 from .reverse import gathered, pullback
+from .series import propagate
 from .tape import fresh, older_than, tape_between
+from .taylor_rules import SeriesCall
 from .wrapper import derived
 
 if TYPE_CHECKING:
@@ -114,6 +116,19 @@ class Rerun(Op):
         return tuple(
             _zero_if_none(next(tangents) if type(n) is Node else None, n.value) for n in nodes
         )
+
+    def series(self, call: SeriesCall) -> tuple[list[list[Any] | None], bool]:
+        """Record another run, and propagate Taylor coefficients through it."""
+        variables, captured = self._variables(call.node, call.operands)
+        outs = self._rerun(call.node, variables)
+        pairs = zip([*variables, *captured], call.coefficients, strict=True)
+        given = {n: of for n, of in pairs if of is not None}
+        nodes = [getattr(o, "node", None) for o in outs]
+        live = [n for n in nodes if type(n) is Node]
+        tape = tape_between(live, set(given), ends=True)
+        found, masked = propagate(live, given, call.order, tape, call.recorded, call.masked)
+        remaining = iter(found)
+        return [next(remaining) if type(n) is Node else None for n in nodes], any(masked)
 
     def _rerun(self, node: Node, variables: Sequence[Node]) -> list[Any]:
         """The outputs of another recorded run, checked to agree with the first.

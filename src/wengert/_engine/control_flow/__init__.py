@@ -25,7 +25,8 @@ used_inputs.py         bodies without the inputs that they do not use
 versions.py            which values are an array with some elements written
 sparse_cotangents.py   cotangents with few nonzero elements
 dependence.py          which carried values depend on which operands
-jvp.py                 forward mode: the loop with tangents in the carry
+jvp.py                 forward mode: the loop with tangents in the carry; taylor.py with the
+                       coefficients of Taylor series
 batching.py            loops over batches; inactive_elements.py those that need no result
 custom_functions.py    custom_jvp, custom_vjp; custom_calls.py one call of such a function
 primitive_calls.py     one call of a primitive

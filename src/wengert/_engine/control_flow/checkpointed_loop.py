@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.autodiff.taylor_rules import SeriesCall
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import CHECKPOINTED
@@ -25,6 +26,7 @@ from .checkpoint_budget import offsets_of, size_of_state
 from .checkpoint_schedule import blocks_of, stored_by_count
 from .loops import map
 from .operations import Control
+from .taylor import Results
 from .verify import check_checkpointed
 
 if TYPE_CHECKING:
@@ -73,6 +75,12 @@ class Checkpointed(Control):
         """The rule of the loop."""
         inner = _by_itself(node)
         return [*inner.op.jvp(inner, dots, out, inputs, ctx), None]
+
+    def series(self, call: SeriesCall) -> Results:
+        """The loop without snapshots."""
+        op: Any = lookup(call.params["loop"])
+        results, masked = op.series(call._replace(params=plain(call.params)))
+        return [*results, None], masked
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The loop for a batch; the snapshots, which nothing reads in this case, per element."""

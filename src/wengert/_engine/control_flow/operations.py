@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.autodiff.taylor_rules import SeriesCall
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
@@ -25,7 +26,7 @@ from wengert._engine.core.spec import Spec, bare, shown
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert.errors import GuardError, ShapeError, at
 
-from . import batching
+from . import batching, taylor
 from . import jvp as forward
 from . import vjp as reverse
 from .branch_vjp import pull_conditional
@@ -141,6 +142,10 @@ class Scan(_Loop):
         """The same loop, with tangents next to the carry."""
         return forward.push_scan(node, dots, inputs, ctx)
 
+    def series(self, call: SeriesCall) -> taylor.Results:
+        """The same loop, with Taylor coefficients next to the carry."""
+        return taylor.scan_series(call)
+
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop, with a body for a batch."""
         return batching.scan(args, batched, size, params)
@@ -230,6 +235,10 @@ class While(_Loop):
         """The same loop, with tangents next to the carry."""
         return forward.push_while(node, dots, inputs, ctx)
 
+    def series(self, call: SeriesCall) -> taylor.Results:
+        """The same loop, with Taylor coefficients next to the carry."""
+        return taylor.while_series(call)
+
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop for a batch, until the last batch element has finished."""
         return batching.while_(args, batched, size, params)
@@ -271,6 +280,10 @@ class Choice(Control):
     ) -> Any:
         """The conditional of the branches' JVPs."""
         return forward.push_conditional(node, dots, inputs, ctx)
+
+    def series(self, call: SeriesCall) -> taylor.Results:
+        """The conditional of the Taylor coefficients of the branches."""
+        return taylor.choice_series(self.name, call)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same conditional for a batch; all branches run if the selector is batched."""

@@ -21,17 +21,21 @@ from wengert._engine.autodiff.batch_graph import map_over_batch
 from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.autodiff.tape import fresh, tape_between
-from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.autodiff.taylor_rules import SeriesCall
+from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import REPLAY
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import open_length
-from wengert._engine.core.tracing import derivation, is_deriving
+from wengert._engine.core.tracing import derivation, is_deriving, placeholder
 
 from .checkpoint_schedule import reversal
 from .operations import Control
 from .replay_operands import OperandGroups
+from .taylor import Results, body_series
 from .verify import check_replay
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -118,6 +122,14 @@ class CheckpointedReplay(Control):
         if masked_outputs:
             ctx.mask([node])
         return [next(tangents) if type(n) is Node else None for n in outs]
+
+    def series(self, call: SeriesCall) -> Results:
+        """The rule of the equivalent two loops."""
+        with tracing_body():
+            inputs = [placeholder(describe(x)) for x in call.operands]
+            outs = expanded([wrap(n) for n in inputs], call.params)
+            body = Body(*map(_node, outs), inputs=inputs, name="replay")
+        return body_series(body, call)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The equivalent two loops for the batch."""

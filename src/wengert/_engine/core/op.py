@@ -25,7 +25,7 @@ from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
 from .lazy_import import load_families
 from .node import Node
-from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Cost, Remedy
+from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Cost, InverseProduct, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
@@ -125,6 +125,15 @@ class Op:
         Its rule is defined in this package, so that native code may run it.
     special_numbers : bool
         Its rules are simpler for some operands that are numbers (an exponent of 2).
+    multilinear : bool
+        The result is linear in each operand (a product).
+    quotient : InverseProduct or None
+        The product that it inverts (core/op_facts.py).
+    involution : bool
+        Applied twice it is the identity.
+    series : callable or None
+        The Taylor coefficients of all orders at once, for an operation with bodies:
+        ``series(call)``, with a `SeriesCall` (autodiff/taylor_rules.py).
     constant_partials : bool
         Its rules read neither the operands nor the result, as those of a sum.
     """
@@ -147,6 +156,9 @@ class Op:
     selectors = NO_OPERANDS
     promotes = False
     native = is_built_in = special_numbers = constant_partials = False
+    multilinear = involution = False
+    quotient: InverseProduct | None = None
+    series: Callable[[Any], Any] | None = None
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False

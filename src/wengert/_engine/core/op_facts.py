@@ -8,6 +8,7 @@
     Cost        the cost to run it, for scheduling, profiles, checkpoints and reports
     Remedy      the advice if the result is NaN, infinite or has no derivative
     ValueRange  properties of its values (rewrite/value_properties.py)
+    InverseProduct    the product that an operation inverts
     LOOP ...    the kinds of nodes with bodies
 
 Other files use these facts instead of comparing names of operations.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 OpT = TypeVar("OpT")  # an operation
 Flops = Callable[[Any, Sequence[Any], Any], Any]  # (node, specs of operands, spec of the result)
@@ -143,6 +144,25 @@ NONNEGATIVE = ValueRange(always=frozenset({"nonnegative"}), inherited=frozenset(
 BOUNDED = ValueRange(of_numbers=frozenset({"finite"}))
 
 
+class InverseProduct(NamedTuple):
+    """The product that an operation z = x / y inverts, for Taylor series: x = product(y, z).
+
+    Attributes
+    ----------
+    numerator : int
+        The position of x among the two operands.
+    product : callable
+        ``product(y, z, **params)``, a bilinear function in operations.
+    solve : callable, optional
+        ``solve(y, x, **params)`` gives z; by default the operation itself. The numerator may have
+        the shape of the result instead of that of the operand.
+    """
+
+    numerator: int
+    product: Callable[..., Any]
+    solve: Callable[..., Any] | None = None
+
+
 def facts(
     *,
     cost: Cost | None = None,
@@ -155,6 +175,9 @@ def facts(
     selectors: slice | None = None,
     native: bool | None = None,
     special_numbers: bool | None = None,
+    multilinear: bool | None = None,
+    quotient: InverseProduct | None = None,
+    involution: bool | None = None,
 ) -> Callable[[OpT], OpT]:
     """Set facts of the decorated operation (a decorator).
 
@@ -173,8 +196,9 @@ def facts(
         Why native code calls the operation back in Python, always or for some operands.
     selectors : slice, optional
         The operands that select elements of the others (conditions, indices).
-    native, special_numbers : bool, optional
+    native, special_numbers, multilinear, involution : bool, optional
         See `Op`.
+    quotient : InverseProduct, optional
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)
@@ -188,6 +212,9 @@ def facts(
         "selectors": selectors,
         "native": native,
         "special_numbers": special_numbers,
+        "multilinear": multilinear,
+        "quotient": quotient,
+        "involution": involution,
     }
 
     def set_facts(op: OpT) -> OpT:

@@ -39,7 +39,7 @@ class Contraction(Operation):
     """A multilinear operation given by subscripts; made by the decorator `contraction`."""
 
     kind = "contraction"
-    promotes = True
+    promotes = multilinear = True
     has_strong_zeros = False  # whether zeros of the first operand times infinity or NaN are zero
 
     def __init__(

@@ -30,6 +30,7 @@ class LinearMap(Operation):
     """A linear map of the first operand; made by the decorator `linear`."""
 
     kind = "view"
+    multilinear = True
     selectors = slice(1, None)
 
     def __init__(

@@ -5,6 +5,7 @@ full_range       elementwise operations over their full range: tails, complex nu
 batching         vmap agrees with a loop
 memory_layout    results do not depend on strides, order, alignment and byte order
 singular_points  singular points, and branches that are not taken
+series           Taylor series agree with nested forward mode
 symbolic_sizes   graphs with symbolic sizes
 tracing          graphs: values, derivatives in both modes
 native_code      native code: values, derivatives, symbolic sizes
@@ -15,6 +16,7 @@ from . import (
     full_range,
     memory_layout,
     native_code,
+    series,
     singular_points,
     symbolic_sizes,
     tracing,
@@ -25,6 +27,7 @@ __all__ = [
     "full_range",
     "memory_layout",
     "native_code",
+    "series",
     "singular_points",
     "symbolic_sizes",
     "tracing",

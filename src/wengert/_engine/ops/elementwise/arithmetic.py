@@ -23,7 +23,16 @@ import numpy as np
 from wengert._engine.core.handle import Handle, dtype_of, possibly, value_of
 from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_facts import ARITHMETIC, DIVISION, GUARD, Cost, Remedy, call, facts
+from wengert._engine.core.op_facts import (
+    ARITHMETIC,
+    DIVISION,
+    GUARD,
+    Cost,
+    InverseProduct,
+    Remedy,
+    call,
+    facts,
+)
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 
 if TYPE_CHECKING:
@@ -90,6 +99,7 @@ subtract.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t)
         overflow="Work with logarithms, or rescale first",
     ),
     onnx="Mul",
+    multilinear=True,
 )
 @elementwise(ufunc=np.multiply, commutative=True, oracle="x * y", complex_ok=True)
 def multiply(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
@@ -107,6 +117,7 @@ multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
         overflow="Rescale first, or keep the denominator away from 0",
     ),
     onnx="Div",
+    quotient=InverseProduct(0, lambda y, z: y * z),
 )
 @elementwise(
     ufunc=np.divide,
@@ -201,7 +212,7 @@ for _op in (remainder, fmod):
             yield (x, rng.choice([-1.5, 1.5], shape)), {}
 
 
-@facts(cost=ARITHMETIC, onnx="Neg")
+@facts(cost=ARITHMETIC, onnx="Neg", involution=True)
 @elementwise(ufunc=np.negative, oracle="-x", complex_ok=True, bounded=True)
 def negative(s: ScalarLanguage, x: Scalar) -> Any:
     """-x."""

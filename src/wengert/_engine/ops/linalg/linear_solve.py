@@ -21,7 +21,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.op import register
-from wengert._engine.core.op_facts import Remedy, facts
+from wengert._engine.core.op_facts import InverseProduct, Remedy, facts
 from wengert._engine.core.spec import example_of, spec_of
 from wengert._engine.kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
 from wengert._engine.kinds.opaque import Opaque
@@ -166,8 +166,19 @@ def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: int, **params:
 # ---- linear systems ----------------------------------------------------------------------------
 
 
+def _product(a: Any, x: Any) -> Any:
+    """The right-hand side of a system with solution x."""
+    return (a @ x[..., None])[..., 0] if x.ndim == a.ndim - 1 else a @ x
+
+
+def _solution(a: Any, b: Any) -> Any:
+    """The solution for a right-hand side with the shape of the solution."""
+    return solve(a, b[..., None])[..., 0] if b.ndim == a.ndim - 1 else solve(a, b)
+
+
 @facts(
     flops=flops.cubes(2 / 3),
+    quotient=InverseProduct(1, _product, _solution),
     remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
 )
 @matrices("Use lstsq, or add a multiple of the identity, if it may be singular", oracle="numpy")

@@ -1,0 +1,7 @@
+"""Taylor series of an operation agree with nested forward mode, to third order along a curve."""
+
+from wengert.testing.laws.series import series_agree
+
+
+def test_series_agree(op, rng):
+    series_agree(op, rng)
