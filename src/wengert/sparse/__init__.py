@@ -10,7 +10,11 @@ control_flow_rules  rules of loops and branches
 linear_patterns     patterns of linear functions, for implicit differentiation
 coloring            groups of columns or rows that one product computes
 compression         the compiled function from arguments to entries
+node_derivatives    derivatives of a node, with the inputs that they are taken with respect to
 diagonal_entries    entries computed without seeds, by diagonals
+scattered_entries   derivatives after sums, kept one by one
+reading_entries     the entries of a pattern, from diagonals
+entry_sums          sums of numbers that belong to the same entry
 element_hessians    Hessians computed by elements, at nodes that are not linear
 coupled_nodes       the part of a Hessian of nodes whose operands depend on many inputs
 entry_order         which entries are computed, and their order

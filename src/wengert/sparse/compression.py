@@ -27,11 +27,13 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
 from .coupled_nodes import result_of
-from .diagonal_entries import diagonals, read
+from .diagonal_entries import diagonals
 from .element_hessians import DiagonalProduct, second_order, summed
+from .reading_entries import read
 from .rule_context import size_of
 
 Array = np.ndarray[Any, Any]
+DERIVATIVES = 8  # derivatives of a node that are kept one by one, for each entry of the result
 
 
 class CompressionPasses(NamedTuple):
@@ -69,7 +71,8 @@ def entries(
         outs = outs[1:]
     result = Result(outs, call.nodes, call.variables)
     sizes = [size_of(s) for s in out_specs]
-    found = diagonals(result, sizes, passes.limit) if passes.limit else None
+    most = DERIVATIVES * len(passes.rows)
+    found = diagonals(result, sizes, passes.limit, most) if passes.limit else None
     if found is not None:
         width = sum(size_of(s) for s in in_specs)
         values = read(found, passes.rows, passes.columns, width)

@@ -6,13 +6,14 @@ and, known at trace time, the input element that each is taken with respect to (
 are no products with the ones and zeros of seeds, nor zeros times an infinite partial derivative.
 
 Elementwise operations use their forward rules, one diagonal at a time, those with equal numbers
-together; operations that move elements move a diagonal with its numbers.  If the graph has any
-other operation, or more diagonals than there would be passes, the result is None, and the entries
-are computed by passes (compression.py).
+together; operations that move elements move a diagonal with its numbers.  Where elements are summed
+or added at index arrays, the derivatives are kept one by one (scattered_entries.py).  If the graph
+has any other operation, or more diagonals than there would be passes, the result is None, and the
+entries are computed by passes (compression.py).
 
-    diagonals    of the outputs of a function
+    diagonals        of the outputs of a function
     PushedDiagonals  those of one node, from those of its operands
-    read         the entries of a pattern, from these
+    middle           the mean of the numbers of a diagonal, by which diagonals are ordered
 """
 
 from __future__ import annotations
@@ -35,37 +36,22 @@ from wengert._engine.core.tracing import derivation
 from wengert._engine.core.uniform_arrays import uniform
 
 from . import arithmetic_rules, indexing_rules
+from .node_derivatives import Diagonal, Numbers, Scattered
 from .propagation import rule_of
 from .rule_context import NodeContext, size_of
+from .scattered_entries import added_entries, pushed_entries
 
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-TIMES = 4  # diagonals that may be summed for an entry
-RUNS = 32  # slices of consecutive entries; more are gathered one by one
-
-
-class Diagonal(NamedTuple):
-    """For each element of a node one derivative, and its input element; -1 for none.
-
-    clean : whether the derivative is exactly zero where there is none, so that it may be added to
-        others; a zero that has been multiplied may be 0 * inf.
-    """
-
-    by: Numbers
-    dot: Any
-    clean: bool = True
-
-
-Side = list[Diagonal] | None
+Side = list[Diagonal | Scattered] | None
 
 
 class Piece(NamedTuple):
     """Some concatenated outputs, and their diagonals."""
 
     size: int
-    diagonals: list[Diagonal]
+    diagonals: list[Diagonal | Scattered]
 
 
-def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] | None:
+def diagonals(result: Result, sizes: Sequence[int], limit: int, entries: int) -> list[Piece] | None:
     """The diagonals of the outputs; None if some cannot be computed, or a node has too many.
 
     Parameters
@@ -76,6 +62,8 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
         Sizes of its outputs.
     limit : int
         Maximum number of diagonals of a node.
+    entries : int
+        Maximum number of derivatives of a node that are kept one by one.
 
     Notes
     -----
@@ -83,7 +71,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
     need not be searched for.
     """
     tape = result.tape
-    known: dict[Node, list[Diagonal]] = {}
+    known: dict[Node, list[Diagonal | Scattered]] = {}
     first = 0
     for node in result.targets:
         spec = node.spec
@@ -99,8 +87,8 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
             if node in known or not any(sides):
                 continue
             stem.enter(node)
-            made = PushedDiagonals(node, sides, plan, stem).diagonals(limit)
-            if made is None or len(made) > limit:
+            made = PushedDiagonals(node, sides, plan, stem).derivatives(limit, entries)
+            if made is None:
                 return None
             known[node] = made
     pieces: list[Piece] = []
@@ -112,7 +100,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
     return pieces
 
 
-def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
+def _cast(node: Node, found: list[Diagonal | Scattered], dtype: Any) -> Piece:
     """A piece in the dtype of its output."""
     if node.spec.dtype != dtype:
         found = [d._replace(dot=lookup("cast")(d.dot, dtype=dtype)) for d in found]
@@ -132,8 +120,30 @@ class PushedDiagonals:
     """One node, and the diagonals of its operands."""
 
     def __init__(self, node: Node, sides: list[Side], plan: TracedGuards, stem: Any) -> None:
-        self._node, self._sides, self._plan, self._stem = node, sides, plan, stem
+        self._node, self._plan, self._stem = node, plan, stem
         self._ctx = NodeContext(node, [side or None for side in sides], 0)
+        self._sides = [[d for d in side or () if isinstance(d, Diagonal)] for side in sides]
+        self._one_by_one = [[d for d in side or () if isinstance(d, Scattered)] for side in sides]
+
+    def derivatives(self, limit: int, entries: int) -> list[Diagonal | Scattered] | None:
+        """The diagonals of the result, and derivatives one by one; None if there are too many."""
+        made: list[Diagonal | Scattered] = []
+        if any(self._sides):
+            found = self.diagonals(limit)
+            if found is None or len(found) > limit:
+                scattered = added_entries(self._ctx, self._sides)
+                if scattered is None:
+                    return None
+                made += scattered
+            else:
+                made += found
+        if any(self._one_by_one):
+            pushed = pushed_entries(self._ctx, self._one_by_one, self._plan, self._stem, entries)
+            if pushed is None:
+                return None
+            made += pushed
+        count = sum(d.by.size for d in made if isinstance(d, Scattered))
+        return made if count <= entries else None
 
     def diagonals(self, limit: int) -> list[Diagonal] | None:
         """The diagonals of the result, by the rule of the operation."""
@@ -188,7 +198,7 @@ class PushedDiagonals:
     def _moved(self, numbers: Numbers) -> list[Diagonal]:
         """Pair the diagonals of joined operands in the order of their numbers."""
         ctx = self._ctx
-        sides = [sorted(self._sides[k] or (), key=_middle) for k in ctx.moving]
+        sides = [sorted(self._sides[k] or (), key=middle) for k in ctx.moving]
         made = []
         for p in range(max(map(len, sides))):
             dots: list[Any] = [None] * len(ctx.sets)
@@ -316,88 +326,7 @@ def _group(together: list[DiagonalGroup], by: Numbers, clean: bool, count: int) 
     return together[-1]
 
 
-def _middle(diagonal: Diagonal) -> float:
+def middle(diagonal: Diagonal) -> float:
     """The mean of the numbers of a diagonal."""
     inside = diagonal.by[diagonal.by >= 0]
     return float(inside.mean()) if inside.size else 0.0
-
-
-def read(found: Sequence[Piece], rows: Numbers, columns: Numbers, width: int) -> Any:
-    """The entries at some rows and columns, all of which are in the pattern.
-
-    Parameters
-    ----------
-    found : sequence of Piece
-    rows, columns : ndarray
-        Positions of the entries; rows are numbered through all outputs.
-    width : int
-        The number of columns.
-
-    Returns
-    -------
-    tensor, or None if some entry is in no diagonal, or in too many
-    """
-    parts, keys, places = [], [], []
-    down = start = 0
-    for size, of_one in found:
-        if not of_one:
-            down += size
-            continue
-        ordered = sorted(of_one, key=_middle)
-        by = np.stack([d.by.ravel() for d in ordered], axis=-1)
-        wide = lookup("stack")(*[d.dot for d in ordered], axis=-1)
-        parts.append(lookup("reshape")(wide, shape=(-1,)))
-        inside = np.flatnonzero(by.ravel() >= 0)
-        keys.append((inside // len(ordered) + down) * width + by.ravel()[inside])
-        places.append(inside + start)
-        down, start = down + size, start + by.size
-    if not parts:
-        return None
-    return _gathered(parts, np.concatenate(keys), np.concatenate(places), rows * width + columns)
-
-
-def _gathered(parts: Sequence[Any], keys: Numbers, places: Numbers, wanted: Numbers) -> Any:
-    """For each wanted key the sum of the elements that have it."""
-    order = np.argsort(keys, kind="stable")
-    keys, places = keys[order], places[order]
-    begin = np.searchsorted(keys, wanted, side="left")
-    count = np.searchsorted(keys, wanted, side="right") - begin
-    if count.min() < 1 or count.max() > TIMES:
-        return None
-    values = _taken(parts, places[begin])
-    several = np.flatnonzero(count > 1)
-    if not several.size:
-        return values
-    total = values[several]
-    for k in range(1, TIMES):
-        more = np.flatnonzero(count[several] > k)
-        if more.size:
-            extra = _taken(parts, places[begin[several[more]] + k])
-            if more.size < several.size:
-                padded = np.zeros(several.size, np.int64)
-                padded[more] = np.arange(more.size)
-                extra = np.where(count[several] > k, extra[padded], 0.0)
-            total = total + extra
-    values = values.copy()
-    values[several] = total
-    return values
-
-
-def _taken(parts: Sequence[Any], places: Numbers) -> Any:
-    """The elements at some positions of concatenated arrays: slices, if they are few."""
-    ends = np.cumsum([p.shape[0] for p in parts])
-    part = np.searchsorted(ends, places, side="right")
-    cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(part) != 0)) + 1
-    if len(cuts) >= RUNS:
-        return _joined(parts)[places]
-    runs = []
-    for run in np.split(places, cuts):
-        k = int(np.searchsorted(ends, run[0], side="right"))
-        first = int(run[0] - ends[k]) + parts[k].shape[0]
-        whole = len(run) == parts[k].shape[0]
-        runs.append(parts[k] if whole else parts[k][first : first + len(run)])
-    return _joined(runs)
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    return lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]

@@ -39,11 +39,12 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation
 from wengert._engine.core.uniform_arrays import uniform
 from wengert._engine.kinds.elementwise import Elementwise, strong_zero
-from wengert._engine.ops.indexing.template import IndexSlot
 
 from . import arithmetic_rules, indexing_rules
 from .dependency_sets import Numbers
-from .diagonal_entries import Diagonal, DiagonalGroup, PushedDiagonals
+from .diagonal_entries import DiagonalGroup, PushedDiagonals, Side
+from .entry_sums import summed_at
+from .node_derivatives import Diagonal
 from .propagation import rule_of
 
 LEAVES = 12  # diagonals of a node that is not linear
@@ -162,7 +163,9 @@ class _Traversal:
         """Find the diagonals and second partials of a node; False if it allows no parts."""
         if node in self._known:
             return True
-        sides = [self._known.get(a) if type(a) is Node else None for a in node.args]
+        sides: list[Side] = [
+            list(self._known.get(a, ())) if type(a) is Node else None for a in node.args
+        ]
         active = [
             k
             for k, a in enumerate(node.args)
@@ -325,33 +328,15 @@ def summed(
     width : int
         The number of columns.
     """
-    keys = np.maximum(rows, cols) * width + np.minimum(rows, cols)
-    wanted, first, back = np.unique(keys, return_index=True, return_inverse=True)
-    # Where each entry is computed: at its own place, if only one triangle is asked for.
-    alone = len(wanted) == len(keys)
-    place = first if alone else np.arange(len(wanted))
-    total = None
+    parts = []
     for product in found:
         low = np.minimum(product.first, product.second)
         high = np.maximum(product.first, product.second)
-        key = high * width + low
-        at = np.minimum(np.searchsorted(wanted, key), len(wanted) - 1)
-        kept = np.flatnonzero((low >= 0) & (wanted[at] == key))
-        twice = kept[(low == high)[kept]] if product.twice else kept[:0]
-        for chosen in (kept, twice):
-            if chosen.size:
-                total = _added(total, product.value, chosen, place[at[chosen]], len(wanted))
+        keys = np.where(low >= 0, high * width + low, -1)
+        parts.append((keys, product.value))
+        if product.twice and np.any(low == high):
+            parts.append((np.where(low == high, keys, -1), product.value))
+    total = summed_at(parts, np.maximum(rows, cols) * width + np.minimum(rows, cols))
     if total is None:
-        return np.zeros(len(keys), dtype)
-    if total.dtype != dtype:
-        total = lookup("cast")(total, dtype=dtype)
-    return total if alone else total[back]
-
-
-def _added(total: Any, value: Any, chosen: Numbers, targets: Numbers, size: int) -> Any:
-    """Add chosen elements of a vector to some positions of another."""
-    if len(chosen) < value.shape[0]:
-        value = value[chosen]
-    if total is None:
-        return lookup("scatter")(value, targets, index=IndexSlot(0), shape=(size,))
-    return lookup("scatter_add")(total, value, targets, index=IndexSlot(0))
+        return np.zeros(len(rows), dtype)
+    return total if total.dtype == dtype else lookup("cast")(total, dtype=dtype)
