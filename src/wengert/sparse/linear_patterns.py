@@ -6,8 +6,11 @@ color_columns   groups of columns that one product computes
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import accumulate
+from typing import Any
 
+from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.subgraph import Body
 from wengert.errors import ShapeError
 
@@ -15,7 +18,19 @@ from .dependency_sets import Sets, nothing, places, stacked
 from .propagation import propagate
 from .rule_context import size_of
 
-__all__ = ["pattern_of"]
+__all__ = ["operation", "pattern_of"]
+
+_MODULES = {
+    "linalg.banded_solve": "wengert.scipy.linalg.banded",
+    "scipy_solver": "wengert.scipy.optimize.solver_operation",
+}
+
+
+def operation(name: str) -> Any:
+    """The operation of that name; `lookup` would import all of wengert.scipy to find it."""
+    if name not in REGISTRY:
+        import_module(_MODULES[name])
+    return REGISTRY[name]
 
 
 def pattern_of(body: Body, captured: int) -> Sets | None:

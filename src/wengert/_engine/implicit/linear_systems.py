@@ -24,7 +24,9 @@ import numpy as np
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, shape_of
+from wengert._engine.core.linear_patterns import patterns
 from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import no_grad
 from wengert._engine.core.trace_notes import note
 from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_singular
@@ -33,6 +35,7 @@ from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .functions import GraphFunction, Leaves, raveled
+from .kept_graphs import by_graph
 from .matrix_structure import (
     MATRIX,
     MatrixStructure,
@@ -208,6 +211,14 @@ class LinearSystem(SolverRule):
             return self.product.cotangents(consts, xs, xs)
         return self.product(consts, xs)
 
+    def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The solution for plain operands."""
+        given = self.transpose_solve or self.solve if self.is_adjoint else self.solve
+        if not isinstance(given, str | None):
+            return super().values(operands)
+        with no_grad():
+            return tuple(by_graph(self._key, lambda *xs: self.solution(xs), operands))
+
     def solution(self, operands: Sequence[Any]) -> list[Any]:
         """The solution by the given function, or by a factorization of the matrix."""
         captured = self.product.captured
@@ -266,7 +277,7 @@ class LinearSystem(SolverRule):
 
         body = GraphFunction.traced(product, specs, "the product")[0].body
         solver = KrylovSolver(method)
-        found = lookup("scipy_solver")(
+        found = patterns().operation("scipy_solver")(
             *consts, flat, functions=(body,), captured=count, solver=solver
         )
         return _split(found[0], self.specs)

@@ -16,23 +16,22 @@ imported at first use), once for each graph.  It decides how a system is solved:
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.linear_patterns import PATTERNS, patterns
 from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.linalg.condition import refuse_singular
 
+from .kept_graphs import KeptGraphs
+
 Array = np.ndarray[Any, Any]
 Products = Callable[[Array], Any]  # rows of vectors to rows of their products
 
 MATRIX = "the matrix of a linear system"
-_MAX_STRUCTURES = 256  # of graphs, in the cache
 _LEAST_PER_DIAGONAL = 4  # unknowns for each diagonal of a band
 
 
@@ -60,8 +59,7 @@ class MatrixStructure(NamedTuple):
         return self.size if self.kind == "dense" else self.below + self.above + 1
 
 
-_lock = lock()
-_structures: OrderedDict[tuple[Body, int], MatrixStructure] = OrderedDict()
+_structures: KeptGraphs[MatrixStructure] = KeptGraphs()
 
 
 def structure_of(body: Body, captured: int, size: int) -> MatrixStructure:
@@ -77,18 +75,9 @@ def structure_of(body: Body, captured: int, size: int) -> MatrixStructure:
     """
     if not PATTERNS or body.size_names:
         return MatrixStructure("dense", size)
-    key = body, captured
-    with _lock:
-        found = _structures.get(key)
-        if found is not None:
-            _structures.move_to_end(key)
-            return found
-    found = _structure(patterns().pattern_of(body, captured), size)
-    with _lock:
-        _structures[key] = found
-        while len(_structures) > _MAX_STRUCTURES:
-            _structures.popitem(last=False)
-    return found
+    return _structures.get(
+        (body, captured), lambda: _structure(patterns().pattern_of(body, captured), size)
+    )
 
 
 def _structure(pattern: Any, size: int) -> MatrixStructure:
@@ -141,7 +130,7 @@ def solve_banded(
     unit = (diagonals == above).astype(dtype) * np.ones(size, dtype)
     band = np.where(finite, band, unit)
     b = np.where(finite, b, 0.0)
-    solve = lookup("linalg.banded_solve")
+    solve = patterns().operation("linalg.banded_solve")
     if not checked:
         return np.where(finite, solve(band, b[:, None], below=below, above=above)[:, 0], np.nan)
     # Pivoting and condition number depend on units, so rows and columns are scaled.

@@ -31,6 +31,7 @@ from wengert._engine.core.validation import function
 from wengert.errors import ConvergenceError, StructureError, at, user_line
 
 from .functions import GraphFunction, Leaves
+from .kept_graphs import KeptGraphs, by_graph
 from .linear_systems import LinearSystem, Solve
 from .residual_check import tolerance, verified
 from .solve_methods import checked_method
@@ -210,10 +211,20 @@ class Root(SolverRule):
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """The cotangents: one solution with the adjoint Jacobian."""
-        captured, size = self.residual.captured, len(self.specs)
-        consts, ys = operands[:captured], self._converged(outs)
+        size, count = len(self.specs), len(operands)
+
+        def pulled(*xs: Any) -> list[Any]:
+            return self._bars(xs[:count], xs[count : count + size], xs[count + size :])
+
+        return by_graph(
+            self._key_of("bars"), pulled, [*operands, *self._converged(outs), *ts[:size]]
+        )
+
+    def _bars(self, operands: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        captured = self.residual.captured
+        consts = operands[:captured]
         system, values = self._linearized(consts, ys)
-        multipliers = system.adjoint(values, self._verified(operands, ys, ts[:size]))
+        multipliers = system.adjoint(values, self._verified(operands, ys, ts))
         bars = self.residual.cotangents_of_captured(consts, ys, multipliers)
         return [
             *[None if c is None else -c for c in bars],
@@ -222,14 +233,34 @@ class Root(SolverRule):
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangents: one solution with the Jacobian."""
-        captured, size = self.residual.captured, len(self.specs)
-        consts, ys = operands[:captured], self._converged(outs)
-        change = self.residual.tangent_of_captured(consts, ys, dots[:captured])
+        captured, size, count = self.residual.captured, len(self.specs), len(operands)
+        given = [k for k, d in enumerate(dots[:captured]) if d is not None]
+
+        def pushed(*xs: Any) -> list[Any]:
+            found: list[Any] = [None] * captured
+            for k, d in zip(given, xs[count + size :], strict=True):
+                found[k] = d
+            return self._dots(xs[:count], xs[count : count + size], found)
+
+        values = [*operands, *self._converged(outs), *[dots[k] for k in given]]
+        return [
+            *by_graph(self._key_of("dots", *given), pushed, values),
+            *[None] * (len(outs) - size),
+        ]
+
+    def _dots(self, operands: Sequence[Any], ys: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        consts = operands[: self.residual.captured]
+        change = self.residual.tangent_of_captured(consts, ys, dots)
         if change is None:
-            return [None] * len(outs)
+            return [None] * len(self.specs)
         system, values = self._linearized(consts, ys)
-        change = self._verified(operands, ys, [-c for c in change])
-        return [*system(values, change), *[None] * (len(outs) - size)]
+        return system(values, self._verified(operands, ys, [-c for c in change]))
+
+    def _key_of(self, *what: Any) -> Any:
+        """A key of everything that a derivative depends on; None if a function is part of it."""
+        if not isinstance(self.tangent_solve, str | None):
+            return None
+        return what, self.name, self.residual, self.tangent_solve, self.check_tolerance
 
     def _converged(self, outs: Sequence[Any]) -> list[Any]:
         """The solution; an error, or NaN where that is not possible, if it did not converge."""
@@ -252,16 +283,23 @@ class Root(SolverRule):
     @functools.cached_property
     def _jacobian(self) -> GraphFunction:
         """The product of the Jacobian and a vector; it captures constants and the solution."""
-        captured, size = self.residual.captured, len(self.specs)
+        return _products.get(self.residual, lambda: _product_of(self.residual, self.specs))
 
-        def product(*xs: Any) -> list[Any]:
-            consts, ys, v = xs[:captured], xs[captured : captured + size], xs[captured + size :]
-            return self.residual.tangent(consts, ys, v)
 
-        specs = [n.spec for n in self.residual.body.inputs]
-        traced, values = GraphFunction.traced(product, [*specs, *self.specs], "the Jacobian")
-        assert not values
-        return GraphFunction(traced.body, captured + size)
+_products: KeptGraphs[GraphFunction] = KeptGraphs()
+
+
+def _product_of(residual: GraphFunction, specs: Sequence[Any]) -> GraphFunction:
+    captured, size = residual.captured, len(specs)
+
+    def product(*xs: Any) -> list[Any]:
+        consts, ys, v = xs[:captured], xs[captured : captured + size], xs[captured + size :]
+        return residual.tangent(consts, ys, v)
+
+    inputs = [n.spec for n in residual.body.inputs]
+    traced, values = GraphFunction.traced(product, [*inputs, *specs], "the Jacobian")
+    assert not values
+    return GraphFunction(traced.body, captured + size)
 
 
 def with_aux(result: Any, name: str) -> tuple[Any, Any]:

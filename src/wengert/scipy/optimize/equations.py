@@ -1,6 +1,7 @@
 """A solver of SciPy, and the equation that its solution satisfies.
 
 uses_tensors    whether a solution depends on tensors
+Derived         a derivative of a function that a solver calls
 Equation        the rule: a solver of SciPy, and the derivative of the equation
 Solved          the results of a solver
 raise_unconverged   SciPy's error for a solver that has not converged
@@ -20,12 +21,13 @@ from wengert._engine.core.recording import no_grad
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.implicit.linear_systems import Solve
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert.errors import at, user_line
 
-from .solver_operation import Outcome, Solver, run_solver, scipy_solver
+from .solver_operation import Function, Outcome, Solver, run_solver, scipy_solver
 
 
 def uses_tensors(arguments: Any, call: Callable[[], Any]) -> bool:
@@ -105,6 +107,37 @@ class Equation(Root):
         return f" ({str(message).rstrip('.')})" if message else ""
 
 
+class Derived(NamedTuple):
+    """A function that is the derivative of another one of the unknowns.
+
+    position : of the other among the functions.
+    transform : from a function to its derivative.
+    """
+
+    position: int
+    transform: Callable[[Function], Function]
+
+    def traced(self, functions: Sequence[GraphFunction]) -> GraphFunction:
+        """The graph, made from that of the other; it captures the same values."""
+        return _derived.get(
+            (functions[self.position], self.transform), lambda: self._made(functions)
+        )
+
+    def _made(self, functions: Sequence[GraphFunction]) -> GraphFunction:
+        given = functions[self.position]
+
+        def derivative(*xs: Any) -> list[Any]:
+            return [self.transform(lambda y: given(xs[:-1], [y])[0])(xs[-1])]
+
+        specs = [n.spec for n in given.body.inputs]
+        found, values = GraphFunction.traced(derivative, specs, given.body.name)
+        assert not values
+        return GraphFunction(found.body, given.captured)
+
+
+_derived: KeptGraphs[GraphFunction] = KeptGraphs()
+
+
 class Solved(NamedTuple):
     """The results of a solver, as tensors or plain values; SciPy's result if it was run."""
 
@@ -132,7 +165,7 @@ def raise_unconverged(found: Solved, name: str, maxiter: int) -> None:
 
 def solve(
     name: str,
-    functions: Sequence[Callable[[Any], Any]],
+    functions: Sequence[Function | Derived],
     residual: int,
     spec: Spec,
     solver: Solver,
@@ -147,7 +180,7 @@ def solve(
     name : str
         For messages.
     functions : sequence of callable
-        Of the unknowns; the solver calls the first `count`.
+        Of the unknowns; the solver calls the first `count`. Derivatives come after their functions.
     residual : int
         Which of them is zero at the solution.
     spec : Spec
@@ -160,8 +193,12 @@ def solve(
     tangent_solve : callable, optional
         As in `wengert.custom_root`.
     """
-    of_leaves = [lambda *ys, f=f: [f(*ys)] for f in functions]
-    graphs, consts = GraphFunction.traced_together(of_leaves, [spec], name)
+    given = [f for f in functions if not isinstance(f, Derived)]
+    of_leaves = [lambda *ys, f=f: [f(*ys)] for f in given]
+    traced, consts = GraphFunction.traced_together(of_leaves, [spec], name)
+    remaining, graphs = iter(traced), list[GraphFunction]()
+    for f in functions:
+        graphs.append(f.traced(graphs) if isinstance(f, Derived) else next(remaining))
     used = len(functions) if count is None else count
     rule = Equation(name, graphs, residual, spec, solver, used, tangent_solve)
     solution, success, status, nfev, nit = solver_call(rule, [*consts, *starts])

@@ -19,11 +19,10 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
-from wengert._engine.ops.linalg.condition import refuse_singular
 from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating
-from .equations import Solved, raise_unconverged, solve, uses_tensors
+from .equations import Derived, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome
 
 __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "toms748"]
@@ -166,7 +165,7 @@ def _found(
         value = f(x, *args)
         return number(value[0] if fprime is True else value, "the result of f")
 
-    functions: list[Function] = [function]
+    functions: list[Function | Derived] = [function]
     orders = {"newton": 1, "halley": 2}.get(solver.method, 0)
     for order, given in zip(range(orders), (fprime, fprime2), strict=False):
         if given is True:
@@ -174,7 +173,7 @@ def _found(
         elif callable(given):
             functions.append(_given(given, args, number))
         else:
-            functions.append(_slope(functions[order]))
+            functions.append(Derived(order, _slope))
     values = [casts.astype(floating(x), float) for x in starts]
     return solve(solver.method, functions, 0, _SCALAR, solver, values)
 
@@ -383,18 +382,19 @@ def newton(
     start = casts.astype(floating(x0), float)
     starts = [start] if x1 is None else [start, casts.astype(floating(x1), float)]
     spec = Spec(describe(start).shape, np.dtype(float))
-    functions = [lambda x: casts.astype(floating(called(x, *args)), float)]
+    functions: list[Function | Derived] = [
+        lambda x: casts.astype(floating(called(x, *args)), float)
+    ]
     if callable(fprime):
         given = converted(fprime)
         functions.append(lambda x: casts.astype(floating(given(x, *args)), float))
     elif x1 is None or callable(fprime2):
-        functions.append(lambda x: jvp(functions[0], (x,), (np.ones_like(x),))[1])
+        functions.append(Derived(0, _elementwise_slope))
     if callable(fprime2):
         second = converted(fprime2)
         functions.append(lambda x: casts.astype(floating(second(x, *args)), float))
     solver = NewtonSolver(tol, maxiter, rtol)
-    # Each result depends on one unknown: the Jacobian is diagonal.
-    found = solve("newton", functions, 0, spec, solver, starts, tangent_solve=_divided)
+    found = solve("newton", functions, 0, spec, solver, starts)
     if disp and not spec.shape:
         raise_unconverged(found, "newton", maxiter)
     if not full_output:
@@ -404,7 +404,5 @@ def newton(
     return found.solution, _root_results(found, "newton")
 
 
-def _divided(g: Callable[[Any], Any], b: Any) -> Any:
-    slope = g(np.ones_like(b))
-    nonzero = np.where(slope == 0.0, 0.0, 1.0)
-    return refuse_singular(b, nonzero, what="newton: the derivative at the root") / slope
+def _elementwise_slope(f: Function) -> Function:
+    return lambda x: jvp(f, (x,), (np.ones_like(x),))[1]
