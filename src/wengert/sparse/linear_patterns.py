@@ -14,14 +14,16 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.subgraph import Body
 from wengert.errors import ShapeError
 
+from .coloring import color_columns
 from .dependency_sets import Sets, nothing, places, stacked
 from .propagation import propagate
 from .rule_context import size_of
 
-__all__ = ["operation", "pattern_of"]
+__all__ = ["color_columns", "operation", "pattern_of"]
 
 _MODULES = {
     "linalg.banded_solve": "wengert.scipy.linalg.banded",
+    "sparse.solve": "wengert.scipy.sparse.linalg.solve_operation",
     "scipy_solver": "wengert.scipy.optimize.solver_operation",
 }
 

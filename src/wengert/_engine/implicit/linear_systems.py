@@ -41,6 +41,7 @@ from .matrix_structure import (
     MatrixStructure,
     solve_banded,
     solve_diagonal,
+    solve_sparse,
     structure_of,
 )
 from .solve_methods import KrylovSolver, checked_method, solve_definite
@@ -67,7 +68,7 @@ def custom_linear_solve(
         The right-hand side.
     solve : callable or str, optional
         ``solve(matvec, b)`` returns `x`; it is not differentiated. By default ("lu") the matrix is
-        computed and factorized, as a diagonal, banded or dense one, depending on the
+        computed and factorized, as a diagonal, banded, sparse or dense one, depending on the
         pattern of its elements, which is found when `matvec` is traced. "cholesky": the same for a
         positive definite matrix. "cg" (positive definite), "gmres", "bicgstab": SciPy's methods,
         which need only products.
@@ -289,7 +290,8 @@ class LinearSystem(SolverRule):
         dtype = np.result_type(*[s.dtype for s in self.specs])
         if structure.kind == "diagonal":
             return solve_diagonal(products, b, self.is_adjoint, dtype)
-        return solve_banded(structure, products, b, self.is_adjoint, dtype, self.of_derivative)
+        solve = solve_banded if structure.kind == "banded" else solve_sparse
+        return solve(structure, products, b, self.is_adjoint, dtype, self.of_derivative)
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None

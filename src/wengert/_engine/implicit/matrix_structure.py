@@ -5,11 +5,12 @@ imported at first use), once for each graph.  It decides how a system is solved:
 
     diagonal   each equation has one unknown: divisions
     banded     LAPACK's gbsv; one product for each diagonal
+    sparse     SuperLU; one product for each color of columns
     dense      LAPACK's getrf; a product for each unknown
 
     MatrixStructure      what is known of a matrix
     structure_of         that of the matrix of a linear function
-    solve_diagonal, solve_banded
+    solve_diagonal, solve_banded, solve_sparse
     probe_vector         a vector whose solution has the size of the inverse
 """
 
@@ -32,30 +33,44 @@ Array = np.ndarray[Any, Any]
 Products = Callable[[Array], Any]  # rows of vectors to rows of their products
 
 MATRIX = "the matrix of a linear system"
+_NARROW_BAND = 16  # diagonals up to which a band is solved as such whatever its pattern
+_LEAST_SPARSE = 256  # unknowns of systems that SuperLU solves
+_LEAST_PER_ENTRY = 20  # elements of the matrix for each entry of a sparse one
 _LEAST_PER_DIAGONAL = 4  # unknowns for each diagonal of a band
 
 
 class MatrixStructure(NamedTuple):
     """What is known of a square matrix.
 
-    kind : "dense", "diagonal" or "banded".
+    kind : "dense", "diagonal", "banded" or "sparse".
     size : the number of rows.
     below, above : the numbers of diagonals.
+    indices, indptr : the pattern in CSR format, of a sparse matrix.
+    colors : of the columns of a sparse matrix.
     """
 
     kind: str
     size: int
     below: int = 0
     above: int = 0
+    indices: Array | None = None
+    indptr: Array | None = None
+    colors: Array | None = None
 
     def __str__(self) -> str:
         if self.kind == "banded":
             return f"banded, {self.below} diagonals below and {self.above} above the main one"
+        if self.kind == "sparse":
+            assert self.indices is not None
+            return f"sparse, {len(self.indices)} entries"
         return self.kind
 
     @property
     def products(self) -> int:
         """How many products with the matrix give its entries."""
+        if self.kind == "sparse":
+            assert self.colors is not None
+            return int(self.colors.max(initial=-1)) + 1
         return self.size if self.kind == "dense" else self.below + self.above + 1
 
 
@@ -90,8 +105,15 @@ def _structure(pattern: Any, size: int) -> MatrixStructure:
     width = below + above + 1
     if width == 1:
         return MatrixStructure("diagonal", size)
-    kind = "banded" if width * _LEAST_PER_DIAGONAL <= size else "dense"
-    return MatrixStructure(kind, size, below, above)
+    narrow = width * _LEAST_PER_DIAGONAL <= size
+    if narrow and width <= _NARROW_BAND:
+        return MatrixStructure("banded", size, below, above)
+    if size >= _LEAST_SPARSE and pattern.nnz * _LEAST_PER_ENTRY <= size * size:
+        colors = patterns().color_columns(pattern).colors
+        pattern.sort_indices()
+        indices, indptr = (x.astype(np.int64) for x in (pattern.indices, pattern.indptr))
+        return MatrixStructure("sparse", size, below, above, indices, indptr, colors)
+    return MatrixStructure("banded" if narrow else "dense", size, below, above)
 
 
 # ---- solutions ---------------------------------------------------------------------------------
@@ -179,3 +201,25 @@ def probe_vector(size: int) -> Array:
     vector = np.random.default_rng(size).uniform(-0.5, 1.5, size)
     vector.setflags(write=False)
     return vector
+
+
+def solve_sparse(
+    structure: MatrixStructure, products: Products, b: Any, adjoint: bool, dtype: Any, checked: bool
+) -> Any:
+    """The solution of a sparse system; with `checked` a nearly singular matrix is an error."""
+    indices, indptr, colors = structure.indices, structure.indptr, structure.colors
+    assert indices is not None and indptr is not None and colors is not None
+    size = structure.size
+    numbers = np.arange(structure.products)
+    rows = products((colors == numbers[:, None]).astype(dtype))
+    positions = colors[indices] * size + np.repeat(np.arange(size), np.diff(indptr))
+    data = rows.reshape(-1)[positions]
+    finite = np.all(np.isfinite(data)) & np.all(np.isfinite(b))
+    on_diagonal = (np.repeat(np.arange(size), np.diff(indptr)) == indices).astype(dtype)
+    data = np.where(finite, data, on_diagonal)
+    column = np.where(finite, b, 0.0)[:, None]
+    trans = 2 if adjoint else 0
+    x = patterns().operation("sparse.solve")(
+        data, indices, indptr, column, trans=trans, checked=checked
+    )
+    return np.where(finite, x[:, 0], np.nan)

@@ -61,7 +61,7 @@ class Equation(Root):
     solver : Solver
     count : int
         How many of the functions the solver calls.
-    tangent_solve : callable, optional
+    tangent_solve : callable or str, optional
         As in `wengert.custom_root`.
     """
 
@@ -73,7 +73,7 @@ class Equation(Root):
         spec: Spec,
         solver: Solver,
         count: int,
-        tangent_solve: Solve | None = None,
+        tangent_solve: Solve | str | None = None,
     ) -> None:
         equation = functions[residual]
         super().__init__(name, equation, pytree.flatten(0.0)[1], [spec], solver, tangent_solve)
@@ -171,7 +171,7 @@ def solve(
     solver: Solver,
     starts: Sequence[Any],
     count: int | None = None,
-    tangent_solve: Solve | None = None,
+    tangent_solve: Solve | str | None = None,
 ) -> Solved:
     """The solution of a solver, with the derivative of an equation.
 
@@ -190,7 +190,7 @@ def solve(
         Initial guesses or brackets.
     count : int, optional
         By default all functions.
-    tangent_solve : callable, optional
+    tangent_solve : callable or str, optional
         As in `wengert.custom_root`.
     """
     given = [f for f in functions if not isinstance(f, Derived)]
