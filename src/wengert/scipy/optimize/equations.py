@@ -1,7 +1,7 @@
 """A solver of SciPy, and the equation that its solution satisfies.
 
 uses_tensors    whether a solution depends on tensors
-Derived         a derivative of a function that a solver calls
+DerivedFunction         a derivative of a function that a solver calls
 Equation        the rule: a solver of SciPy, and the derivative of the equation
 Solved          the results of a solver
 raise_unconverged   SciPy's error for a solver that has not converged
@@ -107,7 +107,7 @@ class Equation(Root):
         return f" ({str(message).rstrip('.')})" if message else ""
 
 
-class Derived(NamedTuple):
+class DerivedFunction(NamedTuple):
     """A function that is the derivative of another one of the unknowns.
 
     position : of the other among the functions.
@@ -165,7 +165,7 @@ def raise_unconverged(found: Solved, name: str, maxiter: int) -> None:
 
 def solve(
     name: str,
-    functions: Sequence[Function | Derived],
+    functions: Sequence[Function | DerivedFunction],
     residual: int,
     spec: Spec,
     solver: Solver,
@@ -193,12 +193,12 @@ def solve(
     tangent_solve : callable or str, optional
         As in `wengert.custom_root`.
     """
-    given = [f for f in functions if not isinstance(f, Derived)]
+    given = [f for f in functions if not isinstance(f, DerivedFunction)]
     of_leaves = [lambda *ys, f=f: [f(*ys)] for f in given]
     traced, consts = GraphFunction.traced_together(of_leaves, [spec], name)
     remaining, graphs = iter(traced), list[GraphFunction]()
     for f in functions:
-        graphs.append(f.traced(graphs) if isinstance(f, Derived) else next(remaining))
+        graphs.append(f.traced(graphs) if isinstance(f, DerivedFunction) else next(remaining))
     used = len(functions) if count is None else count
     rule = Equation(name, graphs, residual, spec, solver, used, tangent_solve)
     solution, success, status, nfev, nit = solver_call(rule, [*consts, *starts])

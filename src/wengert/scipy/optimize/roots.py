@@ -24,7 +24,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating
-from .equations import Derived, Solved, raise_unconverged, solve, uses_tensors
+from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome, SolverOptions
 
 __all__ = ["fixed_point", "fsolve", "root"]
@@ -140,7 +140,7 @@ def root(
         value = called(y, *args)
         return _like(value[0] if jac is True else value, spec, "root: the result of fun")
 
-    functions: list[Function | Derived] = [residual]
+    functions: list[Function | DerivedFunction] = [residual]
     if name in _WITH_JACOBIAN:
         functions.append(_jacobian(called, jac, args))
     solver = RootSolver(name, tol, callback, None if options is None else SolverOptions(options))
@@ -148,13 +148,15 @@ def root(
     return result_of(found, residual(found.solution))
 
 
-def _jacobian(fun: Callable[..., Any], jac: Any, args: tuple[Any, ...]) -> Function | Derived:
+def _jacobian(
+    fun: Callable[..., Any], jac: Any, args: tuple[Any, ...]
+) -> Function | DerivedFunction:
     if jac is True:
         return lambda y: as_array(fun(y, *args)[1])
     if callable(jac):
         given = converted(jac)
         return lambda y: as_array(given(y, *args))
-    return Derived(0, jacobian)
+    return DerivedFunction(0, jacobian)
 
 
 def _like(value: Any, spec: Spec, what: str) -> Any:

@@ -22,7 +22,7 @@ from wengert._engine.ops import casts
 from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating
-from .equations import Derived, Solved, raise_unconverged, solve, uses_tensors
+from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome
 
 __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "toms748"]
@@ -165,7 +165,7 @@ def _found(
         value = f(x, *args)
         return number(value[0] if fprime is True else value, "the result of f")
 
-    functions: list[Function | Derived] = [function]
+    functions: list[Function | DerivedFunction] = [function]
     orders = {"newton": 1, "halley": 2}.get(solver.method, 0)
     for order, given in zip(range(orders), (fprime, fprime2), strict=False):
         if given is True:
@@ -173,7 +173,7 @@ def _found(
         elif callable(given):
             functions.append(_given(given, args, number))
         else:
-            functions.append(Derived(order, _slope))
+            functions.append(DerivedFunction(order, _slope))
     values = [casts.astype(floating(x), float) for x in starts]
     return solve(solver.method, functions, 0, _SCALAR, solver, values)
 
@@ -382,14 +382,14 @@ def newton(
     start = casts.astype(floating(x0), float)
     starts = [start] if x1 is None else [start, casts.astype(floating(x1), float)]
     spec = Spec(describe(start).shape, np.dtype(float))
-    functions: list[Function | Derived] = [
+    functions: list[Function | DerivedFunction] = [
         lambda x: casts.astype(floating(called(x, *args)), float)
     ]
     if callable(fprime):
         given = converted(fprime)
         functions.append(lambda x: casts.astype(floating(given(x, *args)), float))
     elif x1 is None or callable(fprime2):
-        functions.append(Derived(0, _elementwise_slope))
+        functions.append(DerivedFunction(0, _elementwise_slope))
     if callable(fprime2):
         second = converted(fprime2)
         functions.append(lambda x: casts.astype(floating(second(x, *args)), float))
