@@ -172,7 +172,7 @@ def test_which_arrays_are_written_in_place(program, expected):
     a, b = given((20, 30), np.float64)
     graph = wg.trace(lambda a, b: (program(9, a, b), a, b)[1:])(a, b)
     (loop,) = [n for n in graph if n.op.name == "scan"]
-    body, updates = updates_of(loop)
+    ((body, updates, _, _),) = updates_of(loop)
     shapes = [body.inputs[given].spec.shape for given, _ in updates]
     found = [x for x, shape in zip(_in_place(body, updates), shapes, strict=True) if shape]
     assert found == expected

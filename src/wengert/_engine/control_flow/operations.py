@@ -31,6 +31,7 @@ from . import jvp as forward
 from . import vjp as reverse
 from .branch_vjp import pull_conditional
 from .verify import check_conditional, check_scan, check_while
+from .versions import updated_in_all
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -257,6 +258,11 @@ class Choice(Control):
         for k, branch in enumerate(branches):
             self.check(branch, specs[1:], f"branch {k}")
         return tuple([Spec(n.spec.shape, n.spec.dtype) for n in branches[0].outputs])
+
+    def updated_operand(self, node: Node, output: int) -> int | None:
+        """The operand that an output is, with some elements written by branches."""
+        index = updated_in_all(node.params["branches"], output)
+        return None if index is None else index + 1
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Run the selected branch; an index out of range selects the first or last."""

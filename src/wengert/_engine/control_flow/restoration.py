@@ -88,6 +88,8 @@ def _before(version: Node) -> Node | None:
     if version.op is lookup("add") and _is_integer(version):
         before = version.inputs[version.inputs[0].op is CONSTANT]
         return before if before.spec == version.spec else None
+    if version.op is PART and len(version.inputs[0].params.get("branches", ())) > 1:
+        return None  # an index of a branch may be out of bounds where it is not taken
     return versions.before(version)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import wrap
-from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup, register
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -25,7 +24,6 @@ from wengert.errors import OperandError, at, user_line
 from . import batching
 from .operations import Choice, Compile
 from .slice_groups import is_local
-from .versions import updated_input
 
 
 class Sized(Choice):
@@ -49,11 +47,6 @@ class Sized(Choice):
         (body,) = params["branches"]
         self.check(body, specs[1:], "its body")
         return tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
-
-    def updated_operand(self, node: Node, output: int) -> int | None:
-        """The operand that an output is, with some elements written by the body."""
-        index = updated_input(node.params["branches"][0], output)
-        return None if index is None else index + 1
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Run the body at these lengths."""

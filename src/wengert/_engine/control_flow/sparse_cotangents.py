@@ -3,8 +3,8 @@
 The cotangent that x[i] contributes to x is zero except at i.  Adding it to a sum is a write to one
 element, which a loop does in place.  An index array may repeat positions: its cotangent is added to
 the elements one by one (`scatter_add`).  The cotangent that x[:j] contributes is the result of a
-node with computed lengths (sized.py); the sum becomes an operand of that node, which writes to its
-elements.
+node with computed lengths (sized.py), and that of x[i] in a branch the result of a conditional; the
+sum becomes an operand of that node, whose bodies write to its elements.
 
     added_in_place    the same results, with writes instead of sums
 """
@@ -22,6 +22,7 @@ from wengert._engine.core.dispatch import PART, part
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import BRANCH
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.static_params import frozen
@@ -87,7 +88,7 @@ def added_in_place(
 
     copies = rebuilt(nodes, None, change)
     new_results = [copies.get(n, n) for n in results]
-    return _with_sums_in_sized_nodes(
+    return _with_sums_in_branches(
         [n if keeps_sums and n in sums else filled(n) for n in new_results]
     )
 
@@ -116,29 +117,32 @@ def _grouped(terms: Sequence[Node]) -> list[Node]:
 
 def _is_sparse(node: Node) -> bool:
     if node.op is PART:
-        return _is_sized(node.inputs[0]) and _terms(*_output(node)) is not None
+        return _is_choice(node.inputs[0]) and _is_sparse_result(*node.inputs, node.params["index"])
     return node.op is lookup("scatter") and _is_added(node)
 
 
-def _is_sized(node: Node) -> bool:
-    return node.op is lookup("sized")
+def _is_choice(node: Node) -> bool:
+    """Whether a node is a conditional, or a body with computed lengths."""
+    return node.op.control_flow == BRANCH
 
 
-def _output(node: Node) -> tuple[Body, Node]:
-    """The body of a `sized` node, and its output that a part of the node is."""
-    body = node.inputs[0].params["branches"][0]
-    return body, body.outputs[node.params["index"]]
+def _is_sparse_result(choice: Node, k: int) -> bool:
+    """Whether a result is a sum of sparse cotangents in each branch, and not zero in all."""
+    terms = [_terms(body, body.outputs[k]) for body in choice.params["branches"]]
+    return None not in terms and any(terms)
 
 
 def _terms(body: Body, output: Node) -> list[Node] | None:
     """The sparse cotangents whose sum an output of a body is; None if it is not such a sum."""
     if output in body.inputs or isinstance(output.op, LeafOp):
         return None
+    if output.op is lookup("full") and output.params["value"] == 0:
+        return []
     if output.op is lookup("add"):
         operand_terms = [_terms(body, a) for a in output.inputs]
         terms = [p for f in operand_terms if f is not None for p in f]
         return terms if None not in operand_terms and len(operand_terms) == 2 else None
-    return [output] if output.op is lookup("scatter") and _is_added(output) else None
+    return [output] if _is_sparse(output) else None
 
 
 def _add_sparse(total: Node, part: Node) -> Node:
@@ -181,11 +185,11 @@ def _writes_each_element_once(part: Node) -> bool:
     )
 
 
-# ---- sums as operands of nodes with computed lengths -------------------------------------------
+# ---- sums as operands of branches and nodes with computed lengths -------------------------------
 
 
-def _with_sums_in_sized_nodes(results: Sequence[Node]) -> list[Node]:
-    """The same results, with sums of sparse results of `sized` nodes computed in these nodes."""
+def _with_sums_in_branches(results: Sequence[Node]) -> list[Node]:
+    """The same results, with sums of sparse results of conditionals computed in their branches."""
     nodes = ancestors(results)
     sums = _sums_of(results, nodes)
     if not sums:
@@ -236,7 +240,7 @@ def _with_ancestors(node: Node, dependencies: Mapping[Node, Sequence[Node]]) -> 
 
 
 def _sums_of(results: Sequence[Node], nodes: Sequence[Node]) -> dict[Node, tuple[Node, Node]]:
-    """The sums of a sparse result of a `sized` node and a total: {sum: (result, total)}.
+    """The sums of a sparse result of a conditional and a total: {sum: (result, total)}.
 
     The result has no other use, and the total does not depend on the node.
     """
@@ -247,7 +251,7 @@ def _sums_of(results: Sequence[Node], nodes: Sequence[Node]) -> dict[Node, tuple
     sums: dict[Node, tuple[Node, Node]] = {}
     for node in nodes:
         call_ancestors = frozenset[Node]().union(*[calls_before.get(a, ()) for a in node.inputs])
-        calls_before[node] = call_ancestors | {node} if _is_sized(node) else call_ancestors
+        calls_before[node] = call_ancestors | {node} if _is_choice(node) else call_ancestors
         if node.op is not lookup("add"):
             continue
         for term, total in (node.inputs, node.inputs[::-1]):
@@ -269,19 +273,21 @@ def _with_totals(
     totals: Mapping[int, Node],
     only: Sequence[int] | None = None,
 ) -> Node:
-    """A `sized` node with totals as operands, to which some results are added.
+    """A conditional with totals as operands, to which some results are added.
 
     Parameters
     ----------
     only : sequence of int, optional
         Its results; by default all.
     """
-    body: Body = node.params["branches"][0]
-    outputs = tuple(range(len(body.outputs))) if only is None else tuple(only)
-    summed_body = _body_with_totals(body, frozenset(totals), outputs)
-    results = lookup("sized")(
+    branches: tuple[Body, ...] = node.params["branches"]
+    outputs = tuple(range(len(branches[0].outputs))) if only is None else tuple(only)
+    results = lookup(node.op.name)(
         *[wrap(x) for x in (*operands, *[totals[k] for k in sorted(totals)])],
-        **{**node.params, "branches": (summed_body,)},
+        **{
+            **node.params,
+            "branches": tuple([_body_with_totals(b, frozenset(totals), outputs) for b in branches]),
+        },
     )
     call: Node = results[0].node.inputs[0]
     return call
@@ -296,7 +302,7 @@ def _body_with_totals(body: Body, with_totals: Collection[int], outputs: Sequenc
         others = [k for k in outputs if k not in sums]
         parts = Body(
             *[body.outputs[k] for k in others],
-            *[a for k in sums for n in terms[k] for a in n.inputs],
+            *[a for k in sums for n in terms[k] for a in _values(n)],
             inputs=body.inputs,
             name=body.name,
         )
@@ -305,8 +311,13 @@ def _body_with_totals(body: Body, with_totals: Collection[int], outputs: Sequenc
         for k, total in sums.items():
             updated: Any = wrap(total)
             for term in terms[k]:
-                t, *indices = [next(outs) for _ in term.inputs]
-                updated = _with_added(updated, t, indices, term)
+                t, *indices = [next(outs) for _ in _values(term)]
+                updated = updated + t if term.op is PART else _with_added(updated, t, indices, term)
             results[k] = updated
-    ordered = [results[k].node for k in outputs]
+        ordered = _with_sums_in_branches([results[k].node for k in outputs])
     return Body(*ordered, inputs=[*inputs, *sums.values()], name=body.name)
+
+
+def _values(term: Node) -> Sequence[Node]:
+    """What a term is added from: the operands of a scatter, or a result of a conditional."""
+    return (term,) if term.op is PART else term.inputs

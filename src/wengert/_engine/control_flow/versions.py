@@ -2,9 +2,12 @@
 
 before           the predecessor of a version
 updated_input    the input of a body that an output is a later version of
+updated_in_all   the same of several branches
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.node import LeafOp, Node
@@ -31,3 +34,20 @@ def updated_input(body: Body, output: int) -> int | None:
     while node is not None and node not in body.inputs:
         node = before(node)
     return None if node is None or node is body.outputs[output] else body.inputs.index(node)
+
+
+def updated_in_all(branches: Sequence[Body], output: int) -> int | None:
+    """The input that an output is a later version of in some branches, and the same in the others.
+
+    None if there is none.
+    """
+    places = {updated_input(b, output) for b in branches if b.outputs[output] not in b.inputs}
+    if len(places) != 1:
+        return None
+    (place,) = places
+    if place is None:
+        return None
+    is_same = all(
+        b.outputs[output] is b.inputs[place] for b in branches if b.outputs[output] in b.inputs
+    )
+    return place if is_same else None

@@ -22,6 +22,7 @@ from wengert.errors import BackendError, at, user_line
 from . import half_precision
 from .memory_check import check_memory, memory_of_text
 from .object_symbols import is_elf, symbols_of
+from .register_check import has_wrong_register
 
 # The code generator emits each value once, and hoists loop-invariant code, so a tenth of LLVM's
 # standard passes gives equally fast code in a fraction of the time.
@@ -142,12 +143,25 @@ def object_of(text: str, quick: bool = False) -> bytes:
     ----------
     quick : bool
         For cold code: compiles in an eighth of the time, and runs about half as fast.
+
+    Raises
+    ------
+    BackendError
+        LLVM generates wrong instructions (register_check.py).
     """
     check_memory(memory_of_text(text))
     with _LOCK:
         module = llvm.parse_assembly(text) if quick else optimized(text)
         try:
-            return bytes(machine(quick).emit_object(module))
+            image = bytes(machine(quick).emit_object(module))
+            if has_wrong_register(image):  # instructions are chosen differently without level 2
+                image = bytes(machine(quick=True).emit_object(module))
+                if has_wrong_register(image):
+                    raise BackendError(
+                        "LLVM generated an instruction that cannot address its register. Use "
+                        f'backend="interpret" for this function{at(user_line())}.'
+                    )
+            return image
         finally:
             module.close()  # under the lock: another thread may fork
 

@@ -7,18 +7,16 @@ SizedCodegen     a body with lengths that the run computes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
-from ..codegen.function import LINE, FunctionCodegen
+from ..codegen.function import LINE, FunctionCodegen, bytes_of
 from ..codegen.program_context import ProgramContext
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
 from ..schedule.integer_ranges import Integers
-from .in_place import updates_of
+from .in_place import updated_results, updates_of
 
 Arrays = Sequence[ArrayPointer]
 Exprs = Sequence[Expr]
@@ -28,19 +26,22 @@ class BranchCodegen:
     """A conditional: one of several bodies runs."""
 
     def __init__(self, context: ProgramContext, step: Expr, known: Integers) -> None:
-        self.branches = self._bodies(context, step.node)
+        self._updates = updates_of(step.node)
+        self._updated = updated_results(step.node)
+        # A branch that only passes operands on has no code.
+        self.branches = [
+            context.body(x.body, x.updates) if x.results else None for x in self._updates
+        ]
+        self.bodies = [b for b in self.branches if b is not None]
         self.names: tuple[str, ...] = step.node.params.get("names", ())
         self.is_bool = step.operands[0].dtype.kind == "b"
         self.which = step.operands[0].dtype
         self._offset: Length = 0
 
-    def _bodies(self, context: ProgramContext, node: Node) -> list[Any]:
-        return [context.body(b) for b in node.params["branches"]]
-
     def reserve_workspace(self, total: Length) -> Length:
         """Reserve workspace for the bodies; returns the new total."""
         self._offset = total
-        needs = [b.needs for b in self.branches if type(b.needs) is not int or b.needs > 0]
+        needs = [b.needs for b in self.bodies if type(b.needs) is not int or b.needs > 0]
         for size in needs:
             total = total + size + LINE
         return total
@@ -50,7 +51,7 @@ class BranchCodegen:
         self._memory = []
         offset = self._offset
         for body in self.branches:
-            if type(body.needs) is int and body.needs == 0:
+            if body is None or (type(body.needs) is int and body.needs == 0):
                 self._memory.append("null")
                 continue
             self._memory.append(routine.inside(base, offset))
@@ -71,16 +72,28 @@ class BranchCodegen:
         for k, body in enumerate(self.branches):
             section.label(f"branch{n}.{k}")
             inner = section.inside()
-            body.call(routine, inner, inputs, outputs, self._memory[k])
+            written = [outputs[j] for j in self._updates[k].results]
+            if body is not None:
+                body.call(routine, inner, inputs, written, self._memory[k])
+            for j, place in self._updates[k].passed.items():
+                self._pass(routine, inner, inputs[place], outputs[j], parts[j])
             inner.write(f"br label %chosen{n}")
         section.label(f"chosen{n}")
         routine.work_bytes = routine.work_bytes + max(
-            [b.work_bytes for b in self.branches if type(b.work_bytes) is int], default=0
+            [b.work_bytes for b in self.bodies if type(b.work_bytes) is int], default=0
         )
 
+    def _pass(
+        self, routine: FunctionCodegen, section: Section, source: str, target: str, part: Expr
+    ) -> None:
+        """Emit a result that is an operand: nothing, if it has its memory."""
+        distinct = section.value(f"icmp ne ptr {source}, {target}")
+        with section.when(distinct) as inner:
+            inner.copy_bytes(target, source, routine.number(bytes_of(part)))
+
     def overwrites(self, position: int) -> bool:
-        """Whether a result is written over an operand."""
-        return False
+        """Whether a result is written over the array of which it is a version."""
+        return position in self._updated
 
     def _number(self, routine: FunctionCodegen, section: Section, which: ArrayPointer) -> str:
         """The number of the branch, clamped to those that exist."""
@@ -99,18 +112,6 @@ class BranchCodegen:
 class SizedCodegen(BranchCodegen):
     """A body with lengths that are computed by the run."""
 
-    def _bodies(self, context: ProgramContext, node: Node) -> list[Any]:
-        updates = updates_of(node)
-        assert updates is not None
-        body = context.body(*updates)
-        positions = [k for _, k in updates[1]]
-        self._overwrites: dict[int, bool] = dict(zip(positions, body.in_place, strict=True))
-        return [body]
-
-    def overwrites(self, position: int) -> bool:
-        """Whether a result is written over the array of which it is a version."""
-        return self._overwrites.get(position, False)
-
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
@@ -122,6 +123,6 @@ class SizedCodegen(BranchCodegen):
             known[name] = section.value(f"load i64, ptr {place}")
         inputs = [x.pointer for x in given]
         outputs = [routine.result(p).pointer for p in parts]
-        (body,) = self.branches
+        (body,) = self.bodies
         body.call(routine, section, inputs, outputs, self._memory[0], known)
         routine.work_bytes = routine.work_bytes + (1 << 10)

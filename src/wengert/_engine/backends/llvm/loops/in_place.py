@@ -4,7 +4,8 @@ A result may be written over an input if it is a version of it with some element
 that is read of the input is read before.  So a loop updates its arrays in place.
 
     body_schedule    the schedule of a body, with slices written in place where that is possible
-    updates_of       the body of a loop, and the inputs that its results are versions of
+    updates_of       the bodies of a node, and the inputs that their results are versions of
+    updated_results  the results of a node that may be written over its operands
     carried_pairs    the carried inputs of a loop, and their results
     in_place         what a result may be written over, with the versions between
 """
@@ -12,12 +13,13 @@ that is read of the input is read before.  So a loop updates its arrays in place
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from wengert._engine.control_flow.versions import updated_input
+from wengert._engine.control_flow.versions import updated_in_all
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_facts import LOOP
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import Body
 
 from ..ir.affine import counters
@@ -53,28 +55,67 @@ def carried_pairs(params: Mapping[str, Any]) -> Updates:
     return tuple([(fixed + k, k) for k in range(carried)])
 
 
-def updates_of(node: Node) -> tuple[Body, Updates] | None:
-    """The body of a loop or of a body with lengths, and the inputs that results are versions of.
+class BodyUpdates(NamedTuple):
+    """A body, and its results that may be written over its inputs.
 
-    None for other nodes.
+    body : Body
+        Without the results that are inputs of which other branches give later versions.
+    updates : sequence of (int, int)
+        Inputs of the body, and its results.
+    results : tuple of int
+        For each result of the body that of the node.
+    passed : dict
+        For results of the node that are inputs, and not results of `body`, the input.
     """
+
+    body: Body
+    updates: Updates
+    results: tuple[int, ...]
+    passed: dict[int, int]
+
+    def is_in_place(self, result: int) -> bool:
+        """Whether a result of the node may have the memory of the input that it updates."""
+        if result in self.passed:
+            return True
+        wanted = [k for _, k in self.updates].index(self.results.index(result))
+        return _in_place(self.body, self.updates)[wanted]
+
+
+def updates_of(node: Node) -> Sequence[BodyUpdates]:
+    """The bodies of a loop or conditional, with the inputs that results are versions of."""
     params = node.params
     if node.op.control_flow == LOOP:
-        return params["body"], carried_pairs(params)
-    if "names" not in params:
-        return None
-    (body,) = params["branches"]
-    found = [(updated_input(body, k), k) for k in range(len(body.outputs))]
-    return body, tuple([(given, k) for given, k in found if given is not None])
+        body: Body = params["body"]
+        return [BodyUpdates(body, carried_pairs(params), tuple(range(len(body.outputs))), {})]
+    if node.op.control_flow != BRANCH:
+        return []
+    branches: tuple[Body, ...] = params["branches"]
+    numbers = range(len(branches[0].outputs))
+    found = {k: given for k in numbers if (given := updated_in_all(branches, k)) is not None}
+    given_once = [x for x, count in Counter(found.values()).items() if count == 1]
+    pairs = {k: given for k, given in found.items() if given in given_once}
+    return [_updates_of_branch(b, pairs) for b in branches]
 
 
-def _writes_over(node: Node, position: int) -> bool:
-    """Whether a loop may write a result over the operand that it updates."""
-    updates = updates_of(node)
-    if updates is None:
-        return False
-    numbers = [k for _, k in updates[1]]
-    return position in numbers and _in_place(*updates)[numbers.index(position)]
+def _updates_of_branch(branch: Body, pairs: Mapping[int, int]) -> BodyUpdates:
+    passed = {k: x for k, x in pairs.items() if branch.outputs[k] is branch.inputs[x]}
+    results = tuple([k for k in range(len(branch.outputs)) if k not in passed])
+    updates = tuple([(x, results.index(k)) for k, x in pairs.items() if k not in passed])
+    body = branch
+    if passed:
+        outputs = [branch.outputs[k] for k in results]
+        body = Body(*outputs, inputs=branch.inputs, name=branch.name)
+    return BodyUpdates(body, updates, results, passed)
+
+
+def updated_results(node: Node) -> set[int]:
+    """The results of a node that may have the memory of the operands that they are versions of."""
+    bodies = updates_of(node)
+    if not bodies:
+        return set()
+    first = bodies[0]
+    numbers = {first.results[k] for _, k in first.updates} | first.passed.keys()
+    return {k for k in numbers if all(b.is_in_place(k) for b in bodies)}
 
 
 @functools.lru_cache(maxsize=512)
@@ -147,7 +188,7 @@ def _updated_operand(stage: Expr, result: Expr) -> int | None:
     if rule.options:
         return len(stage.operands) - 1
     node, position = stage.node, result.rule.position  # type: ignore[attr-defined]
-    if node.op.kind == "control" and not _writes_over(node, position):
+    if node.op.kind == "control" and position not in updated_results(node):
         return None
     operand_index: int | None = node.op.updated_operand(node, position)
     return operand_index

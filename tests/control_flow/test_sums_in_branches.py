@@ -1,0 +1,109 @@
+"""Gradients of loops with branches: contributions to cotangents are written in place.
+
+A step costs the elements that it uses, not the whole array.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert._engine.backends.llvm.loops.in_place import updated_results
+from wengert._engine.core.subgraph import bodies_of
+
+
+def branch(x):
+    s = 0.0
+    for k in range(20):
+        if x[k] > 0:
+            s += x[k] * 2
+        else:
+            s -= x[k] ** 2
+    return s
+
+
+def one_sided(x):
+    s = 0.0
+    for k in range(20):
+        if x[k] > 0:
+            s += x[k] ** 3
+    return s
+
+
+def nested(x):
+    s = 0.0
+    for k in range(20):
+        if x[k] > 0:
+            if x[k + 1] > 0:
+                s += x[k] * x[k + 2]
+        elif x[k] < -1:
+            s -= x[k + 2] ** 2
+    return s
+
+
+def stores(x):
+    y = np.zeros(40)
+    for k in range(20):
+        if x[k] > 0:
+            y[k] += x[k] * 2
+        else:
+            y[2 * k] -= x[k] ** 2
+    return np.sum(y**2)
+
+
+def with_inner_loop(x):
+    s = 0.0
+    for k in range(20):
+        if x[k] > 0:
+            for j in range(k, 30):
+                s += x[j] * x[k]
+        else:
+            s += np.sum(x[:k] ** 2)
+    return s
+
+
+def two_arrays(x):
+    y, z = x * 1.0, x * 2.0
+    for k in range(1, 20):
+        if y[k] > 0:
+            y[k] = y[k - 1] * z[k]
+        else:
+            z[k] = y[k] * z[k - 1]
+    return np.sum(y * z)
+
+
+PROGRAMS = [branch, one_sided, nested, stores, with_inner_loop, two_arrays]
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_gradients(f):
+    x = np.random.default_rng(0).normal(size=40)
+    expected = wg.grad(f)(x)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(x), expected, rtol=1e-12)
+    v = np.random.default_rng(1).normal(size=40)
+    second = wg.jit(wg.grad(lambda x: np.sum(wg.grad(f)(x) * v)))(x)
+    h = 1e-6
+    differences = (wg.grad(f)(x + h * v) - wg.grad(f)(x - h * v)) / (2 * h)
+    np.testing.assert_allclose(second, differences, rtol=1e-6, atol=1e-6)
+    rows = np.stack([x, -x, v])
+    batch = wg.jit(wg.vmap(wg.grad(f)))(rows)
+    np.testing.assert_allclose(batch, [wg.grad(f)(row) for row in rows], rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("f", [branch, one_sided, nested, stores])
+def test_the_work_of_a_step_does_not_grow_with_the_array(f):
+    """The loop has as many operations, and all results of its branches are written in place."""
+    operations = []
+    for n in (400, 4000):
+        lowered = wg.jit(wg.grad(f)).lower(np.zeros(n))
+        loops = str(lowered.loops).split("loop scan")[1:]
+        operations.append([re.search(r"(\d+) flops", x)[1] for x in loops])
+        graphs = [lowered.graph]
+        while graphs:
+            for node in graphs.pop().nodes:
+                graphs += bodies_of(node)
+                if node.op.name == "cond":
+                    arrays = {k for k, spec in enumerate(node.spec) if spec.shape}
+                    assert arrays <= updated_results(node)
+    assert operations[0] == operations[1]
