@@ -7,6 +7,7 @@ adagrad_rmsprop_adadelta  Adagrad, RMSprop, Adadelta
 lion                      Lion
 lbfgs                     LBFGS, for deterministic losses
 minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
+nonlinear_programs        nlp: constraints and bounds, by Ipopt or trust-constr
 schedules                 learning-rate schedules
 reduce_on_plateau         ReduceLROnPlateau
 grad_clipping             clip_grad_norm_, clip_grad_value_
@@ -25,6 +26,7 @@ from .grad_clipping import clip_grad_norm_, clip_grad_value_
 from .lbfgs import LBFGS
 from .lion import Lion
 from .minimization import least_squares, minimize
+from .nonlinear_programs import nlp
 from .optimizer import Optimizer
 from .reduce_on_plateau import ReduceLROnPlateau
 from .sgd import SGD
@@ -45,6 +47,7 @@ __all__ = [
     "clip_grad_value_",
     "least_squares",
     "minimize",
+    "nlp",
     "schedules",
 ]
 

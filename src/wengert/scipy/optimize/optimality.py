@@ -66,12 +66,14 @@ class MinimalValue(SolverRule):
     ----------
     value, lagrangian : GraphFunction
         Of the unknowns and multipliers; they have the same captured values.
+    reason : str
+        Why the minimum was not found, for the message of the error.
     """
 
     name = "the minimization"
 
-    def __init__(self, value: GraphFunction, lagrangian: GraphFunction) -> None:
-        self.value, self.lagrangian = value, lagrangian
+    def __init__(self, value: GraphFunction, lagrangian: GraphFunction, reason: str = "") -> None:
+        self.value, self.lagrangian, self.reason = value, lagrangian, reason
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MinimalValue) and (self.value, self.lagrangian) == (
@@ -89,7 +91,9 @@ class MinimalValue(SolverRule):
 
     def at_sizes(self, sizes: Any) -> MinimalValue:
         """The same with numbers for symbolic sizes."""
-        return MinimalValue(self.value.at_sizes(sizes), self.lagrangian.at_sizes(sizes))
+        return MinimalValue(
+            self.value.at_sizes(sizes), self.lagrangian.at_sizes(sizes), self.reason
+        )
 
     def solution(self, operands: Sequence[Any]) -> list[Any]:
         """The value."""
@@ -100,13 +104,13 @@ class MinimalValue(SolverRule):
     ) -> list[Any]:
         """The cotangents of the captured values; that of the minimum is zero."""
         *consts, z, success = operands
-        minimum = only_if(success, [z], self.name)
+        minimum = only_if(success, [z], self.name, self.reason)
         return [*self.lagrangian.cotangents_of_captured(consts, minimum, ts), None, None]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangent along the captured values."""
         *consts, z, success = operands
-        minimum = only_if(success, [z], self.name)
+        minimum = only_if(success, [z], self.name, self.reason)
         found = self.lagrangian.tangent_of_captured(consts, minimum, dots[:-2])
         return [None] if found is None else found
 
@@ -117,6 +121,7 @@ def minimal_value(
     spec: Spec,
     z: Any,
     success: Any,
+    reason: str = "",
 ) -> Any:
     """The value of a function at a minimum, with the derivative of the envelope theorem.
 
@@ -130,8 +135,10 @@ def minimal_value(
         The minimum; derivatives of higher order depend on it.
     success : bool
         Whether it was found; otherwise the value has no derivative.
+    reason : str
+        Why it was not found, if that is known.
     """
-    graphs, consts = GraphFunction.traced_together(
+    (of_value, of_lagrangian), consts = GraphFunction.traced_together(
         [lambda v: [value(v)], lambda v: [lagrangian(v)]], [spec], "the minimal value"
     )
-    return solver_call(MinimalValue(*graphs), [*consts, z, success])[0]
+    return solver_call(MinimalValue(of_value, of_lagrangian, reason), [*consts, z, success])[0]

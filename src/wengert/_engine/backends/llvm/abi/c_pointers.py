@@ -10,8 +10,9 @@ the program; it has one of these signatures:
     double(int, double*)           all inputs as an array of doubles: numbers, or one 1-d array
     double(int, double*, void*)    the same; the pointer is to the inputs that are not in the array
     arrays                         int64 f(void **inputs, void **outputs, int64 *sizes)
+    ipopt f, g, jac_g, h           the callbacks of Ipopt (ipopt_callbacks.py)
 
-The last works for all programs: pointers to the C-contiguous data of each input and each output,
+`arrays` works for all programs: pointers to the C-contiguous data of each input and each output,
 and the symbolic sizes in alphabetical order; nothing is checked.
 
 The function cannot raise.  If a run fails (an index out of range, a singular matrix), or the
@@ -34,8 +35,9 @@ from ..ir import execution_engine
 from ..ir.execution_engine import Code
 from ..ir.ir_builder import ModuleBuilder, Name
 from ..ir.llvm_types import in_memory, is_supported, literal
+from . import ipopt_callbacks
 from .argument_guards import lengths as check_lengths
-from .entry_builder import FunctionBuilder
+from .ipopt_callbacks import CallbackBuilder
 from .ports import CallInterface, Port
 
 _DOUBLES = {
@@ -64,11 +66,14 @@ class Pointer:
     function : ctypes function
         Its argument and result types are set, for `scipy.LowLevelCallable` and Numba.
     signature : str
+    callbacks : HostCallbacks or None
+        Has the error of a run that a host callback ended.
     """
 
     address: int
     function: Any
     signature: str
+    callbacks: Any = None
 
 
 def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> Pointer:
@@ -116,6 +121,14 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
         arguments, result = _ARRAYS, "i64"
         types: Any = [ctypes.POINTER(ctypes.c_void_p)] * 2 + [ctypes.POINTER(ctypes.c_int64)]
         restype: Any = ctypes.c_int64
+    elif form in ipopt_callbacks.FORMS:
+        fits = _are_for_ipopt(program, ipopt_callbacks.given_inputs(form))
+        _refuse_unless(fits, program, signature, "arrays and numbers of doubles of known lengths")
+        arguments, result = ipopt_callbacks.FORMS[form], "i32"
+        types = [
+            _C["row" if kind == "ptr" and name != "data" else kind] for kind, name in arguments
+        ]
+        restype = ctypes.c_bool
     elif form in _DOUBLES:
         fits = _are_floats(program, "void" in form)
         passes = (
@@ -142,7 +155,7 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
     address = own.address("pointer")
     function: Any = ctypes.CFUNCTYPE(restype, *types)(address)
     function.keeps = own, code, program  # kept alive by the function
-    return Pointer(address, function, signature)
+    return Pointer(address, function, signature, getattr(program, "callbacks", None))
 
 
 def _are_floats(program: CallInterface, has_data: bool) -> bool:
@@ -162,6 +175,12 @@ def _is_row(port: Port) -> bool:
 
 def _is_fixed(port: Port) -> bool:
     return all(type(n) is int for n in port.spec.shape)
+
+
+def _are_for_ipopt(program: CallInterface, given: int) -> bool:
+    passed = (*program.inputs[:given], *program.outputs)
+    doubles = all(p.spec.dtype == np.float64 for p in passed)
+    return doubles and not program.sizes and len(program.outputs) == 1
 
 
 def _are_numbers(program: CallInterface) -> bool:
@@ -191,7 +210,7 @@ def _unknown(signature: str) -> ArgumentError:
     )
 
 
-class _PointerBuilder(FunctionBuilder):
+class _PointerBuilder(CallbackBuilder):
     """Builds the C function."""
 
     def __init__(
@@ -216,6 +235,9 @@ class _PointerBuilder(FunctionBuilder):
             status = self._run()
             self.write(f"ret i64 {status}")
             self._return_on_miss("i64 1")
+            return
+        if form in ipopt_callbacks.FORMS:
+            self._ipopt(form)
             return
         if form in _DOUBLES:
             self._doubles(form)
@@ -261,6 +283,28 @@ class _PointerBuilder(FunctionBuilder):
         cell = self.function.slot("[16 x i8]", 16)
         self.store(in_memory(port.spec.dtype), value, cell)
         return cell
+
+    def _ipopt(self, form: str) -> None:
+        """A callback of Ipopt: counted, timed, and false unless the result is finite."""
+        self.refuse_if_stopped()
+        inputs = self._program.inputs
+        given = ipopt_callbacks.given_inputs(form)
+        names = ["%x", "%factor", "%lambda"][:given]
+        for k, port in enumerate(inputs):
+            if k >= given:
+                at = self.load("ptr", "%data", 8 * (ipopt_callbacks.FIRST_INPUT + k - given))
+            else:
+                at = self._cell(port, names[k]) if k == 1 else names[k]
+            self._put(port.slot, at, "ptr")
+            self._contiguous(port)
+        self._put(self._program.outputs[0].slot, "%out", "ptr")
+        begin = self.time()
+        status = self._run()
+        elapsed = self.value(f"sub i64 {self.time()}, {begin}")
+        self.add(ipopt_callbacks.CALLS, "1")
+        self.add(ipopt_callbacks.NANOSECONDS, elapsed)
+        self.return_whether_finite(status, int(np.prod(self._program.outputs[0].spec.shape)))
+        self._return_on_miss("i32 0")
 
     # ---- forms ---------------------------------------------------------------------------------
 
