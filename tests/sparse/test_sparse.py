@@ -13,7 +13,6 @@ from wengert.errors import (
     NotDifferentiableError,
     ShapeError,
     StructureError,
-    TracedBranchError,
     TraceError,
 )
 
@@ -303,8 +302,29 @@ def test_errors():
         wg.sparse_jacobian(np.square)(np.arange(3))
     with pytest.raises(StructureError, match="returned a str"):
         wg.sparse_jacobian(lambda x: "no")(np.ones(3))
-    with pytest.raises(TracedBranchError):
-        wg.sparse_jacobian(lambda x: x if x[0] > 0 else -x)(np.ones(3))
+    with pytest.raises(TraceError, match="the number of elements depends on values"):
+        wg.sparse_jacobian(lambda x: x[x > 0])(np.ones(3))
+
+
+def test_programs_as_they_are_written():
+    """Buffers, loops and branches on values, as in the other transformations."""
+    start, end = np.array([0, 1, 3, 2, 2]), np.array([1, 2, 0, 0, 3])
+
+    def balance(x):
+        power = np.zeros(4)
+        np.add.at(power, start, np.sin(x[start] - x[end]))
+        for k in range(1, 4):
+            power[k] += x[k - 1] ** 2
+        if x[0] > 0:
+            return power
+        return power * x
+
+    for x in ([0.3, 0.7, 1.1, 0.9], [-0.3, 0.7, 1.1, 0.9]):
+        x = np.array(x)
+        found = wg.sparse_jacobian(balance)(x).toarray()
+        np.testing.assert_allclose(found, wg.jacobian(balance)(x), rtol=1e-13, atol=1e-15)
+        pattern = wg.sparsity(balance)(x).toarray()
+        assert not np.any((found != 0.0) & ~pattern)
 
 
 def test_names_and_pickles():

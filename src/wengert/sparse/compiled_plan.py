@@ -19,6 +19,7 @@ import numpy as np
 
 from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, wrap
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import Changes
@@ -249,7 +250,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     def probed(*args: Any, **kwargs: Any) -> Any:
         call = given.call(args, kwargs)
         calls.append(call)
-        out = given.fun(*args, **kwargs)
+        out = converted(given.fun)(*args, **kwargs)
         # A Hessian is that of the first, the Jacobian of the second.
         structures.append(pytree.flatten(out[1] if given.symmetric else out))
         return out

@@ -36,7 +36,8 @@ from wengert._engine.core.tracing import derivation
 from wengert._engine.core.uniform_arrays import uniform
 
 from . import arithmetic_rules, indexing_rules
-from .node_derivatives import Diagonal, Numbers, Scattered
+from .dependency_sets import Numbers
+from .node_derivatives import Diagonal, Scattered
 from .propagation import rule_of
 from .rule_context import NodeContext, size_of
 from .scattered_entries import added_entries, pushed_entries

@@ -172,7 +172,7 @@ def sparse_jacobian(
     Raises
     ------
     TracedBranchError
-        When it is called: a branch of the function depends on a value.
+        When it is called: a branch of code that is not converted depends on a value.
     ShapeError
         A length depends on values, so that there is no pattern.
     ArgumentError
