@@ -20,7 +20,7 @@ from typing import Any
 from _suite import Suite
 
 PAGE = "benchmarks-sparse.md"  # under docs
-WORKLOADS = ("brusselator", "rosenbrock")
+WORKLOADS = ("brusselator", "rosenbrock", "power_flow")
 
 
 def render(results: dict[str, Any]) -> str:

@@ -47,6 +47,18 @@ def jax_columns(push: Function, x: Any, colors: Any, rows: Any, columns: Any) ->
     return libraries.jax_call(run, x)
 
 
+def in_rows(found: Any) -> Any:
+    """The entries of a matrix of CasADi row by row."""
+    from scipy.sparse import csc_array
+
+    pattern = found.sparsity()
+    starts, inside = np.array(pattern.colind()), np.array(pattern.row())
+    values = np.array(found.nonzeros())
+    rows = csc_array((values, inside, starts), shape=pattern.shape).tocsr()
+    rows.sort_indices()
+    return rows.data
+
+
 def casadi_rows(build: Function, x: Any) -> dict[str, Callable[[], Call]]:
     """A function of ``build(casadi, symbol)``, a sparse matrix of its own; and its C."""
 
@@ -56,17 +68,7 @@ def casadi_rows(build: Function, x: Any) -> dict[str, Callable[[], Call]]:
         symbol = casadi.SX.sym("x", x.size)
         return casadi.Function("f", [symbol], [build(casadi, symbol)])
 
-    def numbers(found: Any) -> Any:
-        from scipy.sparse import csc_array
-
-        pattern = found.sparsity()
-        starts, inside = np.array(pattern.colind()), np.array(pattern.row())
-        values = np.array(found.nonzeros())
-        rows = csc_array((values, inside, starts), shape=pattern.shape).tocsr()
-        rows.sort_indices()
-        return rows.data
-
     def read(called: Callable[[], Call]) -> Callable[[], Call]:
-        return lambda: replace(called(), numbers=numbers)
+        return lambda: replace(called(), numbers=in_rows)
 
     return {name: read(called) for name, called in libraries.casadi(make, x).items()}
