@@ -148,7 +148,9 @@ KERNELS.append("wengert._engine.backends.large_array_kernels")
 PATTERNS.append("wengert.sparse.linear_patterns")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
-_SCIPY = ".fft .integrate .interpolate .linalg .optimize .signal .sparse .special .stats".split()
+_SCIPY = (
+    ".fft .integrate .interpolate .linalg .optimize .signal .sparse .sparse.linalg .special .stats"
+).split()
 NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in ("", *_SCIPY)})
 FAMILIES += [
     "wengert.scipy.register_all",

@@ -6,6 +6,8 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse import csc_array as make_csc
+from scipy.sparse.linalg import spsolve
 
 import wengert as wg
 import wengert.scipy.sparse as ws
@@ -486,6 +488,21 @@ def test_uses(name, rng):
 
 def _with(plain, data):
     return type(plain)((data, plain.indices, plain.indptr), shape=plain.shape)
+
+
+def test_functions_imported_from_scipy(rng):
+    A, b = (SQUARE + 9.0 * sp.eye_array(6)).tocsc(), rng.normal(size=6)
+    want = -np.outer(spsolve(A.T, np.ones(6)), spsolve(A, b))[A.tocoo().coords]
+
+    def solution(data):
+        return spsolve(make_csc((data, A.indices, A.indptr)), b).sum()
+
+    def by_names(data):
+        return sp.linalg.spsolve(sp.csc_array((data, A.indices, A.indptr)), b).sum()
+
+    for f in (solution, by_names):
+        np.testing.assert_allclose(wg.grad(f)(A.data), want, rtol=1e-11)
+        np.testing.assert_allclose(wg.jit(wg.grad(f))(A.data), want, rtol=1e-11)
 
 
 def test_conversions_that_would_lose_a_derivative_are_refused():

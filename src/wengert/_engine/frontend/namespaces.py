@@ -135,7 +135,9 @@ def _function_replacement(x: object) -> Any:
         return x
     substitute = x
     package = "wengert.numpy" if module.startswith("wengert.numpy") else module
-    for candidate in (package, package.rpartition(".")[0], package.partition(".")[0]):
+    parts = package.split(".")
+    for count in range(len(parts), 0, -1):
+        candidate = ".".join(parts[:count])
         real = sys.modules.get(candidate)
         if candidate in NAMESPACES and real is not None and vars(real).get(name) is x:
             substitute = getattr(_namespace(candidate), name)
