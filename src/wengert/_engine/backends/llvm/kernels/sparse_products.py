@@ -12,7 +12,7 @@ is checked before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -21,12 +21,14 @@ import numpy as np
 from wengert._engine.core.node import Node
 
 from ..ir.ir_builder import Name, Section
-from ..ir.llvm_types import I64
+from ..ir.llvm_types import I64, part_of
+from ..ir.memory_access import load, store
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import (
     address,
     clear,
     in_section,
+    kind_of,
     nest,
     offset,
     read,
@@ -35,6 +37,7 @@ from .loop_helpers import (
     write,
 )
 
+_VECTOR_BYTES = 64
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 
 
@@ -121,8 +124,30 @@ def _examples(call: KernelCall) -> Iterator[tuple[Section, list[_Operand]]]:
 
 
 def _columns_of(x: _Operand) -> Any:
-    """The number of columns of a matrix; None for a vector."""
-    return x.array.shape[1] if len(x.array.shape) == 2 else None
+    """The number of columns of a matrix; None for a vector, also as a column."""
+    columns = x.array.shape[1] if len(x.array.shape) == 2 else 1
+    return None if columns == 1 else columns
+
+
+def _in_blocks(
+    call: KernelCall, s: Section, operands: Sequence[_Operand], emit: Callable[..., None]
+) -> None:
+    """Emit the columns of dense operands in blocks that are vectors, from wide ones to single ones.
+
+    ``emit(s, c, width)`` emits those from c on.  Columns that are not adjacent are single.
+    """
+    first, *_ = operands
+    columns = call.number(first.array.shape[1])
+    lanes = _VECTOR_BYTES // part_of(first.array.dtype).itemsize
+    adjacent = all(x.array.strides[1] == 1 for x in operands)
+    done = "0"
+    for width in (4 * lanes, lanes, lanes // 2, 1) if adjacent else (1,):
+        rest = s.minus(columns, done)
+        whole = s.minus(rest, s.value(f"urem i64 {rest}, {width}")) if width > 1 else rest
+        end = s.plus(done, whole)
+        with s.loop(done, end, str(width)) as (t, c):
+            emit(t, c, width)
+        done = end
 
 
 def _load(call: KernelCall, s: Section, x: _Operand, *indices: Name) -> Any:
@@ -146,18 +171,32 @@ def csr_matmul(call: KernelCall) -> None:
             total = stack_slot(call, z.dtype)
             write(t, total, call.language.constant(0, z.dtype))
             with pattern.entries(t, i, bounds) as (r, (k, _, j)):
-                product = _load(call, r, data, k) * _load(call, r, v, j)
+                product = _load(call, r, data, k) * _load(call, r, v, j, "0")
                 _add_to(call, r, total, product, z.dtype)
-            write(t, out.at(call, t, i), read(call.language, t, total, z.dtype))
+            write(t, out.at(call, t, i, "0"), read(call.language, t, total, z.dtype))
         else:
-            width = call.number(columns)
-            with t.loop("0", width) as (r, c):
-                write(r, out.at(call, r, i, c), call.language.constant(0, z.dtype))
-            with pattern.entries(t, i, bounds) as (r, (k, _, j)):
-                factor = _load(call, r, data, k)
-                with r.loop("0", width) as (q, c):
-                    product = in_section(q, factor) * _load(call, q, v, j, c)
-                    _add_to(call, q, out.at(call, q, i, c), product, z.dtype)
+            _row_of_sums(pattern, t, i, (data, v, out), bounds)
+
+
+def _row_of_sums(
+    pattern: _Pattern, s: Section, i: Name, operands: Sequence[_Operand], bounds: tuple[Name, Name]
+) -> None:
+    """A row of A @ v."""
+    call, (data, v, out) = pattern.call, operands
+    language, dtype = call.language, out.array.dtype
+
+    def emit(s: Section, c: Name, width: int) -> None:
+        total = call.function.slot(f"[{width} x {kind_of(dtype)}]", 64)
+        zero = language.constant(0, dtype)
+        store(language, s, total, in_section(s, zero), width, None)
+        with pattern.entries(s, i, bounds) as (t, (k, _, j)):
+            element = load(language, t, v.at(call, t, j, c), dtype, width, None)
+            sums = load(language, t, total, dtype, width, None)
+            store(language, t, total, sums + _load(call, t, data, k) * element, width, None)
+        sums = load(language, s, total, dtype, width, None)
+        store(language, s, out.at(call, s, i, c), sums, width, None)
+
+    _in_blocks(call, s, (v, out), emit)
 
 
 @kernel("csr_transposed_matmul", strided=True, serves=_is_supported)
@@ -170,16 +209,30 @@ def csr_transposed_matmul(call: KernelCall) -> None:
         bounds = pattern.bounds(t, i)
         columns = _columns_of(u)
         if columns is None:
-            factor = _load(call, t, u, i)
+            factor = _load(call, t, u, i, "0")
             with pattern.entries(t, i, bounds) as (r, (k, _, j)):
                 product = in_section(r, factor) * _load(call, r, data, k)
-                _add_to(call, r, out.at(call, r, j), product, z.dtype)
+                _add_to(call, r, out.at(call, r, j, "0"), product, z.dtype)
         else:
-            with pattern.entries(t, i, bounds) as (r, (k, _, j)):
-                entry = _load(call, r, data, k)
-                with r.loop("0", call.number(columns)) as (q, c):
-                    product = in_section(q, entry) * _load(call, q, u, i, c)
-                    _add_to(call, q, out.at(call, q, j, c), product, z.dtype)
+            _multiples_of_row(pattern, t, i, (data, u, out), bounds)
+
+
+def _multiples_of_row(
+    pattern: _Pattern, s: Section, i: Name, operands: Sequence[_Operand], bounds: tuple[Name, Name]
+) -> None:
+    """The multiples of a row of u, added to rows of A.T @ u."""
+    call, (data, u, out) = pattern.call, operands
+    language, dtype = call.language, out.array.dtype
+
+    def emit(s: Section, c: Name, width: int) -> None:
+        row = load(language, s, u.at(call, s, i, c), dtype, width, None)
+        with pattern.entries(s, i, bounds) as (t, (k, _, j)):
+            place = out.at(call, t, j, c)
+            product = _load(call, t, data, k) * in_section(t, row)
+            sums = load(language, t, place, dtype, width, None) + product
+            store(language, t, place, sums, width, None)
+
+    _in_blocks(call, s, (u, out), emit)
 
 
 @kernel("csr_sampled_matmul", strided=True, serves=_is_supported)
@@ -191,9 +244,9 @@ def csr_sampled_matmul(call: KernelCall) -> None:
         bounds = pattern.bounds(t, i)
         columns = _columns_of(v)
         if columns is None:
-            factor = _load(call, t, u, i)
+            factor = _load(call, t, u, i, "0")
             with pattern.entries(t, i, bounds) as (r, (k, _, j)):
-                value = in_section(r, factor) * _load(call, r, v, j)
+                value = in_section(r, factor) * _load(call, r, v, j, "0")
                 write(r, out.at(call, r, k), value)
         else:
             with pattern.entries(t, i, bounds) as (r, (k, _, j)):
@@ -212,9 +265,9 @@ def csr_cotangents(call: KernelCall) -> None:
     clear(call, call.section, z.pointer, size_of(z), z.dtype)
     pattern = _Pattern(call, z.shape[0])
     with _examples(call) as (s, (u, data, v, of_data, of_v)), s.loop("0", pattern.rows) as (t, i):
-        factor = _load(call, t, u, i)
+        factor = _load(call, t, u, i, "0")
         with pattern.entries(t, i, pattern.bounds(t, i)) as (r, (k, _, j)):
             factor = in_section(r, factor)
             entry = _load(call, r, data, k)
-            write(r, of_data.at(call, r, k), factor * _load(call, r, v, j))
+            write(r, of_data.at(call, r, k), factor * _load(call, r, v, j, "0"))
             _add_to(call, r, of_v.at(call, r, j), factor * entry, z.dtype)
