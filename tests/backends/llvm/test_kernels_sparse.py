@@ -39,7 +39,7 @@ def operands(name, rng, dtype, tail, lead=()):
 def test_kernels_agree_with_the_interpreter(name, dtype, rng):
     for integer in INTEGERS:
         pattern = [np.array(x, integer) for x in (INDICES, INDPTR)]
-        for tail in ((), (1,), (3,)):
+        for tail in ((), (1,), (3,), (45,)):
             for lead in ((), (2,), (0,)):
                 numbers, params = operands(name, rng, dtype, tail, lead)
                 wanted = np.asarray(lookup(name).run(*numbers, *pattern, **params))

@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.node import Node
 
 from ..ir.ir_builder import Name, Section
-from ..ir.llvm_types import I64, part_of
+from ..ir.llvm_types import I64, Dtype, part_of
 from ..ir.memory_access import load, store
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import (
@@ -250,12 +250,37 @@ def csr_sampled_matmul(call: KernelCall) -> None:
                 write(r, out.at(call, r, k), value)
         else:
             with pattern.entries(t, i, bounds) as (r, (k, _, j)):
-                total = stack_slot(call, z.dtype)
-                write(r, total, call.language.constant(0, z.dtype))
-                with r.loop("0", call.number(columns)) as (q, c):
-                    product = _load(call, q, u, i, c) * _load(call, q, v, j, c)
-                    _add_to(call, q, total, product, z.dtype)
-                write(r, out.at(call, r, k), read(call.language, r, total, z.dtype))
+                write(r, out.at(call, r, k), _dot(call, r, (u, i), (v, j), z.dtype))
+
+
+def _dot(
+    call: KernelCall, s: Section, x: tuple[_Operand, Name], y: tuple[_Operand, Name], dtype: Dtype
+) -> Any:
+    """The sum of the products of two rows: those of vectors by lanes, which are added in order."""
+    language, ((u, i), (v, j)) = call.language, (x, y)
+    columns = call.number(u.array.shape[1])
+    zero, total = language.constant(0, dtype), stack_slot(call, dtype)
+    write(s, total, zero)
+    done = "0"
+    if u.array.strides[1] == v.array.strides[1] == 1:
+        lanes = _VECTOR_BYTES // part_of(dtype).itemsize
+        whole = s.minus(columns, s.value(f"urem i64 {columns}, {lanes}"))
+        is_long = s.value(f"icmp sge i64 {columns}, {2 * lanes}")
+        done = s.value(f"select i1 {is_long}, i64 {whole}, i64 0")
+        with s.when(s.value(f"icmp ne i64 {done}, 0")) as t:
+            sums = call.function.slot(f"[{lanes} x {kind_of(dtype)}]", 64)
+            store(language, t, sums, in_section(t, zero), lanes, None)
+            with t.loop("0", done, str(lanes)) as (r, c):
+                left = load(language, r, u.at(call, r, i, c), dtype, lanes, None)
+                right = load(language, r, v.at(call, r, j, c), dtype, lanes, None)
+                before = load(language, r, sums, dtype, lanes, None)
+                store(language, r, sums, before + left * right, lanes, None)
+            with t.loop("0", str(lanes)) as (r, c):
+                place = offset(r, sums, c, dtype)
+                _add_to(call, r, total, read(language, r, place, dtype), dtype)
+    with s.loop(done, columns) as (r, c):
+        _add_to(call, r, total, _load(call, r, u, i, c) * _load(call, r, v, j, c), dtype)
+    return read(language, s, total, dtype)
 
 
 @kernel("csr_cotangents", strided=True, serves=_is_supported)
