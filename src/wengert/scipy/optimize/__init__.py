@@ -3,6 +3,7 @@
 solver_operation          a solver of SciPy as one operation, with compiled functions
 equations                 a solver and the equation of its solution
 roots                     root, fsolve, fixed_point
+bracketing                bracketing methods as loops of graphs
 scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, newton
 minimization              minimize; constraints.py, minimize_solver.py
 scalar_minimization       minimize_scalar

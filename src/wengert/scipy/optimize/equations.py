@@ -1,7 +1,7 @@
 """A solver of SciPy, and the equation that its solution satisfies.
 
 uses_tensors    whether a solution depends on tensors
-DerivedFunction         a derivative of a function that a solver calls
+DerivedFunction a derivative of a function that a solver calls
 Equation        the rule: a solver of SciPy, and the derivative of the equation
 Solved          the results of a solver
 raise_unconverged   SciPy's error for a solver that has not converged
@@ -95,11 +95,25 @@ class Equation(Root):
         bodies = tuple([f.body for f in self.functions[: self.count]])
         captured = self.residual.captured
         if any(map(is_traced, operands)):
+            in_graph = getattr(self.solve, "in_graph", None)
+            found = None if in_graph is None else in_graph(*self._for_graph(operands))
+            if found is not None:
+                return list(found)
             return list(
                 scipy_solver(*operands, functions=bodies, captured=captured, solver=self.solve)
             )
         self.outcome = outcome = run_solver(self.solve, bodies, captured, operands)
         return list(outcome[:5])
+
+    def _for_graph(self, operands: Sequence[Any]) -> tuple[list[Function], list[Any]]:
+        """The functions that the solver calls, for traced values, and the starts."""
+        captured = self.residual.captured
+        consts, starts = operands[:captured], operands[captured:]
+
+        def called(f: GraphFunction) -> Function:
+            return lambda y: f(consts, [y])[0]
+
+        return [called(f) for f in self.functions[: self.count]], list(starts)
 
     def reason(self) -> str:
         """The message of SciPy's result."""

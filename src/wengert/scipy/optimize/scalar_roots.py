@@ -22,12 +22,14 @@ from wengert._engine.ops import casts
 from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating
+from .bracketing import METHODS, Limits, root_in_graph
 from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome
 
 __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "toms748"]
 
 _BRACKETING = ("bisect", "brentq", "brenth", "ridder", "toms748")
+_XTOL, _MAXITER = 2e-12, 100  # SciPy's defaults
 _RTOL = 4 * float(np.finfo(float).eps)
 _SCALAR = Spec((), np.dtype(float))
 
@@ -68,6 +70,19 @@ class ScalarSolver:
             found.iterations,
             found,
         )
+
+    def in_graph(self, functions: Sequence[Function], starts: Sequence[Any]) -> Any:
+        """The same as a loop of the graph; None for methods that are not written as one."""
+        if self.method not in METHODS or self.options:
+            return None
+        xtol = _XTOL if self.xtol is None else self.xtol
+        rtol = _RTOL if self.rtol is None else self.rtol
+        maxiter = _MAXITER if self.maxiter is None else self.maxiter
+        theirs = getattr(scipy.optimize, self.method)
+        theirs(lambda x: x, -1.0, 1.0, (), xtol, rtol, maxiter, disp=False)  # checks the options
+        limits = Limits(float(xtol), float(rtol), int(maxiter))
+        a, b = starts
+        return root_in_graph(self.method, functions[0], a, b, limits)
 
 
 def root_scalar(

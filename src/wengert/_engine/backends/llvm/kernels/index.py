@@ -10,7 +10,7 @@ from __future__ import annotations
 KERNEL_MODULES: dict[str, str] = {
     name: module
     for module, names in {
-        "check": "accepted refuse_residual",
+        "check": "accepted refuse_residual bracketed",
         "linalg.banded_solve": "interpolate.banded",
         "linalg.condition": "reciprocal_condition refuse_singular",
         "conv.conv1d_full": "slide convolve",
