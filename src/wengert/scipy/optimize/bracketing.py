@@ -28,7 +28,7 @@ from wengert.errors import ArgumentError, at, user_line
 Function = Callable[[Any], Any]
 
 
-class Limits(NamedTuple):
+class RootLimits(NamedTuple):
     """The tolerances of a method, and the maximal number of its steps."""
 
     xtol: float
@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     maxiter: int
 
 
-class _State(NamedTuple):
+class _BracketState(NamedTuple):
     """The result of a method so far, and what it carries from step to step.
 
     x : the root if the method stops now.
@@ -59,7 +59,7 @@ def _same_signs(x: Any, y: Any) -> Any:
 
 
 def _brent(extrapolated: Callable[..., Any]) -> Callable[..., Any]:
-    def step(f: Function, own: Any, limits: Limits) -> tuple[Any, ...]:
+    def step(f: Function, own: Any, limits: RootLimits) -> tuple[Any, ...]:
         xpre, xcur, xblk, fpre, fcur, fblk, spre, scur = own
         changes = (fpre != 0.0) & (fcur != 0.0) & ~_same_signs(fpre, fcur)
         xblk, fblk = np.where(changes, xpre, xblk), np.where(changes, fpre, fblk)
@@ -95,7 +95,7 @@ def _brent(extrapolated: Callable[..., Any]) -> Callable[..., Any]:
     return step
 
 
-def _bisect(f: Function, own: Any, limits: Limits) -> tuple[Any, ...]:
+def _bisect(f: Function, own: Any, limits: RootLimits) -> tuple[Any, ...]:
     xa, fa, dm = own
     dm = dm * 0.5
     xm = xa + dm
@@ -105,7 +105,7 @@ def _bisect(f: Function, own: Any, limits: Limits) -> tuple[Any, ...]:
     return done, xm, fm, left, fm, (left, fa, dm), 1
 
 
-def _ridder(f: Function, own: Any, limits: Limits) -> tuple[Any, ...]:
+def _ridder(f: Function, own: Any, limits: RootLimits) -> tuple[Any, ...]:
     xa, xb, fa, fb, tol = own
     dm = 0.5 * (xb - xa)
     xm = xa + dm
@@ -140,7 +140,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _start(method: str, a: Any, b: Any, fa: Any, fb: Any, limits: Limits) -> tuple[Any, ...]:
+def _start(method: str, a: Any, b: Any, fa: Any, fb: Any, limits: RootLimits) -> tuple[Any, ...]:
     zero = 0.0 * a
     if method == "bisect":
         return a, fa, b - a
@@ -150,7 +150,7 @@ def _start(method: str, a: Any, b: Any, fa: Any, fb: Any, limits: Limits) -> tup
     return a, b, zero, fa, fb, zero, zero, zero
 
 
-def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: Limits) -> list[Any]:
+def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: RootLimits) -> list[Any]:
     """The root of a traced function in an interval: root, success, status, nfev, nit.
 
     Parameters
@@ -161,7 +161,7 @@ def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: Limits) -> l
         Of one number.
     a, b : number
         The ends of the interval.
-    limits : Limits
+    limits : RootLimits
     """
     advance, one = METHODS[method], np.int64(1)
     # Of Brent's methods the value at the root is known when it is tested, one step later.
@@ -172,11 +172,11 @@ def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: Limits) -> l
         return ~state[4] & (state[2] < limits.maxiter)
 
     def step(state: Any) -> Any:
-        old = _State(*state)
+        old = _BracketState(*state)
         done, x, value, moved, latest, after, calls = advance(f, old.own, limits)
         counted = old.calls + np.where(done, np.int64(0), one) if tests_later else old.calls + calls
         broken = np.isnan(latest) & ~done if tests_later else np.isnan(latest)
-        return _State(
+        return _BracketState(
             np.where(done, x, moved),
             np.where(done, value, latest),
             old.steps + one,
@@ -188,7 +188,7 @@ def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: Limits) -> l
     at_end = (fa == 0.0) | (fb == 0.0)
     x = np.where(fa == 0.0, a, b)
     broken = np.isnan(fa) | np.isnan(fb) | (_same_signs(fa, fb) & ~at_end)
-    start = _State(
+    start = _BracketState(
         x,
         np.where(fa == 0.0, fa, fb),
         np.int64(0),
@@ -196,7 +196,7 @@ def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: Limits) -> l
         at_end | broken,
         _start(method, a, b, fa, fb, limits),
     )
-    last = _State(*while_loop(goes_on, step, start))
+    last = _BracketState(*while_loop(goes_on, step, start))
     root = bracketed(last.x, fa, fb, last.value)
     success = last.done
     return [root, success, np.where(success, np.int64(0), one), last.calls, last.steps]

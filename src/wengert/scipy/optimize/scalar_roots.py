@@ -22,7 +22,7 @@ from wengert._engine.ops import casts
 from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating
-from .bracketing import METHODS, Limits, root_in_graph
+from .bracketing import METHODS, RootLimits, root_in_graph
 from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome
 
@@ -80,7 +80,7 @@ class ScalarSolver:
         maxiter = _MAXITER if self.maxiter is None else self.maxiter
         theirs = getattr(scipy.optimize, self.method)
         theirs(lambda x: x, -1.0, 1.0, (), xtol, rtol, maxiter, disp=False)  # checks the options
-        limits = Limits(float(xtol), float(rtol), int(maxiter))
+        limits = RootLimits(float(xtol), float(rtol), int(maxiter))
         a, b = starts
         return root_in_graph(self.method, functions[0], a, b, limits)
 
