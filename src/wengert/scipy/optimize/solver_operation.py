@@ -4,6 +4,7 @@ In a compiled function it is a host callback, which calls SciPy with compiled fu
 
     Outcome        what a solver returns
     SolverOptions  options of a solver, compared by content
+    compiled_body  the compiled function of a graph
     scipy_solver   the operation; it has no derivative (equations.py)
 """
 
@@ -79,7 +80,7 @@ def run_solver(
 ) -> Outcome:
     """The outcome for plain operands: captured values, then the starts."""
     consts, starts = list(operands[:captured]), list(operands[captured:])
-    runs = [_compiled(body) if compiled else evaluated(body) for body in functions]
+    runs = [compiled_body(body) if compiled else evaluated(body) for body in functions]
 
     def function(run: Callable[..., Any]) -> Function:
         return lambda y: run([*consts, y])[0]
@@ -91,7 +92,7 @@ _lock = lock()
 _programs: OrderedDict[Body, Callable[[Sequence[Any]], list[Any]]] = OrderedDict()
 
 
-def _compiled(body: Body) -> Callable[[Sequence[Any]], list[Any]]:
+def compiled_body(body: Body) -> Callable[[Sequence[Any]], list[Any]]:
     """The compiled function of a body; the last ones are kept."""
     with _lock:
         found = _programs.get(body)

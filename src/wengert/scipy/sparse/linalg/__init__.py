@@ -9,24 +9,80 @@ determinant_operations    determinants as operations
 determinants              logdet, slogdet
 selected_inverse          elements of the inverse on the pattern of the matrix
 selected_inverse_kernel   the same as native code
+linear_operator           LinearOperator, aslinearoperator
+matrix_functions          matrices by their products, for iterative methods
+iterative_operation       an iterative method of SciPy as one operation
+iterative_systems         cg, minres, gmres, bicgstab ...
+least_squares             lsqr, lsmr
+eigenvalues               eigsh, eigs, svds
+eigenvalue_rules          their derivatives
+exponentials              expm_multiply, expm
+norms                     norm, onenormest
 
-Without tensors, SciPy's functions are called.
+Without tensors, SciPy's functions are called, and names that are not here are SciPy's.
 """
+
+from typing import Any
+
+import scipy.sparse.linalg
 
 from wengert._engine.core.lazy_import import public_dir
 
 from .determinants import logdet, slogdet
 from .direct import SparseLU, factorized, inv, splu, spsolve, spsolve_triangular
+from .eigenvalues import eigs, eigsh, svds
+from .exponentials import expm, expm_multiply
+from .iterative_systems import (
+    bicg,
+    bicgstab,
+    cg,
+    cgs,
+    gcrotmk,
+    gmres,
+    lgmres,
+    minres,
+    tfqmr,
+)
+from .least_squares import lsmr, lsqr
+from .linear_operator import LinearOperator, aslinearoperator
+from .norms import norm, onenormest
 
 __all__ = [
+    "LinearOperator",
     "SparseLU",
+    "aslinearoperator",
+    "bicg",
+    "bicgstab",
+    "cg",
+    "cgs",
+    "eigs",
+    "eigsh",
+    "expm",
+    "expm_multiply",
     "factorized",
+    "gcrotmk",
+    "gmres",
     "inv",
+    "lgmres",
     "logdet",
+    "lsmr",
+    "lsqr",
+    "minres",
+    "norm",
+    "onenormest",
     "slogdet",
     "splu",
     "spsolve",
     "spsolve_triangular",
+    "svds",
+    "tfqmr",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(scipy.sparse.linalg, name)
+
 
 __dir__ = public_dir(__name__)
