@@ -94,31 +94,21 @@ class CompiledFunctions:
 
     @functools.cached_property
     def hessian(self) -> Plan:
-        """The plan of the Hessian of the Lagrange function, of which both triangles are known."""
+        """The plan of the Hessian of the Lagrange function: entries on and below the diagonal."""
         given = [self._x, _NUMBER, self._multipliers, *self.captured_specs]
-        return sparse_hessian(self.functions.lagrangian).plan(*given)
-
-    @functools.cached_property
-    def lower_triangle(self) -> tuple[Any, Any, Any]:
-        """Rows, columns and positions of the entries of the Hessian on and below the diagonal."""
-        rows, columns = entries_of(self.hessian)
-        positions = np.flatnonzero(rows >= columns)
-        return rows[positions], columns[positions], positions
+        return sparse_hessian(self.functions.lagrangian, triangle="lower").plan(*given)
 
     @functools.cached_property
     def by_name(self) -> dict[str, Callable[..., Any]]:
         """The functions, compiled at their first calls."""
         own = self.functions
 
-        def h(*given: Any) -> Any:
-            return self.hessian.values(*given)[self.lower_triangle[2]]
-
         functions = {
             "f": own.value,
             "grad_f": grad(own.value),
             "g": own.constrained,
             "jac_g": lambda *given: self.jacobian.values(*given),
-            "h": h,
+            "h": lambda *given: self.hessian.values(*given),
         }
         return {name: jit(f, source=False) for name, f in functions.items()}
 
@@ -142,7 +132,7 @@ class CompiledFunctions:
 
 def entries_of(plan: Plan) -> tuple[Any, Any]:
     """Rows and columns of the entries of a plan."""
-    return np.repeat(np.arange(plan.shape[0]), np.diff(plan.indptr)), plan.indices.astype(int)
+    return np.asarray(plan.rows, int), np.asarray(plan.cols, int)
 
 
 def as_handle(x: Any) -> Any:

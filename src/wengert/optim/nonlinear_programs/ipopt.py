@@ -173,7 +173,7 @@ def solve(
             data.lower_g,
             data.upper_g,
             entries_of(compiled.jacobian),
-            compiled.lower_triangle[:2],
+            entries_of(compiled.hessian),
             *[callbacks.callables[name] for name in _NAMES],
             after,
             ipopt_options=_options(settings),

@@ -107,8 +107,9 @@ def _step(
 ) -> Array | None:
     """The step of Newton's method; None if the matrix is singular."""
     entries = compiled.by_name["h"](at.x, np.float64(1.0), at.multipliers, *consts)
-    lower = compiled.lower_triangle
-    half = coo_array((np.asarray(entries, float), lower[:2]), compiled.hessian.shape).tocsc()
+    half = coo_array(
+        (np.asarray(entries, float), entries_of(compiled.hessian)), compiled.hessian.shape
+    ).tocsc()
     diagonal = coo_array((half.diagonal(), (np.arange(len(at.x)),) * 2), half.shape)
     hessian = csc_array(half + half.T - diagonal)[free][:, free]
     jacobian = at.jacobian.tocsr()[rows][:, free]

@@ -97,7 +97,7 @@ class ProblemData:
             rows, columns = entries_of(self.compiled.jacobian)
             of, by = g_names[rows[element]], x_names[columns[element]]
             return f"the derivative of the constraint {of} with respect to {by}"
-        rows, columns, _ = self.compiled.lower_triangle
+        rows, columns = entries_of(self.compiled.hessian)
         pair = f"{x_names[rows[element]]} and {x_names[columns[element]]}"
         return f"the second derivative of the Lagrange function with respect to {pair}"
 

@@ -105,7 +105,7 @@ class CountedCalls:
         """The Hessian of the Lagrange function."""
         given = np.float64(factor * self.f_scale), multipliers * self.g_scale
         entries = self("h", self.full(z), *given)
-        rows, columns, _ = self._compiled.lower_triangle
+        rows, columns = entries_of(self._compiled.hessian)
         lower = csr_array(coo_array((entries, (rows, columns)), self._compiled.hessian.shape))
         off = csr_array(
             lower
