@@ -8,9 +8,9 @@ import scipy.sparse
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import wengert as wg
-from wengert.errors import ArgumentError, ConvergenceError, ShapeError, StructureError
+from wengert.errors import ArgumentError, ConvergenceError, MatrixError, ShapeError, StructureError
 from wengert.optim import nlp
-from wengert.optim.nonlinear_programs import compiled_functions, ipopt
+from wengert.optim.nonlinear_programs import compiled_functions, ipopt, program
 
 from .hock_schittkowski import PROBLEMS
 
@@ -115,6 +115,30 @@ def test_compiled_and_batched_derivatives(method):
     batched = wg.vmap(wg.jacrev(x_of))(both)
     assert np.allclose(batched[0], expected, atol=1e-9)
     assert np.allclose(batched[1], wg.jacrev(x_of)(both[1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_large_programs_have_sparse_systems(method, monkeypatch):
+    value = lambda p: np.sum(np.sin(solution(p, method).x))  # noqa: E731
+    expected = wg.grad(value)(PARAMETERS), wg.hessian(value)(PARAMETERS)
+    free = lambda p: np.sum(nlp(lambda x: np.sum((x - p) ** 4 + x**2), np.ones(3)).x ** 2)  # noqa: E731
+    without = wg.grad(free)(PARAMETERS[:3])
+    monkeypatch.setattr(program, "_DENSE_SIZE", 0)
+    assert np.allclose(wg.grad(value)(PARAMETERS), expected[0], rtol=1e-9)
+    assert np.allclose(wg.jit(wg.grad(value))(PARAMETERS), expected[0], rtol=1e-9)
+    assert np.allclose(wg.hessian(value)(PARAMETERS), expected[1], rtol=1e-7)
+    direction = np.cos(PARAMETERS)
+    tangent = wg.jvp(value, (PARAMETERS,), (direction,))[1]
+    assert np.isclose(tangent, expected[0] @ direction, rtol=1e-9)
+    assert np.allclose(wg.grad(free)(PARAMETERS[:3]), without, rtol=1e-9)
+
+
+def test_solutions_that_are_not_unique_have_no_derivative():
+    def value(p):
+        return np.sum(nlp(lambda x: (x[0] + x[1] - p) ** 2, np.zeros(2)).x)
+
+    with pytest.raises(MatrixError):
+        wg.grad(value)(1.0)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -3,6 +3,7 @@
 interface           nlp
 constraint_forms    the forms in which constraints are given; names and limits of their elements
 program             the program as graphs, the conditions of its solution, and the derivative
+sparse_conditions   the linear system of the derivative of a large program
 solver_operation    a solve as an operation of graphs
 problem_data        the values of one solve, and the settings of the solver
 compiled_functions  the functions that a solver calls, with sparse derivatives

@@ -44,8 +44,10 @@ from .problem_data import SolverSettings
 from .result import ProgramOutcome
 from .solve_program import solve_program
 from .solver_operation import leaves_of, nonlinear_program
+from .sparse_conditions import SparseConditions, is_active
 
 _LIMITS = 4
+_DENSE_SIZE = 300  # equations up to which the linear system of a derivative is dense
 
 
 class Traced(NamedTuple):
@@ -118,8 +120,8 @@ class Conditions:
         slope = grad(lambda x: own.lagrangian(x, 1.0, y, *consts))(x)
         rows = [slope + nu]
         if own.constraint_count:
-            rows.append(_complementarity(y, own.constrained(x, *consts), *limits[2:]))
-        rows.append(_complementarity(nu, x, *limits[:2]))
+            rows.append(_distance(y, own.constrained(x, *consts), *limits[2:], y))
+        rows.append(_distance(nu, x, *limits[:2], nu))
         return np.concatenate(rows)
 
     def lagrangian(self, consts: Sequence[Any], limits: Sequence[Any], z: Any) -> Any:
@@ -134,18 +136,10 @@ class Conditions:
         return value
 
 
-def _distance(multipliers: Any, values: Any, lower: Any, upper: Any) -> Any:
-    """The distance from the active limit, zero if there is none."""
-    below = (multipliers < 0.0) | (lower == upper)
-    return np.where(
-        below, values - lower, np.where(multipliers > 0.0, values - upper, np.zeros_like(values))
-    )
-
-
-def _complementarity(multipliers: Any, values: Any, lower: Any, upper: Any) -> Any:
-    """The distance from the active limit, else the multiplier."""
-    below = (multipliers < 0.0) | (lower == upper)
-    return np.where(below, values - lower, np.where(multipliers > 0.0, values - upper, multipliers))
+def _distance(multipliers: Any, values: Any, lower: Any, upper: Any, otherwise: Any = 0.0) -> Any:
+    """The distance from the active limit, or something else if there is none."""
+    below, above = is_active(multipliers, lower, upper)
+    return np.where(below, values - lower, np.where(above, values - upper, otherwise))
 
 
 class NonlinearProgram(Root):
@@ -192,6 +186,13 @@ class NonlinearProgram(Root):
             return list(nonlinear_program(*own, **given))
         self.outcome = solve_program(self.functions, self.settings, own)
         return list(leaves_of(self.outcome))
+
+    def _linearized(self, consts: Sequence[Any], ys: Sequence[Any]) -> Any:
+        """The Jacobian of the conditions as a linear system: sparse if it is large."""
+        if self.specs[0].size <= _DENSE_SIZE:
+            return super()._linearized(consts, ys)
+        skipped = len(consts) - self.functions.captured - _LIMITS
+        return SparseConditions(self.functions, skipped), [*consts, *ys]
 
     def reason(self) -> str:
         """The message of the solver."""
