@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import time
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from wengert._engine.backends.llvm.abi import ipopt_callbacks as words
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
 from .compiled_functions import CompiledFunctions, entries_of, plain_operands
-from .problem_data import ProblemData, SolverSettings, as_progress
+from .problem_data import ProblemData, SolverSettings, Stopwatch, as_progress
 from .result import ProgramOutcome
 
 _NAMES = ("f", "grad_f", "g", "jac_g", "h")
@@ -162,7 +161,7 @@ def solve(
     callbacks = _Callbacks(compiled, data)
     after, errors = _after_iteration(callbacks, settings)
     count = len(data.lower_g)
-    begin = time.perf_counter()
+    begin = Stopwatch()
     scaling = settings.scaling if isinstance(settings.scaling, dict) else {}
     try:
         problem = make(
@@ -201,6 +200,6 @@ def solve(
         _MESSAGES.get(status, "Ipopt failed"),
         int(problem.stats.get("n_iter", -1)),
         {n: int(callbacks.records[n][words.CALLS]) for n in _NAMES},
-        {**seconds, "functions": sum(seconds.values()), "solve": time.perf_counter() - begin},
+        {**seconds, "functions": sum(seconds.values()), **begin.seconds()},
         data.named_failure(*failure) if failure else "",
     )

@@ -2,11 +2,13 @@
 
 ProblemData      limits, initial guess, captured values, names
 SolverSettings   method and options, compared by content
+Stopwatch        the time of a solve
 as_progress      the state after an iteration
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +102,18 @@ class ProblemData:
         rows, columns = entries_of(self.compiled.hessian)
         pair = f"{x_names[rows[element]]} and {x_names[columns[element]]}"
         return f"the second derivative of the Lagrange function with respect to {pair}"
+
+
+class Stopwatch:
+    """The time since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._processor = time.perf_counter(), time.process_time()
+
+    def seconds(self) -> dict[str, float]:
+        """The time of a solve, and that of the processor."""
+        wall, processor = time.perf_counter(), time.process_time()
+        return {"solve": wall - self._wall, "processor": processor - self._processor}
 
 
 def as_progress(

@@ -80,8 +80,9 @@ class NLPResult:
     evaluations : dict
         How often each function was called.
     seconds : dict
-        The time in each function, in all of them ("functions"), in the whole solve ("solve"), and
-        before it for patterns and compilation ("build").
+        The time in each function, in all of them ("functions"), in the whole solve ("solve";
+        "processor" is that of the processor, which does not count waiting), and before it for
+        patterns and compilation ("build").
     degenerate : tuple of str
         Limits that are active with a multiplier of zero: the derivative is one-sided.
     method : str

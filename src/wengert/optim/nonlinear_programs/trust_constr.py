@@ -21,7 +21,7 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .active_set import Violations
 from .compiled_functions import CompiledFunctions, entries_of, plain_operands
-from .problem_data import ProblemData, SolverSettings, as_progress
+from .problem_data import ProblemData, SolverSettings, Stopwatch, as_progress
 from .result import ProgramOutcome
 
 Array = np.ndarray[Any, Any]
@@ -124,7 +124,7 @@ def solve(
     """Solve a program with trust-constr."""
     calls = CountedCalls(compiled, data)
     count, free = len(data.lower_g), calls.free
-    begin = time.perf_counter()
+    begin = Stopwatch()
     if not free.size:
         return _all_fixed(calls, data, begin)
     none = np.zeros(count)
@@ -191,7 +191,7 @@ def _callback(settings: SolverSettings, calls: CountedCalls) -> Any:
 
 
 def _outcome(
-    found: Any, calls: CountedCalls, data: ProblemData, begin: float, count: int, bounded: bool
+    found: Any, calls: CountedCalls, data: ProblemData, begin: Stopwatch, count: int, bounded: bool
 ) -> ProgramOutcome:
     x = calls.full(found.x)
     v = [np.asarray(part, float).reshape(-1) for part in found.v]
@@ -219,19 +219,21 @@ def _outcome(
         message,
         int(found.nit),
         calls.counts,
-        {**calls.seconds, "functions": total, "solve": time.perf_counter() - begin},
+        {**calls.seconds, "functions": total, **begin.seconds()},
         calls.not_finite,
     )
 
 
-def _failed(reason: str, calls: CountedCalls, data: ProblemData, begin: float) -> ProgramOutcome:
+def _failed(
+    reason: str, calls: CountedCalls, data: ProblemData, begin: Stopwatch
+) -> ProgramOutcome:
     """The outcome if SciPy raised an error, for values that are not finite or a matrix."""
     return _without_multipliers(
         calls, data, begin, calls.point, False, f"The method failed: {reason}"
     )
 
 
-def _all_fixed(calls: CountedCalls, data: ProblemData, begin: float) -> ProgramOutcome:
+def _all_fixed(calls: CountedCalls, data: ProblemData, begin: Stopwatch) -> ProgramOutcome:
     """The only point, if all unknowns are fixed."""
     x = np.array(data.lower_x)
     found = Violations.of(calls("g", x), data.lower_g, data.upper_g, data.settings.g_names)
@@ -240,7 +242,7 @@ def _all_fixed(calls: CountedCalls, data: ProblemData, begin: float) -> ProgramO
 
 
 def _without_multipliers(
-    calls: CountedCalls, data: ProblemData, begin: float, x: Array, success: bool, message: str
+    calls: CountedCalls, data: ProblemData, begin: Stopwatch, x: Array, success: bool, message: str
 ) -> ProgramOutcome:
     value = float(calls("f", x))
     total = sum(calls.seconds.values())
@@ -254,6 +256,6 @@ def _without_multipliers(
         message,
         0,
         calls.counts,
-        {**calls.seconds, "functions": total, "solve": time.perf_counter() - begin},
+        {**calls.seconds, "functions": total, **begin.seconds()},
         calls.not_finite,
     )
