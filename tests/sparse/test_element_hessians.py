@@ -206,3 +206,16 @@ def test_functions_with_several_results_per_node(rng):
     x = rng.normal(size=4)
     dense = wg.hessian(f)(x)
     np.testing.assert_allclose(wg.sparse_hessian(f)(x).toarray(), dense, rtol=1e-9, atol=1e-12)
+
+
+def test_coupled_nodes_of_products_with_constant_matrices(rng):
+    """A constant array among the operands is not a node of the value."""
+    design, fixed = np.eye(60)[np.arange(120) % 60], rng.normal(size=(120, 2))
+
+    def f(x, b):
+        return np.sum(x * x) + np.sum((1.0 - (fixed @ b + design @ x)) ** 2)
+
+    x, b = rng.normal(size=60), np.ones(2)
+    assert "coupled node" in wg.sparse_hessian(f).plan(x, b).explain()
+    dense = wg.hessian(lambda x: f(x, b))(x)
+    np.testing.assert_allclose(wg.sparse_hessian(f)(x, b).toarray(), dense, atol=1e-12)

@@ -120,5 +120,5 @@ def _twins(result: Result, value: Node, targets: Sequence[Node]) -> dict[Node, N
         assert node.op is other.op
         twin[node] = other
         pairs = zip(node.args, other.args, strict=True)
-        open_pairs += [(a, b) for a, b in pairs if a in inside]
+        open_pairs += [(a, b) for a, b in pairs if isinstance(a, Node) and a in inside]
     return twin
