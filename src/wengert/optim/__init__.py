@@ -8,6 +8,7 @@ lion                      Lion
 lbfgs                     LBFGS, for deterministic losses
 minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
 nonlinear_programs        nlp: constraints and bounds, by Ipopt or trust-constr
+laplace_approximation     laplace: random effects integrated out; laplace_newton their mode
 schedules                 learning-rate schedules
 reduce_on_plateau         ReduceLROnPlateau
 grad_clipping             clip_grad_norm_, clip_grad_value_
@@ -23,6 +24,7 @@ from .adagrad_rmsprop_adadelta import Adadelta, Adagrad, RMSprop
 from .adam import Adam, AdamW
 from .ema import EMA
 from .grad_clipping import clip_grad_norm_, clip_grad_value_
+from .laplace_approximation import LaplaceApproximation, StandardErrors, laplace
 from .lbfgs import LBFGS
 from .lion import Lion
 from .minimization import least_squares, minimize
@@ -34,7 +36,9 @@ from .sgd import SGD
 __all__ = [
     "EMA",
     "LBFGS",
+    "LaplaceApproximation",
     "SGD",
+    "StandardErrors",
     "Adadelta",
     "Adagrad",
     "Adam",
@@ -45,6 +49,7 @@ __all__ = [
     "ReduceLROnPlateau",
     "clip_grad_norm_",
     "clip_grad_value_",
+    "laplace",
     "least_squares",
     "minimize",
     "nlp",
