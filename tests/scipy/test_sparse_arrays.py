@@ -55,6 +55,7 @@ RNG = np.random.default_rng(3)
 V, W, M = RNG.normal(size=4), RNG.normal(size=6), RNG.normal(size=(4, 3))
 FULL = RNG.normal(size=(6, 4))
 OTHER = sp.random_array((6, 4), density=0.5, format="csr", rng=RNG)
+SQUARE = sp.random_array((6, 6), density=0.4, format="csr", rng=RNG)
 RIGHT = sp.random_array((4, 5), density=0.5, format="csc", rng=RNG)
 
 CASES = {
@@ -191,6 +192,62 @@ def test_arrays_are_containers(form, rng):
     doubled = wg.jit(lambda A: 2.0 * A)(plain)
     assert type(doubled) is type(plain)
     np.testing.assert_allclose(doubled.toarray(), 2 * plain.toarray())
+
+
+def test_transformations_of_containers(rng):
+    A, T, x = SQUARE, ws.structure_of(SQUARE), rng.normal(size=6)
+    X, data = rng.normal(size=(3, 6)), rng.normal(size=(3, SQUARE.nnz))
+    np.testing.assert_allclose(wg.vmap(lambda A, x: A @ x, in_axes=(None, 0))(A, X).T, A @ X.T)
+    batch = ws.from_structure(T, data)
+    want = [T.filled(d) @ x for d, x in zip(data, X, strict=True)]
+    np.testing.assert_allclose(wg.vmap(lambda A, x: A @ x)(batch, X), want)
+    assert wg.vmap(lambda A: 2.0 * A)(batch).data.shape == data.shape
+    tangent = wg.jvp(lambda A: A * 3.0, (A,), (A,))[1]
+    cotangent = wg.vjp(lambda A: A * 3.0, A)[1](A)[0]
+    for found in (tangent, cotangent):
+        assert type(found) is type(A)
+        np.testing.assert_allclose(found.data, 3.0 * A.data)
+    rows = wg.jacobian(lambda A: A @ x)(A)
+    assert rows.structure == T and rows.data.shape == (6, A.nnz)
+    sums = wg.jit(lambda A: wg.scan(lambda A, _: (A * 0.9, A.sum()), A, None, length=3)[1])(A)
+    np.testing.assert_allclose(sums, A.sum() * 0.9 ** np.arange(3))
+    wg.testing.check_grads(lambda A: (A @ A).sum(), (A,), order=2)
+
+
+def test_arrays_that_loops_carry(rng):
+    T = ws.structure_of(SQUARE)
+
+    def power(data):
+        A, y = ws.from_structure(T, data), W
+        for _ in range(40):
+            A = A * 0.9
+            y = A @ y
+        return np.sum(y)
+
+    def limit(data):
+        A, y, k = ws.from_structure(T, data), W, 0
+        while np.sum(y**2) > 1e-3 and k < 30:
+            y = 0.3 * (A @ y)
+            k += 1
+        return np.sum(y)
+
+    np.testing.assert_allclose(wg.jit(wg.grad(power))(SQUARE.data), wg.grad(power)(SQUARE.data))
+    np.testing.assert_allclose(wg.jit(limit)(SQUARE.data), limit(SQUARE.data))
+
+
+def test_arrays_of_integers(rng):
+    A = sp.csr_array((np.arange(1, SQUARE.nnz + 1), SQUARE.indices, SQUARE.indptr), shape=(6, 6))
+    found = wg.jit(lambda A, x: A @ x)(A, np.arange(6))
+    assert found.dtype.kind == "i"
+    np.testing.assert_array_equal(found, A @ np.arange(6))
+    np.testing.assert_allclose(wg.jit(wg.grad(lambda x: (A @ x).sum()))(W), A.sum(axis=0))
+
+
+def test_graphs_with_arrays_are_saved(tmp_path, rng):
+    T = ws.structure_of(SQUARE)
+    graph = wg.trace(lambda data: ws.from_structure(T, data) @ W)(SQUARE.data)
+    graph.save(tmp_path / "graph")
+    np.testing.assert_allclose(wg.load(tmp_path / "graph")(SQUARE.data), SQUARE @ W)
 
 
 def test_arrays_of_scipy_in_functions_of_tensors(rng):
@@ -419,7 +476,6 @@ def test_construction(name, rng):
         np.testing.assert_allclose(slope, (moved[0] - moved[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
-SQUARE = sp.random_array((6, 6), density=0.4, format="csr", rng=RNG)
 POINTS = ([1, 3, 5],)
 
 

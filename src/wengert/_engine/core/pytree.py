@@ -27,6 +27,18 @@ NAMESPACE = "wengert"
 # By the start of the name of a class's module: the module that registers it, imported when a leaf
 # is an instance; set by wengert/__init__.py.
 LATE_CONTAINERS: dict[str, str] = {}
+
+
+class LateContainers:
+    """The number of containers of other libraries that have been flattened.
+
+    A structure names the class of wengert in place of the other library's, into which it is
+    restored, so that both are the same container.
+    """
+
+    count = 0
+
+
 _registered: set[type] = set()
 _PLAIN = frozenset((np.ndarray, float, int, bool, complex, str, type(None)))
 
@@ -77,9 +89,21 @@ def _is_new_container(x: Any) -> bool:
     return False
 
 
+class _LeafMark:
+    def __repr__(self) -> str:
+        return "*"
+
+
+LEAF = _LeafMark()  # replaces a leaf in a message
+
+
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree in order, and its structure."""
+    before = LateContainers.count
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    if LateContainers.count != before:
+        marks = optree.tree_unflatten(structure, [LEAF] * len(leaves))
+        structure = optree.tree_structure(marks, none_is_leaf=True, namespace=NAMESPACE)
     new = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_container(x)}
     if not new:
         return leaves, structure
@@ -92,14 +116,6 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """A tree of that structure with these leaves."""
     return optree.tree_unflatten(structure, leaves)
-
-
-class _LeafMark:
-    def __repr__(self) -> str:
-        return "*"
-
-
-LEAF = _LeafMark()  # replaces a leaf in a message
 
 
 def marked(tree: Any) -> Any:

@@ -1,8 +1,8 @@
 """Sparse arrays as containers with one leaf, their elements.
 
 SciPy's arrays are registered too, so derivatives with respect to them are arrays of the same
-structure.  An array is restored as SciPy's if its leaf is a plain array of the elements, and as one
-of wengert otherwise.
+structure; in the structure of a container they are arrays of wengert.  An array is restored as
+SciPy's if its leaf is a plain array of the elements, and as one of wengert otherwise.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from wengert._engine.core.pytree import NAMESPACE
+from wengert._engine.core.pytree import NAMESPACE, LateContainers
 
 from .arrays import CLASSES
 from .structure import structure_of
@@ -20,6 +20,11 @@ from .structure import structure_of
 
 def _flatten(array: Any) -> tuple[list[Any], Any, list[str]]:
     return [array.data], structure_of(array), ["data"]
+
+
+def _flatten_scipys(array: Any) -> tuple[list[Any], Any, list[str]]:
+    LateContainers.count += 1
+    return _flatten(array)
 
 
 def _restore(cls: Any) -> Any:
@@ -33,5 +38,7 @@ def _restore(cls: Any) -> Any:
 
 
 for _cls in CLASSES.values():
-    for _registered in (_cls, _cls.scipy_class):
-        optree.register_pytree_node(_registered, _flatten, _restore(_cls), namespace=NAMESPACE)
+    optree.register_pytree_node(_cls, _flatten, _restore(_cls), namespace=NAMESPACE)
+    optree.register_pytree_node(
+        _cls.scipy_class, _flatten_scipys, _restore(_cls), namespace=NAMESPACE
+    )
