@@ -1,4 +1,4 @@
-"""Sparse derivatives: Jacobians and Hessians with few entries, beside C by hand and the peers.
+"""Jacobians and Hessians with few entries, and sparse arrays, beside C by hand and the peers.
 
     python benchmarks/sparse.py                 measure on one thread, print, write
                                                 results/sparse.json
@@ -20,7 +20,7 @@ from typing import Any
 from _suite import Suite
 
 PAGE = "benchmarks-sparse.md"  # under docs
-WORKLOADS = ("brusselator", "rosenbrock", "power_flow")
+WORKLOADS = ("brusselator", "rosenbrock", "power_flow", "products")
 
 
 def render(results: dict[str, Any]) -> str:

@@ -85,6 +85,15 @@ class Ready:
         return first
 
 
+def jax_sparse(matrix: Any) -> Function:
+    """The sparse array of JAX with the structure of a matrix, as a function of the elements."""
+    from jax.experimental import sparse
+
+    j = jax()
+    indices, indptr = j.numpy.asarray(matrix.indices), j.numpy.asarray(matrix.indptr)
+    return lambda data: sparse.BCSR((data, indices, indptr), shape=matrix.shape)
+
+
 def jax_gradient(function: Function, *arguments: Any, argnums: Any = 0, value: bool = True) -> Call:
     """``jax.jit(jax.value_and_grad(f))``."""
     j = jax()
