@@ -37,7 +37,7 @@ def ridge_solver(w, penalty, x, y):
 @COMPILED
 @pytest.mark.parametrize("mode", [wg.jacrev, wg.jacfwd])
 def test_root_in_both_modes(mode, compiled):
-    """Ridge regression: the derivative by the penalty is that of the closed form."""
+    """Ridge regression: the derivative with respect to the penalty is that of the closed form."""
     solve = wg.implicit(ridge_solver, ridge_slope)
     f = wrapped(mode(lambda p: solve(np.zeros(4), p, X, Y)), compiled)
     np.testing.assert_allclose(f(0.3), mode(ridge_by_hand)(0.3), rtol=1e-10)
@@ -241,7 +241,7 @@ def test_linear_solvers(method, compiled):
 
 
 def test_ridge_by_products():
-    """(x.T x + penalty) w = x.T y by products with x only; the derivative by the penalty."""
+    """(x.T x + penalty) w = x.T y by products with x only; the derivative with respect to the penalty."""
 
     def weights(penalty, method):
         return wg.custom_linear_solve(lambda w: X.T @ (X @ w) + penalty * w, X.T @ Y, method)

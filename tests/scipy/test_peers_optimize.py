@@ -1,6 +1,6 @@
 """What the tests of jaxopt check of quadratic programs, projections and fits, by SciPy's names.
 
-A projection is the nearest point of a set: a quadratic program.  Its derivative by `minimize` is
+A projection is the nearest point of a set: a quadratic program.  The derivative of its solution is
 compared with that of a formula, where there is one, and with differences of the whole solution.
 The numbers of the tests are in docs/solvers-tests.md.
 """
