@@ -190,7 +190,7 @@ def test_flat_landscape(solve):
 
 @pytest.mark.parametrize("solve", FIXED_POINTS)
 def test_affine_contraction(solve):
-    """x = m x + b with a contraction m: derivatives by both."""
+    """x = m x + b with a contraction m: derivatives with respect to both."""
     m = RNG.normal(size=(4, 4))
     m, b = 0.5 * m / np.linalg.norm(m, 2), RNG.normal(size=4)
     f = lambda m, b: solve(lambda x: m @ x + b, np.zeros(4))  # noqa: E731
@@ -241,7 +241,7 @@ def test_linear_solvers(method, compiled):
 
 
 def test_ridge_by_products():
-    """(x.T x + penalty) w = x.T y by products with x only; the derivative with respect to the penalty."""
+    """Ridge regression by products with x only; derivatives with respect to the penalty."""
 
     def weights(penalty, method):
         return wg.custom_linear_solve(lambda w: X.T @ (X @ w) + penalty * w, X.T @ Y, method)
