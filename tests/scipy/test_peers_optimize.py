@@ -393,7 +393,7 @@ def test_enzyme_reaction(method):
 
 @pytest.mark.parametrize("method", ["lm", "trf"])
 def test_rosenbrock_and_exponentials(method):
-    """Zero residuals (Rosenbrock), and a sum of two exponentials, with derivatives with respect to the data."""
+    """Zero residuals (Rosenbrock), and a sum of two exponentials, whose data are varied."""
 
     def rosenbrock(a):
         residual = lambda x: np.array([10.0 * (x[1] - x[0] ** 2), a - x[0]])  # noqa: E731
