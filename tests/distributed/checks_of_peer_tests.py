@@ -130,7 +130,7 @@ MPI4JAX = {
         "test_enforce_types_invalid_args": "there is no decorator that checks types",
         "test_enforce_types_tracer": _ARGUMENTS,
     },
-    "test_examples": {"test_shallow_water_demo": "the page on domain decomposition"},
+    "test_examples": {"test_shallow_water_demo": "check_shallow_water_example"},
     "test_decorators": {
         "test_envvar_parsing": "there are no variables of the environment to parse",
         "test_ensure_cuda_ext": _MEMORY,

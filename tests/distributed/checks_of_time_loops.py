@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
+from tests.distributed.launch import ROOT
 
 import wengert as wg
 from wengert import distributed as d
@@ -75,3 +78,31 @@ def check_kept_states_are_equal(comm):
         pass
     else:
         raise AssertionError("no error")
+
+
+def check_shallow_water_example(comm):
+    """The example on any number of processes: heights, misfit and gradients of the whole basin."""
+    spec = importlib.util.spec_from_file_location(
+        "shallow_water", ROOT / "examples" / "shallow_water.py"
+    )
+    assert spec is not None and spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    cells, steps = (24, 36), 25
+    depth, sea, height = example.basin(cells)
+    heights, misfit = example.whole(cells, steps)
+    observed = 0.3 * heights(height, depth) + 0.01 * sea
+    blocks = example.Blocks(cells, steps, memory=4)
+    own = blocks.own
+
+    value, expected = wg.value_and_grad(misfit, argnums=(0, 1))(height, depth, observed)
+    arguments = height[own], depth[own], observed[own]
+    for run in (wg.jit, lambda f: f):
+        got, gradients = run(wg.value_and_grad(blocks.misfit, argnums=(0, 1)))(*arguments)
+        np.testing.assert_allclose(got, value, rtol=1e-12)
+        for mine, whole in zip(gradients, expected, strict=True):
+            scale = np.max(np.abs(whole))
+            np.testing.assert_allclose(mine, whole[own], rtol=1e-11, atol=1e-12 * scale)
+    # The misfit with respect to what is observed is the difference of the heights.
+    last = arguments[2] - wg.jit(wg.grad(blocks.misfit, argnums=2))(*arguments)
+    np.testing.assert_allclose(last, heights(height, depth)[own], rtol=1e-12, atol=1e-14)

@@ -21,7 +21,8 @@ MODULES = [
 
 
 def test_every_test_of_mpi4jax_has_a_counterpart_or_a_reason():
-    checks = {n for m in [*MODULES, "checks_of_halos"] for n in _checks(m)}
+    others = ["checks_of_halos", "checks_of_time_loops"]
+    checks = {n for m in [*MODULES, *others] for n in _checks(m)}
     for file, tests in checks_of_peer_tests.MPI4JAX.items():
         for name, ours in tests.items():
             is_check = ours.startswith("check_")
