@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is not installed")
 MODULES = [
     *("checks_of_operations", "checks_of_programs", "checks_of_placed", "checks_of_pipeline"),
-    *("checks_of_bad_input", "checks_of_peer_tests"),
+    *("checks_of_bad_input", "checks_of_peer_tests", "checks_of_solvers"),
 ]
 
 

@@ -64,9 +64,26 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (array([  1., -10.]),)
     """
     function(fun, "vjp")
+    return _vjp(fun, primals, has_aux, Messages.of_call())
+
+
+def transposed(fun: Callable[..., Any], *primals: Any) -> Any:
+    """`vjp` as the transpose of a map between the values of all processes together.
+
+    The pullback of the library's own rules, whose cotangents are those of all processes: a result
+    that is the same in all of them is not counted once (messages.py).
+    """
+    messages = Messages.of_call()
+    if messages is not None:
+        messages.counts_once = False
+    return _vjp(fun, primals, False, messages)
+
+
+def _vjp(
+    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, messages: Messages | None
+) -> Any:
     what = f"vjp of {name_of(fun)}"
     variables = Variables(primals, what)
-    messages = Messages.of_call()
     out, aux = split_aux(
         recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages),
         has_aux,

@@ -16,7 +16,7 @@ counted once: its cotangent is divided by their number.
     are_added            whether messages add the cotangents of a value
     origins_of           whether values are the same in all processes; for branches and loops:
                          origins_of_operands, of_condition, of_inputs; for a function with a rule
-                         of its own: origins_of_call
+                         of its own: origins_of_call; for tensors and arrays: origins_of_values
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Messages:
         The variable of the first token.
     were_sent : bool
         Whether the call exchanged messages; known after `run`.
+    counts_once : bool
+        Whether an output that is the same in all processes is counted once.
     last : Node
         The token after the last message.
     """
@@ -67,6 +69,7 @@ class Messages:
         outer = current()
         self.node = fresh(np.asarray(NO_MESSAGES)[()] if outer is None else outer.node)
         self.were_sent = False
+        self.counts_once = True
 
     @staticmethod
     def of_call() -> Messages | None:
@@ -226,6 +229,14 @@ def origins_of_operands(node: Node, known: Mapping[Node, Origins] | None = None)
     nodes = [a for a in node.args if isinstance(a, Node)]
     found = dict(zip(nodes, map(_union, origins_of(nodes, known)), strict=True))
     return [found[a] if isinstance(a, Node) else _of_constant(a) for a in node.args]
+
+
+def origins_of_values(values: Sequence[Any]) -> list[Origins]:
+    """What tensors, arrays and numbers depend on."""
+    nodes = [x.node if isinstance(x, Handle) else x for x in values]
+    recorded = [n for n in nodes if type(n) is Node]
+    found = dict(zip(recorded, origins_of(recorded), strict=True))
+    return [_union(found[n]) if type(n) is Node else _of_constant(n) for n in nodes]
 
 
 def origins_of_call(

@@ -73,7 +73,7 @@ class Result:
         """Cotangents of the variables."""
         live = {self.new.get(n, n): t for n, t in seeds.items() if type(n) is Node}
         recorded = self.recorded or _any_recorded(seeds)
-        if self.messages is not None:
+        if self.messages is not None and self.messages.counts_once:
             live = counted_once(live)
         bars = pullback(live, self.targets, recorded, self.tape, closed=self.closed)
         if self.messages is not None:

@@ -1,7 +1,11 @@
 """Functions of containers as graphs of leaves, whose captured values are operands.
 
+A function that exchanges messages with other processes takes the token that orders them, too
+(core/message_order.py), so its messages are in order with those around it, in every derivative.
+
 GraphFunction    a function as a graph
 Leaves           a container of arrays as leaves
+cotangents_of    the pullback of a function of leaves
 raveled          leaves as one vector
 """
 
@@ -12,17 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.jvp_vjp import jvp, vjp
+from wengert._engine.autodiff.jvp_vjp import jvp, transposed
 from wengert._engine.control_flow.closure_conversion import closed, together
+from wengert._engine.control_flow.message_carry import with_token
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.node import constant
+from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used
+from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.casts import astype
 from wengert.errors import DtypeError, ShapeError, StructureError, at, user_line
+
+_TOKEN = Spec((), NO_MESSAGES.dtype)
 
 
 class Leaves(NamedTuple):
@@ -110,19 +118,45 @@ class GraphFunction:
     body : Body
         Takes the captured values, then the leaves.
     captured : int
+    sends : bool, default False
+        Whether it exchanges messages; then the body also takes a token first, and returns the next
+        one last.
     """
 
-    def __init__(self, body: Body, captured: int) -> None:
-        self.body, self.captured = body, captured
+    def __init__(self, body: Body, captured: int, sends: bool = False) -> None:
+        self.body, self.captured, self.sends = body, captured, sends
 
     @classmethod
     def traced(
         cls, fun: Callable[..., Sequence[Any]], specs: Sequence[Spec], what: str
     ) -> tuple[GraphFunction, list[Any]]:
         """A function of leaves as a graph, and the values that it captures."""
+        if is_used():
+            return cls._traced_in_order(fun, specs, what)
         closure = closed(lambda *xs: list(fun(*xs)), specs, what, hoist=False)
         closure.body.name = what
         return cls(closure.body, len(closure.captured)), closure.captured
+
+    @classmethod
+    def _traced_in_order(
+        cls, fun: Callable[..., Sequence[Any]], specs: Sequence[Spec], what: str
+    ) -> tuple[GraphFunction, list[Any]]:
+        """`traced`, for a function that may exchange messages."""
+
+        def of_token(token: Any, *xs: Any) -> list[Any]:
+            ys, last = with_token(token, fun, *xs)
+            return [*ys, last]
+
+        closure = closed(of_token, [_TOKEN, *specs], what, hoist=False)
+        captured = len(closure.captured)
+        inputs, outputs = list(closure.body.inputs), list(closure.body.outputs)
+        token = inputs.pop(captured)
+        sends = outputs[-1] is not token
+        if sends:
+            inputs.insert(0, token)
+        else:
+            outputs.pop()
+        return cls(Body(*outputs, inputs=inputs, name=what), captured, sends), closure.captured
 
     @classmethod
     def traced_together(
@@ -135,6 +169,17 @@ class GraphFunction:
         bodies, captured = together(closures)
         return [cls(body, len(captured)) for body in bodies], captured
 
+    @property
+    def inputs(self) -> tuple[list[Node], list[Node]]:
+        """The inputs of the body for captured values, and for leaves."""
+        inputs = list(self.body.inputs[self.sends :])
+        return inputs[: self.captured], inputs[self.captured :]
+
+    @property
+    def outputs(self) -> list[Node]:
+        """The results of the body."""
+        return list(self.body.outputs[:-1] if self.sends else self.body.outputs)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GraphFunction) and (self.captured, self.body) == (
             other.captured,
@@ -146,10 +191,17 @@ class GraphFunction:
 
     def at_sizes(self, sizes: Any) -> GraphFunction:
         """The same function with numbers for symbolic sizes."""
-        return GraphFunction(self.body.at_sizes(sizes), self.captured)
+        return GraphFunction(self.body.at_sizes(sizes), self.captured, self.sends)
 
     def __call__(self, consts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         """The values for captured values and leaves."""
+        if self.sends:
+            token = current()
+            first = NO_MESSAGES if token is None else wrap(token.node)
+            *ys, last = inline_graph(self.body, [first, *consts, *xs])
+            if isinstance(last, Handle):
+                advance(last)
+            return [_handle(y) for y in ys]
         return [_handle(y) for y in inline_graph(self.body, [*consts, *xs])]
 
     def tangent(self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
@@ -158,7 +210,7 @@ class GraphFunction:
 
     def cotangents(self, consts: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
         """The cotangents of the leaves for those of the results."""
-        return list(vjp(lambda *v: tuple(self(consts, v)), *map(_handle, xs))[1](tuple(ts)))
+        return cotangents_of(lambda *v: self(consts, v), xs, ts)
 
     def tangent_of_captured(
         self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]
@@ -187,7 +239,7 @@ class GraphFunction:
         if not active:
             return [None] * len(consts)
         of_active = self._of_captured(consts, xs, active)
-        pulled = vjp(of_active, *[_handle(consts[k]) for k in active])[1](tuple(ts))
+        pulled = transposed(of_active, *[_handle(consts[k]) for k in active])[1](tuple(ts))
         by_position = dict(zip(active, pulled, strict=True))
         return [by_position.get(k) for k in range(len(consts))]
 
@@ -201,6 +253,13 @@ class GraphFunction:
             return tuple(self(full, xs))
 
         return of_active
+
+
+def cotangents_of(
+    fun: Callable[..., Sequence[Any]], xs: Sequence[Any], ts: Sequence[Any]
+) -> list[Any]:
+    """The cotangents of leaves for those of the results of a function of them."""
+    return list(transposed(lambda *v: tuple(fun(*v)), *map(_handle, xs))[1](tuple(ts)))
 
 
 def _is_inexact(x: Any) -> bool:

@@ -33,8 +33,9 @@ from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_si
 from wengert._engine.ops.linalg.linear_solve import adjoint
 from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert.errors import ArgumentError, at, user_line
 
-from .functions import GraphFunction, Leaves, raveled
+from .functions import GraphFunction, Leaves, cotangents_of, raveled
 from .kept_graphs import by_graph
 from .matrix_structure import (
     MATRIX,
@@ -46,6 +47,7 @@ from .matrix_structure import (
 )
 from .solve_methods import KrylovSolver, checked_method, solve_definite
 from .solver_calls import SolverRule, solver_call
+from .unknowns_of_processes import UNCLEAR, communicator_of, means, refuse_unclear, shared
 
 _UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
 Solve = Callable[[Callable[[Any], Any], Any], Any]
@@ -89,6 +91,8 @@ def custom_linear_solve(
         `matvec` or `solve` return something else than arrays like `b`.
     SingularError
         The matrix is singular; or nearly so, and a derivative is taken (if it is factorized).
+    ArgumentError
+        `matvec` exchanges messages with other processes, and `solve` is no function.
     MatrixError
         It is not positive definite ("cholesky").
     ConvergenceError
@@ -101,7 +105,8 @@ def custom_linear_solve(
     Notes
     -----
     A derivative solves one more linear system, with the adjoint function in reverse mode; it does
-    not depend on how `solve` works.
+    not depend on how `solve` works. If `matvec` exchanges messages (wengert.distributed), `solve`
+    is needed, and the adjoint function exchanges the transposed messages.
 
     Examples
     --------
@@ -123,7 +128,10 @@ def custom_linear_solve(
         return right.like(fun(right.container(xs)), what)
 
     product, consts = GraphFunction.traced(of_leaves, right.specs, "matvec")
-    system = LinearSystem(product, right.structure, right.specs, solve, transpose_solve, symmetric)
+    comm = communicator_of(product, consts, right.values)
+    system = LinearSystem(
+        product, right.structure, right.specs, solve, transpose_solve, symmetric, comm
+    )
     return right.container(system(consts, right.values))
 
 
@@ -140,6 +148,9 @@ class LinearSystem(SolverRule):
         As in `custom_linear_solve`.
     symmetric : bool
         Whether the matrix is its own adjoint.
+    comm : Communicator or None
+        The processes that have the same unknowns, if `product` exchanges messages
+        (unknowns_of_processes.py).
     is_adjoint : bool
         Whether the matrix of the system is the adjoint of that of `product`.
     of_derivative : bool
@@ -156,13 +167,15 @@ class LinearSystem(SolverRule):
         solve: Solve | str | None = None,
         transpose_solve: Solve | str | None = None,
         symmetric: bool = False,
+        comm: Any = None,
         is_adjoint: bool = False,
         of_derivative: bool = False,
     ) -> None:
         self.product, self.structure, self.specs = product, structure, tuple(specs)
         self.solve, self.transpose_solve = solve, transpose_solve
-        self.symmetric, self.is_adjoint, self.of_derivative = symmetric, is_adjoint, of_derivative
-        self._key = product, solve, transpose_solve, symmetric, is_adjoint, of_derivative
+        self.symmetric, self.comm = symmetric, comm
+        self.is_adjoint, self.of_derivative = is_adjoint, of_derivative
+        self._key = product, solve, transpose_solve, symmetric, comm, is_adjoint, of_derivative
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LinearSystem) and self._key == other._key
@@ -175,10 +188,15 @@ class LinearSystem(SolverRule):
         """The symbolic sizes in the matrix."""
         return self.product.body.size_names
 
+    @property
+    def sends(self) -> bool:
+        """Whether `matvec` exchanges messages."""
+        return self.product.sends
+
     def at_sizes(self, sizes: Any) -> LinearSystem:
         """The same system with numbers for symbolic sizes."""
         product = self.product.at_sizes(sizes)
-        specs = [n.spec for n in product.body.outputs]
+        specs = [n.spec for n in product.outputs]
         return LinearSystem(product, self.structure, specs, *self._key[1:])
 
     @functools.cached_property
@@ -197,7 +215,7 @@ class LinearSystem(SolverRule):
 
     def _with(self, is_adjoint: bool, of_derivative: bool) -> LinearSystem:
         """The system with the same function, or its adjoint."""
-        given = self.solve, self.transpose_solve, self.symmetric
+        given = self.solve, self.transpose_solve, self.symmetric, self.comm
         return LinearSystem(
             self.product, self.structure, self.specs, *given, is_adjoint, of_derivative
         )
@@ -209,8 +227,36 @@ class LinearSystem(SolverRule):
     def applied(self, consts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         """The matrix of the system times a vector."""
         if self.is_adjoint:
-            return self.product.cotangents(consts, xs, xs)
+            return self._adjoint_product(consts, xs, xs)
         return self.product(consts, xs)
+
+    def _adjoint_product(
+        self, consts: Sequence[Any], ys: Sequence[Any], xs: Sequence[Any]
+    ) -> list[Any]:
+        """The adjoint of `product` at `xs`, which do not matter, times a vector."""
+        comm = self.comm
+        if not self._is_shared:
+            return self.product.cotangents(consts, xs, ys)
+        return cotangents_of(
+            lambda *v: self.product(consts, shared(v, comm)), xs, [y / comm.size for y in ys]
+        )
+
+    def adjoint_solution(self, consts: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """The solution of the system with the adjoint matrix."""
+        refuse_unclear(self.comm)
+        return self.adjoint(consts, self._in_messages(ts))
+
+    def _in_messages(self, xs: Sequence[Any]) -> Sequence[Any]:
+        """Unknowns or their (co)tangents; if all processes have the same, as results of messages.
+
+        So it is known that they are the same, and that their cotangents are added.
+        """
+        return means(xs, self.comm) if self._is_shared else xs
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether all processes have the same unknowns."""
+        return self.comm is not None and self.comm is not UNCLEAR
 
     def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The solution for plain operands."""
@@ -226,6 +272,14 @@ class LinearSystem(SolverRule):
         consts, b = operands[:captured], operands[captured:]
         solve = self.transpose_solve or self.solve if self.is_adjoint else self.solve
         right = Leaves(list(b), self.specs, self.structure)
+        if self.sends and isinstance(solve, str | None):
+            raise ArgumentError(
+                "a linear system whose product exchanges messages with other processes has no "
+                f"solver, or one by name ({solve!r}). Its matrix is that of all processes "
+                "together, and inner products are sums over them. Give a function that solves it "
+                "by products, such as conjugate gradients: solve= of custom_linear_solve, "
+                f"tangent_solve= of custom_root and implicit{at(user_line())}."
+            )
         if solve is None:
             return self._factorized(consts, b)
         if isinstance(solve, str):
@@ -298,7 +352,8 @@ class LinearSystem(SolverRule):
     ) -> list[Any]:
         """The cotangents: one solution with the adjoint matrix."""
         consts = operands[: self.product.captured]
-        multipliers = self.adjoint(consts, ts)
+        outs = self._in_messages(outs)
+        multipliers = self.adjoint_solution(consts, ts)
         if self.is_adjoint:  # x^H (A' multipliers)
             bars = self.product.cotangents_of_captured(consts, multipliers, outs)
         else:
@@ -309,12 +364,13 @@ class LinearSystem(SolverRule):
         """The tangents: one more solution with the same matrix."""
         captured = self.product.captured
         consts, specs = operands[:captured], self.specs
+        outs = self._in_messages(outs)
         change = self._change(consts, outs, dots[:captured])
         right = [
             _difference(d, None if change is None else change[k], specs[k])
             for k, d in enumerate(dots[captured:])
         ]
-        return self.derivative(consts, right)
+        return self.derivative(consts, self._in_messages(right))
 
     def _change(
         self, consts: Sequence[Any], xs: Sequence[Any], dots: Sequence[Any]
@@ -323,12 +379,12 @@ class LinearSystem(SolverRule):
         if not self.is_adjoint:
             return self.product.tangent_of_captured(consts, xs, dots)
         pulled, values = GraphFunction.traced(
-            lambda *v: self.product.cotangents(v[: len(consts)], v[len(consts) :], xs),
+            lambda *v: self._adjoint_product(v[: len(consts)], xs, v[len(consts) :]),
             [*[_strong(x) for x in consts], *self.specs],
             "the adjoint of matvec",
         )
         count = len(values)
-        shifted = GraphFunction(pulled.body, count + len(consts))
+        shifted = GraphFunction(pulled.body, count + len(consts), pulled.sends)
         return shifted.tangent_of_captured([*values, *consts], list(xs), [*[None] * count, *dots])
 
 

@@ -36,6 +36,7 @@ from .linear_systems import LinearSystem, Solve
 from .residual_check import tolerance, verified
 from .solve_methods import checked_method
 from .solver_calls import SolverRule, solver_call
+from .unknowns_of_processes import communicator_of
 
 
 def custom_root(
@@ -126,7 +127,9 @@ def _root(
         return guess.like(fun(guess.container(ys)), f"{name}: the result of the residual")
 
     residual, consts = GraphFunction.traced(of_leaves, guess.specs, "f")
-    rule = Root(name, residual, guess.structure, guess.specs, solve, tangent_solve, check, has_aux)
+    comm = communicator_of(residual, consts, guess.values)
+    given = solve, tangent_solve, check, has_aux, comm
+    rule = Root(name, residual, guess.structure, guess.specs, *given)
     results = solver_call(rule, [*consts, *guess.values])
     size = len(guess.specs)
     y = guess.container(results[:size])
@@ -150,12 +153,14 @@ class Root(SolverRule):
         tangent_solve: Solve | str | None,
         check: float | None = None,
         has_aux: bool = False,
+        comm: Any = None,
     ) -> None:
+        self.comm = comm
         self.name, self.residual = name, residual
         self.structure, self.specs = structure, tuple(specs)
         self.solve, self.tangent_solve, self.check_tolerance = solve, tangent_solve, check
         self.has_aux, self.aux_structure = has_aux, None
-        self._key: tuple[Any, ...] = (name, residual, solve, tangent_solve, check, has_aux)
+        self._key: tuple[Any, ...] = (name, residual, solve, tangent_solve, check, has_aux, comm)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Root) and self._key == other._key
@@ -168,11 +173,16 @@ class Root(SolverRule):
         """The symbolic sizes in the function."""
         return self.residual.body.size_names
 
+    @property
+    def sends(self) -> bool:
+        """Whether the residual exchanges messages."""
+        return self.residual.sends
+
     def at_sizes(self, sizes: Any) -> Root:
         """The same equation with numbers for symbolic sizes."""
         residual = self.residual.at_sizes(sizes)
-        specs = [n.spec for n in residual.body.outputs]
-        more = self.solve, self.tangent_solve, self.check_tolerance, self.has_aux
+        specs = [n.spec for n in residual.outputs]
+        more = self.solve, self.tangent_solve, self.check_tolerance, self.has_aux, self.comm
         return Root(self.name, residual, self.structure, specs, *more)
 
     def solution(self, operands: Sequence[Any]) -> list[Any]:
@@ -224,7 +234,7 @@ class Root(SolverRule):
         captured = self.residual.captured
         consts = operands[:captured]
         system, values = self._linearized(consts, ys)
-        multipliers = system.adjoint(values, self._verified(operands, ys, ts))
+        multipliers = system.adjoint_solution(values, self._verified(operands, ys, ts))
         bars = self.residual.cotangents_of_captured(consts, ys, multipliers)
         return [
             *[None if c is None else -c for c in bars],
@@ -277,7 +287,8 @@ class Root(SolverRule):
         self, consts: Sequence[Any], ys: Sequence[Any]
     ) -> tuple[LinearSystem, list[Any]]:
         """The Jacobian at the root as a linear system, and the values that it captures."""
-        system = LinearSystem(self._jacobian, self.structure, self.specs, self.tangent_solve)
+        given = self._jacobian, self.structure, self.specs, self.tangent_solve
+        system = LinearSystem(*given, comm=self.comm)
         return system.derivative, [*consts, *ys]
 
     @functools.cached_property
@@ -296,10 +307,10 @@ def _product_of(residual: GraphFunction, specs: Sequence[Any]) -> GraphFunction:
         consts, ys, v = xs[:captured], xs[captured : captured + size], xs[captured + size :]
         return residual.tangent(consts, ys, v)
 
-    inputs = [n.spec for n in residual.body.inputs]
+    inputs = [n.spec for own in residual.inputs for n in own]
     traced, values = GraphFunction.traced(product, [*inputs, *specs], "the Jacobian")
     assert not values
-    return GraphFunction(traced.body, captured + size)
+    return GraphFunction(traced.body, captured + size, traced.sends)
 
 
 def with_aux(result: Any, name: str) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ is the body of the node; eagerly it is run, and the node is recorded with its re
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from wengert._engine.core.handle import Handle, describe, value_of
 from wengert._engine.core.node import keep
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import is_recording, no_grad
+from wengert._engine.ops.messages import apart, with_messages
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -32,6 +34,11 @@ class SolverRule(CustomRule):
     """A solver, and the derivative of its solution in both modes."""
 
     has_vjp = has_jvp = True
+
+    @property
+    def sends(self) -> bool:
+        """Whether the equation exchanges messages with other processes."""
+        return False
 
     def solution(self, operands: Sequence[Any]) -> Sequence[Any]:
         """The leaves of the solution; runs the solver."""
@@ -52,6 +59,12 @@ def solver_call(rule: SolverRule, operands: Sequence[Any]) -> list[Any]:
     operands : sequence
         Tensors and arrays; the derivative of the rule is with respect to all of them.
     """
+    if rule.sends:  # its derivative exchanges messages itself
+        return list(apart(functools.partial(_called, rule), *operands))
+    return _called(rule, *operands)
+
+
+def _called(rule: SolverRule, *operands: Any) -> list[Any]:
     if becomes_node(operands):
         return _in_graph(rule, operands)
     values = rule.values([value_of(x) for x in operands])
@@ -64,7 +77,8 @@ def solver_call(rule: SolverRule, operands: Sequence[Any]) -> list[Any]:
 
 def _in_graph(rule: SolverRule, operands: Sequence[Any]) -> list[Any]:
     def of_operands(*handles: Any) -> list[Any]:
-        return [strong(x) for x in rule.solution(handles)]
+        solution = functools.partial(rule.solution, handles)
+        return list(map(strong, with_messages(solution, handles) if rule.sends else solution()))
 
     closure = closed(of_operands, [describe(x) for x in operands], rule.name, hoist=False)
     closure.body.name = rule.name

@@ -256,7 +256,8 @@ def within_rule(rule: Callable[[], Any], operands: Sequence[Any]) -> Any:
     latest = current()
     before = NO_MESSAGES if latest is None else wrap(latest.node)
     start = joined(before, *[x for x in operands if x is not None])
-    if not isinstance(start, Handle):  # nothing is recorded: they are sent as they are called
+    # If nothing is recorded, they are sent as they are called; tensors may be constants.
+    if not isinstance(start, Handle) or not (type(start.node) is Node or start.node.is_traced):
         return rule()
     last = wrap(start.node)
     with ordered_by(last):
