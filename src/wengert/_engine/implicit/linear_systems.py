@@ -92,7 +92,7 @@ def custom_linear_solve(
     SingularError
         The matrix is singular; or nearly so, and a derivative is taken (if it is factorized).
     ArgumentError
-        `matvec` exchanges messages with other processes, and `solve` is no function.
+        `matvec` exchanges messages with other processes, and `solve` is not a function.
     MatrixError
         It is not positive definite ("cholesky").
     ConvergenceError
