@@ -149,7 +149,8 @@ PATTERNS.append("wengert.sparse.linear_patterns")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
 _SCIPY = (
-    ".fft .integrate .interpolate .linalg .optimize .signal .sparse .sparse.linalg .special .stats"
+    ".fft .integrate .interpolate .linalg .ndimage .optimize .signal .sparse .sparse.linalg "
+    ".special .stats"
 ).split()
 NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in ("", *_SCIPY)})
 FAMILIES += [

@@ -81,6 +81,11 @@ NOT_HERE: dict[str, list[tuple[str, str]]] = {
         ("ttest_(1samp|rel|ind)|pearsonr", "not yet"),
         (".*test.*|.*_power|.*corr.*|.*_ratio|.*interval.*", "tests"),
     ],
+    "scipy.ndimage": [
+        ("generic_(laplace|gradient_magnitude)|geometric_transform|extrema", "slow"),
+        ("(maximum|minimum)_position|label|find_objects|value_indices|histogram", "design"),
+        ("binary_.*|generate_binary_structure|iterate_structure|watershed_ift", "design"),
+    ],
     "scipy.interpolate": [
         ("RectBivariateSpline|splder|splantider", "slow"),
         ("(sp|bi)(l|s).*|insert|pade|lagrange|approximate_taylor_polynomial", "not yet"),

@@ -309,6 +309,44 @@ multivariate_t.pdf X, V[:3], P, 5.5
 wishart.logpdf P, 5.5, P @ P
 wishart.pdf P, 5.5, P @ P
 """,
+    "ndimage": """
+affine_transform X, 0.9 * P[:2, :2]
+center_of_mass X
+convolve X, X[:2, :2]
+convolve1d X, V[:3]
+correlate X, X[:2, :2]
+correlate1d X, V[:3]
+gaussian_filter X, 0.8
+gaussian_filter1d X, 0.8
+gaussian_gradient_magnitude X, 0.8
+gaussian_laplace X, 0.8
+laplace X
+map_coordinates X, X[:2]
+maximum X
+maximum_filter X, 2
+maximum_filter1d X, 2
+mean X
+median X
+median_filter X, 3
+minimum X
+minimum_filter X, 2
+minimum_filter1d X, 2
+percentile_filter X, 40, 3
+prewitt X
+rank_filter X, 1, 3
+rotate X, 21.0
+shift X, V[0]
+sobel X
+spline_filter X
+spline_filter1d X
+standard_deviation X
+sum X
+sum_labels X
+uniform_filter X, 2
+uniform_filter1d X, 2
+variance X
+zoom X, 1.5
+""",
     "integrate": """
 cumulative_simpson V
 cumulative_trapezoid V, x=S

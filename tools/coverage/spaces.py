@@ -23,7 +23,7 @@ SPACES = """numpy numpy.linalg numpy.fft
     numpy.polynomial.polynomial numpy.polynomial.chebyshev numpy.polynomial.legendre
     numpy.polynomial.laguerre numpy.polynomial.hermite numpy.polynomial.hermite_e
     scipy.special scipy.linalg scipy.fft scipy.stats
-    scipy.signal scipy.interpolate scipy.integrate""".split()
+    scipy.signal scipy.interpolate scipy.integrate scipy.ndimage""".split()
 CLASSES = ("scipy.interpolate",)  # those of which the instances are functions
 REAL = ("scipy.stats",)  # those of real numbers only
 METHODS = "logpdf pdf logpmf pmf logcdf cdf logsf sf ppf isf entropy mean var std".split()

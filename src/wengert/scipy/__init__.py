@@ -6,6 +6,7 @@ fft/          scipy.fft
 integrate/    scipy.integrate
 interpolate/  scipy.interpolate
 linalg/       scipy.linalg
+ndimage/      scipy.ndimage
 optimize/     scipy.optimize
 signal/       scipy.signal
 sparse/       scipy.sparse
