@@ -226,7 +226,7 @@ class SparseFactors:
         """Factors of rows and of columns, those of the rows found first if `first` is 0."""
         scales, sizes = [np.ones(0)] * 2, abs(self.matrix).astype(float)  # of the transpose
         for axis in (first, 1 - first):
-            scale = 1.0 / np.maximum(sizes.max(axis=axis).toarray(), _LEAST_SIZE)
+            scale = 1.0 / np.maximum(sizes.max(axis=axis).toarray().ravel(), _LEAST_SIZE)
             scales[axis] = scale[:, None]
             sizes = sizes.multiply(scale[None, :] if axis == 0 else scale[:, None]).tocsc()
         return scales[0], scales[1]
