@@ -1,5 +1,7 @@
 """Sparse linear systems and determinants: values of SciPy, derivatives of dense computations."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -332,6 +334,36 @@ def test_integers_that_cancel():
         found = wg.grad(lambda d, a=a: linalg.slogdet(with_data(a, d))[1])(a.data)
         expected = np.linalg.inv(a.toarray())[a.indices, rows]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_entries_that_are_zero():
+    """The pattern of the factors is found without them, and completed."""
+    a = laplacian(6)
+    wide = (abs(a) @ abs(a)).tocsr()
+    wide.data[:] = 0.0
+    places = [sp.coo_array(x).coords for x in (a, wide)]
+    rows, columns = (np.concatenate([x[k] for x in places]) for k in (0, 1))
+    data = np.concatenate([sp.coo_array(a).data, wide.data])
+    gradient = wg.grad(
+        lambda d: linalg.logdet(csr_array((d, (rows, columns)), shape=a.shape), assume_a="pos")
+    )
+    expected = np.linalg.inv(a.toarray())[columns, rows]
+    np.testing.assert_allclose(gradient(data), expected, rtol=1e-10, atol=1e-13)
+
+
+def test_threads_share_the_factors():
+    """Several threads solve with several matrices at the same time."""
+    matrices = [random_matrix(30, seed=k) for k in range(4)]
+    b = np.ones((30, 1))
+    expected = [np.linalg.solve(a.toarray(), b) for a in matrices]
+
+    def run(k):
+        a = matrices[k % 4]
+        found = sparse_solve(a.data.copy(), a.indices, a.indptr, b)
+        return np.allclose(found, expected[k % 4], rtol=1e-8)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(run, range(80)))
 
 
 @MODES

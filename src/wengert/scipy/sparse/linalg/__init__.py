@@ -9,6 +9,7 @@ determinant_operations    determinants as operations
 determinants              logdet, slogdet
 selected_inverse          elements of the inverse on the pattern of the matrix
 selected_inverse_kernel   the same as native code
+symbolic_kernels          patterns of factors, as native code
 linear_operator           LinearOperator, aslinearoperator
 matrix_functions          matrices by their products, for iterative methods
 iterative_operation       an iterative method of SciPy as one operation

@@ -12,9 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array, csc_array, csr_array
+from scipy.sparse.linalg import splu
 
 from .factors import SparseFactors, factor_of
-from .selected_inverse_kernel import TriangularLines, positions, solve_on_pattern
+from .selected_inverse_kernel import (
+    TriangularLines,
+    closed_lines,
+    filled_lines,
+    positions,
+    solve_on_pattern,
+)
 from .structure import Plain
 
 _COLUMNS = 256  # right-hand sides of one call
@@ -42,8 +50,6 @@ def transposed_inverse(data: Plain, indices: Plain, indptr: Plain, assume: str) 
 
 def _of_complex(data: Plain, indices: Plain, indptr: Plain) -> Plain:
     """The same for a complex matrix, by the real matrix [[re, -im], [im, re]] of its elements."""
-    from scipy.sparse import coo_array
-
     n = len(indptr) - 1
     i, j = np.repeat(np.arange(n), np.diff(indptr)), np.asarray(indices, np.int64)
     wide = data.astype(complex)
@@ -75,46 +81,54 @@ def _by_recurrence(factor: SparseFactors, rows: Plain, columns: Plain) -> Plain 
     # Factors are those of b = a.T with b[i, j] at [perm_r[i], perm_c[j]]: an element of the
     # transposed inverse of a at [i, j] is one of the inverse of the product at these places.
     q, p = factor.lu.perm_c[rows].astype(np.int64), factor.lu.perm_r[columns].astype(np.int64)
-    for closed in (False, True):
-        if closed:
-            by_columns, by_rows = _closed(by_columns, by_rows, p, q)
-        solved = solve_on_pattern(by_columns, by_rows, pivots)
-        found = None if solved is None else _selected(solved, by_columns, by_rows, p, q)
-        if found is not None:
-            return found
+    for closing in (None, _closed, _closed_by_elimination):
+        given = by_columns, by_rows
+        lines = given if closing is None else closing(*given, p, q)
+        places = None if lines is None else _places(*lines, p, q)
+        if lines is None or places is None:
+            continue
+        solved = solve_on_pattern(*lines, pivots)
+        if solved is not None:
+            below, above, diagonal = solved
+            found = diagonal[np.minimum(p, q)]
+            found[q > p], found[q < p] = below[places[0]], above[places[1]]
+            return found  # type: ignore[no-any-return]
     return None
 
 
-def _selected(
-    solved: tuple[Plain, ...],
-    by_columns: TriangularLines,
-    by_rows: TriangularLines,
-    p: Plain,
-    q: Plain,
-) -> Plain | None:
-    """The elements at [q, p] of the inverse; None if one is not on the pattern."""
-    below, above, diagonal = solved
-    found = diagonal[np.minimum(p, q)]
-    sides = (q > p, p, q, by_rows, below), (q < p, q, p, by_columns, above)
-    for chosen, line, other, entries, values in sides:
-        places = positions(entries, line[chosen], other[chosen])
-        if np.any(places < 0):
-            return None
-        found[chosen] = values[places]
-    return found  # type: ignore[no-any-return]
+def _places(
+    by_columns: TriangularLines, by_rows: TriangularLines, p: Plain, q: Plain
+) -> tuple[Plain, Plain] | None:
+    """The positions of elements [q, p] below and above the diagonal; None if one is not there."""
+    low, up = q > p, q < p
+    places = positions(by_rows, p[low], q[low]), positions(by_columns, q[up], p[up])
+    return None if any([np.any(x < 0) for x in places]) else places
 
 
 def _closed(
     by_columns: TriangularLines, by_rows: TriangularLines, p: Plain, q: Plain
-) -> tuple[TriangularLines, TriangularLines]:
+) -> tuple[TriangularLines, TriangularLines] | None:
     """The factors with zeros where elimination could have made other elements.
 
     SciPy omits elements that are zero by chance, or because entries of the matrix are. The pattern
-    without such chance is that of an M-matrix, in whose elimination nothing cancels.
+    without such chance is that of a Cholesky factor, if no rows were exchanged; None if it is not.
     """
-    from scipy.sparse import csc_array, csr_array
-    from scipy.sparse.linalg import splu
+    n = len(by_columns.starts)
+    off = p != q
+    low, high = np.minimum(p, q)[off], np.maximum(p, q)[off]
+    pattern = closed_lines(_pattern(csr_array, high, low, n))
+    columns = filled_lines(pattern, by_columns)
+    rows = filled_lines(pattern, by_rows)
+    return None if columns is None or rows is None else (columns, rows)
 
+
+def _closed_by_elimination(
+    by_columns: TriangularLines, by_rows: TriangularLines, p: Plain, q: Plain
+) -> tuple[TriangularLines, TriangularLines] | None:
+    """The same with exchanged rows: the pattern is that of the factors of an M-matrix.
+
+    In its elimination nothing cancels.
+    """
     n = len(by_columns.starts)
     lower_columns, lower_rows = _coordinates(by_columns)
     upper_rows, upper_columns = _coordinates(by_rows)
@@ -126,14 +140,16 @@ def _closed(
     m_matrix = csc_array((diagonal, own[:-1], own), shape=(n, n)) - ones
     lu = splu(m_matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0)
     if not np.array_equal(lu.perm_r, lu.perm_c):
-        return by_columns, by_rows
+        return None
     order = np.argsort(lu.perm_c)
     low, up = lu.L.tocoo(), lu.U.tocoo()
     i, j = order[low.row], order[low.col]
     low = _pattern(csc_array, *_joined(i, j, i >= j, lower_rows, lower_columns), n)
     i, j = order[up.row], order[up.col]
     up = _pattern(csr_array, *_joined(i, j, i <= j, upper_rows, upper_columns), n)
-    return _filled(low, by_columns), _filled(up, by_rows)
+    columns = filled_lines(TriangularLines.of(low), by_columns)
+    rows = filled_lines(TriangularLines.of(up), by_rows)
+    return None if columns is None or rows is None else (columns, rows)
 
 
 def _joined(i: Plain, j: Plain, keep: Plain, rows: Plain, columns: Plain) -> tuple[Plain, Plain]:
@@ -142,8 +158,6 @@ def _joined(i: Plain, j: Plain, keep: Plain, rows: Plain, columns: Plain) -> tup
 
 def _pattern(kind: Any, rows: Plain, columns: Plain, n: int) -> Any:
     """A matrix of ones with entries at these places, which may be repeated; indices are sorted."""
-    from scipy.sparse import coo_array
-
     x = kind(coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)))
     x.sum_duplicates()
     x.data[:] = 1.0
@@ -157,17 +171,6 @@ def _coordinates(x: TriangularLines) -> tuple[Plain, Plain]:
     within = np.arange(len(lines)) - np.repeat(np.cumsum(counts) - counts, counts)
     places = np.repeat(x.starts, counts) + within
     return lines, x.indices[places].astype(np.int64)
-
-
-def _filled(pattern: Any, given: TriangularLines) -> TriangularLines:
-    """TriangularLines with the pattern of a matrix, and the given values."""
-    pattern.data[:] = 0.0
-    lines = TriangularLines.of(pattern)
-    line, index = _coordinates(given)
-    counts = given.stops - given.starts
-    places = np.repeat(given.starts - np.cumsum(counts) + counts, counts) + np.arange(len(line))
-    lines.values[positions(lines, line, index)] = given.values[places]
-    return lines
 
 
 def _by_columns(factor: SparseFactors, rows: Plain, columns: Plain) -> Plain:

@@ -13,6 +13,8 @@ of column j + 1 and j + 1 itself, one row and one column are added to the previo
     TriangularLines            a triangular factor without its diagonal, by lines
     solve_on_pattern runs the function
     positions        the positions of entries of a factor
+    closed_lines     the pattern of a Cholesky factor (symbolic_kernels.py)
+    filled_lines     a factor with further entries that are zero
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder,
 from wengert._engine.backends.llvm.runtime import runtime_library
 
 from .structure import Plain
+from .symbolic_kernels import FACTOR_PATTERN, FILLED_LINES, SYMBOLIC, emit_symbolic
 
 _INVERSE, _POSITIONS = "selected_inverse", "positions_of_entries"
 _WIDTH = 8  # elements of a vector; columns of the dense matrix are padded to multiples of it
@@ -118,16 +121,51 @@ def positions(entries: TriangularLines, lines: Plain, others: Plain) -> Plain:
     return found
 
 
+def closed_lines(rows: Any) -> TriangularLines:
+    """The pattern of the Cholesky factor of a matrix with a symmetric pattern, with values zero.
+
+    Parameters
+    ----------
+    rows : csr_array
+        The strictly lower triangle of the matrix.
+    """
+    n = rows.shape[0]
+    starts, indices = rows.indptr.astype(np.int64), np.ascontiguousarray(rows.indices, np.int32)
+    run, zeros = _functions()[FACTOR_PATTERN], np.zeros(n + 1, np.int64)
+    counts, found = zeros.copy(), np.zeros(0, np.int32)
+    for is_known in (False, True):
+        parents, marks = np.full(n, -1), np.full(n, -1)
+        flag = np.array([is_known], np.int64)
+        if is_known:
+            ends = np.cumsum(counts[:-1])
+            found, begin = np.empty(int(ends[-1]) if n else 0, np.int32), ends - counts[:-1]
+            counts[:-1] = begin
+        arrays = starts, indices, parents, marks, counts, found, flag
+        run(n, *[x.ctypes.data for x in arrays])
+    return TriangularLines(begin, counts[:-1].copy(), found, np.zeros(len(found)))
+
+
+def filled_lines(pattern: TriangularLines, given: TriangularLines) -> TriangularLines | None:
+    """Lines with a larger pattern and the given values; None if an entry is not in the pattern."""
+    values = np.zeros(len(pattern.indices))
+    places = np.full(len(pattern.starts), -1)
+    arrays = *pattern[:3], values, *given, places
+    failed = _functions()[FILLED_LINES](len(pattern.starts), *[x.ctypes.data for x in arrays])
+    return None if failed else pattern._replace(values=values)
+
+
 @functools.cache
 def _functions() -> dict[str, Any]:
     module = ModuleBuilder()
     _emit(module)
     _emit_positions(module)
+    emit_symbolic(module)
     text = module.text(execution_engine.heading())
     count, address = ctypes.c_int64, ctypes.c_void_p
     kinds = {
         _INVERSE: [count] * 2 + [address] * len(_ARRAYS),
         _POSITIONS: [count] + [address] * len(_SOUGHT),
+        **{name: [count] + [address] * number for name, number in SYMBOLIC.items()},
     }
     addresses = runtime_library.loaded(text, {}, kinds)
     return {name: ctypes.CFUNCTYPE(count, *kinds[name])(addresses[name]) for name in kinds}
@@ -186,19 +224,21 @@ def _emit(module: ModuleBuilder) -> None:
     body = function.body
     failed = function.slot("i64")
     body.write(f"store i64 0, ptr {failed}")
-    with body.loop("0", "%n") as (s, k):
-        j = s.minus(s.minus("%n", "1"), k)
-        rows, columns = _Line(s, "upper", j), _Line(s, "lower", j)
-        grown = _is_grown(s, j, rows, columns)
-        with s.when(grown) as inner:
-            _grow(inner, j, rows, columns)
-        with s.unless(grown) as inner:
-            found = _gather(inner, rows, columns)
-            wanted = inner.times(rows.count, columns.count)
-            missing = inner.value(f"icmp ne i64 {found}, {wanted}")
-            with inner.when(missing) as last:
-                last.write(f"store i64 1, ptr {failed}")
-        _multiply(s, j, rows, columns)
+    with body.loop("0", "%n") as (outer, k):
+        so_far = outer.value(f"load i64, ptr {failed}")
+        with outer.when(outer.value(f"icmp eq i64 {so_far}, 0")) as s:
+            j = s.minus(s.minus("%n", "1"), k)
+            rows, columns = _Line(s, "upper", j), _Line(s, "lower", j)
+            grown = _is_grown(s, j, rows, columns)
+            with s.when(grown) as inner:
+                _grow(inner, j, rows, columns)
+            with s.unless(grown) as inner:
+                found = _gather(inner, rows, columns)
+                wanted = inner.times(rows.count, columns.count)
+                missing = inner.value(f"icmp ne i64 {found}, {wanted}")
+                with inner.when(missing) as last:
+                    last.write(f"store i64 1, ptr {failed}")
+            _multiply(s, j, rows, columns)
     result = body.value(f"load i64, ptr {failed}")
     body.write(f"ret i64 {result}")
     module.add(function)
