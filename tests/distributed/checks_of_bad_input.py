@@ -41,6 +41,13 @@ def check_what_cannot_be_sent(comm):
         np.testing.assert_array_equal(got, comm.size * np.arange(3))
 
 
+def check_series_of_functions_with_messages(comm):
+    x = np.ones(2)
+    f = lambda x: np.sum(d.allreduce(x**2))  # noqa: E731
+    for jet in (wg.jet, wg.jit(lambda f, p, s: wg.jet(f, p, s), static_argnums=0)):
+        _refused(NotDifferentiableError, "exchanges messages", jet, f, (x,), ([x, x],))
+
+
 def check_operations_of_mpi4py(comm):
     from mpi4py import MPI
 

@@ -9,7 +9,13 @@ from scipy.stats import multivariate_normal
 
 import wengert as wg
 from wengert import optim
-from wengert.errors import ArgumentError, ConvergenceError, MatrixError, StructureError
+from wengert.errors import (
+    ArgumentError,
+    ConvergenceError,
+    MatrixError,
+    ShapeError,
+    StructureError,
+)
 from wengert.scipy.sparse.linalg.factors import counts
 
 TMB = json.loads((Path(__file__).parent / "tmb_examples.json").read_text())
@@ -155,6 +161,22 @@ def test_a_gradient_needs_no_further_factorization():
     value = counts.factorized - before
     wg.grad(marginal)({**at, "mu": 1.1})
     assert counts.factorized - before <= 2 * value + 1
+
+
+def test_another_start_needs_fewer_steps_and_gives_the_same():
+    fun, start = poisson_chain(40)
+    marginal = optim.laplace(fun, random="u", params=start)
+    at = {**marginal.params, "mu": 1.2}
+    want = marginal(at)
+    near = marginal.starting_at(marginal.mode(marginal.params))
+    before = counts.factorized
+    np.testing.assert_allclose(near(at), want, rtol=1e-12)
+    assert counts.factorized - before <= 5
+    assert marginal.random["u"] is start["u"] and np.any(near.random["u"])
+    with pytest.raises(StructureError, match="like the result of mode"):
+        marginal.starting_at({"v": np.zeros(40)})
+    with pytest.raises(ShapeError, match="must have"):
+        marginal.starting_at({"u": np.zeros(39)})
 
 
 def test_changed_data_are_seen():

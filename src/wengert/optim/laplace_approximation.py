@@ -14,6 +14,7 @@ effect is tied to few others.  The approximation is exact if f is quadratic in u
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.validation import function, words
-from wengert.errors import ArgumentError, StructureError, at, user_line
+from wengert.errors import ArgumentError, ShapeError, StructureError, at, user_line
 from wengert.scipy.sparse.linalg.determinant_operations import sparse_slogdet
 from wengert.scipy.sparse.linalg.selected_inverse import transposed_inverse
 
@@ -117,6 +118,33 @@ class LaplaceApproximation:
         u = mode_of(self._joint, self._start, self._checked(params), self.max_steps)
         found: dict[str, Any] = self._shape.container(u)
         return found
+
+    def starting_at(self, random: dict[str, Any]) -> LaplaceApproximation:
+        """The same approximation, in which the search for the mode begins at these effects.
+
+        Parameters
+        ----------
+        random : dict
+            Random effects, such as the mode for other parameters. Near the mode, fewer Newton
+            steps are needed; the result is the same up to rounding.
+        """
+        if not isinstance(random, Mapping) or set(random) != set(self.random):
+            given = sorted(random) if isinstance(random, Mapping) else type(random).__name__
+            raise StructureError(
+                f"laplace: the random effects are {sorted(self.random)}, but {given} was given. "
+                f"Pass a dict like the result of mode{at(user_line())}."
+            )
+        other = copy.copy(self)
+        other.random = {k: np.asarray(value_of(random[k]), float) for k in self.random}
+        shapes = {k: np.shape(x) for k, x in other.random.items()}
+        wanted = {k: np.shape(x) for k, x in self.random.items()}
+        if shapes != wanted:
+            raise ShapeError(
+                f"laplace: the random effects have shapes {shapes}, and must have {wanted}"
+                f"{at(user_line())}."
+            )
+        other._start = self._shape.vector(other.random)
+        return other
 
     def standard_errors(self, params: dict[str, Any]) -> StandardErrors:
         """Standard errors at a minimum, from the curvature of the marginal objective.
@@ -222,7 +250,7 @@ def laplace(
     LaplaceApproximation
         The negative log marginal likelihood, a function of a dict of the other parameters. Its
         attribute `params` has their initial values, for `optim.minimize`. Methods: `mode`, the
-        random effects, and `standard_errors`.
+        random effects, `standard_errors`, and `starting_at`, for other initial effects.
 
     Raises
     ------

@@ -10,6 +10,7 @@ function theorem: one linear system with the Hessian, whose factors are those of
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -112,19 +113,24 @@ class Newton:
 
     def _step(self, data: Any, slope: Any) -> Any:
         """The step; the diagonal is increased as far as necessary for it to be a descent."""
-        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        on_diagonal = rows == self.indices
-        shift = 0.0
+        shift, shifted = 0.0, data
         for _ in range(_SHIFTS):
             try:
-                factor = factor_of(data + shift * on_diagonal, self.indices, self.indptr, "pos")
+                factor = factor_of(shifted, self.indices, self.indptr, "pos")
                 step = -factor.solve(slope[:, None])[:, 0]
                 if np.all(np.isfinite(step)) and slope @ step < 0:
                     return step
             except LinAlgError:
                 pass
             shift = max(10.0 * shift, 1e-3 * float(np.max(np.abs(data), initial=1e-8)))
+            shifted = data + shift * self._diagonal
         return None
+
+    @functools.cached_property
+    def _diagonal(self) -> Any:
+        """Which entries are in the diagonal."""
+        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        return rows == self.indices
 
 
 def _searched(
