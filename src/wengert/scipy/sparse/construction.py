@@ -197,7 +197,8 @@ def kron(A: Any, B: Any, format: Any = None) -> Any:
     structure, form, blocksize = planned(key, lambda: _kron_structure(a, b, format))
     dtype = np.result_type(a.dtype, b.dtype)
     left, right = as_dtype(a.data, dtype), as_dtype(b.data, dtype)
-    products = lookup("multiply")(reshaped(left, (-1, 1)), reshaped(right, (1, -1)))
+    column = reshaped(left, (a.structure.size, 1))
+    products = lookup("multiply")(column, reshaped(right, (1, b.structure.size)))
     product = CLASSES["coo", is_matrix].made(structure, reshaped(products, (-1,)))
     return product.tobsr(blocksize) if form == "bsr" else product.asformat(form)
 

@@ -48,7 +48,8 @@ class Reductions(Arithmetic):
         total = scattered(data, positions, self.shape[kept])
         if not self.is_matrix:
             return total
-        return reshaped(total, (1, -1) if axis == 0 else (-1, 1))
+        count = self.shape[kept]
+        return reshaped(total, (1, count) if axis == 0 else (count, 1))
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The mean of all elements, zeros included, or along an axis."""
