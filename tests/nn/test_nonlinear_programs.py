@@ -282,6 +282,15 @@ def test_containers(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_limits_with_dependent_gradients(method):
+    """Three limits for two unknowns: the multipliers are not unique, the solution is."""
+    sums = lambda x: np.stack([x[0] + x[1], x[0] + 1.0 * x[1]])  # noqa: E731
+    f = lambda x: (x[0] - 1.0) ** 2 + (x[1] - 2.0) ** 2  # noqa: E731
+    found = nlp(f, np.zeros(2), sums, [(None, None), (None, 1.0)], upper=1.5, method=method)
+    assert found.success and np.allclose(found.x, [0.5, 1.0], atol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_scaling(method):
     f = lambda x: (1e4 * x[0] - 1.0) ** 2 + (x[1] - 3.0) ** 2  # noqa: E731
     factors = {"x": np.array([1e4, 1.0]), "fun": 0.5, "constraints": 2.0}

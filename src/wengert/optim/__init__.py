@@ -17,7 +17,9 @@ ravel                     containers of arrays as vectors
 state                     optimizer state as variables of compiled steps
 """
 
-from wengert._engine.core.lazy_import import public_dir
+from typing import TYPE_CHECKING
+
+from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from . import schedules as schedules
 from .adagrad_rmsprop_adadelta import Adadelta, Adagrad, RMSprop
@@ -28,10 +30,12 @@ from .laplace_approximation import LaplaceApproximation, StandardErrors, laplace
 from .lbfgs import LBFGS
 from .lion import Lion
 from .minimization import least_squares, minimize
-from .nonlinear_programs import nlp
 from .optimizer import Optimizer
 from .reduce_on_plateau import ReduceLROnPlateau
 from .sgd import SGD
+
+if TYPE_CHECKING:
+    from .nonlinear_programs import nlp
 
 __all__ = [
     "EMA",
@@ -57,3 +61,5 @@ __all__ = [
 ]
 
 __dir__ = public_dir(__name__)
+# SciPy's solvers and the sparse derivatives, which it imports, take longer than the rest.
+__getattr__ = lazy_names(__name__, {"nlp": ".nonlinear_programs"})

@@ -27,6 +27,7 @@ _STEPS = 8
 _CONVERGED = 1e-13  # relative to the gradient of the objective
 _LONGEST = 0.1  # relative length of all steps; a longer one leads to another solution
 _FEASIBLE = 1e-9
+_MAX_DENSE_SIZE = 300
 
 
 class Point(NamedTuple):
@@ -119,7 +120,10 @@ def _step(
         try:
             step = spsolve(matrix, -error)
         except (MatrixRankWarning, RuntimeError):
-            return None
+            step = np.full(len(error), np.nan)
+    if not np.all(np.isfinite(step)) and len(error) <= _MAX_DENSE_SIZE:
+        # Gradients of active limits depend on each other: multipliers are not unique.
+        step = np.linalg.lstsq(matrix.toarray(), -error)[0]
     return np.asarray(step) if np.all(np.isfinite(step)) else None
 
 

@@ -120,8 +120,8 @@ class Conditions:
         slope = grad(lambda x: own.lagrangian(x, 1.0, y, *consts))(x)
         rows = [slope + nu]
         if own.constraint_count:
-            rows.append(_distance(y, own.constrained(x, *consts), *limits[2:], y))
-        rows.append(_distance(nu, x, *limits[:2], nu))
+            rows.append(_distance(y, own.constrained(x, *consts), limits[2], limits[3], y))
+        rows.append(_distance(nu, x, limits[0], limits[1], nu))
         return np.concatenate(rows)
 
     def lagrangian(self, consts: Sequence[Any], limits: Sequence[Any], z: Any) -> Any:
