@@ -29,6 +29,7 @@ from .structure import Plain, check_structure
 
 _MAX_FACTORS = 64
 _MAX_BYTES = 1 << 30  # of all factors that are kept; the last one is kept in any case
+_CHECKED_SOLUTIONS = 4  # of factors without row exchanges: their accuracy is that of the factors
 _SYMMETRIC = {"SymmetricMode": True}
 _LEAST_SIZE = float(np.finfo(float).tiny)
 
@@ -74,6 +75,7 @@ class SparseFactors:
         self._transposed = self.matrix.T.tocsc()
         self.assume = assume
         self.lu, self._is_pivoted = self._factorized()
+        self._checked = 0
 
     @property
     def bytes(self) -> int:
@@ -125,7 +127,7 @@ class SparseFactors:
     def _needs_no_pivoting(self) -> bool:
         """Whether the pattern is symmetric, and the matrix probably positive definite or dominant.
 
-        Solutions are checked, so that a wrong answer costs time only.
+        The first solutions are checked, so that a wrong answer costs time only.
         """
         a, other = self.matrix, self._transposed
         if not np.array_equal(a.indptr, other.indptr):
@@ -153,9 +155,12 @@ class SparseFactors:
         if is_conjugate:
             right = np.conj(right)
         x = self.lu.solve(right, trans="N" if trans else "T")
-        if not (self._is_pivoted or self._solves(x, right, trans)):
-            self.lu, self._is_pivoted = self._pivoted(), True
-            x = self.lu.solve(right, trans="N" if trans else "T")
+        if not self._is_pivoted and self._checked < _CHECKED_SOLUTIONS:
+            if self._solves(x, right, trans):
+                self._checked += 1
+            else:
+                self.lu, self._is_pivoted = self._pivoted(), True
+                x = self.lu.solve(right, trans="N" if trans else "T")
         x = np.conj(x) if is_conjugate else x
         return x.astype(dtype, copy=False)  # type: ignore[no-any-return]
 
@@ -171,40 +176,36 @@ class SparseFactors:
         sizes = abs(self.matrix)
         return max([float(sizes.sum(axis=axis).max()) for axis in (0, 1)])
 
-    @property
-    def is_pivoted(self) -> bool:
-        """Whether rows were chosen by the size of pivots."""
-        return self._is_pivoted
-
-    @property
-    def upper(self) -> Any:
-        """The factor U, with the pivots in its diagonal.
+    def for_determinants(self) -> Any:
+        """SuperLU's factors, with elements that are accurate themselves.
 
         Raises
         ------
         LinAlgError
             The matrix was said to be positive definite, and is not.
         """
-        pivots = self.lu.U.diagonal()
-        if self.assume == "pos" and (self._is_pivoted or not np.all(pivots.real > 0)):
+        lu, is_pivoted = self.lu, self._is_pivoted
+        pivots = lu.U.diagonal()
+        if self.assume == "pos" and (is_pivoted or not np.all(pivots.real > 0)):
             raise LinAlgError("the matrix is not positive definite: a pivot is not positive")
-        if not self._is_pivoted and self._grows():
-            self.lu, self._is_pivoted = self._pivoted(), True
-        return self.lu.U
+        if not is_pivoted and self._grows(lu.U):
+            self.lu, self._is_pivoted = lu, _ = self._pivoted(), True
+        return lu
 
-    def _grows(self) -> bool:
+    def _grows(self, upper: Any) -> bool:
         """Whether elements of U are so large that the factors are not accurate."""
-        largest = np.max(np.abs(self.lu.U.data), initial=0.0)
+        largest = np.max(np.abs(upper.data), initial=0.0)
         return bool(largest > 1e3 * np.max(np.abs(self.matrix.data), initial=0.0))
 
     def log_determinant(self) -> tuple[Any, Any]:
         """The sign of the determinant, and the logarithm of its absolute value."""
-        pivots = self.upper.diagonal()
+        lu = self.for_determinants()
+        pivots = lu.U.diagonal()
         with np.errstate(divide="ignore"):
             sizes = np.abs(pivots)
             value = np.sum(np.log(sizes))
             sign = np.prod(pivots / sizes) if sizes.all() else pivots.dtype.type(0)
-        return sign * _parity(self.lu.perm_r) * _parity(self.lu.perm_c), value
+        return sign * _parity(lu.perm_r) * _parity(lu.perm_c), value
 
     @functools.cached_property
     def condition(self) -> float:

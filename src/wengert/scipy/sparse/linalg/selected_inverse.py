@@ -68,19 +68,20 @@ def _of_complex(data: Plain, indices: Plain, indptr: Plain) -> Plain:
 
 def _by_recurrence(factor: SparseFactors, rows: Plain, columns: Plain) -> Plain | None:
     """The elements by the recurrence; None if it cannot be used."""
-    upper, lower = factor.upper, factor.lu.L
+    lu = factor.for_determinants()  # another thread may replace those of the factor
+    upper, lower = lu.U, lu.L
     pivots = upper.diagonal()
     if not pivots.all():
         return None
     by_columns = TriangularLines.of(lower)
-    if factor.is_symmetric and not factor.is_pivoted:  # U is L.T times the pivots
+    if factor.is_symmetric and np.array_equal(lu.perm_r, lu.perm_c):  # U is L.T times the pivots
         scales = np.repeat(pivots, np.diff(lower.indptr))
         by_rows = TriangularLines.of(lower, lower.data * scales)
     else:
         by_rows = TriangularLines.of(upper.tocsr())
     # Factors are those of b = a.T with b[i, j] at [perm_r[i], perm_c[j]]: an element of the
     # transposed inverse of a at [i, j] is one of the inverse of the product at these places.
-    q, p = factor.lu.perm_c[rows].astype(np.int64), factor.lu.perm_r[columns].astype(np.int64)
+    q, p = lu.perm_c[rows].astype(np.int64), lu.perm_r[columns].astype(np.int64)
     for closing in (None, _closed, _closed_by_elimination):
         given = by_columns, by_rows
         lines = given if closing is None else closing(*given, p, q)

@@ -128,6 +128,11 @@ def sparse_solve(
     With `checked`, a nearly singular matrix is an error.
     """
     check_lengths(data, indices, indptr, b)
+    if data.ndim == 1 and b.ndim == 2 and b.size:
+        factor = factor_of(data, indices, indptr, assume)
+        if checked:
+            factor.check_condition()
+        return np.ascontiguousarray(factor.solve(b, trans))
     batch = np.broadcast_shapes(data.shape[:-1], b.shape[:-2])
     x = np.empty((*batch, *b.shape[-2:]), np.result_type(data, b))
     if not x.size:
