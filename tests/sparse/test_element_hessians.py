@@ -219,3 +219,60 @@ def test_coupled_nodes_of_products_with_constant_matrices(rng):
     assert "coupled node" in wg.sparse_hessian(f).plan(x, b).explain()
     dense = wg.hessian(lambda x: f(x, b))(x)
     np.testing.assert_allclose(wg.sparse_hessian(f)(x, b).toarray(), dense, atol=1e-12)
+
+
+def test_a_mesh(rng):
+    """The elastic energy of triangles: products with known matrices, and determinants."""
+    numbers = np.arange(9).reshape(3, 3)
+    a, b, c, d = (
+        numbers[i : i + 2, j : j + 2].ravel() for i, j in ((0, 0), (1, 0), (0, 1), (1, 1))
+    )
+    triangles = np.concatenate([np.stack([a, b, d], 1), np.stack([a, d, c], 1)])
+    inverse = np.linalg.inv(np.eye(2) + 0.1 * rng.normal(size=(8, 2, 2)))
+
+    def energy(x):
+        corners = x.reshape(-1, 2)[triangles]
+        sides = np.stack([corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]], axis=2)
+        f = np.einsum("eij,ejk->eik", sides, inverse)
+        if by_hand:
+            det = f[:, 0, 0] * f[:, 1, 1] - f[:, 0, 1] * f[:, 1, 0]
+        else:
+            det = np.linalg.det(f)
+        return np.sum(np.sum(f * f, axis=(1, 2)) + np.sin(det))
+
+    x = rng.normal(size=18)
+    for by_hand in (True, False):
+        hess, dense = wg.sparse_hessian(energy), wg.hessian(energy)(x)
+        np.testing.assert_allclose(hess(x).toarray(), dense, rtol=1e-10, atol=1e-12)
+        plan = hess.plan(x)
+        assert plan.nnz < 0.75 * x.size**2  # corners that are in no common triangle
+        assert ("coupled" in plan.explain()) == (not by_hand)
+
+
+def test_bundle_adjustment(rng):
+    """Points that cameras see: sums along an axis of three coordinates."""
+    cameras, points = rng.integers(2, size=9), rng.integers(4, size=9)
+    seen = rng.normal(size=(9, 2))
+
+    def cost(x):
+        camera, point = x[:14].reshape(2, 7)[cameras], x[14:].reshape(4, 3)[points]
+        axis, shift, focus = camera[:, :3], camera[:, 3:6], camera[:, 6:]
+        turned = point + np.cross(axis, point) + axis * np.sum(axis * point, axis=1)[:, None]
+        turned = turned + shift
+        return np.sum((focus * turned[:, :2] / turned[:, 2:] - seen) ** 2)
+
+    x = np.concatenate([0.1 * rng.normal(size=14) + 1.0, rng.normal(size=12) + 4.0])
+    hess = wg.sparse_hessian(cost)
+    np.testing.assert_allclose(hess(x).toarray(), wg.hessian(cost)(x), rtol=1e-9, atol=1e-9)
+    assert "coupled" not in hess.plan(x).explain()
+
+
+def test_wide_stencils_are_diagonals_of_the_gradient(rng):
+    def f(x):
+        total = x[:-6] + x[1:-5] - x[2:-4] + x[3:-3] - x[4:-2] + x[5:-1] + x[6:]
+        return np.sum(np.sin(total) * np.cos(0.1 * total))
+
+    x = rng.normal(size=20)
+    hess = wg.sparse_hessian(f)
+    np.testing.assert_allclose(hess(x).toarray(), wg.hessian(f)(x), rtol=1e-10, atol=1e-12)
+    assert hess.plan(x).explain().endswith("by diagonals, without passes")

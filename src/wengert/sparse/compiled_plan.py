@@ -40,6 +40,10 @@ from .element_hessians import DiagonalProduct
 from .entry_order import EntryOrder, Positions
 from .propagation import dependence
 
+# From this number of products on, diagonals of the gradient are preferred where it has them: wide
+# stencils, whose diagonals are slices that are summed before they are stored.
+MANY_PRODUCTS = 13
+
 
 class Given(NamedTuple):
     """A function to be differentiated, its arguments, and options."""
@@ -223,12 +227,16 @@ class Plan:
             lines += [f"    {name}" for name in division.coupled]
         return "\n".join(lines)
 
-    def _method(self) -> str:
-        """How the entries are computed, if not by elements."""
+    def takes_passes(self) -> bool:
+        """Whether entries that are not computed by elements take passes."""
         if self._by_passes is None:
             args, kwargs = self._specs
             built(Graph, self.values, args, kwargs)
-        if self._by_passes:
+        return bool(self._by_passes)
+
+    def _method(self) -> str:
+        """How the entries are computed, if not by elements."""
+        if self.takes_passes():
             return f"by passes: {self.passes}, mode {self.mode}"
         return "by diagonals, without passes"
 
@@ -300,8 +308,13 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
     if given.symmetric and not any(s.dtype.kind == "c" for s in found.ins):
         both = united([found.pattern, turned(found.pattern)])
         coloring = bidirectional_coloring(both, symmetric=True)
-        parts = _parts(given, found, args, kwargs) if both.nnz else None
-        return Plan(given, found._replace(pattern=both), coloring, "fwd", specs, parts)
+        parts = _parts(given, found, coloring.passes, args, kwargs) if both.nnz else None
+        found = found._replace(pattern=both)
+        if parts is not None and parts.division.products >= MANY_PRODUCTS:
+            direct = Plan(given, found, coloring, "fwd", specs)
+            if not direct.takes_passes():
+                return direct
+        return Plan(given, found, coloring, "fwd", specs, parts)
     mode = _mode(given, found)
     across = turned(found.pattern)
     if mode == "fwd":
@@ -339,14 +352,16 @@ class HessianParts(NamedTuple):
         return [DiagonalProduct(rows, cols, value, False)]
 
 
-def _parts(given: Given, found: TracedFunction, args: Any, kwargs: Any) -> HessianParts | None:
+def _parts(
+    given: Given, found: TracedFunction, passes: int, args: Any, kwargs: Any
+) -> HessianParts | None:
     """The parts of a Hessian; None if all of it is computed by passes."""
     on_graph = given._replace(fun=found.graph)
     divisions: list[Division | None] = []
 
     def probed(*args: Any, **kwargs: Any) -> Any:
         call = on_graph.call(args, kwargs)
-        divisions.append(divided(call))
+        divisions.append(divided(call, passes))
         return call.args
 
     built(Graph, probed, args, kwargs, names=parameter_names(given.fun, len(args)))

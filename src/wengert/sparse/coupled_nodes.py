@@ -28,6 +28,8 @@ from wengert._engine.core.node import Node
 
 from .element_hessians import Curvature, second_order, weights_of
 
+TERM = 3  # elementwise operations for a term of a product
+PASS = 10  # elementwise operations of a pass for each node of the function
 Caller = Callable[[Any, Any], DifferentiatedCall]
 
 
@@ -50,10 +52,19 @@ def result_of(call: DifferentiatedCall) -> Result:
     return Result(outs[:1], call.nodes, call.variables)
 
 
-def divided(call: DifferentiatedCall) -> Division | None:
-    """How a Hessian is divided; None if all of it is computed by passes."""
-    found = second_order(result_of(call))
+def divided(call: DifferentiatedCall, passes: int) -> Division | None:
+    """How a Hessian is divided; None if all of it is computed by passes, which is faster.
+
+    Parameters
+    ----------
+    passes : int
+        The number of passes for all of it.
+    """
+    result = result_of(call)
+    found = second_order(result)
     if found is None or (found.coupled and not found.products):
+        return None
+    if found.terms * TERM > passes * len(result.tape.nodes) * PASS:
         return None
     return Division(len(found.products), found.nodes, [_named(n) for n in found.coupled])
 

@@ -238,7 +238,7 @@ class PushedDiagonals:
         side = self._sides[0] or ()
         if not isinstance(axis, int) or not shape or shape[axis] * len(side) > limit:
             return None
-        made = []
+        together: list[DiagonalGroup] = []
         for diagonal in side:
             for k in range(shape[axis]):
                 index = tuple(
@@ -250,8 +250,9 @@ class PushedDiagonals:
                 if dot.shape != ctx.shape:  # keepdims
                     dot = lookup("reshape")(dot, shape=ctx.shape)
                 by = diagonal.by[index].reshape(ctx.shape)
-                made.append(Diagonal(by, settle(dot, self._node, True), diagonal.clean))
-        return made
+                group = _group(together, by, diagonal.clean, 1)
+                group.add(0, settle(dot, self._node, True))
+        return [Diagonal(g.by, g.dots[0], g.clean) for g in together]
 
     def _contracted(self, limit: int) -> list[Diagonal] | None:
         """A sum of a few products: each gives a diagonal."""

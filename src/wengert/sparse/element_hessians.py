@@ -47,7 +47,8 @@ from .entry_sums import summed_at
 from .node_derivatives import Diagonal
 from .propagation import rule_of
 
-LEAVES = 12  # diagonals of a node that is not linear
+LEAVES = 24  # diagonals of a node, beyond which it is coupled
+SUMMANDS = 128  # of a sum or product, before diagonals with equal numbers are joined
 LINEAR_RULES = (
     indexing_rules.choosing,
     indexing_rules.placed,
@@ -78,11 +79,13 @@ class Curvature(NamedTuple):
     products : those of nodes whose operands have few diagonals.
     coupled : the other nodes that are not linear.
     nodes : the number of nodes that the products are of.
+    terms : the number of terms that are summed to the products.
     """
 
     products: list[DiagonalProduct]
     coupled: list[Node]
     nodes: int
+    terms: int
 
 
 class _Curved(NamedTuple):
@@ -108,7 +111,7 @@ def second_order(result: Result) -> Curvature | None:
     tape = result.tape
     (value,) = result.out_nodes
     if not result.connected or type(value) is not Node:
-        return Curvature([], [], 0)
+        return Curvature([], [], 0, 0)
     if not tape.traced or result.messages is not None or not all(map(_is_plain, tape.nodes)):
         return None
     with np.errstate(all="ignore"):
@@ -122,7 +125,8 @@ def second_order(result: Result) -> Curvature | None:
             for curved, weight in zip(traversal.curved, weights, strict=True):
                 if weight is not None:
                     traversal.add(curved, weight, curved.node in masked, products)
-    return Curvature(products.made(), traversal.coupled, len(traversal.curved))
+    nodes = len(traversal.curved)
+    return Curvature(products.made(), traversal.coupled, nodes, products.terms)
 
 
 def weights_of(result: Result, nodes: Sequence[Node]) -> tuple[list[Any], set[Node]]:
@@ -180,7 +184,7 @@ class _Traversal:
         push = PushedDiagonals(node, sides, self._guards, stem)
         made = None
         if self._has_part(node, active, unknown, push) and not unknown:
-            made = push.diagonals(LEAVES)
+            made = push.diagonals(SUMMANDS)
         if made is None or len(made) > LEAVES:
             self._unknown.add(node)
         else:
@@ -290,6 +294,7 @@ class _Products:
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._arrays: list[Numbers] = []
         self._sums: dict[tuple[int, int], Any] = {}
+        self.terms = 0
 
     def _number(self, by: Numbers) -> int:
         key = (by.shape, by.tobytes())
@@ -300,6 +305,7 @@ class _Products:
 
     def add(self, first: Numbers, second: Numbers, value: Any) -> None:
         """Add a product."""
+        self.terms += 1
         i, j = sorted((self._number(first), self._number(second)))
         before = self._sums.get((i, j))
         self._sums[i, j] = value if before is None else before + value

@@ -38,7 +38,8 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys("fft rfft irfft fft.dct fft.dst".split(), indexing_rules.along),
     **dict.fromkeys("softmax log_softmax".split(), indexing_rules.along),
     **dict.fromkeys(
-        "solve inv pinv det slogdet cholesky qr eigh eig svd expm".split(), indexing_rules.matrices
+        "solve inv pinv det det_derivative slogdet cholesky qr eigh eig svd expm".split(),
+        indexing_rules.matrices,
     ),
     "setitem": indexing_rules.placed,
     **dict.fromkeys(
