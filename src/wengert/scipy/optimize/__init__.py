@@ -7,8 +7,10 @@ bracketing                bracketing methods as loops of graphs
 scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, newton
 minimization              minimize; constraints.py, minimize_solver.py
 scalar_minimization       minimize_scalar
+global_minimization       differential_evolution, dual_annealing, shgo, direct, basinhopping
 least_squares_problems    least_squares, curve_fit
 linear_least_squares      nnls, lsq_linear
+isotonic                  isotonic_regression
 linear_programs           linprog, linear_sum_assignment
 optimality                the conditions at a minimum, and the derivative of the minimal value
 
@@ -18,6 +20,14 @@ is that of the equation (docs/solvers.md).  Without tensors, SciPy's functions a
 
 from wengert._engine.core.lazy_import import public_dir
 
+from .global_minimization import (
+    basinhopping,
+    differential_evolution,
+    direct,
+    dual_annealing,
+    shgo,
+)
+from .isotonic import isotonic_regression
 from .least_squares_problems import curve_fit, least_squares
 from .linear_least_squares import lsq_linear, nnls
 from .linear_programs import linear_sum_assignment, linprog
@@ -27,12 +37,17 @@ from .scalar_minimization import minimize_scalar
 from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar, toms748
 
 __all__ = [
+    "basinhopping",
     "bisect",
     "brenth",
     "brentq",
     "curve_fit",
+    "differential_evolution",
+    "direct",
+    "dual_annealing",
     "fixed_point",
     "fsolve",
+    "isotonic_regression",
     "least_squares",
     "linear_sum_assignment",
     "linprog",
@@ -44,6 +59,7 @@ __all__ = [
     "ridder",
     "root",
     "root_scalar",
+    "shgo",
     "toms748",
 ]
 

@@ -1,7 +1,7 @@
 """Minimization of functions of a vector, with bounds and constraints.
 
-    minimize   all methods of SciPy, with exact derivatives
-    _Problem   the functions of a problem: objective, constraints, conditions of a minimum
+    minimize              all methods of SciPy, with exact derivatives
+    MinimizationProblem   objective, constraints and conditions of a minimum
 
 The conditions are equations of unknowns and multipliers (optimality.py); SciPy's methods solve them
 (minimize_solver.py).
@@ -117,7 +117,9 @@ def minimize(
         return scipy.optimize.minimize(
             fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options
         )
-    problem = _Problem(called, args, jac, Constraints(constraints, plain_start), plain_start)
+    problem = MinimizationProblem(
+        called, args, jac, Constraints(constraints, plain_start), plain_start
+    )
     name = _method(method, bounds, problem.limits)
     if bounds is not None:
         problem.set_bounds(bounds_of(bounds, problem.size), name)
@@ -146,7 +148,7 @@ def minimize(
     return problem.result(found)
 
 
-class _Problem:
+class MinimizationProblem:
     """A minimization problem, as functions of unknowns, or of unknowns and multipliers.
 
     Attributes
