@@ -117,6 +117,7 @@ def weighted(x):
     return np.sum(weights * np.sin(x) * x)
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name, form, rng):
@@ -149,6 +150,7 @@ def test_values_and_derivatives(name, form, rng):
     )
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize(
     "name",

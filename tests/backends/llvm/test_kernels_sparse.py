@@ -8,14 +8,14 @@ from wengert._engine.core.op import lookup
 
 from .kernel_driver import agree, run
 
-DTYPES = ["f4", "f8", "c8", "c16"]
+DTYPES = ["f4", "f8", "c8", "c16", "i4", "i8"]
 INTEGERS = ["i4", "i8"]
 ROWS, COLUMNS = 5, 4
 INDICES, INDPTR = [3, 0, 0, 2, 1, 3, 0], [0, 2, 2, 5, 7, 7]  # two empty rows, a repeated column
 
 
 def draw(rng, shape, dtype):
-    x = rng.normal(size=shape)
+    x = 10.0 * rng.normal(size=shape)
     return (x + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
 
@@ -34,6 +34,7 @@ def operands(name, rng, dtype, tail, lead=()):
     return [draw(rng, (*lead, *shape), dtype) for shape in shapes], params
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["csr_matmul", "csr_transposed_matmul", "csr_sampled_matmul"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_kernels_agree_with_the_interpreter(name, dtype, rng):

@@ -218,7 +218,7 @@ def csr_sampled_matmul(
     def run(u: Plain, v: Plain) -> Plain:
         left, right = np.repeat(u, counts, axis=0), np.take(v, indices, axis=0)
         products: Plain = np.multiply(left, right, out=left)
-        return products if u.ndim == 1 else products.sum(axis=1)
+        return products if u.ndim == 1 else products.sum(axis=1, dtype=products.dtype)
 
     return _each(run, u, v, stacked)
 

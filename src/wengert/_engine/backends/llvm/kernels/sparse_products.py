@@ -42,11 +42,11 @@ _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 def _is_supported(node: Node) -> bool:
-    """Whether the numbers are floating-point or complex of one dtype, and positions integers."""
+    """Whether the numbers are of one dtype, and positions integers."""
     *numbers, indices, indptr = [a.spec for a in node.inputs]
     results = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     dtype = results[0].dtype
-    is_of_one = all(x.dtype == dtype for x in (*numbers, *results)) and dtype.kind in "fc"
+    is_of_one = all(x.dtype == dtype for x in (*numbers, *results)) and dtype.kind in "fciu"
     return is_of_one and indices.dtype in _INTEGERS and indptr.dtype in _INTEGERS
 
 
