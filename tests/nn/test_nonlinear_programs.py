@@ -322,6 +322,26 @@ def test_callbacks(method):
         nlp(rosenbrock, np.zeros(4), method=method, callback=fails)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_results_of_compiled_functions(method):
+    def solve(p):
+        return nlp(lambda x: np.sum((x - p) ** 2), np.zeros(3), np.sum, upper=1.0, method=method)
+
+    eager, compiled = solve(np.ones(3)), wg.jit(solve)(np.ones(3))
+    assert np.allclose(compiled.x, eager.x) and compiled.success and compiled.method == method
+    assert np.allclose(compiled.multipliers.constraints, eager.multipliers.constraints)
+    assert compiled.nit == eager.nit and compiled.evaluations == {}
+    assert "method" in repr(compiled)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_tensors_get_gradients(method):
+    p = wg.tensor(np.ones(3), requires_grad=True)
+    found = nlp(lambda x: np.sum((x - p) ** 2), np.zeros(3), np.sum, upper=1.0, method=method)
+    found.fun.backward()
+    assert np.allclose(p.grad, 4.0 / 3.0) and found.message == "Solved"
+
+
 def test_results_are_shown():
     found = nlp(squares, np.ones(2), lambda x: x[0], lower=0.5)
     text = repr(found)

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import optree
+
+from wengert._engine.core.pytree import NAMESPACE
 
 
 class Multipliers(NamedTuple):
@@ -90,7 +93,7 @@ class NLPResult:
     Notes
     -----
     In a graph (in a compiled function) only `x`, `fun`, `multipliers`, `success`, `status` and
-    `nit` are known; the others are empty.
+    `nit` are known; the others are empty. As a container it has these leaves.
     """
 
     x: Any
@@ -130,6 +133,17 @@ class NLPResult:
                 if name != "degenerate" or value
             ]
         return "\n".join(texts)
+
+
+_LEAVES = ("x", "fun", "multipliers", "success", "status", "nit")
+
+_register: Any = optree.register_pytree_node  # typed for collections only
+_register(
+    NLPResult,
+    lambda result: ([getattr(result, name) for name in _LEAVES], result.method, _LEAVES),
+    lambda method, leaves: NLPResult(*leaves, method=method),
+    namespace=NAMESPACE,
+)
 
 
 @dataclass
