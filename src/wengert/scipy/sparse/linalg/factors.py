@@ -79,8 +79,9 @@ class SparseFactors:
 
     @property
     def bytes(self) -> int:
-        """The memory that it needs, about."""
-        return int(self.lu.nnz) * (self.matrix.dtype.itemsize + 4) + 5 * self.matrix.data.nbytes
+        """The memory that it needs, about; SciPy's conversion of the factors doubles it."""
+        of_factors = 2 * int(self.lu.nnz) * (self.matrix.dtype.itemsize + 4)
+        return of_factors + 5 * int(self.matrix.data.nbytes)
 
     def _factorized(self) -> tuple[Any, bool]:
         """The factors, and whether rows were chosen by the size of pivots.
