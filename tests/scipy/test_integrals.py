@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.integrate as theirs
+from scipy import LowLevelCallable
 
 import wengert as wg
 from wengert.errors import ArgumentError, NotDifferentiableError, OperandError
@@ -455,6 +456,9 @@ def test_refused_arguments():
         )(0.5)
     with pytest.raises(ArgumentError, match="logarithm"):
         wg.grad(lambda s: ours.quad(f, 0.0, s, weight="alg-loga", wvar=(0.1, 0.2))[0])(0.5)
+    pointer = wg.jit(np.exp).address(0.0)
+    with pytest.raises(ArgumentError, match="Pass a Python function"):
+        wg.grad(lambda s: ours.quad(LowLevelCallable(pointer.function), 0.0, s)[0])(0.5)
     with pytest.raises(ValueError, match="not a recognized weighting"):
         wg.grad(lambda s: ours.quad(f, 0.0, s, weight="tan", wvar=1.0)[0])(0.5)
     with pytest.raises(ArgumentError, match="workers"):

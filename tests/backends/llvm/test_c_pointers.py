@@ -9,6 +9,7 @@ import pytest
 import scipy
 import scipy.integrate
 
+import wengert as wg
 from wengert._engine.backends.llvm.abi import pointer
 from wengert._engine.core.symbolic.constraints import Requirement
 from wengert._engine.core.symbolic.parsing import dim
@@ -127,6 +128,22 @@ def test_an_array_in_a_row():
     assert math.isnan(p.function(2, doubles(1.0, 2.0), address(doubles(0.5, 4.0))))
     with pytest.raises(ArgumentError, match="arrays"):
         pointer_of(with_data, "double(int, double*)")
+
+
+def test_arrays_in_data():
+    """Arrays of fixed shapes follow each other in the data."""
+    f = wg.jit(lambda x, s, a, t: x * s + np.sum(a * np.array([[1.0, 2.0], [3.0, 4.0]])) + t)
+    number, matrix = wg.spec(()), wg.spec((2, 2))
+    one = f.address(number, number, matrix, number, signature="double(double, void*)")
+    data = doubles(3.0, 1.0, 0.0, 0.0, 2.0, 0.25)
+    assert one.function(2.0, address(data)) == 6.0 + 9.0 + 0.25
+    row = f.address(number, number, matrix, number, signature="double(int, double*, void*)")
+    assert row.function(2, doubles(2.0, 3.0), address(doubles(1.0, 0.0, 0.0, 2.0, 0.25))) == 15.25
+    assert math.isnan(row.function(3, doubles(2.0, 3.0, 1.0), address(data)))
+    with pytest.raises(ArgumentError, match="fixed shapes"):
+        wg.jit(lambda x, a: x + np.sum(a)).address(
+            number, wg.spec((2, "n")), signature="double(double, void*)"
+        )
 
 
 def test_requirements_of_sizes():

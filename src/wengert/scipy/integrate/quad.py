@@ -90,9 +90,11 @@ def quad(
     Raises
     ------
     ArgumentError
-        `points` contains a tensor, or `wopts` is given with tensors.
+        `points` contains a tensor, `wopts` is given with tensors, or `func` is not a Python
+        function.
     OperandError
-        It is differentiated with respect to a limit where the function is not finite.
+        It is differentiated with respect to a limit where the function is not finite; in a
+        compiled function that derivative is not finite.
     NotDifferentiableError
         The derivative has a weight that SciPy does not have.
 
@@ -121,19 +123,7 @@ def quad(
     called = converted(func) if callable(func) else func
     if not uses_tensors(called, a, b, args, (points, wvar)):
         return scipy.integrate.quad(func, a, b, args, full_output, *by_scipy)
-    if holds_tensors(points if points is None else list(points)):
-        raise ArgumentError(
-            "quad with a tensor in points: the derivative with respect to a point is that of a jump"
-            ", which is not known. Use an integral for each side, with the point as a limit"
-            f"{at(user_line())}."
-        )
-    if wopts is not None:
-        raise ArgumentError(
-            "quad with wopts and tensors: precomputed moments are not supported with tensors. "
-            f"Leave wopts out{at(user_line())}."
-        )
-    if weight is not None and weight not in _WEIGHTS:
-        raise ValueError(f"{weight} not a recognized weighting function.")
+    _refuse(func, points, weight, wopts)
     fixed = None if points is None else tuple([float(p) for p in points])
     routine = QuadRoutine("quad", epsabs, epsrel, limit, fixed, weight, maxp1, limlst)
 
@@ -156,6 +146,28 @@ def quad(
         options = {"points": points, "epsabs": epsabs, "epsrel": epsrel, "limit": limit}
         return sampled_integral(func, a, b, args, "quad", options)
     return (result.value, result.error, *(_more(result) if full_output else ()))
+
+
+def _refuse(func: Any, points: Any, weight: str | None, wopts: Any) -> None:
+    """Raise for arguments that are not supported with tensors."""
+    if holds_tensors(points if points is None else list(points)):
+        raise ArgumentError(
+            "quad with a tensor in points: the derivative with respect to a point is that of a jump"
+            ", which is not known. Use an integral for each side, with the point as a limit"
+            f"{at(user_line())}."
+        )
+    if not callable(func):
+        raise ArgumentError(
+            f"quad of a {type(func).__name__} and tensors: it has no derivative. Pass a Python "
+            f"function, which is compiled{at(user_line())}."
+        )
+    if wopts is not None:
+        raise ArgumentError(
+            "quad with wopts and tensors: precomputed moments are not supported with tensors. "
+            f"Leave wopts out{at(user_line())}."
+        )
+    if weight is not None and weight not in _WEIGHTS:
+        raise ValueError(f"{weight} not a recognized weighting function.")
 
 
 def uses_tensors(f: Any, a: Any, b: Any, args: tuple[Any, ...], more: Any) -> bool:

@@ -35,6 +35,11 @@ class FixedWeights:
         self.array = np.ascontiguousarray(weights)
         self._key = (self.array.shape, self.array.dtype.str, self.array.tobytes())
 
+    @property
+    def cache_key(self) -> np.ndarray[Any, Any]:
+        """What programs on disk are found by."""
+        return self.array
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FixedWeights) and self._key == other._key
 
