@@ -9,6 +9,7 @@ from wengert.rewrite import NodeRule, Rule, simplify
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
 from wengert._engine.core.graph_fingerprint import equals
+from wengert._engine.core.op import lookup
 from wengert._engine.rewrite.pattern import signature, together, traced
 from wengert._engine.rewrite.rules import (
     algebra,
@@ -188,3 +189,11 @@ def test_patterns_are_traced_whatever_is_open():
         return x * 2.0
 
     wg.trace(inside)(1.0)
+
+
+def test_parameters_that_are_not_given_have_their_defaults():
+    """The rule for norms that overflow passes `keepdims` on, which a node need not have."""
+    norm = lookup("norm2")
+    with np.errstate(over="ignore"):
+        slope = wg.grad(lambda x: np.sum(norm(x, axis=1)))(np.full((2, 3), 1e200))
+    np.testing.assert_allclose(slope, np.full((2, 3), 3**-0.5))

@@ -301,11 +301,14 @@ def matches(
     return True
 
 
+_DEFAULTS = {"keepdims": False}  # of parameters whose default is not None
+
+
 def _params_match(
     tree: Mapping[str, Any], params: Mapping[str, Any], bindings: WildcardBindings
 ) -> bool:
     for k in {**tree, **params}:
-        expected, actual = tree.get(k), params.get(k)
+        expected, actual = tree.get(k), params.get(k, _DEFAULTS.get(k))
         if type(expected) is ParameterWildcard:
             bound = bindings.params.setdefault(expected.name, actual)
             if bound is not actual and frozen(bound) != frozen(actual):
