@@ -400,3 +400,22 @@ def random_program(rng):
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs(seed):
     agree(random_program(np.random.default_rng(seed)), order=3, rtol=1e-9)
+
+
+# ---- overflows ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "slope"),
+    [
+        (lambda x: np.log1p(np.exp(x)), 800.0, 1.0),
+        (lambda x: 1.0 / (1.0 + np.exp(-x)), -800.0, 0.0),
+        (lambda x: np.log(np.sum(np.exp(np.array([1.0, 2.0]) * x))), 800.0, 2.0),
+    ],
+)
+def test_overflows_of_intermediate_values(f, x, slope):
+    """Compositions that simplification stabilizes have right series, eager and compiled."""
+    with np.errstate(all="ignore"):
+        for call in (wg.jet, wg.jit(lambda f, p, s: wg.jet(f, p, s), static_argnums=0)):
+            _, terms = call(f, (x,), ([1.0, 0.0],))
+            np.testing.assert_allclose(terms, [slope, 0.0])

@@ -226,6 +226,11 @@ def traced_series(
     """The series of outputs as nodes of a graph, and whether zeros in them may be masked."""
     tape = tape_between(outputs, set(series)) if tape is None else tape
     with derivation(level_above(outputs)) as recorder:
+        # In the graph of the series such compositions are not recognized any more.
+        new = overflows.stabilised(tape, outputs, list(series))
+        if new is not None:
+            outputs = [new[n] for n in outputs]
+            tape = tape_between(outputs, set(series))
         return propagate(outputs, series, order, tape, True, masked, recorder=recorder)
 
 
