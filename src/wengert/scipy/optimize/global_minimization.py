@@ -158,7 +158,7 @@ _SEEDED = "[(-3.0, 3.0)], rng=1"
 differential_evolution = _in_box("differential_evolution", _SEEDED)
 dual_annealing = _in_box("dual_annealing", _SEEDED)
 shgo = _in_box("shgo", "[(-3.0, 3.0)]")
-direct = _in_box("direct", "[(-3.0, 3.0)]")
+direct = _in_box("direct", "[(-3.0, 3.0)], vol_tol=1e-8")
 
 
 def basinhopping(func: Callable[..., Any], x0: Any, **options: Any) -> Any:
@@ -174,5 +174,5 @@ basinhopping.__doc__ = _DOC.replace(
 ).format(
     name="basinhopping",
     what="x0 : array\n        The initial guess; its derivative is zero.",
-    example="np.array([1.0]), niter=30, rng=1",
+    example="np.array([-1.0]), niter=30, rng=1",
 )
