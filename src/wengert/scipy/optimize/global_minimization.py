@@ -158,7 +158,7 @@ _SEEDED = "[(-3.0, 3.0)], rng=1"
 differential_evolution = _in_box("differential_evolution", _SEEDED)
 dual_annealing = _in_box("dual_annealing", _SEEDED)
 shgo = _in_box("shgo", "[(-3.0, 3.0)]")
-direct = _in_box("direct", "[(-3.0, 3.0)], vol_tol=1e-8")
+direct = _in_box("direct", "[(-3.0, 3.0)], vol_tol=1e-6, maxfun=9000, maxiter=9000")
 
 
 def basinhopping(func: Callable[..., Any], x0: Any, **options: Any) -> Any:
