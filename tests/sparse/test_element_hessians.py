@@ -196,16 +196,23 @@ def test_explanations():
     assert explained.endswith("3 x 4, 6 entries\n  by diagonals, without passes")
 
 
-def test_functions_with_several_results_per_node(rng):
-    """An eigenvalue decomposition is one node with two results: all entries take passes."""
+def test_nodes_with_several_results_are_coupled(rng):
+    def decomposed(x):
+        return np.linalg.eigvalsh(np.diag(x[:2]) + np.ones((2, 2)))[0]
 
-    def f(x):
-        eigenvalues = np.linalg.eigvalsh(np.diag(x[:2]) + np.ones((2, 2)))
-        return eigenvalues[0] + np.sum(np.sin(x[1:] * x[:-1]))
+    def looped(x):
+        return wg.scan(lambda c, row: (np.sin(c * row), c * row), x[0], x[1:3])[0] * x[1]
 
-    x = rng.normal(size=4)
-    dense = wg.hessian(f)(x)
-    np.testing.assert_allclose(wg.sparse_hessian(f)(x).toarray(), dense, rtol=1e-9, atol=1e-12)
+    def chosen(x):
+        return wg.cond(x[0] > 0, lambda x: np.sum(x[:2] ** 3), lambda x: x[0] * x[1], x)
+
+    x = rng.normal(size=5)
+    for part in (decomposed, looped, chosen):
+        f = lambda x, part=part: part(x) + np.sum(np.sin(x[1:] * x[:-1]))  # noqa: E731
+        hess, dense = wg.sparse_hessian(f), wg.hessian(f)(x)
+        np.testing.assert_allclose(hess(x).toarray(), dense, rtol=1e-9, atol=1e-12)
+        explained = hess.plan(x).explain()
+        assert "by elements" in explained and "coupled" in explained
 
 
 def test_coupled_nodes_of_products_with_constant_matrices(rng):

@@ -31,6 +31,7 @@ from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import pullback
 from wengert._engine.autodiff.strong_zeros import TracedGuards
 from wengert._engine.autodiff.tape import fresh, tape_between
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.node_info import NodeInfo
@@ -117,8 +118,8 @@ def second_order(result: Result) -> Curvature | None:
     with np.errstate(all="ignore"):
         traversal = _Traversal(result)
         with derivation(1 + value.level) as stem:
-            if not all([traversal.visit(node, stem) for node in tape.nodes]):
-                return None
+            for node in tape.nodes:
+                traversal.visit(node, stem)
         weights, masked = weights_of(result, [c.node for c in traversal.curved])
         products = _Products()
         with derivation(2 + value.level):
@@ -163,10 +164,10 @@ class _Traversal:
             self._known[node] = [Diagonal(by, uniform(Spec(spec.shape, spec.dtype), 1))]
             first += spec.size
 
-    def visit(self, node: Node, stem: Any) -> bool:
-        """Find the diagonals and second partials of a node; False if it allows no parts."""
+    def visit(self, node: Node, stem: Any) -> None:
+        """Find the diagonals and second partials of a node, or that it is coupled."""
         if node in self._known:
-            return True
+            return
         sides: list[Side] = [
             list(self._known.get(a, ())) if type(a) is Node else None for a in node.args
         ]
@@ -176,9 +177,12 @@ class _Traversal:
             if type(a) is Node and (self._known.get(a) or a in self._unknown)
         ]
         if not active or node.op.discrete:
-            return True
-        if not isinstance(node.spec, Spec):
-            return False
+            return
+        if not isinstance(node.spec, Spec) or node.op is PART:
+            if node.op is not PART:
+                self.coupled.append(node)
+            self._unknown.add(node)
+            return
         stem.enter(node)
         unknown = [k for k in active if node.args[k] in self._unknown]
         push = PushedDiagonals(node, sides, self._guards, stem)
@@ -189,7 +193,6 @@ class _Traversal:
             self._unknown.add(node)
         else:
             self._known[node] = made
-        return True
 
     def _has_part(
         self, node: Node, active: Sequence[int], unknown: Sequence[int], push: PushedDiagonals
