@@ -247,6 +247,23 @@ def test_patterns_know_the_indices():
     assert compiled.jacobian.nnz == 400 and compiled.hessian.nnz <= 600
 
 
+@pytest.mark.parametrize("size", [3, 100])
+def test_captured_arrays_are_read_at_each_call(size):
+    index, target = np.zeros(size, int), np.ones(size)
+
+    def solve():
+        f = lambda x: np.sum((x[index] - target) ** 2) + 1e-3 * squares(x)  # noqa: E731
+        return nlp(f, np.zeros(2)).x
+
+    first = solve()
+    target[:] = 2.0
+    second = solve()
+    index[:] = 1
+    third = solve()
+    assert np.allclose([first[1], second[1], third[0]], 0.0, atol=1e-6)
+    assert np.isclose(second[0], 2.0 * first[0]) and np.isclose(third[1], second[0])
+
+
 # ---- forms ---------------------------------------------------------------------------------------
 
 

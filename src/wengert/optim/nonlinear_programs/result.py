@@ -141,7 +141,7 @@ _register: Any = optree.register_pytree_node  # typed for collections only
 _register(
     NLPResult,
     lambda result: ([getattr(result, name) for name in _LEAVES], result.method, _LEAVES),
-    lambda method, leaves: NLPResult(*leaves, method=method),
+    lambda method, leaves: NLPResult(**dict(zip(_LEAVES, leaves, strict=True)), method=method),
     namespace=NAMESPACE,
 )
 
