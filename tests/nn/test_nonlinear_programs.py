@@ -177,6 +177,17 @@ def test_arguments_are_differentiated(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_bounds_in_containers_are_differentiated(method):
+    def x_of(end):
+        bounds = ({"a": np.zeros(2), "b": None}, {"a": end, "b": 9.0})
+        f = lambda x: np.sum((x["a"] - 2.0) ** 2) + (x["b"] - x["a"][0]) ** 2  # noqa: E731
+        return nlp(f, {"a": np.zeros(2), "b": 0.0}, None, bounds, method=method).x["b"]
+
+    assert np.allclose(wg.grad(x_of)(np.array([1.0, 1.5])), [1.0, 0.0], atol=1e-6)
+    assert np.allclose(wg.jit(wg.grad(x_of))(np.array([1.0, 1.5])), [1.0, 0.0], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_weakly_active_limits_are_named(method):
     found = nlp(
         lambda x: np.sum((x - 1.0) ** 2), np.zeros(2), bounds=[(-3, 1), (-3, 3)], method=method

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import value_of
+from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 Vector = np.ndarray[Any, Any]
@@ -105,14 +105,15 @@ class Raveled:
         return flat
 
     def bounds(self, given: Any, what: str) -> tuple[Vector, Vector]:
-        """Lower and upper bounds as vectors, from two containers or numbers."""
+        """Lower and upper bounds as vectors, from two containers or numbers, or tensors."""
         if not (isinstance(given, tuple | list) and len(given) == 2):
             raise ArgumentError(
                 f"{what}: bounds was given a {type(given).__name__}. Pass a pair (lower, upper), "
                 f"each a number or a container with the structure of x0{at(user_line())}."
             )
         low, high = (self._bound(b, side, what) for b, side in zip(given, (-1, 1), strict=True))
-        if np.any(low > high):
+        is_known = not isinstance(low, Handle) and not isinstance(high, Handle)
+        if is_known and np.any(low > high):
             raise ArgumentError(
                 f"{what}: {np.sum(low > high)} lower bounds are above the upper bounds. Swap them"
                 f"{at(user_line())}."
@@ -134,7 +135,7 @@ class Raveled:
             )
         try:
             wide = [
-                np.broadcast_to(side * math.inf if leaf is None else np.asarray(leaf, float), shape)
+                np.broadcast_to(side * math.inf if leaf is None else _real(leaf), shape)
                 for leaf, shape in zip(leaves, self.shapes, strict=True)
             ]
         except ValueError as error:
@@ -142,3 +143,7 @@ class Raveled:
                 f"{what}: a bound does not broadcast to x0: {error}{at(user_line())}."
             ) from None
         return np.concatenate([np.ravel(b) for b in wide])
+
+
+def _real(x: Any) -> Any:
+    return x if isinstance(x, Handle) else np.asarray(x, float)
