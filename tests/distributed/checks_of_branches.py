@@ -338,6 +338,35 @@ def check_rules_of_the_user_in_branches(comm):
             np.testing.assert_allclose(run(twice)(x), second, rtol=1e-10, atol=1e-11)
 
 
+def check_rules_may_call_their_function(comm):
+    """A rule of forward mode that exchanges messages, and takes the value from the function."""
+    x, v = _data(comm)
+
+    @wg.custom_jvp
+    def f(x):
+        return np.sin(d.allreduce(x, "mean"))
+
+    def tangent(primals, tangents):
+        slope = np.cos(d.allreduce(primals[0], "mean"))
+        return f(primals[0]), slope * d.allreduce(tangents[0], "mean")
+
+    f.defjvp(tangent)
+
+    def program(f):
+        def of(x):
+            y = f(x)  # which some processes do not use
+            return d.allreduce(np.sum(f(d.shift(x)) * x) + np.sum(y if comm.rank else x))
+
+        return of
+
+    own, plain = program(f), program(lambda x: np.sin(d.allreduce(x, "mean")))
+    for transform in (wg.grad, lambda f: lambda x: wg.hvp(f, (x,), (v,))):
+        expected = transform(plain)(x)
+        for run in (lambda f: f, wg.jit):
+            got = run(transform(own))(x)
+            np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
+
+
 def check_branches_of_local_values_are_refused(comm):
     """A branch with messages whose condition may differ between processes."""
     x, v = _data(comm)

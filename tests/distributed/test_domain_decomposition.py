@@ -23,3 +23,9 @@ def test_checks(module, count):
 def test_the_first_message_of_a_process_may_be_in_a_gradient(way):
     status, output = started(2, Path(__file__).parent / "first_gradients.py", way)
     assert status == 0 and output.count("equal") == 2, output
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled", "forward", "batch"])
+def test_the_first_import_in_a_function_that_is_transformed_is_refused(way):
+    status, output = started(2, Path(__file__).parent / "first_imports.py", way)
+    assert status == 0 and output.count("refused") == 2, output

@@ -19,6 +19,7 @@ from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.large_arrays import recycling
+from wengert._engine.core.message_order import is_used, refuse_first_use
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import integers, words
@@ -44,10 +45,15 @@ def recorded(
     """
     if messages is not None:
         return recorded([*variables, messages.node], functools.partial(messages.run, fun))
+    was_used = is_used()
     if recording.is_recording():
-        return with_variables(variables, fun)
-    with recording.enable_grad():
-        return with_variables(variables, fun)
+        results = with_variables(variables, fun)
+    else:
+        with recording.enable_grad():
+            results = with_variables(variables, fun)
+    if not was_used:
+        refuse_first_use()
+    return results
 
 
 def name_of(fun: Any) -> str:

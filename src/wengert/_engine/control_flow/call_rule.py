@@ -3,12 +3,16 @@
 CustomRule          the interface of a rule
 BatchedRule         a rule for a batch, used by `vmap` (control_flow/batching.py)
 with_batch_axis     a value repeated for the batch
+transposing         a block in which a rule of forward mode is transposed
+is_transposed       whether a call is in its own rule, which is transposed
 without_masked_nan  a cotangent without NaN if the cotangents of the results are zero
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +27,22 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
 Flags = tuple[bool, ...]
+_transposed: ContextVar[frozenset[Any]] = ContextVar("wengert_transposed", default=frozenset())
+
+
+@contextmanager
+def transposing(rule: CustomRule) -> Iterator[None]:
+    """A block in which a rule of forward mode is transposed."""
+    token = _transposed.set(_transposed.get() | {rule.function})
+    try:
+        yield
+    finally:
+        _transposed.reset(token)
+
+
+def is_transposed(function: Any) -> bool:
+    """Whether the rule of a custom function is being transposed."""
+    return function in _transposed.get()
 
 
 class CustomRule:
@@ -32,11 +52,14 @@ class CustomRule:
     ----------
     name : str
         The function's name in messages.
+    function : object or None
+        The custom function that it belongs to, if any.
     has_vjp, has_jvp : bool
         Which modes it defines; a missing one is derived by transposing the other.
     """
 
     name: str = "a custom function"
+    function: Any = None
 
     @property
     def __name__(self) -> str:

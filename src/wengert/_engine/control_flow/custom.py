@@ -33,7 +33,7 @@ from wengert._engine.ops.messages import within_rule
 from wengert.errors import NotDifferentiableError, RuleError, at
 
 from . import batching
-from .call_rule import CustomRule
+from .call_rule import CustomRule, transposing
 from .operations import Compile, Control
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class CustomCall(Control):
         ts = [_instantiated(cotangent_of(k), s) for k, s in enumerate(node.spec)]
         if not rule.has_vjp:
             self._refuse_unruled(node)
-            return vjp_from_jvp(node, ts, out, inputs, ctx)
+            with transposing(rule):
+                return vjp_from_jvp(node, ts, out, inputs, ctx)
         saved = None if ctx.recorded or node.info is None else node.info.saved
         vjp_rule = rule.guarded_bars if ctx.guarded else rule.bars
         cotangents = vjp_rule(inputs[captured:], out, ts, saved)

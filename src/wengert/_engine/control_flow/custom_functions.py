@@ -36,6 +36,7 @@ from wengert.errors import (
     user_line,
 )
 
+from .call_rule import is_transposed
 from .custom_calls import BoundRule, is_recorded, is_starting
 from .eager_loops import numeric
 
@@ -97,7 +98,9 @@ class _Custom:
         args = self._bound(args, kwargs)
         if is_starting(self):
             return converted(self.fun)(*args)
-        return apart(self._run, *args) if is_used() else self._run(*args)
+        if not is_used():
+            return self._run(*args)
+        return apart(self._run, *args, in_own_rule=is_transposed(self))
 
     def _run(self, *args: Any) -> Any:
         differentiable = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]

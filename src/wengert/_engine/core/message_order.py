@@ -13,6 +13,7 @@ loops and branches of the front end carry.  Outside of such contexts there is no
 run immediately.
 
     is_used      whether collective operations may occur: wengert.distributed has been imported
+    refuse_first_use    the error if that happened in a function that is traced or differentiated
     current      the tensor of the current token, or None
     advance      set the current token
     ordered_by   a context with a token of its own
@@ -26,6 +27,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from wengert.errors import TraceError, at, user_line
 
 from .dynamic_scope import Blocks, ScopedValue
 from .handle import rebind
@@ -44,6 +47,7 @@ _tokens: Blocks[Any] = Blocks("wengert_message_token", None)
 
 class _MessageUse:
     count = 0
+    were_unordered = False  # whether a collective operation has run without a token
 
 
 class MpiLibrary:
@@ -72,6 +76,27 @@ def start_using() -> None:
 def is_used() -> bool:
     """Whether collective operations may occur."""
     return _MessageUse.count != 0
+
+
+def note_unordered() -> None:
+    """Note that a collective operation runs without a token."""
+    _MessageUse.were_unordered = True
+
+
+def refuse_first_use() -> None:
+    """Raise if a run that began before collective operations were in use has exchanged messages.
+
+    Raises
+    ------
+    TraceError
+        It had no token, so its derivative would leave out messages.
+    """
+    if _MessageUse.count and _MessageUse.were_unordered:
+        raise TraceError(
+            "a function that is differentiated, traced or compiled imports wengert.distributed for "
+            "the first time in the process, and exchanges messages, whose order is not known. "
+            f"Import it at the top of the program{at(user_line())}."
+        )
 
 
 def current() -> Handle | None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import describe, shape_of, wrap
-from wengert._engine.core.message_order import NO_MESSAGES, advance, current
+from wengert._engine.core.message_order import NO_MESSAGES, advance, current, note_unordered
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import Cost
@@ -135,6 +135,8 @@ class Collective(Operation):
         is a constant, because other processes need its messages whenever the function runs.
         """
         token = current()
+        if token is None:
+            note_unordered()
         if token is None or not (token.node.is_traced or describe(x).dtype.kind in "fc"):
             return self(x, NO_MESSAGES, **params)[0]
         y, next_token = self(x, wrap(token.node), **params)

@@ -27,6 +27,7 @@ from wengert._engine.core.message_order import (
     is_token,
     is_used,
     ordered_by,
+    refuse_first_use,
 )
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
@@ -180,19 +181,31 @@ def _joined_examples(rng: np.random.Generator) -> Iterator[Example]:
     yield (0, rng.integers(9, size=3)), {}
 
 
-def apart(fun: Callable[..., Any], *args: Any) -> Any:
+def apart(fun: Callable[..., Any], *args: Any, in_own_rule: bool = False) -> Any:
     """Call a function whose derivative is a rule of its own, which exchanges messages itself.
 
     It runs in order with other messages, but the messages inside are not in their chain of tokens.
+
+    Parameters
+    ----------
+    fun : callable
+    *args
+    in_own_rule : bool
+        Whether the call is in the rule of the function, which is being transposed: it does not
+        depend on the tangents, and would otherwise do so by the token, without end.
     """
     token = current()
     if token is None:
         return fun(*args)
-    args = tie_results(args, wrap(token.node))
+    stopped: Any = lookup("stop_gradient")
+    before = wrap(token.node)
+    args = tie_results(args, stopped(before) if in_own_rule else before)
     with ordered_by(None):
         results = fun(*args)
     leaves = [x for x in pytree.flatten(results)[0] if _is_inexact(x)]
-    advance(joined(wrap(token.node), *leaves))
+    if in_own_rule:
+        leaves = [stopped(x) if isinstance(x, Handle) else x for x in leaves]
+    advance(joined(before, *leaves))
     return results
 
 
@@ -289,7 +302,7 @@ def with_messages(fun: Callable[[], Any], inputs: Sequence[Handle]) -> Any:
         The inputs of the graph that it is traced for.
     """
     if not is_used() or not inputs:
-        return fun()
+        return _without_token(fun)
     token = first_token(inputs[0])
     start = token.node
     with ordered_by(token):
@@ -302,13 +315,22 @@ def with_messages(fun: Callable[[], Any], inputs: Sequence[Handle]) -> Any:
     return tie_results(results, token)
 
 
+def _without_token(fun: Callable[[], Any]) -> Any:
+    """The results of a function that begins before collective operations are in use."""
+    was_used = is_used()
+    results = fun()
+    if not was_used:
+        refuse_first_use()
+    return results
+
+
 def ordered_in_batch(fun: Callable[[], Any], inputs: Sequence[Handle]) -> tuple[Any, Node | None]:
     """The results of a function that is traced for one element of a batch, and its last token.
 
     The token is None if the function exchanges no messages.
     """
     if not is_used() or not inputs:
-        return fun(), None
+        return _without_token(fun), None
     token = first_token(inputs[0])
     start = token.node
     with ordered_by(token):
