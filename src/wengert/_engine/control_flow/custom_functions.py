@@ -98,9 +98,8 @@ class _Custom:
         args = self._bound(args, kwargs)
         if is_starting(self):
             return converted(self.fun)(*args)
-        if not is_used():
-            return self._run(*args)
-        return apart(self._run, *args, in_own_rule=is_transposed(self))
+        own = is_transposed(self)
+        return apart(self._run, *args, in_own_rule=own) if is_used() else self._run(*args)
 
     def _run(self, *args: Any) -> Any:
         differentiable = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
