@@ -295,7 +295,11 @@ def test_inside_differentiated_functions():
 
     np.testing.assert_allclose(wg.grad(f)(X1), wg.grad(g)(X1))
     np.testing.assert_allclose(wg.jit(wg.grad(f))(X1), wg.grad(g)(X1))
-    assert ours.label is theirs.label
+    assert ours.label(X1 > 0)[1] == theirs.label(X1 > 0)[1]
+    with pytest.raises(ArgumentError, match="plain arrays only"):
+        wg.grad(lambda x: np.sum(ours.distance_transform_edt(x)))(X1)
+    with pytest.raises(AttributeError, match="no attribute"):
+        ours.nothing  # noqa: B018
 
 
 def test_without_tensors_scipy_is_called():

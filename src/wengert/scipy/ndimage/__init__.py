@@ -11,11 +11,12 @@ measurements        statistics of labeled elements
 boundaries          what is beyond the borders
 weighted_windows    sums of windows, as one operation
 sampling            values between elements
+plain_functions     the other functions
 
 The other functions are SciPy's, for plain arrays: labels, morphology, distances.
 """
 
-import scipy.ndimage as _theirs
+import scipy.ndimage as _scipy_ndimage
 
 from wengert._engine.core.lazy_import import public_dir
 
@@ -56,6 +57,7 @@ from .measurements import (
     sum_labels,
     variance,
 )
+from .plain_functions import plain_function
 from .rank_filters import (
     maximum_filter,
     maximum_filter1d,
@@ -112,11 +114,13 @@ __all__ = [
     "zoom",
 ]
 
+_SCIPYS = frozenset(dir(_scipy_ndimage))
+
 
 def __getattr__(name: str) -> object:
-    if name.startswith("_"):
+    if name.startswith("_") or name not in _SCIPYS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_theirs, name)
+    return plain_function(name)
 
 
 __dir__ = public_dir(__name__)
