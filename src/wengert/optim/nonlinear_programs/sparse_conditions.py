@@ -66,6 +66,10 @@ class SparseConditions:
         found = sparse_solve(data, indices, indptr, column, trans=self.trans, checked=True)
         return [found.reshape((-1,))]
 
+    def adjoint_solution(self, values: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        """The solution of the system with the adjoint matrix."""
+        return self.adjoint(values, right)
+
     def _entries(self, values: Sequence[Any]) -> Any:
         own, compiled = self.functions, self.compiled
         n, m = own.size, own.constraint_count
