@@ -65,7 +65,7 @@ def test_keyword_arguments_in_any_order(order):
 
     def f(penalty):
         given = values | {"penalty": penalty}
-        return solve(np.zeros(4), **{k: given[k] for k in order.split()})
+        return solve(np.zeros(4), **{k: given[k] for k in order})
 
     np.testing.assert_allclose(wg.jacobian(f)(0.3), wg.jacobian(ridge_by_hand)(0.3), rtol=1e-10)
 
