@@ -107,3 +107,80 @@ def test_the_work_of_a_step_does_not_grow_with_the_array(f):
                     arrays = {k for k, spec in enumerate(node.spec) if spec.shape}
                     assert arrays <= updated_results(node)
     assert operations[0] == operations[1]
+
+
+def slices(x):
+    y = np.zeros(40)
+    for k in range(2, 20):
+        if x[k] > 0:
+            y[k - 2 : k + 3] += x[k - 2 : k + 3] ** 2
+        else:
+            y[k] -= np.sum(y[:k]) * x[k]
+    return np.sum(y**2)
+
+
+def rows(x):
+    A = x.reshape(20, 2)
+    B = np.zeros_like(A)
+    for i in range(1, 20):
+        if A[i, 0] > 0:
+            for j in range(2):
+                B[i, j] = A[i, j] * B[i - 1, j] + 1
+        else:
+            for j in range(i % 2):
+                B[i, j] += A[i - 1, j]
+    return np.sum(B**2)
+
+
+def element_written_again(x):
+    y = np.zeros(40)
+    for k in range(1, 20):
+        if x[k] > 0:
+            for j in range(3):
+                y[k] += x[k - 1 + j] * y[k - 1]
+        elif x[k] < -1:
+            y[k - 1] = x[k]
+    return np.sum(y**2)
+
+
+def inner_sum(x):
+    A = x.reshape(20, 2)
+    s = 0.0
+    for i in range(20):
+        for j in range(2):
+            if A[i, j] > 0:
+                s += A[i, j] * A[j, i % 2]
+    return s
+
+
+def slice_as_variable(x):
+    s, n = 0.0, 0
+    for k in range(3, 20):
+        part = x[k - 3 : k]
+        if np.sum(part) > 0:
+            head = x[: k // 2]
+            n = len(head)
+            s += np.sum(head**2) * x[k]
+        s += np.sum(part) * n
+    return s
+
+
+@pytest.mark.parametrize("f", [slices, rows, element_written_again, inner_sum, slice_as_variable])
+def test_slices_in_branches(f):
+    test_gradients(f)
+
+
+def inner_while(x):
+    y = np.zeros(40)
+    for k in range(1, 20):
+        if x[k] > 0:
+            y[k] = x[k] * y[k - 1]
+            while y[k] < 3:
+                y[k] = y[k] + 1 + x[k]
+        else:
+            y[k] = x[k]
+    return np.sum(y**2)
+
+
+def test_a_loop_that_ends_in_a_branch():
+    test_gradients(inner_while)

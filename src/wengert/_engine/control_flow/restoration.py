@@ -24,7 +24,7 @@ from wengert._engine.core.dispatch import PART, part
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_facts import LOOP, REPLAY
+from wengert._engine.core.op_facts import BRANCH, LOOP, REPLAY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
@@ -88,8 +88,9 @@ def _before(version: Node) -> Node | None:
     if version.op is lookup("add") and _is_integer(version):
         before = version.inputs[version.inputs[0].op is CONSTANT]
         return before if before.spec == version.spec else None
-    if version.op is PART and len(version.inputs[0].params.get("branches", ())) > 1:
-        return None  # an index of a branch may be out of bounds where it is not taken
+    if version.op is PART and version.inputs[0].op.control_flow == BRANCH:
+        is_known = versions.before(version) is not None and _write_of(version) is not None
+        return versions.before(version) if is_known else None
     return versions.before(version)
 
 
@@ -283,27 +284,45 @@ def _write_of(version: Node) -> Write | None:
     """The index of all elements that a version may have changed; None if not known.
 
     For a `sized` node it only uses values that are known outside of the node: if its body writes to
-    ``A[i, :j]``, the index is that of ``A[i]``.
+    ``A[i, :j]``, the index is that of ``A[i]``.  For a conditional it is known if all branches
+    write there: where one does not, the index may be out of bounds.
     """
     if _is_write(version):
         return version.params["index"], version.inputs[2:]
-    node = version.inputs[0]
-    (body,) = node.params["branches"]
-    current = body.outputs[version.params["index"]]
+    node, k = version.inputs[0], version.params["index"]
+    if node.op.control_flow != BRANCH:
+        return None
+    found = [_write_in(body, k, node.inputs[1:]) for body in node.params["branches"]]
+    return found[0] if all(x == found[0] for x in found) else None
+
+
+def _write_in(body: Body, k: int, given: Sequence[Node]) -> Write | None:
+    """The index of all elements that an output of a body may have changed, for these operands."""
+    current = body.outputs[k]
     common_write: Write | None = None
     while current not in body.inputs:
-        if not _is_write(current):
+        is_known = _is_write(current) or current.op is PART
+        write = _write_of(current) if is_known else None
+        if write is None or any(x not in body.inputs for x in write[1]):
             return None
-        indices = current.inputs[2:]
-        if any(x not in body.inputs for x in indices):
-            return None
-        template, _ = split_local(current.params["index"], [wrap(x) for x in indices])
-        operands = tuple([node.inputs[1 + body.inputs.index(x)] for x in indices])
-        write = (Ellipsis if template is None else template), operands
+        template, _ = split_local(write[0], [wrap(x) for x in write[1]])
+        operands = tuple([given[body.inputs.index(x)] for x in write[1]])
+        write = _without_whole_axes(template), operands
         if common_write is not None and common_write != write:
             return None
-        common_write, current = write, current.inputs[0]
+        previous = versions.before(current)
+        if previous is None:
+            return None
+        common_write, current = write, previous
     return common_write
+
+
+def _without_whole_axes(template: Any) -> Any:
+    """An index without slices of whole axes at its end."""
+    parts = list(template) if isinstance(template, tuple) else [template]
+    while parts and (parts[-1] is None or parts[-1] == slice(None)):
+        parts.pop()
+    return parts[0] if len(parts) == 1 else tuple(parts) or Ellipsis
 
 
 def _is_write(version: Node) -> bool:

@@ -82,6 +82,8 @@ def added_in_place(
                 combined = with_args(node, args)
                 totals[combined] = array, (*before, *parts)
                 return combined if uses[node] == 1 else filled(combined)
+        if node.op is lookup("setitem") and _overwrites(node, args, sparse(args[0])):
+            return _scattered(node, args)
         full = tuple([filled(a) if isinstance(a, Node) else a for a in args])
         same = all(a is b for a, b in zip(args, full, strict=True))
         return None if same else with_args(node, full)
@@ -91,6 +93,25 @@ def added_in_place(
     return _with_sums_in_branches(
         [n if keeps_sums and n in sums else filled(n) for n in new_results]
     )
+
+
+def _overwrites(write: Node, args: tuple[Any, ...], parts: Sequence[Node]) -> bool:
+    """Whether a write replaces all nonzero elements of a sum of sparse cotangents."""
+    value, *places = args[1:]
+    return (
+        bool(parts)
+        and isinstance(value, Node)
+        and all(x.op is not PART and _writes_each_element_once(x) for x in parts)
+        and all(list(x.args[1:]) == places and x.args[0].spec == value.spec for x in parts)
+        and all(frozen(x.params["index"]) == frozen(write.params["index"]) for x in parts)
+    )
+
+
+def _scattered(write: Node, args: tuple[Any, ...]) -> Node:
+    """A write to an array that is zero elsewhere, as a sparse cotangent."""
+    operands = [wrap(x) if isinstance(x, Node) else x for x in args[1:]]
+    params = {"index": write.params["index"], "shape": write.spec.shape}
+    return lookup("scatter")(*operands, **params).node  # type: ignore[no-any-return]
 
 
 def _orders(

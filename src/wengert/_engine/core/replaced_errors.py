@@ -6,6 +6,8 @@ error, it is examined here.
 
     Refusals    the last rejected conversion
     hidden      the original error, or None; adds a note to an unclear error
+    raised_at   the user's line where an error was raised
+    recursed_at the user's line that calls its function again and again
 """
 
 from __future__ import annotations
@@ -107,6 +109,20 @@ def raised_at(error: Exception) -> str | None:
     """The user's line where an exception was raised; None if that is not known."""
     users, _ = _calls(error)
     return None if users is None else _location(users).removeprefix(" (at ").removesuffix(")")
+
+
+def recursed_at(error: RecursionError) -> str | None:
+    """The user's line that called its function last, preferably in a function with a name.
+
+    Where the limit is reached depends on the depth at which the recursion began.
+    """
+    call, lambdas, named = error.__traceback__, None, None
+    while call is not None:
+        if not is_inside(call.tb_frame) and not _of_cython(call):
+            lambdas, named = call, call if call.tb_frame.f_code.co_name != "<lambda>" else named
+        call = call.tb_next
+    found = named or lambdas
+    return None if found is None else _location(found).removeprefix(" (at ").removesuffix(")")
 
 
 def _calls(error: Exception) -> tuple[TracebackType | None, TracebackType | None]:

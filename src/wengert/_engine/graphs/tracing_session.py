@@ -27,7 +27,7 @@ from wengert._engine.core.message_order import is_used
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import Session, enable_grad, tracing
-from wengert._engine.core.replaced_errors import raised_at
+from wengert._engine.core.replaced_errors import recursed_at
 from wengert._engine.core.scalar_inputs import note_scalar_inputs
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
@@ -47,7 +47,7 @@ AnyGraph = TypeVar("AnyGraph", bound=BaseGraph)
 
 def infinite_recursion(what: str, error: RecursionError) -> TraceError:
     """The error of a function that calls itself without end while it is traced."""
-    where = raised_at(error) or user_line()
+    where = recursed_at(error) or user_line()
     return TraceError(
         f"{what} recurses infinitely while it is traced: the end of a recursion may depend on "
         "static arguments and shapes, but not on values. Make its depth a static argument "

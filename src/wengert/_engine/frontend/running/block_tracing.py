@@ -13,6 +13,7 @@ modifies.  All its changes of variables, arrays and objects are undone afterward
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -184,19 +185,46 @@ class SliceLengths:
         self.around = around
 
 
-def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
+class _MaskedBlocks(threading.local):
+    """The blocks whose slices became masks, while a block around them is traced."""
+
+    codes: set[object] | None = None
+
+
+_masked = _MaskedBlocks()
+
+
+def with_slice_lengths(trace: Callable[[SliceLengths | None], T], block: Callable[..., Any]) -> T:
     """Trace a block whose slices have computed lengths or, if that is not possible, masks.
 
     Parameters
     ----------
     trace : callable
         Traces the block; called again after NotTraceable, at most twice.
+    block : callable
+        The block.  If its slices have become masks once, they do so at once when a block around it
+        is traced again: nested blocks would be traced exponentially often.
 
     Raises
     ------
     IntegersWanted
         With the values of integer arguments masks are not needed.
     """
+    code = getattr(block, "__code__", block)
+    if _masked.codes is not None:
+        return _with_lengths_or_masks(trace, code, _masked.codes)
+    _masked.codes = set()
+    try:
+        return _with_lengths_or_masks(trace, code, _masked.codes)
+    finally:
+        _masked.codes = None
+
+
+def _with_lengths_or_masks(
+    trace: Callable[[SliceLengths | None], T], code: object, masked: set[object]
+) -> T:
+    if code in masked:
+        return trace(None)
     outside = current_trace()
     slices = SliceLengths()
     try:
@@ -212,6 +240,7 @@ def with_slice_lengths(trace: Callable[[SliceLengths | None], T]) -> T:
             pass
     if differ:
         want(slices.names.values())
+    masked.add(code)
     return trace(None)
 
 

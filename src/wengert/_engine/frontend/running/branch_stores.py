@@ -25,6 +25,7 @@ from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.ops.casts import astype
 
 from .values import placeholder_value
@@ -64,6 +65,8 @@ def stores_of(branch: int, after: Node, before: Node) -> list[BranchStore] | Non
         specs = [x.spec if isinstance(x, Node) else None for x in operands]
         if any(s is None or s.shape or s.dtype.kind not in "iu" for s in specs):
             return None
+        if local_sizes(node) or (isinstance(value, Node) and local_sizes(value)):
+            return None  # a length that is known in the branch only
         value = wrap(value if isinstance(value, Node) else constant(np.asarray(value)[()]))
         stored_value = (
             astype(value, before.spec.dtype) if value.dtype != before.spec.dtype else value

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,13 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_place, user_source
 
 from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
-from .block_tracing import TracedBlock, refuse_references, traced
+from .block_tracing import (
+    SliceLengths,
+    TracedBlock,
+    refuse_references,
+    traced,
+    with_slice_lengths,
+)
 from .branch_stores import BranchStore, apply_stores, store_outs, stores_of
 from .filled_lists import RowPiece, tested
 from .list_appends import Collecting, append_, append_unknown
@@ -98,6 +104,38 @@ def _nothing() -> None:
     pass
 
 
+class _TracedBranches(NamedTuple):
+    """Both branches, and the results of the conditional.
+
+    Attributes
+    ----------
+    blocks : list of TracedBlock
+        The else branch, and the if branch.
+    names : list of str
+        The variables that a branch assigns, and values that are appended to lists.
+    lists_of : dict
+        The lists of these values.
+    shapes, specs : list
+        The structure of the variables' values, and the specs of their numbers and arrays.
+    failures : list of Check
+    memory : BranchMemory
+    stores : dict
+        For each modified array the stores by which it was modified, or None.
+    outs : list
+        The results of the node.
+    """
+
+    blocks: list[TracedBlock]
+    names: list[str]
+    lists_of: dict[str, Any]
+    shapes: list[PartitionedValue]
+    specs: list[Spec]
+    failures: list[Check]
+    memory: BranchMemory
+    stores: dict[Handle, list[BranchStore] | None]
+    outs: list[Any]
+
+
 def _conditional(
     test: Any,
     then: Thunk,
@@ -105,20 +143,64 @@ def _conditional(
     variables: SharedVariables,
     live: Sequence[str],
     lists: SharedVariables | None = None,
+    block: Thunk | None = None,
 ) -> Any:
     """Trace both branches, and give variables and arrays the values of the selected one.
 
-    Values that the branches append to `lists` become results of the node too.
+    Values that the branches append to `lists` become results of the node too.  `block` identifies
+    the statement, as `then` does by default.
     """
     lists = lists or SharedVariables(())
+    given: Any = lists
+    found = with_slice_lengths(
+        lambda slices: _traced_branches(test, (other, then), variables, live, given, slices),
+        block or then,
+    )
+    if not isinstance(found, _TracedBranches):
+        _continue_with_other(test, found, (other, then))
+        return
+    remaining = iter(found.outs)
+    spec = iter(found.specs)
+    results_of: dict[str, list[Any]] = {}
+    for name, shape in zip(found.names, found.shapes, strict=True):
+        numbers = [like_spec(next(remaining), next(spec)) for _ in shape.numeric_leaves]
+        results_of[name] = numbers = found.memory.same(name, numbers)
+        if name in found.lists_of:
+            _append(found.lists_of, name, shape.rebuild(numbers), lists)
+        else:
+            variables.write({name: shape.rebuild(numbers)})
+    for check in found.failures:
+        RuntimeChecks.add(next(remaining), check.error)
+    for_memory = [next(remaining) for _ in found.memory.outputs(0)]
+    for array, known in found.stores.items():
+        if known is None:
+            rebind(array, next(remaining).node)
+        else:
+            rebind(array, apply_stores(array.node, known, remaining, test))
+    found.memory.record(results_of, test, for_memory)
+
+
+def _traced_branches(
+    test: Any,
+    runs: Sequence[Thunk],
+    variables: SharedVariables,
+    live: Sequence[str],
+    lists: SharedVariables,
+    slices: SliceLengths | None,
+) -> _TracedBranches | list[TracedBlock]:
+    """Trace both branches, and add the node; only the branches if one of them raises."""
     blocks, appended, collecting = [], [], Collecting(list(lists.read().values()))
-    for run in (other, then):
-        with collecting.block():
-            blocks.append(traced(run, variables, may_raise=True))
+    for run in runs:
+        lengths = None if slices is None else SliceLengths(slices.around)
+        try:
+            with collecting.block():
+                blocks.append(traced(run, variables, may_raise=True, slices=lengths))
+        finally:
+            if slices is not None and lengths is not None:
+                slices.names.update(lengths.names)
         appended.append(collecting.values)
     if any(b.error is not None for b in blocks):
-        _continue_with_other(test, blocks, (other, then))
-        return
+        return blocks
     lists_of = _appended_values(blocks, collecting.lists, appended)
     names = [
         *_changed([*live, *_assigned_targets(blocks, variables)], blocks, variables),
@@ -133,33 +215,14 @@ def _conditional(
         failures = _add_checks(blocks, outputs_of)
         for k, outputs in enumerate(outputs_of):
             outputs += memory.outputs(k)
-        arrays = list({a: None for b in blocks for a in b.arrays})
-        stores = [_branch_stores(array, blocks) for array in arrays]
-        for array, known in zip(arrays, stores, strict=True):
+        stores = {array: _branch_stores(array, blocks) for b in blocks for array in b.arrays}
+        for array, known in stores.items():
             for k, (block, outputs) in enumerate(zip(blocks, outputs_of, strict=True)):
                 outputs += (
                     [block.arrays.get(array, array.node)] if known is None else store_outs(known, k)
                 )
     outs = _conditional_outputs(test, blocks, outputs_of)
-    remaining = iter(outs)
-    spec = iter(specs)
-    results_of: dict[str, list[Any]] = {}
-    for name, shape in zip(names, shapes, strict=True):
-        numbers = [like_spec(next(remaining), next(spec)) for _ in shape.numeric_leaves]
-        results_of[name] = numbers = memory.same(name, numbers)
-        if name in lists_of:
-            _append(lists_of, name, shape.rebuild(numbers), lists)
-        else:
-            variables.write({name: shape.rebuild(numbers)})
-    for check in failures:
-        RuntimeChecks.add(next(remaining), check.error)
-    for_memory = [next(remaining) for _ in memory.outputs(0)]
-    for array, known in zip(arrays, stores, strict=True):
-        if known is None:
-            rebind(array, next(remaining).node)
-        else:
-            rebind(array, apply_stores(array.node, known, remaining, test))
-    memory.record(results_of, test, for_memory)
+    return _TracedBranches(blocks, names, lists_of, shapes, specs, failures, memory, stores, outs)
 
 
 def _add_checks(blocks: Sequence[TracedBlock], outputs_of: Sequence[list[Any]]) -> list[Check]:
@@ -307,6 +370,12 @@ def _conditional_outputs(
     closures = []
     for block, leaves, name in zip(blocks, values, ("else", "if"), strict=True):
         nodes = [x if isinstance(x, Node) else closure_conversion.output(x, name) for x in leaves]
+        try:
+            nodes = closure_conversion.with_lengths_grouped(
+                nodes, [], block.since, block.lengths, name
+            )
+        except TraceError as error:
+            raise NotTraceable(str(error).rstrip(".")) from error
         body, outside = closure_conversion.cut(nodes, [], block.since, name, hoist=False)
         closures.append(
             closure_conversion.Closed(
@@ -342,7 +411,6 @@ def conditional_value(test: Any, then: Thunk, other: Thunk) -> Any:
         nonlocal __wg_chosen__
         __wg_chosen__ = other()
 
-    _conditional(
-        test, first, second, SharedVariables([first, second], ["__wg_chosen__"]), ["__wg_chosen__"]
-    )
+    variables = SharedVariables([first, second], ["__wg_chosen__"])
+    _conditional(test, first, second, variables, ["__wg_chosen__"], block=then)
     return __wg_chosen__

@@ -96,7 +96,8 @@ def _run_traced(
         with_slice_lengths(
             lambda slices: loop_tracer.LoopTracer(
                 body, items, test, facts, variables, slices, runs
-            ).run()
+            ).run(),
+            body,
         )
     except RecursionError as error:
         raise NotTraceable(

@@ -109,24 +109,35 @@ class Linear:
 
 def linear(x: Any) -> Linear:
     """An integer, a size or a traced integer as a linear form."""
+    return _linear(x, {})
+
+
+def _linear(x: Any, known: dict[Node, Linear]) -> Linear:
+    """The same; `known` are the forms of nodes."""
     if isinstance(x, Linear):
         return x
     if is_open(x):
-        return _of_local(x)
+        return _of_local(x, known)
     if isinstance(x, int | Dim | np.integer):
         return Linear({}, x if isinstance(x, Dim) else int(x), {})
     node: Node = x.node if isinstance(x, Handle) else x
+    if node not in known:
+        known[node] = _linear_of_node(node, known)
+    return known[node]
+
+
+def _linear_of_node(node: Node, known: dict[Node, Linear]) -> Linear:
     if not isinstance(node.op, LeafOp):
         args = node.inputs
         name = node.op.name
         if name in ("add", "subtract"):
-            return linear(args[0]).plus(linear(args[1]), 1 if name == "add" else -1)
+            return _linear(args[0], known).plus(_linear(args[1], known), 1 if name == "add" else -1)
         if name == "negative":
-            return linear(0).plus(linear(args[0]), -1)
+            return linear(0).plus(_linear(args[0], known), -1)
         if name in ("cast", "discretise") and args[0].spec.dtype.kind in "iu":
-            return linear(args[0])
+            return _linear(args[0], known)
         if name == "multiply":
-            a, b = linear(args[0]), linear(args[1])
+            a, b = _linear(args[0], known), _linear(args[1], known)
             for one, other in ((a, b), (b, a)):
                 if not one.terms and isinstance(one.rest, int):
                     return linear(0).plus(other, one.rest)
@@ -138,14 +149,34 @@ def linear(x: Any) -> Linear:
     return Linear({key: 1}, 0, {key: node})
 
 
-def _of_local(length: Dim) -> Linear:
+def _of_local(length: Dim, known: dict[Node, Linear]) -> Linear:
     """The length of a slice, in terms of the values that it was computed from."""
     form = linear(0)
     for product, factor in length._terms.items():
         node = _sized.get(product[0][0]) if len(product) == 1 and product[0][1] == 1 else None
-        term = Linear({}, Dim({product: 1}) if product else 1, {}) if node is None else linear(node)
+        term = (
+            Linear({}, Dim({product: 1}) if product else 1, {})
+            if node is None
+            else _linear(node, known)
+        )
         form = form.plus(term, factor)
     return form
+
+
+class _Computation:
+    """What a node computes: one object for all nodes that compute the same value.
+
+    Keys made of the keys of operands would be exponentially large for shared operands.
+    """
+
+    __slots__ = ("__weakref__", "parts")
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+
+_computations: weakref.WeakValueDictionary[Any, _Computation] = weakref.WeakValueDictionary()
+_computation_of: weakref.WeakKeyDictionary[Node, _Computation] = weakref.WeakKeyDictionary()
 
 
 def _key(node: Node) -> Any:
@@ -156,7 +187,12 @@ def _key(node: Node) -> Any:
         return ("value", frozen(node.value)) if node.op is CONSTANT else node
     if node.op.effects.side_effect or not node.inputs:
         return node
-    return (node.op, frozen(node.params), *map(_key, node.inputs))
+    found = _computation_of.get(node)
+    if found is None:
+        parts = (node.op, frozen(node.params), *map(_key, node.inputs))
+        found = _computations.setdefault(parts, _Computation(parts))
+        _computation_of[node] = found
+    return found
 
 
 # ---- slices ------------------------------------------------------------------------------------

@@ -226,21 +226,25 @@ def _term(node: Node, depends: set[Node]) -> Sequence[Node] | None:
 
 
 def _of_inner(node: Node, depends: set[Node]) -> Sequence[Node] | None:
-    """An inner loop, or a body with lengths, and its operand that it adds to."""
+    """An inner loop or conditional, and its operand that it adds to."""
     inner, k = node.inputs[0], node.params["index"]
     places = [j for j, a in enumerate(inner.inputs) if a in depends]
     if len(places) != 1:
         return None
     (place,) = places
-    if inner.op.name == "sized":
-        (body,), given = inner.params["branches"], place - 1
+    if inner.op.control_flow == BRANCH:
+        bodies, given = inner.params["branches"], place - 1
     elif inner.op.name == "scan":
         loop: Any = LoopView(inner)
-        body, given = loop.body, place - len(loop.count)
+        bodies, given = (loop.body,), place - len(loop.count)
         if given != loop.fixed + k:
             return None
     else:
         return None
-    if given < 0 or not is_sum(body, given, k) or inner.inputs[place].spec != node.spec:
+    if (
+        given < 0
+        or not all(is_sum(b, given, k) for b in bodies)
+        or inner.inputs[place].spec != node.spec
+    ):
         return None
     return inner, inner.inputs[place]
