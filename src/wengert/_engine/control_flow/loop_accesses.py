@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim, bounds
+from wengert._engine.ops.indexing.linear_forms import Linear, linear
 from wengert._engine.ops.indexing.template import IndexSlot
-from wengert._engine.ops.indexing.traced_slices import Linear, linear
 
 _WHOLE = slice(None)
 

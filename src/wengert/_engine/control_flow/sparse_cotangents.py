@@ -138,13 +138,15 @@ def _grouped(terms: Sequence[Node]) -> list[Node]:
 
 def _is_sparse(node: Node) -> bool:
     if node.op is PART:
-        return _is_choice(node.inputs[0]) and _is_sparse_result(*node.inputs, node.params["index"])
+        return _is_choice(node.inputs[0]) and _is_sparse_result(
+            node.inputs[0], node.params["index"]
+        )
     return node.op is lookup("scatter") and _is_added(node)
 
 
 def _is_choice(node: Node) -> bool:
     """Whether a node is a conditional, or a body with computed lengths."""
-    return node.op.control_flow == BRANCH
+    return bool(node.op.control_flow == BRANCH)
 
 
 def _is_sparse_result(choice: Node, k: int) -> bool:

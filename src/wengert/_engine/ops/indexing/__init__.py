@@ -10,6 +10,7 @@ stored_lengths    lengths of stored values, and their cotangents
 template          an index as a static template and arrays
 caught_index      indices that may be out of bounds in a try statement
 computed_lengths  lengths of new arrays that are computed in a loop step
+linear_forms      linear forms of traced integers: bounds and lengths in a loop step
 traced_slices     slices with bounds computed in a loop step, as symbolic sizes
 windows           slices with traced bounds
 window_access     reading and writing windows

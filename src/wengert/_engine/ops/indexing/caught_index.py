@@ -15,7 +15,7 @@ from wengert._engine.core.exception_handlers import may_be_caught
 from wengert._engine.core.handle import is_traced, shape_of
 from wengert.errors import TraceError, at, user_line
 
-from .traced_slices import linear
+from .linear_forms import linear
 
 
 def refuse_caught(x: Any, operands: Sequence[Any]) -> None:

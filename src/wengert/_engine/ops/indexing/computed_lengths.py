@@ -20,7 +20,8 @@ from wengert.errors import TraceError, at, user_line, user_place
 
 from ..casts import astype
 from ..creation import positions
-from .traced_slices import linear, named_length, value_of_form
+from .linear_forms import linear
+from .traced_slices import named_length, value_of_form
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
