@@ -21,8 +21,7 @@ from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.uniform_arrays import uniform, zeros
 
 from .dependence import Dependence
-from .message_carry import before_tangents, body_derivative, results_once
-from .received_results import Derivative, are_returned, divided, returned
+from .message_carry import after_messages, before_tangents, body_derivative, results_once
 
 
 class Pushed(NamedTuple):
@@ -51,9 +50,7 @@ def pushed(
     active = tuple(sorted(depends.active(initially_active, range(fixed, fixed + carried))))
     ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(active)]
     requested = [*[k - fixed for k in active if fixed <= k < fixed + carried], *ys]
-    inputs, dots, outs, tangents, masked_outputs = _with_tangents(
-        body, active, requested, guarded, True
-    )
+    inputs, dots, outs, tangents, masked_outputs = _with_tangents(body, active, requested, guarded)
     if not guarded and masked_outputs.intersection(range(carried)):
         # A carried tangent that a step masks must be a strong zero in the next step.
         return pushed(body, carried, stacked, initially_active, True)
@@ -67,23 +64,16 @@ def pushed(
 
 
 def _with_tangents(
-    body: Body, active: Sequence[int], requested: Sequence[int], guarded: bool, repeats: bool
+    body: Body, active: Sequence[int], requested: Sequence[int], guarded: bool
 ) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
-    """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones.
-
-    If the messages of the values are in the same body (`repeats`), those of tangents come later.
-    """
-
-    def after(x: Any, outs: Sequence[Any]) -> Any:
-        return before_tangents(x, outs, body) if repeats else x
-
+    """Inputs, their tangents by position, outputs, the requested tangents, and the masked ones."""
     with body_derivative():
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         dots = {k: placeholder(inputs[k].spec) for k in active}
         outs = inline_graph(body, [wrap(n) for n in inputs])
         nodes = [getattr(outs[k], "node", None) for k in requested]
         live = [n for n in nodes if type(n) is Node]
-        known = {inputs[k]: after(wrap(dot), outs) for k, dot in dots.items()}
+        known = {inputs[k]: before_tangents(wrap(dot), outs, body) for k, dot in dots.items()}
         masked_outputs: set[Node] = set()
         computed = (
             pushforward(live, known, record=True, masked=guarded, masked_outputs=masked_outputs)
@@ -93,7 +83,7 @@ def _with_tangents(
         remaining = iter(computed)
         tangents = [next(remaining) if type(n) is Node else None for n in nodes]
         tangents = [
-            after(uniform(body.outputs[k].spec, 0) if x is None else x, [outs[k]])
+            after_messages(uniform(body.outputs[k].spec, 0) if x is None else x, outs[k], body)
             for k, x in zip(requested, tangents, strict=True)
         ]
     masked = {k for k, n in zip(requested, nodes, strict=True) if n in masked_outputs}
@@ -197,11 +187,11 @@ def push_conditional(
     active = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
     requested = _results_with_tangents(bodies, active)
-    returns = are_returned(bodies, inputs)
-    forward, branches = _pushed_branches(bodies, active, requested, ctx.guarded, returns)
+    branches = tuple([_pushed_branch(b, active, requested, ctx.guarded) for b in bodies])
     tangents = [dots[k + 1] for k in active]
-    every = [which, *operands, *returned(node, inputs, forward), *tangents]
-    results = lookup(node.op.name)(*every, **{**node.params, "branches": branches})
+    results = lookup(node.op.name)(
+        which, *operands, *tangents, **{**node.params, "branches": branches}
+    )
     out: list[Any] = [None] * len(bodies[0].outputs)
     for k, dot in zip(requested, results, strict=True):
         out[k] = dot
@@ -219,21 +209,9 @@ def _results_with_tangents(bodies: Iterable[Body], active: Sequence[int]) -> tup
 
 
 @functools.lru_cache(maxsize=512)
-def _pushed_branches(
-    bodies: tuple[Body, ...],
-    active: tuple[int, ...],
-    requested: tuple[int, ...],
-    guarded: bool,
-    returns: bool,
-) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
-    """The branches with further results, and those that compute tangents; see `divided`."""
-    pushed = [_pushed_branch(b, active, requested, guarded, returns) for b in bodies]
-    return divided(bodies, pushed, "tangents", returns)
-
-
-@functools.lru_cache(maxsize=512)
 def _pushed_branch(
-    body: Body, active: tuple[int, ...], requested: tuple[int, ...], guarded: bool, returns: bool
-) -> Derivative:
-    inputs, dots, outs, tangents, _ = _with_tangents(body, active, requested, guarded, not returns)
-    return Derivative(inputs, outs, [dots[k] for k in active], tangents)
+    body: Body, active: tuple[int, ...], requested: tuple[int, ...], guarded: bool
+) -> Body:
+    inputs, dots, _, tangents, _ = _with_tangents(body, active, requested, guarded)
+    all_inputs = [*inputs, *[dots[k] for k in active]]
+    return Body(*results_once(*tangents), inputs=all_inputs, name=f"{body.name}, tangents")

@@ -23,7 +23,6 @@ from wengert._engine.core.loop_variants import set_variant
 from wengert._engine.core.message_order import NO_MESSAGES, is_token, is_used
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open
@@ -51,9 +50,9 @@ class Derivative(NamedTuple):
 def are_returned(bodies: Sequence[Body], operands: Sequence[Any]) -> bool:
     """Whether branches exchange messages whose results have lengths that are known before.
 
-    All processes decide in the same way, because they have the same messages.  Those of ``while``
-    loops and loops with a computed number of steps are sent again, and so are all messages if the
-    operands have values, because branches run at once.
+    All processes decide in the same way, because they have the same messages.  Branches with loops
+    or branches that exchange messages send all messages again, and so do those whose operands have
+    values, because they run at once.
     """
     if not is_used() or not any(map(is_traced, operands)) or not any(map(sends_messages, bodies)):
         return False
@@ -61,14 +60,8 @@ def are_returned(bodies: Sequence[Body], operands: Sequence[Any]) -> bool:
 
 
 def _is_returned(node: Node) -> bool:
-    params = node.params
-    if node.op.control_flow == LOOP:
-        length = params.get("length")
-        return "condition" not in params and length is not None and not is_open(length)
-    if node.op.kind != "collective" and node.op.control_flow != BRANCH:
-        return False
     specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
-    return not any(is_open(n) for s in specs for n in s.shape)
+    return node.op.kind == "collective" and not any(is_open(n) for s in specs for n in s.shape)
 
 
 def _has_messages(node: Node) -> bool:
