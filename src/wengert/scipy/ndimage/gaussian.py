@@ -286,7 +286,7 @@ def gaussian_laplace(
     >>> import numpy as np, wengert as wg
     >>> from wengert.scipy.ndimage import gaussian_laplace
     >>> wg.grad(lambda x: gaussian_laplace(x, 1.0)[3])(np.zeros(7)).round(3)
-    array([ 0.036,  0.162, -0.001, -0.394, -0.001,  0.162,  0.036])
+    array([ 0.037,  0.162,  0.   , -0.399,  0.   ,  0.162,  0.037])
     """
     x, dtype = operand(input)
     axes = axes_of(axes, x.ndim)
