@@ -12,7 +12,7 @@ import pytest
 import wengert as wg
 from wengert import control
 from wengert._engine.backends.llvm import program_cache, program_fingerprint
-from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
+from wengert._engine.backends.llvm.codegen.host_callbacks import _CallOfNode
 from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.profile.program_summary import summary_of
@@ -127,8 +127,13 @@ def test_a_check_that_holds_calls_nothing_back(monkeypatch):
 
     program = program_cache.program_of(traced(f, x), None)
     called = []
-    run = HostCallbacks._run
-    monkeypatch.setattr(HostCallbacks, "_run", lambda *a: (called.append(a), run(*a)))
+    run = _CallOfNode.__call__
+
+    def counted(*args):
+        called.append(args)
+        return run(*args)
+
+    monkeypatch.setattr(_CallOfNode, "__call__", counted)
     compiled = LoadedProgram(program)
     np.testing.assert_array_equal(compiled.run([x], {})[0], 2.0 * x)
     assert not called

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup
@@ -24,7 +25,6 @@ from wengert._engine.core.uniform_arrays import uniform
 
 from .message_carry import after_messages, body_derivative
 from .received_results import Derivative, are_returned, divided, returned
-from .residuals import ancestors
 from .sparse_cotangents import added_in_place
 from .used_inputs import with_used_inputs
 

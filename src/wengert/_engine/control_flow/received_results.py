@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.loop_variants import set_variant
 from wengert._engine.core.message_order import NO_MESSAGES, is_token, is_used
@@ -30,7 +31,6 @@ from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.uniform_arrays import uniform
 
 from .message_carry import body_derivative, results_once, sends_messages
-from .residuals import ancestors
 
 
 class Derivative(NamedTuple):

@@ -10,16 +10,16 @@ If a carried value can be restored in the backward pass (restoration.py), its co
 its undo log instead, and all its versions are available.
 
     split      the two parts of a pullback
-    ancestors  the nodes that some nodes depend on
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_open, valued
@@ -145,18 +145,6 @@ def _cost_with_restoring(
     residuals = _cheapest(forward_nodes, frontier, set(carry) - set(undo.free), undo.free, stored)
     residuals = [*residuals, *logs]
     return sum([_cost(n.spec) for n in residuals]), residuals, undo
-
-
-def ancestors(results: Iterable[Node]) -> list[Node]:
-    """Some nodes and all nodes that they depend on, operands first."""
-    seen: set[Node] = set()
-    stack = list(results)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack += node.inputs
-    return sorted(seen, key=lambda n: n.serial)
 
 
 def _is_free(node: Node) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 
 from wengert._engine.core.copy_graph import rebuilt, with_args
 from wengert._engine.core.dispatch import PART, part
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
@@ -29,8 +30,6 @@ from wengert._engine.core.static_params import frozen
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.template import IndexSlot
-
-from .residuals import ancestors
 
 _SMALL_SUM = 64  # elements of a sum that is added as a whole
 

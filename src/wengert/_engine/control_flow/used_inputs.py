@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.subgraph import Body
 
-from .residuals import ancestors
 from .restoration import BackwardBody
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.loop_variants import set_variant, with_variants
 from wengert._engine.core.node import Node, constant
@@ -43,7 +44,7 @@ from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
 from .dependence import Dependence
 from .message_carry import body_derivative, set_variant_with_messages
-from .residuals import SplitPullback, ancestors, split
+from .residuals import SplitPullback, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
 from .used_inputs import used_of, with_consts

@@ -1,6 +1,7 @@
 """The order of the nodes of a graph.
 
 topological               operands first, in order of creation
+ancestors                 in order of creation, constants too
 with_effects_in_order     side effects in program order
 """
 
@@ -51,6 +52,21 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
     unused = sorted((n for n in seen if n not in ordered), key=_serial)
     ordered.update(dict.fromkeys(unused))
     return list(ordered)
+
+
+def ancestors(nodes: Iterable[Node]) -> list[Node]:
+    """Some nodes and all nodes that they depend on, in order of creation.
+
+    Operands come first, except constants whose nodes were made after their use (`Node.inputs`).
+    """
+    seen: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += node.inputs
+    return sorted(seen, key=_serial)
 
 
 def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:

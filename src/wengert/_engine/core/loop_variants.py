@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from .copy_graph import with_replaced
 from .dispatch import PART, part
+from .graph_order import ancestors
 from .node import Node
 
 _variants: weakref.WeakKeyDictionary[Node, Node] = weakref.WeakKeyDictionary()
@@ -32,7 +33,7 @@ def from_variants(outputs: Iterable[Node]) -> dict[Node, Node]:
     if not _variants:
         return {}
     outputs = list(outputs)
-    nodes = _ancestors(outputs)
+    nodes = set(ancestors(outputs))
     variants = {n: v for n in nodes if n in _variants and (v := _last(n, nodes)) is not n}
     if not variants:
         return {}
@@ -70,15 +71,3 @@ def _last(loop: Node, nodes: set[Node]) -> Node:
         if node in nodes:
             last = node
     return last
-
-
-def _ancestors(outputs: Iterable[Node]) -> set[Node]:
-    """Some nodes and all nodes that they depend on."""
-    seen: set[Node] = set()
-    stack = list(outputs)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack += node.inputs
-    return seen

@@ -229,7 +229,7 @@ class Elements(PositionChecks):
             if mask.width > 1:
                 exists = self.both(mask, self._mask) or mask
                 section = self._latest(pointer, offset, exists)
-                some = self._any(section, exists)
+                some = section.any_lane(exists.name, exists.width)
             safe = self._safe(16)
             address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
         return load(self.language, section, address, expr.dtype, 1, None)
@@ -247,7 +247,7 @@ class Elements(PositionChecks):
 
     def _safe_address(self, section: Section, address: str, exists: Lane, size: int) -> str:
         """The address of a vector, or a mapped one if all its lanes are masked."""
-        some = self._any(section, exists)
+        some = section.any_lane(exists.name, exists.width)
         return section.value(f"select i1 {some}, ptr {address}, ptr {self._safe(size)}")
 
     def _safe_addresses(

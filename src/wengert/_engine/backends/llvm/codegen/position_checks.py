@@ -78,19 +78,10 @@ class PositionChecks:
                 outside = language.emit("and", BOOL, outside, active)
             section = outside.section
             assert section is not None
-            self._leave_if(section, self._any(section, outside))
+            self._leave_if(section, section.any_lane(outside.name, outside.width))
             # In the section of the check, so that its uses come after the check.
             found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
         return found
-
-    def _any(self, section: Section, mask: Lane) -> str:
-        """Whether a mask is true in any lane, an i1."""
-        if mask.width <= 1:
-            return mask.name
-        callee = self.language.module.declare(
-            f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
-        )
-        return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
 
     def _leave_if(self, section: Section, condition: str) -> None:
         """Return early, without a result, if a condition holds."""
@@ -110,7 +101,7 @@ class PositionChecks:
         if active is not None:
             lanes = self.language.emit("and", BOOL, lanes, active)
         assert lanes.section is not None
-        self._leave_if(lanes.section, self._any(lanes.section, lanes))
+        self._leave_if(lanes.section, lanes.section.any_lane(lanes.name, lanes.width))
 
     def fail(self, section: Section, status: int = 1) -> None:
         """Set the status to failed."""

@@ -120,6 +120,14 @@ class Section:
         callee = self.function.module.declare(f"llvm.{intrinsic}.i64", "i64", ["i64", "i64"])
         return self.value(f"call i64 {callee}(i64 {x}, i64 {y})")
 
+    def any_lane(self, flags: Name, width: int) -> Name:
+        """Whether any of the flags, a boolean or a vector of `width` of them, is set: an i1."""
+        if width <= 1:
+            return flags
+        kind = f"<{width} x i1>"
+        callee = self.function.module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [kind])
+        return self.value(f"call i1 {callee}({kind} {flags})")
+
     def copy_bytes(self, target: Name, source: Name, size: Name) -> None:
         """Copy memory."""
         kinds = ["ptr", "ptr", "i64", "i1"]

@@ -117,11 +117,7 @@ class Block:
 
     def any_of(self, s: Section, flag: Lane) -> Name:
         """Whether a flag is true in any lane, an i1."""
-        if flag.width <= 1:
-            return flag.name
-        kind = f"<{flag.width} x i1>"
-        callee = self.call.module.declare(f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [kind])
-        return s.value(f"call i1 {callee}({kind} {flag.name})")
+        return s.any_lane(flag.name, flag.width)
 
     def _is_broadcast(self, k: int) -> bool:
         """Whether all lanes use the same matrix of array k."""

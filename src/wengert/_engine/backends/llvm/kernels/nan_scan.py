@@ -49,7 +49,6 @@ def _scan_function(module: ModuleBuilder, dtype: Dtype, infinities: bool) -> str
     body.write(f"store i1 false, ptr {any_nan}")
     step = width * _UNROLL
     full = body.value(f"and i64 %n, {-step}")
-    any_flag = module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [flags])
     with body.loop("0", full, str(step)) as (s, i):
         first = s.value(f"getelementptr {kind}, ptr %x, i64 {i}")
         lanes = []
@@ -61,7 +60,7 @@ def _scan_function(module: ModuleBuilder, dtype: Dtype, infinities: bool) -> str
             s.value(f"fcmp uno {vector} {lanes[k]}, {lanes[k + 1]}") for k in range(0, _UNROLL, 2)
         ]
         both = s.value(f"or {flags} {pairs[0]}, {pairs[1]}")
-        _update(s, any_nan, s.value(f"call i1 {any_flag}({flags} {both})"))
+        _update(s, any_nan, s.any_lane(both, width))
     with body.loop(full, "%n") as (s, i):
         pointer = s.value(f"getelementptr {kind}, ptr %x, i64 {i}")
         element = s.value(f"load {kind}, ptr {pointer}")

@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.core.types import Scalar
 
-from ..ir.llvm_types import Dtype, of_width
+from ..ir.llvm_types import Dtype
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 
@@ -87,14 +87,10 @@ def whole_as_float(s: Language, k: Any, dtype: Dtype) -> Any:
     return s.number(k + int(big.view(k.dtype))) - float(big)
 
 
-def any_of(s: Language, condition: Lane) -> str:
+def any_of(condition: Lane) -> str:
     """The name of an i1: whether the condition holds in any lane."""
-    section, width = condition.section, condition.width
+    section = condition.section
     assert section is not None
-    name = condition.name
-    if width > 1:
-        lanes = of_width("i1", width)
-        callee = s.module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [lanes])
-        name = section.value(f"call i1 {callee}({lanes} {name})")
+    name = section.any_lane(condition.name, condition.width)
     # Unused lanes may hold poison, on which a branch is undefined behavior.
     return section.value(f"freeze i1 {name}")

@@ -8,7 +8,6 @@ values are in stack slots, as in all loops (ir/ir_builder.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from wengert._engine.core.types import ScalarLanguage
 
@@ -53,19 +52,11 @@ def repeat(
     section.block(f"again{number}")
     now = kept()
     flags = s.widened(unfinished(*now), width)
-    section.write(f"br i1 {_any(s, flags, width)}, label %turn{number}, label %rest{number}")
+    assert flags.section is not None
+    some = flags.section.any_lane(flags.name, width)
+    section.write(f"br i1 {some}, label %turn{number}, label %rest{number}")
     section.label(f"turn{number}")
     keep(step(*now))
     section.write(f"br label %again{number}")
     section.label(f"rest{number}")
     return kept()
-
-
-def _any(s: Any, flags: Lane, width: int) -> str:
-    """Whether any lane of a boolean is true."""
-    if width == 1:
-        return flags.name
-    assert flags.section is not None
-    kind = of_width("i1", width)
-    callee = s.module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [kind])
-    return flags.section.value(f"call i1 {callee}({kind} {flags.name})")

@@ -97,7 +97,7 @@ def _unless_huge(
     slots = [section.function.slot(lane.kind) for lane in quick]
     for lane, slot in zip(quick, slots, strict=True):
         section.write(f"store {lane.kind} {lane.name}, ptr {slot}")
-    with section.when(any_of(s, huge)) as body:
+    with section.when(any_of(huge)) as body:
         moved = Lane(s, body, a.name, a.dtype, a.width)
         for lane, exact, slot in zip(quick, slow(moved), slots, strict=True):
             chosen = s.select(huge, exact, lane)
