@@ -200,6 +200,29 @@ def check_messages_of_single_steps(comm):
         np.testing.assert_allclose(dot, along, rtol=1e-11)
 
 
+def check_branches_of_a_batch_begin_with_the_same_token(comm):
+    """Both branches run, and the same operation on the same token is another message in each."""
+    x, v = _data(comm)
+
+    def each(a):
+        def first(a):
+            return d.allreduce(np.tanh(0.7 * a * a), "prod")
+
+        def second(a):
+            return np.mean(d.allgather(0.3 * np.cumsum(a)), axis=0) * a
+
+        return wg.cond(d.allreduce(np.sum(a)) > 0.19, first, second, a)
+
+    def f(x):
+        return d.allreduce(np.sum(wg.vmap(each)(np.stack([x, np.cos(x), -x]))))
+
+    along = sum(comm.mpi.allgather(np.vdot(wg.grad(f)(x), v)))
+    np.testing.assert_allclose(wg.jit(f)(x), f(x), rtol=1e-12)
+    for run in (lambda f: f, wg.jit):
+        dot = run(lambda x: wg.jvp(f, (x,), (v,))[1])(x)
+        np.testing.assert_allclose(dot, along, rtol=1e-11)
+
+
 def check_messages_of_branches_are_sent_once(comm):
     """Gradients exchange messages of cotangents, and those of the branch once."""
     x, v = _data(comm)

@@ -189,7 +189,7 @@ class Driver:
         if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:
             args = args[::-1]
         elif op.kind == "collective":
-            args = self._order_of_message(args)
+            args = self._operands_of_message(args)
         weak = getattr(self.spec(node), "weak", False)
         if not params:
             return op, type(node), args, weak
@@ -198,15 +198,14 @@ class Driver:
             known = self._frozen[id(params)] = (params, frozen(params))
         return op, type(node), known[1], args, weak
 
-    def _order_of_message(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What identifies a message: one message follows a token, whatever the operand looks like.
+    def _operands_of_message(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands of a message; constants by their values, whatever is known of their origin.
 
-        A derivative that computes values again has their messages again, on the same token. The
-        operands may be simplified in different ways, and not by all processes, which would differ
-        in the number of messages.
+        A derivative that computes values again has their messages again, on the same token. All
+        processes must merge them, also those that send constants. Messages of other operands may
+        begin with the same token: both branches of a batch do.
         """
-        x, token = args
-        return (self.spec(x), token) if token.op is not CONSTANT else args
+        return tuple([leaf_key(a) if a.op is CONSTANT else a for a in args])
 
     def _rewritten(self, node: Node) -> Node | None:
         """The replacement of a node by the first rule that applies."""
