@@ -174,3 +174,16 @@ def test_a_few_short_rows_are_combined_column_by_column(count, dtype):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
     wide = drawn((count, 40_000))
     np.testing.assert_array_equal(wg.jit(lambda x: np.sum(x, axis=0))(wide), np.sum(wide, axis=0))
+
+
+def test_copies_of_rows_to_large_arrays_are_loops_of_their_own():
+    """Sums over rows take blocks of rows; memory is written fastest row by row."""
+
+    def f(a, x):
+        return np.sum(a, axis=0), np.broadcast_to(x, a.shape) * 2.0
+
+    for rows, nests in ((64, 1), (2000, 2)):
+        a, x = drawn((rows, 400)), drawn(400)
+        assert len(backend("llvm").program(wg.trace(f)(a, x)).nests) == nests
+        for found, expected in zip(wg.jit(f)(a, x), f(a, x), strict=True):
+            np.testing.assert_array_equal(found, expected)

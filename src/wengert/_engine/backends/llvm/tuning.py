@@ -84,6 +84,9 @@ class Thresholds:
         16384, "bytes", "updates from this size on are written in place", LEARNING,
         "smaller arrays stay in the nearest cache",
     )  # fmt: skip
+    separate_copy_bytes: int = _of(
+        1 << 20, "bytes", "rows copied to so many are a loop without sums", NPBENCH, "gesummv"
+    )
     examined_index_elements: int = _of(
         1 << 16, "elements", "a constant index array up to it is searched for a pattern", NATIVE
     )

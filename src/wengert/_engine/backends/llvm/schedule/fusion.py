@@ -7,6 +7,8 @@ or in registers, and intermediate results have the size of one row.
     LoopGroup         expressions computed together, in one pass over one iteration space
     FusedLoops        loop groups that run one after the other for each row
     fused_loops_of    the fused loops of a list of loop groups
+    are_apart         whether sums and copies of rows are loops of their own
+    repeats           whether elements of an operand are used several times
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..ir.affine import FlatIndex, Index, Length, counters, is_one
+from ..ir.affine import FlatIndex, Index, Length, counters, is_one, size_of
 from ..lowering.loop_ir import Expr, Reduce, Stored
 from ..lowering.slice_updates import SliceUpdate
 from ..tuning import thresholds
@@ -117,6 +119,30 @@ def space_of(root: Expr) -> tuple[Length, ...]:
 def roots_of(stage: FusedLoops | Expr) -> list[Expr]:
     """The roots of a stage."""
     return [r for s in stage.groups for r in s.roots] if isinstance(stage, FusedLoops) else [stage]
+
+
+def repeats(x: Expr, expr: Expr) -> bool:
+    """Whether elements of an operand are used by several elements of the expression."""
+    return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in expr.shape)
+
+
+def are_apart(root: Expr, group: LoopGroup, accesses: Callable[[Expr], Sequence[Access]]) -> bool:
+    """Whether a root does not join a group, because one sums and the other copies rows.
+
+    Memory is written fastest row by row, but sums over rows are taken in blocks of rows.
+    """
+    if isinstance(root.rule, Reduce) == (group.reduced is not None):
+        return False
+    size = size_of(group.space)
+    if type(size) is not int:
+        return False
+    return any(
+        size * x.dtype.itemsize >= thresholds.separate_copy_bytes
+        and x.shape == group.space
+        and all(repeats(a.expr, x) for a in accesses(x))
+        for x in (*group.roots, root)
+        if not isinstance(x.rule, Reduce)
+    )
 
 
 def fused_loops_of(

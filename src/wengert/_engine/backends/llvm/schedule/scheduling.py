@@ -42,6 +42,7 @@ from ..lowering.loop_ir import (
 from ..lowering.registry import specs_of
 from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
+from . import fusion
 from .fma_fusion import fold
 from .fusion import PRODUCTS, Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .in_place_writes import InPlaceWrites, Updates
@@ -165,7 +166,7 @@ class Schedule:
                         self._shared.discard(x)
             if isinstance(rule, Map):
                 for x in expr.operands:
-                    if x.weight > thresholds.inline_work and _repeats(x, expr):
+                    if x.weight > thresholds.inline_work and fusion.repeats(x, expr):
                         self._make_root(x)
             if isinstance(rule, SliceUpdate):
                 v, x = expr.operands
@@ -249,7 +250,7 @@ class Schedule:
         ):
             group = self._stages[places[k]]
             assert isinstance(group, LoopGroup)
-            if group.takes(root):
+            if group.takes(root) and not fusion.are_apart(root, group, self.accesses):
                 group.add(root, accesses)
                 self._position[root] = places[k]
                 return
@@ -391,11 +392,6 @@ def _unbounded_reads(expr: Expr) -> Sequence[Read]:
     if isinstance(expr.rule, Reduce | SliceUpdate) or type(expr.rule) is Map:  # are known
         return ()
     return expr.reads(counters(expr.shape))
-
-
-def _repeats(x: Expr, expr: Expr) -> bool:
-    """Whether elements of an operand are used by several elements of the expression."""
-    return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in expr.shape)
 
 
 def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
