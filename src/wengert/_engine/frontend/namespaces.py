@@ -88,6 +88,8 @@ def _attribute(real: ModuleType, tensor_module: ModuleType | None, name: str) ->
         return replacement(getattr(real, name))
     if tensor_module is not None and name in (getattr(tensor_module, "__all__", None) or ()):
         return getattr(tensor_module, name)
+    if tensor_module is not None and name in vars(tensor_module).get("_PLAIN_FUNCTIONS", ()):
+        return getattr(tensor_module, name)  # refuses tensors, and names what to use instead
     return getattr(real, name)
 
 

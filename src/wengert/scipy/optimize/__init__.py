@@ -12,11 +12,17 @@ least_squares_problems    least_squares, curve_fit
 linear_least_squares      nnls, lsq_linear
 isotonic                  isotonic_regression
 linear_programs           linprog, linear_sum_assignment
+mixed_integer_programs    milp
+scalar_searches           brent, golden, fminbound
+rosenbrock                rosen, rosen_der, rosen_hess, rosen_hess_prod
+plain_functions           the other functions, which refuse tensors
 optimality                the conditions at a minimum, and the derivative of the minimal value
 
 Solutions are differentiable with respect to everything that the functions depend on; the derivative
 is that of the equation (docs/solvers.md).  Without tensors, SciPy's functions are called.
 """
+
+import scipy.optimize as _scipy_optimize
 
 from wengert._engine.core.lazy_import import public_dir
 
@@ -32,13 +38,18 @@ from .least_squares_problems import curve_fit, least_squares
 from .linear_least_squares import lsq_linear, nnls
 from .linear_programs import linear_sum_assignment, linprog
 from .minimization import minimize
+from .mixed_integer_programs import milp
+from .plain_functions import REMEDIES, plain_function
 from .roots import fixed_point, fsolve, root
+from .rosenbrock import rosen, rosen_der, rosen_hess, rosen_hess_prod
 from .scalar_minimization import minimize_scalar
 from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar, toms748
+from .scalar_searches import brent, fminbound, golden
 
 __all__ = [
     "basinhopping",
     "bisect",
+    "brent",
     "brenth",
     "brentq",
     "curve_fit",
@@ -46,12 +57,15 @@ __all__ = [
     "direct",
     "dual_annealing",
     "fixed_point",
+    "fminbound",
     "fsolve",
+    "golden",
     "isotonic_regression",
     "least_squares",
     "linear_sum_assignment",
     "linprog",
     "lsq_linear",
+    "milp",
     "minimize",
     "minimize_scalar",
     "newton",
@@ -59,8 +73,22 @@ __all__ = [
     "ridder",
     "root",
     "root_scalar",
+    "rosen",
+    "rosen_der",
+    "rosen_hess",
+    "rosen_hess_prod",
     "shgo",
     "toms748",
 ]
+
+_PLAIN_FUNCTIONS = frozenset(REMEDIES)  # read by the front end
+_SCIPYS = frozenset(dir(_scipy_optimize))
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("_") or name not in _SCIPYS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return plain_function(name)
+
 
 __dir__ = public_dir(__name__)

@@ -1,6 +1,7 @@
 """Constraints of minimization problems, in all of SciPy's forms.
 
 Constraints       as two functions: equalities and inequalities
+known_values      the sides of a constraint, as far as they are known
 number_of_values  how many numbers functions return
 bounds_of         bounds as two vectors
 """
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import value_of
+from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.joining import stacked
 from wengert._engine.tensor.numpy_dispatch import as_array
@@ -66,11 +67,15 @@ class Constraints:
 
     def _add_interval(self, fun: Function, lower: Any, upper: Any, x0: Any) -> None:
         size = int(np.size(value_of(fun(np.asarray(value_of(x0))))))
-        low = np.broadcast_to(np.asarray(lower, float), (size,))
-        high = np.broadcast_to(np.asarray(upper, float), (size,))
-        equal = np.flatnonzero(low == high)
-        below = np.flatnonzero((low != high) & np.isfinite(low))
-        above = np.flatnonzero((low != high) & np.isfinite(high))
+        low, high = (
+            np.broadcast_to(casts.astype(floating(_joined(end)), float).reshape(-1), (size,))
+            for end in (lower, upper)
+        )
+        plain_low, plain_high = known_values(low), known_values(high)
+        same = plain_low == plain_high
+        equal = np.flatnonzero(same)
+        below = np.flatnonzero(~same & ~np.isinf(plain_low))
+        above = np.flatnonzero(~same & ~np.isinf(plain_high))
         if equal.size:
             self.equalities.append(lambda x: np.reshape(fun(x), (-1,))[equal] - low[equal])
         if below.size:
@@ -98,6 +103,16 @@ class Ends:
 
     def __init__(self, ends: Sequence[Any]) -> None:
         self.lb, self.ub = ends
+
+
+def known_values(side: Any) -> Any:
+    """The values of a vector; NaN, which equals nothing, in a graph.
+
+    So in a graph equal sides of a constraint are two inequalities. Only one of them has a
+    multiplier that is not zero, so the derivative is the same.
+    """
+    value = value_of(side)
+    return np.full(value.shape, np.nan) if is_traced(value) else np.asarray(value)
 
 
 def _joined(end: Any) -> Any:

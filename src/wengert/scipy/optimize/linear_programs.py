@@ -137,7 +137,7 @@ def linprog(
             f"linprog of tensors with method={method!r} and integrality={integrality!r}: it has "
             f"derivatives with HiGHS and continuous unknowns only{at(user_line())}."
         )
-    program = _Program(c, (A_ub, b_ub), (A_eq, b_eq), bounds)
+    program = LinearProgram(c, (A_ub, b_ub), (A_eq, b_eq), bounds)
     unequal, equal = len(program.right_ub), len(program.right_eq)
     solver = LinearProgramSolver(method, SolverOptions(options or {}), equal, unequal)
     starts = [program.costs, *program.ends]
@@ -147,7 +147,7 @@ def linprog(
     return program.result(found)
 
 
-class _Program:
+class LinearProgram:
     """A linear program, as functions of unknowns and multipliers."""
 
     def __init__(self, c: Any, upper: Any, equal: Any, bounds: Any) -> None:
