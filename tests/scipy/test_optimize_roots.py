@@ -337,3 +337,18 @@ def test_interrupts_pass():
                 callback=lambda x, f: interrupted(x),
             ).x[0]
         )(8.0)
+
+
+@MODES
+def test_jacobians_with_large_constants(compiled):
+    """The unit vectors of a Jacobian of ten and more unknowns are no captured values."""
+    n = 12
+    w = np.sin(np.arange(n * n)).reshape(n, n) / n
+    theta = np.cos(np.arange(n))
+
+    def solution(theta):
+        return optimize.root(lambda y: y + 0.5 * np.tanh(w @ y) - theta, np.zeros(n), tol=1e-12).x
+
+    y = solution(theta)
+    exact = np.linalg.inv(np.eye(n) + 0.5 * (1.0 - np.tanh(w @ y) ** 2)[:, None] * w)
+    assert np.allclose(mode(compiled, wg.jacobian(solution))(theta), exact, rtol=1e-9, atol=1e-9)

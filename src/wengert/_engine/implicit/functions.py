@@ -20,6 +20,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, transposed
 from wengert._engine.control_flow.closure_conversion import closed, together
 from wengert._engine.control_flow.message_carry import with_token
 from wengert._engine.core import pytree
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used
 from wengert._engine.core.node import Node, constant
@@ -136,6 +137,25 @@ class GraphFunction:
         closure = closed(lambda *xs: list(fun(*xs)), specs, what, hoist=False)
         closure.body.name = what
         return cls(closure.body, len(closure.captured)), closure.captured
+
+    @classmethod
+    def traced_alone(
+        cls, fun: Callable[..., Sequence[Any]], specs: Sequence[Spec], what: str
+    ) -> GraphFunction:
+        """A function of its arguments alone; arrays that it makes are constants of the graph.
+
+        `traced` makes operands of large constants, such as the unit vectors of a Jacobian.
+        """
+        found, values = cls.traced(fun, specs, what)
+        if not values:
+            return found
+        assert not any(isinstance(x, Handle) for x in values)
+        captured, inputs = found.inputs
+        constants = {n: constant(x) for n, x in zip(captured, values, strict=True)}
+        copies = rebuilt([n for n in found.body.nodes if n not in constants], constants)
+        outputs = [copies.get(n, n) for n in found.body.outputs]
+        token = found.body.inputs[: found.sends]
+        return cls(Body(*outputs, inputs=[*token, *inputs], name=what), 0, found.sends)
 
     @classmethod
     def _traced_in_order(

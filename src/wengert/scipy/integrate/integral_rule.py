@@ -159,10 +159,9 @@ class Integral(SolverRule):
         if key not in self._derived:
             specs = [n.spec for n in self.integrand.body.inputs]
             known, variable = specs[:-1], specs[-1]
-            traced, values = GraphFunction.traced(
+            traced = GraphFunction.traced_alone(
                 lambda *xs: [function(*xs)], [*known, *extra, variable], self.name
             )
-            assert not values
             self._derived[key] = GraphFunction(traced.body, len(known) + len(extra))
         return self._derived[key]
 
