@@ -340,9 +340,9 @@ def test_interrupts_pass():
 
 
 @MODES
-def test_jacobians_with_large_constants(compiled):
+@pytest.mark.parametrize("n", [12, 200])
+def test_jacobians_with_large_constants(n, compiled):
     """The unit vectors of a Jacobian of ten and more unknowns are no captured values."""
-    n = 12
     w = np.sin(np.arange(n * n)).reshape(n, n) / n
     theta = np.cos(np.arange(n))
 

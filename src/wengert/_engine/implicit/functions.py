@@ -23,7 +23,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used
-from wengert._engine.core.node import Node, constant
+from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
@@ -149,9 +149,8 @@ class GraphFunction:
         found, values = cls.traced(fun, specs, what)
         if not values:
             return found
-        assert not any(isinstance(x, Handle) for x in values)
         captured, inputs = found.inputs
-        constants = {n: constant(x) for n, x in zip(captured, values, strict=True)}
+        constants = {n: constant(_array(x)) for n, x in zip(captured, values, strict=True)}
         copies = rebuilt([n for n in found.body.nodes if n not in constants], constants)
         outputs = [copies.get(n, n) for n in found.body.outputs]
         token = found.body.inputs[: found.sends]
@@ -280,6 +279,14 @@ def cotangents_of(
 ) -> list[Any]:
     """The cotangents of leaves for those of the results of a function of them."""
     return list(transposed(lambda *v: tuple(fun(*v)), *map(_handle, xs))[1](tuple(ts)))
+
+
+def _array(x: Any) -> Any:
+    """A captured value that is a constant; a large one is a node (`Watched`)."""
+    if not isinstance(x, Handle):
+        return x
+    assert isinstance(x.node, ConstantLeaf)
+    return np.array(x.node.value)
 
 
 def _is_inexact(x: Any) -> bool:
