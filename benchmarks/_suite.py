@@ -153,6 +153,7 @@ class Suite:
         return {
             "machine": elsewhere.versions(machine(PACKAGES)),
             "compiler": f"gcc {' '.join(flags)}",
+            "load": round(os.getloadavg()[1], 1),  # of five minutes, this run included
             "jit": all(section["jit"] for section in sections),
             "sections": sections,
         }

@@ -2,7 +2,7 @@
 
 A linear classifier with 20 features, 4 of which matter, is fitted to 120 points: the squared hinge
 loss plus a penalty for each weight, minimized with exact Hessians.  The 20 penalties
-are chosen so that the error on other 120 points is least, by the same function of SciPy, which gets
+are chosen so that the error on 400 other points is least, by the same function of SciPy, which gets
 the exact gradient: the minimum is differentiated by the implicit function theorem, so that
 a gradient with respect to 20 penalties costs one linear system.
 
@@ -25,7 +25,7 @@ from scipy import optimize
 import wengert as wg
 from wengert.scipy.optimize import minimize
 
-POINTS, FEATURES, RELEVANT = 120, 20, 4
+POINTS, VALIDATION, FEATURES, RELEVANT = 120, 400, 20, 4
 
 
 def data(rng, points):
@@ -76,7 +76,7 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(options.seed)
-    training, validation, new = (data(rng, n) for n in (POINTS, POINTS, 20_000))
+    training, validation, new = (data(rng, n) for n in (POINTS, VALIDATION, 20_000))
 
     def error(logs):
         return hinge(weights(logs, *training), *validation)

@@ -3,6 +3,7 @@
 Small versions run by default; the slow tests run the examples in full.
 """
 
+import importlib
 import os
 import re
 import subprocess
@@ -10,10 +11,12 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.distributed.launch import mpirun, started
 
 import wengert as wg
+from wengert.scipy.sparse.linalg import factors
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS = "needs the extra `demo`"
@@ -207,6 +210,53 @@ def test_swing_up_is_optimal():
     assert figure(text, r"largest error of the controls (\S+) after one Newton step") < 1e-9
     assert figure(text, r"slope of the Lagrangian (\S+)") < 1e-7
     assert 0.0 < figure(text, r"Pontryagin's conditions: effort \S+, (\S+) % less") < 0.25
+
+
+def pictured(script, out, *arguments):
+    """The output of a program, which must also write its picture."""
+    pytest.importorskip("matplotlib", reason=NEEDS)
+    text, _ = run(script, "--out", str(out), *arguments)
+    assert (out / script).with_suffix(".png").stat().st_size > 5_000
+    return text
+
+
+def test_penalties_by_the_validation_error(tmp_path):
+    text = pictured("penalties.py", tmp_path)
+    assert figure(text, r"new points: .* 20 penalties (\S+)") < 0.4
+    assert figure(text, r"finite differences deviate by (\S+)") < 1e-6
+
+
+def test_the_equilibrium_of_propane(tmp_path):
+    text = pictured("propane.py", tmp_path)
+    assert figure(text, r"deviation from the printed root (\S+)") < 1e-6
+    assert figure(text, r"solutions deviate by (\S+)") < 1e-6
+
+
+def test_the_conductivity_of_a_plate_in_small(tmp_path):
+    text = pictured("conductivity.py", tmp_path, "--side", "40", "--at-most", "0.1")
+    assert figure(text, r"finite differences deviate by (\S+)") < 1e-6
+
+
+@pytest.mark.slow
+def test_the_conductivity_of_a_plate_in_full(tmp_path):
+    text = pictured("conductivity.py", tmp_path)
+    assert figure(text, r"(\d+) unknowns") > 100_000
+    assert figure(text, r"error of a conductivity (\S+) %") < 3.0
+
+
+def test_the_inverse_heat_equation(tmp_path):
+    text = pictured("inverse_heat.py", tmp_path)
+    assert figure(text, r"deviation from the normal equations (\S+)") < 1e-6
+
+
+def test_the_inverse_heat_equation_needs_one_factorization(monkeypatch):
+    pytest.importorskip("matplotlib", reason=NEEDS)
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    program = importlib.import_module("inverse_heat")
+    before = factors.counts.factorized
+    misfit = wg.jit(wg.value_and_grad(lambda first: np.sum(program.last(first) ** 2)))
+    assert np.all(np.isfinite(misfit(np.ones(program.POINTS))[1]))
+    assert factors.counts.factorized - before == 1
 
 
 def tiny(script, out, *arguments):

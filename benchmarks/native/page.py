@@ -16,6 +16,7 @@ from _harness import machine_line, table
 WENGERT = "wengert"
 FAST_C = "C -ffast-math"  # beside C that rounds as written, where that is what targets speak of
 BY_HAND = ("C", FAST_C, "NumPy", "numba")
+BUSY_LOAD = 1.5  # processes, of which the run is one
 UNITS = [(1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s")]
 
 
@@ -123,6 +124,12 @@ def render(
         "C, over wengert's: above one, wengert is faster. *processor*: the same of the processor's "
         "time, which neighbors on a busy machine disturb less.",
     ]
+    if results.get("load", 0.0) > BUSY_LOAD:
+        parts.append(
+            f"**The machine was busy**: {results['load']} processes ran on "
+            f"{results['machine']['cores']} cores, this run included, on the average of the last "
+            "five minutes."
+        )
     if not results["jit"]:
         parts.append("**wengert is measured eagerly: this version has no `wg.jit`.**")
     threads = 0

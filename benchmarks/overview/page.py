@@ -24,6 +24,7 @@ NAMES = {
     "interpreter": "the interpreter", "gradbench": "GradBench",
     "kernels": "kernels of an ocean model, and orders", "growth": "growth",
     "sparse": "sparse derivatives", "taylor": "Taylor series",
+    "solvers": "derivatives of solutions",
     "distributed": "two processes",
 }  # fmt: skip
 
