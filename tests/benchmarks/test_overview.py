@@ -132,6 +132,15 @@ def test_one_failing_suite_does_not_stop_the_others(tmp_path, monkeypatch, capfd
     assert "failed: a, a" in printed and printed.count("measured") == 2
 
 
+def test_every_suite_has_results():
+    """Its page can be rendered: opf.py, which needs files from elsewhere, is not a suite."""
+    import suites
+
+    assert suites.suites().keys() == {
+        path.stem for path in (suites.HERE / "results").glob("*.json")
+    }
+
+
 def test_all_threads_are_for_workloads_that_have_work_for_them():
     import suites
 
@@ -139,4 +148,4 @@ def test_all_threads_are_for_workloads_that_have_work_for_them():
     assert found["loops"] is found["gradbench"] is found["eager"] is None
     assert found["native"][:3] == ["--threads", "--only", "elementwise"]
     assert "cold" not in found["native"] and "steps" in found["learning"]
-    assert not {"guard", "overview", "suites"} & found.keys()
+    assert not {"guard", "opf", "overview", "suites"} & found.keys()

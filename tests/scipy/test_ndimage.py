@@ -140,6 +140,7 @@ def test_coordinates(order, mode):
 
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", [0, 1, 3, 4])
+@pytest.mark.sample(16)
 def test_transformations(order, mode):
     """Affine transformations, shifts, zooms and rotations."""
     options = {"order": order, "mode": mode, "cval": 0.7}
@@ -157,25 +158,38 @@ def test_transformations(order, mode):
     same("rotate", X3, -30.0, axes=(2, 1), reshape=False, **options)
 
 
+PARAMETERS = {  # function, arguments, order of the derivatives
+    "matrix": (
+        lambda x, m, o: ours.affine_transform(x, m, o, mode="reflect"),
+        (X2, np.array([[0.9, 0.2], [-0.3, 1.1]]), np.array([0.53, 0.41])),
+        1,
+    ),
+    "angle": (lambda x, a: ours.rotate(x, a, reshape=False, mode="nearest"), (X2, 21.0), 1),
+    "distance": (lambda d: ours.shift(X2, d, mode="mirror"), (np.array([0.3, 1.2]),), 2),
+    "weights": (lambda x, w: ours.convolve(x, w), (X2, RNG.normal(size=(2, 3))), 2),
+    "deviation": (lambda x, s: ours.gaussian_filter(x, s, radius=3, order=1), (X2, 0.9), 2),
+    "magnitude": (lambda x: ours.gaussian_gradient_magnitude(x, 1.0), (X2,), 2),
+    "border": (
+        lambda c: ours.correlate(X2, np.ones((3, 3)), cval=c, mode="constant"),
+        (0.4,),
+        2,
+    ),
+}
+
+
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
-def test_derivatives_of_parameters(compiled):
-    """Matrices, offsets, angles, distances, weights and standard deviations; order two."""
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.sample(8)
+def test_derivatives_of_parameters(name, compiled):
+    """Matrices, offsets, angles, distances, weights, standard deviations, values of borders."""
+    f, args, order = PARAMETERS[name]
+    check_grads(wg.jit(f) if compiled else f, args, order=order)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_derivatives_of_a_mapping(compiled):
+    """Coordinates that a function returns."""
     mode = wg.jit if compiled else lambda f: f
-    matrix, offset = np.array([[0.9, 0.2], [-0.3, 1.1]]), np.array([0.53, 0.41])
-    check_grads(
-        mode(lambda x, m, o: ours.affine_transform(x, m, o, mode="reflect")),
-        (X2, matrix, offset),
-        order=1,
-    )
-    check_grads(
-        mode(lambda x, a: ours.rotate(x, a, reshape=False, mode="nearest")), (X2, 21.0), order=1
-    )
-    check_grads(mode(lambda d: ours.shift(X2, d, mode="mirror")), (np.array([0.3, 1.2]),), order=2)
-    check_grads(mode(lambda x, w: ours.convolve(x, w)), (X2, RNG.normal(size=(2, 3))), order=2)
-    check_grads(
-        mode(lambda x, s: ours.gaussian_filter(x, s, radius=3, order=1)), (X2, 0.9), order=2
-    )
-    check_grads(mode(lambda x: ours.gaussian_gradient_magnitude(x, 1.0)), (X2,), order=2)
 
     def mapping(p, scale):
         return p[0] * scale + 0.31, p[1] + 0.1 * p[0] * scale
@@ -186,9 +200,6 @@ def test_derivatives_of_parameters(compiled):
     plain = theirs.geometric_transform(X2, mapping, extra_arguments=(0.83,), mode="reflect")
     np.testing.assert_allclose(mode(transformed)(X2, 0.83), plain, atol=1e-12)
     check_grads(mode(transformed), (X2, 0.83), order=1)
-    check_grads(
-        mode(lambda c: ours.correlate(X2, np.ones((3, 3)), cval=c, mode="constant")), (0.4,)
-    )
 
 
 def test_selections():

@@ -33,6 +33,7 @@ def exact(a):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sample(5)
 def test_minima_and_derivatives(name, compiled):
     """Point, value, and their derivatives to order two, of the lowest minimum."""
     minimizer, options = getattr(optimize, name), CASES[name]

@@ -33,6 +33,7 @@ def fitted(y, **how):
 
 @MODES
 @pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
+@pytest.mark.sample(3)
 def test_methods(method, compiled):
     """All methods, with derivatives to order two; residuals are not zero at the solution."""
     check_grads(mode(compiled, lambda y: fitted(y, method=method).x), (DATA,), order=1 + compiled)
@@ -62,6 +63,7 @@ def test_robust_losses(loss, compiled):
 
 @MODES
 @pytest.mark.parametrize("method", ["trf", "dogbox"])
+@pytest.mark.sample(2)
 def test_bounds(method, compiled):
     """An active bound: the solution follows it, also by the gradient of the cost."""
 
