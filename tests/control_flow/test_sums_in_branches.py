@@ -10,6 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.loops.in_place import updated_results
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import bodies_of
 
 
@@ -91,24 +92,6 @@ def test_gradients(f):
     np.testing.assert_allclose(batch, [wg.grad(f)(row) for row in rows], rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("f", [branch, one_sided, nested, stores])
-def test_the_work_of_a_step_does_not_grow_with_the_array(f):
-    """The loop has as many operations, and all results of its branches are written in place."""
-    operations = []
-    for n in (400, 4000):
-        lowered = wg.jit(wg.grad(f)).lower(np.zeros(n))
-        loops = str(lowered.loops).split("loop scan")[1:]
-        operations.append([re.search(r"(\d+) flops", x)[1] for x in loops])
-        graphs = [lowered.graph]
-        while graphs:
-            for node in graphs.pop().nodes:
-                graphs += bodies_of(node)
-                if node.op.name == "cond":
-                    arrays = {k for k, spec in enumerate(node.spec) if spec.shape}
-                    assert arrays <= updated_results(node)
-    assert operations[0] == operations[1]
-
-
 def slices(x):
     y = np.zeros(40)
     for k in range(2, 20):
@@ -184,3 +167,25 @@ def inner_while(x):
 
 def test_a_loop_that_ends_in_a_branch():
     test_gradients(inner_while)
+
+
+ALL = [*PROGRAMS, slices, element_written_again]
+
+
+@pytest.mark.parametrize("f", ALL)
+def test_the_work_of_a_step_does_not_grow_with_the_array(f):
+    """The loop has as many operations, and all arrays that it carries are written in place."""
+    operations = []
+    for n in (400, 4000):
+        lowered = wg.jit(wg.grad(f)).lower(np.zeros(n))
+        loops = str(lowered.loops).split("loop scan")[1:]
+        operations.append([re.search(r"(\d+) flops", x)[1] for x in loops])
+        graphs = [lowered.graph]
+        while graphs:
+            for node in graphs.pop().nodes:
+                graphs += bodies_of(node)
+                if node.op.control_flow in (LOOP, BRANCH):
+                    carried = node.params.get("carried", len(node.spec))
+                    arrays = {k for k in range(carried) if n in node.spec[k].shape}
+                    assert arrays <= updated_results(node)
+    assert operations[0] == operations[1]

@@ -295,3 +295,21 @@ def test_a_row_of_an_earlier_iteration_is_refused():
 
     with pytest.raises(TraceError, match="may share its memory"):
         wg.jit(f)(A.copy(), X.copy())
+
+
+def test_what_a_branch_may_have_written_is_not_used_after_it():
+    """Behind `break` the rest of an iteration is a branch."""
+
+    def f(x):
+        for i in range(20):
+            if i > 10:
+                break
+            if x[i % N] < 1.5:
+                x = x[::-1]
+            else:
+                x = x + 0.125
+            x *= 0.75
+        return np.sum(x)
+
+    with pytest.raises(TraceError, match="may share its memory"):
+        wg.jit(f)(X.copy())

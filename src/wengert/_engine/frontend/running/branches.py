@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, is_traced, rebind
+from wengert._engine.core.handle import AMBIGUOUS, Handle, is_traced, make_ambiguous, rebind
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
@@ -121,6 +121,8 @@ class _TracedBranches(NamedTuple):
     memory : BranchMemory
     stores : dict
         For each modified array the stores by which it was modified, or None.
+    ambiguous : list of Handle
+        The arrays that a branch may or may not have modified.
     outs : list
         The results of the node.
     """
@@ -133,6 +135,7 @@ class _TracedBranches(NamedTuple):
     failures: list[Check]
     memory: BranchMemory
     stores: dict[Handle, list[BranchStore] | None]
+    ambiguous: list[Handle]
     outs: list[Any]
 
 
@@ -178,6 +181,8 @@ def _conditional(
         else:
             rebind(array, apply_stores(array.node, known, remaining, test))
     found.memory.record(results_of, test, for_memory)
+    for array in found.ambiguous:
+        make_ambiguous(array)
 
 
 def _traced_branches(
@@ -215,14 +220,27 @@ def _traced_branches(
         failures = _add_checks(blocks, outputs_of)
         for k, outputs in enumerate(outputs_of):
             outputs += memory.outputs(k)
-        stores = {array: _branch_stores(array, blocks) for b in blocks for array in b.arrays}
+        ambiguous = {
+            array: None
+            for b in blocks
+            for array, node in (*b.arrays.items(), *b.final.items())
+            if node.op is AMBIGUOUS and array.node.serial < b.since
+        }
+        stores = {
+            array: _branch_stores(array, blocks)
+            for b in blocks
+            for array in b.arrays
+            if array not in ambiguous
+        }
         for array, known in stores.items():
             for k, (block, outputs) in enumerate(zip(blocks, outputs_of, strict=True)):
                 outputs += (
                     [block.arrays.get(array, array.node)] if known is None else store_outs(known, k)
                 )
     outs = _conditional_outputs(test, blocks, outputs_of)
-    return _TracedBranches(blocks, names, lists_of, shapes, specs, failures, memory, stores, outs)
+    return _TracedBranches(
+        blocks, names, lists_of, shapes, specs, failures, memory, stores, list(ambiguous), outs
+    )
 
 
 def _add_checks(blocks: Sequence[TracedBlock], outputs_of: Sequence[list[Any]]) -> list[Check]:
