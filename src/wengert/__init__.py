@@ -154,9 +154,13 @@ _SCIPY = (
 ).split()
 NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in ("", *_SCIPY)})
 FAMILIES += [
-    "wengert.scipy.register_all",
+    "wengert._engine.control_flow",
+    "wengert._engine.rewrite",
     "wengert._engine.ops.neural.convolution",
     "wengert._engine.ops.neural.pooling",
+    "wengert.random",
+    *(f"wengert.scipy{n}" for n in _SCIPY),
+    "wengert.scipy.register_all",
 ]
 # Functions and classes that are imported at first use.
 ELSEWHERE = {

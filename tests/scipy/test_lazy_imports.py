@@ -25,6 +25,14 @@ import sys, wengert
 print(float(wengert.load(sys.argv[1])(1.0)))
 """
 
+LOOKUP = """
+import sys, wengert
+from wengert._engine.core.op import lookup
+for name in sys.argv[1:]:
+    assert lookup(name).name == name
+print(sorted(m[14:] for m in sys.modules if m.startswith("wengert.scipy.") and m.count(".") == 2))
+"""
+
 
 def run_in_new_process(code, *arguments):
     """The output of a new process, by line."""
@@ -59,6 +67,15 @@ def test_public_names_are_ufuncs_of_scipy():
         wg.scipy.special.gammaln_  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'fast'"):
         wg.scipy.fast  # noqa: B018
+
+
+def test_only_the_package_of_an_operation_is_imported():
+    engine = "scan convolution max_pool assume random_below"
+    assert run_in_new_process(LOOKUP, *engine.split()) == ["[]"]
+    found = run_in_new_process(LOOKUP, "fft.dct")[0]
+    assert "'fft'" in found and "'stats'" not in found and "'ndimage'" not in found
+    assert "'stats'" not in run_in_new_process(LOOKUP, "special.gammaln")[0]
+    assert "'interpolate'" in run_in_new_process(LOOKUP, "interpolate.banded")[0]
 
 
 def test_an_unknown_operation_is_an_error():

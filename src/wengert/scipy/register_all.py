@@ -1,7 +1,8 @@
 """Every operation that is registered at first use: importing this module registers them all.
 
-It is what `core.late.load_families` imports when an operation is looked for by its name, or by
-SciPy's function, and is not there; and what the laws' session imports (tests/conftest.py).
+It is the last module that `load_families` (_engine/core/lazy_import.py) imports when an operation
+is looked for by its name, or by SciPy's function, and is not there; the tests of all operations
+import it too (tests/conftest.py).
 """
 
 from __future__ import annotations

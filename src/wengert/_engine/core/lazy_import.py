@@ -10,7 +10,7 @@ first call of `wengert.jit`, which uses none of them.
     PublicModule   a public name for a module defined elsewhere; CallableModule: a callable one
     STARTED        the time of import: source files changed later differ from the running code
     FAMILIES       modules that register operations and that `import wengert` does not import
-    load_families  import them, when an operation is not registered
+    load_families  import them, until an operation that was looked for is registered
 """
 
 from __future__ import annotations
@@ -172,9 +172,19 @@ class CallableModule(PublicModule):
         return module(*args, **kwargs)
 
 
-def load_families() -> bool:
-    """Import the modules in FAMILIES; return False if all were imported already."""
+def load_families(is_found: Callable[[], bool] | None = None, package: str = "") -> bool:
+    """Import the modules in FAMILIES; return False if all were imported already.
+
+    Parameters
+    ----------
+    is_found : callable, optional
+        Whether what is looked for is there: after the module that has it no other is imported.
+    package : str
+        The last part of the name of the package that is imported first: ``"special"``.
+    """
     missing = [name for name in FAMILIES if name not in sys.modules]
-    for name in missing:
+    for name in sorted(missing, key=lambda name: name.rpartition(".")[2] != package):
         import_module(name)
+        if is_found is not None and is_found():
+            break
     return bool(missing)

@@ -305,7 +305,8 @@ def lookup(name: str) -> Any:
     try:
         return REGISTRY[name]
     except KeyError:
-        if load_families() and name in REGISTRY:
+        load_families(lambda: name in REGISTRY, name.partition(".")[0])
+        if name in REGISTRY:
             return REGISTRY[name]
         near = difflib.get_close_matches(name, REGISTRY, 3)
         hint = "Import the module that defines it."

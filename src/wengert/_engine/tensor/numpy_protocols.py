@@ -79,8 +79,9 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
     """
     ours = UFUNCS.get(ufunc) or _registered(ufunc)
     is_numpys = getattr(np, ufunc.__name__, None) is ufunc
-    if ours is None and not is_numpys and load_families():  # SciPy's, loaded lazily
-        ours = UFUNCS.get(ufunc) or _registered(ufunc)
+    if ours is None and not is_numpys:  # SciPy's, loaded lazily
+        load_families(lambda: _registered(ufunc) is not None, "special")
+        ours = UFUNCS.get(ufunc)
     if ours is None:
         module = "numpy" if is_numpys else "scipy.special"
         raise NotDifferentiableError(
