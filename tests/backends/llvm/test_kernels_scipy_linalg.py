@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import wengert as wg
 from wengert._engine.core.op import lookup
@@ -70,7 +71,9 @@ def test_equations_without_a_solution_are_refused(rng):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_bands(dtype, rng):
-    for lead, n, below, above in [((), 1, 0, 0), ((), 5, 1, 1), ((2,), 6, 2, 0), ((2, 3), 7, 1, 3)]:
+    sizes = [((), 1, 0, 0), ((), 5, 1, 1), ((2,), 6, 2, 0), ((2, 3), 7, 1, 3)]
+    tridiagonal = [((), 1, 1, 1), ((), 2, 1, 1), ((2, 3), 40, 1, 1)]
+    for lead, n, below, above in [*sizes, *tridiagonal]:
         ab = numbers(rng, (*lead, below + above + 1, n), dtype)
         ab[..., above, :] += 9
         b = numbers(rng, (*lead, n, 2), dtype)
@@ -81,6 +84,16 @@ def test_bands(dtype, rng):
         agree(found, want, 100 * np.finfo(dtype).eps)
         for bad in (np.nan * ab, 0 * ab):
             assert run("linalg.banded_solve", bad, b, outputs=[want], **params)[0] == 1
+
+
+def test_tridiagonal_systems_exchange_rows(rng):
+    """With zeros on the diagonal; bits of SciPy's solve_banded, which calls gtsv too."""
+    ab, b = rng.normal(size=(3, 30)), rng.normal(size=(30, 2))
+    ab[1, ::2] = 0.0
+    params = {"below": 1, "above": 1}
+    want = scipy.linalg.solve_banded((1, 1), ab, b)
+    status, (found,) = run("linalg.banded_solve", ab, b, outputs=[want], **params)
+    assert status == 0 and np.array_equal(found, want)
 
 
 @pytest.mark.sample(4)

@@ -4,7 +4,7 @@ The pattern of the matrix is found from the graph of the function (`wengert.spar
 imported at first use), once for each graph.  It decides how a system is solved:
 
     diagonal   each equation has one unknown: divisions
-    banded     LAPACK's gbsv; one product for each diagonal
+    banded     LAPACK's gtsv or gbsv; one product for each diagonal
     sparse     SuperLU; one product for each color of columns
     dense      LAPACK's getrf; a product for each unknown
 

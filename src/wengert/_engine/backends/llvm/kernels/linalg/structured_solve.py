@@ -1,6 +1,6 @@
 """Linear systems whose matrix has a known structure, by LAPACK's routines for it.
 
-    linalg.banded_solve             gbsv
+    linalg.banded_solve             gtsv (tridiagonal), gbsv
     linalg.definite_banded_solve    pbsv
     linalg.structured_solve         positive definite: potrf, potrs; pocon estimates the condition
 
@@ -17,7 +17,7 @@ import numpy as np
 from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I32, part_of
 from .. import fortran_calls
-from ..kernel_call import ArrayPointer, KernelCall, kernel
+from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
 from ..loop_helpers import address, clear, copy, offset, read, stack_slot, write
 from .lapack import (
     batch_item,
@@ -40,6 +40,9 @@ def banded_solve(call: KernelCall) -> None:
     ab, b = call.operands
     (x,) = call.results
     below, above = int(call.params["below"]), int(call.params["above"])
+    if below == above == 1:  # as SciPy does; a third of the time of gbsv
+        _tridiagonal_solve(call)
+        return
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
     band_rows = 2 * below + above + 1
     fortran_calls.check_lengths(call, call.number(n), call.number(columns))
@@ -61,6 +64,30 @@ def banded_solve(call: KernelCall) -> None:
         ldb = leading_dimension(call, s, n)
         arguments = (*sizes, matrix.pointer, band_rows, pivots, rhs.pointer, ldb, info)
         fortran_calls.run(call, s, "gbsv", dtype, *arguments)
+        fail_on_error(call, s, info)
+        copy(call, s, batch_item(call, s, x, index, 2), rhs)
+
+
+def _tridiagonal_solve(call: KernelCall) -> None:
+    ab, b = call.operands
+    (x,) = call.results
+    n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
+    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
+    call.record_flops(n * (5 + columns * 5))
+    bands = contiguous(memory(call, n * 3, dtype), (3, n), dtype)
+    rhs = column_major(memory(call, n * columns, dtype), n, columns, dtype)
+    info = fortran_calls.integer_slot(call)
+    with batches(call, x, 2) as (s, index):
+        copy(call, s, bands, batch_item(call, s, ab, index, 2))
+        copy(call, s, rhs, batch_item(call, s, b, index, 2))
+        fail_unless_finite(call, s, bands)
+        fail_unless_finite(call, s, rhs)
+        lower, diagonal, upper = (
+            address(call, s, bands, place) for place in (["2", "0"], ["1", "0"], ["0", "1"])
+        )
+        sizes = length(call, n), length(call, columns)
+        arguments = (lower, diagonal, upper, rhs.pointer, leading_dimension(call, s, n), info)
+        fortran_calls.run(call, s, "gtsv", dtype, *sizes, *arguments)
         fail_on_error(call, s, info)
         copy(call, s, batch_item(call, s, x, index, 2), rhs)
 
