@@ -351,3 +351,46 @@ def test_bad_input():
     ]
     with pytest.raises(ConvergenceError):
         grad_of(constraints=infeasible)
+
+
+def test_repeated_calls_trace_the_objective_twice_and_nothing_is_stale():
+    """Derivatives are kept by graph: other captured values, and another function, are seen."""
+    calls, power = [], [2]
+
+    def lowest(a, scale):
+        def f(x):
+            calls.append(1)
+            return scale * np.sum((x - a) ** power[0]) + np.sum(x**4)
+
+        return optimize.minimize(f, np.ones(2), method="trust-exact", options={"gtol": 1e-6})
+
+    gradient = wg.grad(lambda a, s: lowest(a, s).fun)
+    a = np.array([0.5, 1.5])
+    gradient(a, 1.0)
+    for scale, exponent in ((1.0, 2), (3.0, 2), (3.0, 4), (1.0, 2)):
+        power[0] = exponent
+        calls.clear()
+        got = gradient(a, scale)
+        assert len(calls) <= 3
+        x = np.asarray(lowest(wg.tensor(a), scale).x)
+        want = -scale * exponent * (x - a) ** (exponent - 1)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        balance = scale * exponent * (x - a) ** (exponent - 1) + 4 * x**3
+        np.testing.assert_allclose(balance, 0.0, atol=1e-5)
+        found = lowest(wg.tensor(a), scale)
+        np.testing.assert_allclose(np.asarray(found.jac), 0.0, atol=1e-5)
+
+
+def test_traced_initial_guesses():
+    """The initial guess may be an argument of a compiled function, or an element of a batch."""
+
+    def found(x0, a):
+        limit = {"type": "ineq", "fun": lambda x: 9.0 - x @ x}
+        return optimize.minimize(quartic, x0, (a,), constraints=limit, tol=1e-12).x
+
+    a, starts = np.array([0.5, -1.0, 2.0]), np.array([[0.0, 0.1, 0.2], [1.0, 1.0, 1.0]])
+    want = found(starts[0], wg.tensor(a))
+    np.testing.assert_allclose(wg.jit(found)(starts[0], a), want, atol=1e-7)
+    for x in wg.jit(wg.vmap(found, (0, None)))(starts, a):
+        np.testing.assert_allclose(x, want, atol=1e-7)
+    np.testing.assert_allclose(wg.jit(wg.jacobian(found))(starts[0], a), 0.0)

@@ -2,6 +2,7 @@
 
 Constraints       as two functions: equalities and inequalities
 known_values      the sides of a constraint, as far as they are known
+plain_start       an initial guess as a plain vector
 number_of_values  how many numbers functions return
 bounds_of         bounds as two vectors
 """
@@ -91,6 +92,14 @@ class Constraints:
     def joined(functions: Sequence[Function]) -> Function:
         """The functions as one, of vectors."""
         return lambda x: np.concatenate([np.reshape(floating(f(x)), (-1,)) for f in functions])
+
+
+def plain_start(x0: Any) -> np.ndarray[Any, Any]:
+    """An initial guess as a plain vector, for shapes; in a graph, where it is not known, 0.5."""
+    value = value_of(x0)
+    if is_traced(value) or holds_tensors(value):
+        return np.full(int(np.size(floating(_joined(value)))), 0.5)
+    return np.atleast_1d(np.asarray(value, float)).reshape(-1)
 
 
 def number_of_values(functions: Sequence[Function], x: Any) -> int:

@@ -152,7 +152,10 @@ _derived: KeptGraphs[GraphFunction] = KeptGraphs()
 
 
 class Solved(NamedTuple):
-    """The results of a solver, as tensors or plain values; SciPy's result if it was run."""
+    """The results of a solver, as tensors or plain values; SciPy's result if it was run.
+
+    `functions` evaluate the graphs of its functions, without calling those of the user.
+    """
 
     solution: Any
     success: Any
@@ -160,6 +163,7 @@ class Solved(NamedTuple):
     nfev: Any
     nit: Any
     result: Any
+    functions: Sequence[Function] = ()
 
 
 def raise_unconverged(found: Solved, name: str, maxiter: int) -> None:
@@ -216,4 +220,5 @@ def solve(
     rule = Equation(name, graphs, residual, spec, solver, used, tangent_solve)
     solution, success, status, nfev, nit = solver_call(rule, [*consts, *starts])
     known = None if rule.outcome is None else rule.outcome.result
-    return Solved(solution, success, status, nfev, nit, known)
+    called = [lambda y, f=f: f(consts, [y])[0] for f in graphs]
+    return Solved(solution, success, status, nfev, nit, known, called)

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from wengert._engine.autodiff.grad import grad
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating
-from .constraints import Constraints, bounds_of
-from .equations import solve, uses_tensors
+from .constraints import Constraints, bounds_of, plain_start
+from .equations import DerivedFunction, solve, uses_tensors
 from .minimization import MinimizationProblem
 from .solver_operation import Function, Outcome, SolverOptions
 
@@ -75,7 +76,7 @@ def _minimized(
         plain = [np.asarray(value_of(floating(e))) for e in ends]
         start: Any = (plain[0] + plain[1]) / 2.0
     else:
-        start = np.atleast_1d(np.asarray(value_of(x0), float)).reshape(-1)
+        start = plain_start(x0)
     if not uses_tensors((x0, args, given), lambda: called(start, *args)):
         first = {"x0": x0} if bounds is None else {"bounds": bounds}
         how = {"args": args} if name != "basinhopping" else {}
@@ -95,8 +96,12 @@ def _minimized(
     if ends is None:
         starts = [casts.astype(floating(x0), float).reshape(-1)]
     solver = GlobalSolver(name, SolverOptions(options))
-    functions = [problem.of_unknowns(problem.objective), problem.conditions]
-    return problem.result(solve(name, functions, 1, problem.spec, solver, starts, count=1))
+    functions: list[Function | DerivedFunction] = [
+        problem.of_unknowns(problem.objective),
+        DerivedFunction(0, grad),
+        problem.shared_conditions(),
+    ]
+    return problem.result(solve(name, functions, 2, problem.spec, solver, starts, count=1))
 
 
 _DOC = """A global minimum, as ``scipy.optimize.{name}``.

@@ -18,15 +18,14 @@ import scipy.optimize
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import hessian, jacobian
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import value_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating
-from .constraints import Constraints, bounds_of, number_of_values
-from .equations import Solved, solve, uses_tensors
+from .constraints import Constraints, bounds_of, number_of_values, plain_start
+from .equations import DerivedFunction, Solved, solve, uses_tensors
 from .minimize_solver import METHODS, WITH_CONSTRAINTS, WITH_HESSIANS, MinimizeSolver
 from .optimality import at_bounds, complementarity, minimal_value, projected
 from .roots import result_of
@@ -110,15 +109,15 @@ def minimize(
     """
     args = args if isinstance(args, tuple) else (args,)
     called = converted(fun)
-    plain_start = np.atleast_1d(np.asarray(value_of(x0), float)).reshape(-1)
+    start_values = plain_start(x0)
     if not _needs_derivatives(method, jac, hess, hessp) and not _involves_tensors(
-        called, x0, args, bounds, constraints, plain_start
+        called, x0, args, bounds, constraints, start_values
     ):
         return scipy.optimize.minimize(
             fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options
         )
     problem = MinimizationProblem(
-        called, args, jac, Constraints(constraints, plain_start), plain_start
+        called, args, jac, Constraints(constraints, start_values), start_values
     )
     name = _method(method, bounds, problem.limits)
     if bounds is not None:
@@ -138,7 +137,7 @@ def minimize(
     start = casts.astype(floating(x0), float).reshape(-1)
     found = solve(
         f"minimize by {name}",
-        [*[problem.of_unknowns(f) for f in functions.values()], problem.conditions],
+        [*problem.shared(functions, hess), problem.shared_conditions()],
         len(functions),
         problem.spec,
         solver,
@@ -249,6 +248,32 @@ class MinimizationProblem:
         x = at_bounds(z[: self.size], grad(self.lagrangian)(z)[: self.size], *self.ends)
         return self.lagrangian(np.concatenate([x, z[self.size :]]))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are no bounds and constraints, and the gradient is not given."""
+        limited = self.ends is not None or self.equal or self.unequal
+        return not limited and not callable(self.jac) and self.jac is not True
+
+    def shared(self, functions: dict[str, Function], hess: Any) -> list[Function | DerivedFunction]:
+        """The functions of unknowns and multipliers.
+
+        Without multipliers, exact derivatives are made from the graph of the objective, and kept
+        for equal graphs, so that repeated calls trace the objective only.
+        """
+        made: list[Function | DerivedFunction] = []
+        for name, f in functions.items():
+            if self.is_plain and name == "jac":
+                made.append(DerivedFunction(0, grad))
+            elif self.is_plain and name == "hess" and not callable(hess):
+                made.append(DerivedFunction(0, hessian))
+            else:
+                made.append(self.of_unknowns(f))
+        return made
+
+    def shared_conditions(self) -> Function | DerivedFunction:
+        """The conditions: without bounds and constraints, the gradient."""
+        return DerivedFunction(0, grad) if self.is_plain else self.conditions
+
     def functions(self, method: str, hess: Any) -> dict[str, Function]:
         """The functions that the solver calls, by name."""
         functions: dict[str, Function] = {"fun": self.objective, "jac": self.slope}
@@ -272,12 +297,12 @@ class MinimizationProblem:
     def result(self, found: Solved) -> Any:
         """SciPy's result, with tensors."""
         z, size = found.solution, self.size
-        value = minimal_value(
-            self.of_unknowns(self.objective), self.envelope, self.spec, z, found.success
-        )
+        objective = found.functions[0]
+        envelope = objective if self.is_plain else self.envelope
+        value = minimal_value(objective, envelope, self.spec, z, found.success)
         more = {"multipliers": z[size:]} if self.equal or self.unequal else {}
         result = result_of(found._replace(solution=z[:size]), value, **more)
-        result["jac"] = self.slope(z[:size])
+        result["jac"] = found.functions[1](z)
         return result
 
 

@@ -138,7 +138,9 @@ def minimal_value(
     reason : str
         Why it was not found, if that is known.
     """
-    (of_value, of_lagrangian), consts = GraphFunction.traced_together(
-        [lambda v: [value(v)], lambda v: [lagrangian(v)]], [spec], "the minimal value"
+    functions = [value] if lagrangian is value else [value, lagrangian]
+    graphs, consts = GraphFunction.traced_together(
+        [lambda v, f=f: [f(v)] for f in functions], [spec], "the minimal value"
     )
+    of_value, of_lagrangian = graphs[0], graphs[-1]
     return solver_call(MinimalValue(of_value, of_lagrangian, reason), [*consts, z, success])[0]
