@@ -244,6 +244,7 @@ def test_the_conductivity_of_a_plate_in_full(tmp_path):
     assert figure(text, r"error of a conductivity (\S+) %") < 3.0
 
 
+@pytest.mark.slow
 def test_the_inverse_heat_equation(tmp_path):
     text = pictured("inverse_heat.py", tmp_path)
     assert figure(text, r"deviation from the normal equations (\S+)") < 1e-6
