@@ -153,6 +153,19 @@ def test_slices_in_branches(f):
     test_gradients(f)
 
 
+def newton(x):
+    s = 0.0
+    for k in range(20):
+        z = 1.0 + x[k] ** 2
+        for _ in range(20):
+            d = (z * z - 2 - x[k] ** 2) / (2 * z)
+            z -= d
+            if abs(d) < 1e-12:
+                break
+        s += z
+    return s
+
+
 def inner_while(x):
     y = np.zeros(40)
     for k in range(1, 20):
@@ -165,11 +178,12 @@ def inner_while(x):
     return np.sum(y**2)
 
 
-def test_a_loop_that_ends_in_a_branch():
-    test_gradients(inner_while)
+@pytest.mark.parametrize("f", [inner_while, newton])
+def test_loops_that_end(f):
+    test_gradients(f)
 
 
-ALL = [*PROGRAMS, slices, element_written_again]
+ALL = [*PROGRAMS, slices, element_written_again, newton]
 
 
 @pytest.mark.parametrize("f", ALL)

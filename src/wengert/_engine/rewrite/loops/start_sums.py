@@ -9,7 +9,7 @@ is added, such as the cotangent 1.0 of a sum of all elements, fills the array in
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class StartedSum(NamedTuple):
     """A sum of a result of a loop and a value.
 
     total : the sum
-    result : the result of the loop
+    result : the result of the loop, perhaps with additions to elements after the loop
     start : the value
     """
 
@@ -84,22 +84,40 @@ def _sums_of(graph: AnyGraph) -> dict[Node, dict[int, StartedSum]]:
     for node in graph.nodes:
         if node.op.name != "add" or len(node.inputs) != 2:
             continue
-        for result, start in (node.inputs, node.inputs[::-1]):
-            if result.op is not PART or result.inputs[0].op.name != "scan":
+        for added, start in (node.inputs, node.inputs[::-1]):
+            result = _without_additions(added, uses)
+            if result is None or result.op is not PART or result.inputs[0].op.name != "scan":
                 continue
             loop, k = result.inputs[0], result.params["index"]
             filled = _filled(start, node)
             if (
-                uses[result] == 1
-                and k not in found.get(loop, ())
+                k not in found.get(loop, ())
                 and filled.spec == result.spec == node.spec
                 and (filled is not start or position[start] < position[loop])
                 and _starts_at_zero(loop, k)
                 and _takes(loop, k, filled)
             ):
-                found.setdefault(loop, {})[k] = StartedSum(node, result, filled)
+                found.setdefault(loop, {})[k] = StartedSum(node, added, filled)
                 break
     return found
+
+
+def _without_additions(added: Node, uses: Mapping[Node, int]) -> Node | None:
+    """An array before additions to its elements; None if it is used otherwise as well."""
+    while added.op.name == "setitem":
+        array, value, *places = added.args
+        if uses[added] != 1 or not isinstance(value, Node) or value.op.name != "add":
+            return None
+        reads = [x for x in value.inputs if x.op.name == "getitem" and x.args[0] is array]
+        if len(reads) != 1 or any(uses[x] != 1 for x in (value, *reads)) or uses[array] != 2:
+            return None
+        (read,) = reads
+        same = frozen(read.params["index"]) == frozen(added.params["index"])
+        if not same or list(read.args[1:]) != places or value.spec != read.spec:
+            return None
+        added = array
+        uses = {**uses, added: 1}  # by the addition, as a whole
+    return added if uses[added] == 1 else None
 
 
 def _filled(start: Node, total: Node) -> Node:
