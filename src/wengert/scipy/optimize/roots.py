@@ -33,6 +33,8 @@ _FLAT = ("hybr", "lm", "df-sane")  # methods that flatten the unknowns
 _WITH_JACOBIAN = ("hybr", "lm")
 _NONLINEAR = "broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing krylov".split()
 _METHODS = (*_FLAT, *_NONLINEAR)
+_SMALL_RESIDUAL = 1e-8  # relative to that at the initial guess
+_SMALL_STEP = 1e-3  # relative to the solution and its distance from the initial guess
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,34 @@ class RootSolver:
             **extra,
         )
         x = np.asarray(found.x).reshape(np.shape(starts[0]))
+        success = bool(found.success)
+        if success and self.method == "lm":
+            success = _is_root(x, functions, starts[0])
         return Outcome(
             x,
-            found.success,
+            success,
             found.get("status", -1),
             found.get("nfev", -1),
             found.get("nit", -1),
             found,
         )
+
+
+def _is_root(x: Any, functions: Sequence[Callable[[Any], Any]], start: Any) -> bool:
+    """Whether a point with the least sum of squares is a root.
+
+    The residual is small beside that of the guess, or a step of Newton's method would be small.
+    MINPACK's lm reports success at minima of the residual, where the Jacobian is nearly singular.
+    """
+    value = np.reshape(functions[0](x), (-1,))
+    size = np.linalg.norm(value)
+    if size <= _SMALL_RESIDUAL * np.linalg.norm(np.reshape(functions[0](start), (-1,))):
+        return True
+    matrix = np.reshape(functions[1](x), (value.size, -1))
+    step = np.linalg.lstsq(matrix, value, rcond=None)[0]
+    moved = np.linalg.norm(x) + np.linalg.norm(np.subtract(x, start))
+    is_small = np.linalg.norm(step) <= _SMALL_STEP * moved
+    return bool(is_small and np.linalg.norm(value - matrix @ step) <= 0.5 * size)
 
 
 def root(
