@@ -85,6 +85,19 @@ def pytest_runtest_protocol(item):
             undo()
 
 
+_states = {}  # of the generators of each module of tests, as it was imported
+
+
+def pytest_runtest_setup(item):
+    """A generator of a module starts anew: which tests have run before makes no difference."""
+    module = getattr(item, "module", None)
+    if module not in _states:
+        found = [x for x in vars(module or object).values() if isinstance(x, np.random.Generator)]
+        _states[module] = [(x.bit_generator, x.bit_generator.state) for x in found]
+    for generator, state in _states[module]:
+        generator.state = state
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item):
     """A test that leaves `np.errstate` changed fails, not a later one."""

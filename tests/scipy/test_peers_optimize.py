@@ -295,7 +295,8 @@ def test_quadratic_programs_with_inequalities():
 
 def test_support_vector_machine():
     """The dual of a binary support vector machine: bounds, one equality; by the regularization."""
-    x = RNG.normal(size=(8, 2)) + np.repeat([[1.0, 1.0], [-1.0, -1.0]], 4, axis=0)
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(8, 2)) + np.repeat([[1.0, 1.0], [-1.0, -1.0]], 4, axis=0)
     y = np.repeat([1.0, -1.0], 4)
     kernel = np.outer(y, y) * (x @ x.T) + 0.1 * np.eye(8)
 

@@ -24,6 +24,7 @@ from wengert._engine.core.handle import Handle, describe, is_traced, value_of
 from wengert._engine.core.recording import no_grad
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
+from wengert._engine.serialization.class_registry import register_class
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating
@@ -35,6 +36,7 @@ from .quad import inner_point, is_constant
 __all__ = ["cubature"]
 
 
+@register_class
 @dataclass(frozen=True)
 class CubatureRoutine(Routine):
     """`scipy.integrate.cubature` with its options.

@@ -29,6 +29,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.kinds.opaque import opaque
+from wengert._engine.serialization.class_registry import register_class
 from wengert.errors import NotDifferentiableError, at, user_line
 
 from .compiled_integrand import Integrand, InterpretedIntegrand, compiled, with_sizes
@@ -94,6 +95,7 @@ def derivative_of(what: str) -> str:
     return what if what.startswith("the derivative") else f"the derivative of {what}"
 
 
+@register_class
 @dataclass(frozen=True)
 class QuadRoutine(Routine):
     """`scipy.integrate.quad` with its options.
@@ -205,6 +207,7 @@ class QuadRoutine(Routine):
         return y / (x - ends[2])
 
 
+@register_class
 @dataclass(frozen=True)
 class VectorRoutine(Routine):
     """`scipy.integrate.quad_vec` with its options."""

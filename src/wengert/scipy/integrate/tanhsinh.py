@@ -21,6 +21,7 @@ from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.ops import casts
+from wengert._engine.serialization.class_registry import register_class
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating
@@ -34,6 +35,7 @@ __all__ = ["tanhsinh"]
 _LEVELS_OF_SCALE = 4
 
 
+@register_class
 @dataclass(frozen=True)
 class TanhSinhRoutine(Routine):
     """`scipy.integrate.tanhsinh` with its options."""

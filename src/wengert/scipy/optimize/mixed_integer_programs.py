@@ -171,7 +171,7 @@ def milp(
     ...     return optimize.milp(
     ...         [5.0, 2.0], integrality=[1, 0], constraints=([[3.0, 1.0]], demand, np.inf)
     ...     ).fun
-    >>> cost(7.0), wg.grad(cost)(7.0)
+    >>> cost(7.0), float(wg.grad(cost)(7.0))
     (12.0, 2.0)
     """
     given = _rows(constraints)

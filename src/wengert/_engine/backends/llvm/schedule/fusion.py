@@ -127,12 +127,10 @@ def repeats(x: Expr, expr: Expr) -> bool:
 
 
 def are_apart(root: Expr, group: LoopGroup, accesses: Callable[[Expr], Sequence[Access]]) -> bool:
-    """Whether a root does not join a group, because one sums and the other copies rows.
+    """Whether a root does not join a group, of which one sums, because the other copies rows.
 
     Memory is written fastest row by row, but sums over rows are taken in blocks of rows.
     """
-    if isinstance(root.rule, Reduce) == (group.reduced is not None):
-        return False
     size = size_of(group.space)
     if type(size) is not int:
         return False

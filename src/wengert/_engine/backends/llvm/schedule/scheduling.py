@@ -250,7 +250,9 @@ class Schedule:
         ):
             group = self._stages[places[k]]
             assert isinstance(group, LoopGroup)
-            if group.takes(root) and not fusion.are_apart(root, group, self.accesses):
+            is_alike = isinstance(root.rule, Reduce) == (group.reduced is not None)
+            apart = not is_alike and fusion.are_apart(root, group, self.accesses)
+            if not apart and group.takes(root):
                 group.add(root, accesses)
                 self._position[root] = places[k]
                 return
