@@ -81,6 +81,7 @@ def difference(fun, p, step=1e-5):
     return np.stack(columns, axis=-1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_derivatives_are_those_of_the_whole_solve(method):
     p = PARAMETERS

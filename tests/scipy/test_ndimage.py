@@ -35,6 +35,7 @@ def same(name, *args, **kwargs):
 
 
 @MODES
+@pytest.mark.sample(4)
 def test_one_axis(mode):
     """Correlations and means along one axis, with origins, for windows longer than the array."""
     w = np.array([1.0, -2.0, 0.5, 3.0])
@@ -50,6 +51,7 @@ def test_one_axis(mode):
 
 
 @MODES
+@pytest.mark.sample(4)
 def test_windows(mode):
     """Filters of several axes."""
     w = RNG.normal(size=(3, 4))
@@ -124,6 +126,7 @@ def test_splines(order):
 
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", range(6))
+@pytest.mark.sample(12)
 def test_coordinates(order, mode):
     """Values at coordinates inside, at and beyond the borders."""
     points = np.stack([RNG.uniform(-9, 15, 40), RNG.uniform(-9, 15, 40)])
@@ -140,7 +143,7 @@ def test_coordinates(order, mode):
 
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", [0, 1, 3, 4])
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 def test_transformations(order, mode):
     """Affine transformations, shifts, zooms and rotations."""
     options = {"order": order, "mode": mode, "cval": 0.7}

@@ -46,6 +46,7 @@ STARTS = {"powell": np.array([-1.0, 1.0]), "dogleg": np.array([1.45, 1.45])}
 SLOW = pytest.param("cobyla", marks=pytest.mark.slow)
 
 
+@pytest.mark.sample(12)
 @MODES
 @pytest.mark.parametrize("method", [*list(TIGHT)[:-2], SLOW, "cobyqa"])
 def test_all_methods(method, compiled):

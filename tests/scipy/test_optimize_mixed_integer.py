@@ -46,6 +46,7 @@ def test_values_and_derivatives(compiled):
     np.testing.assert_allclose(by_cost, 0.0, atol=1e-12)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_sides_and_bounds(compiled):
     """Equalities of continuous unknowns, lower and upper sides, two constraints, and batches."""
@@ -67,6 +68,7 @@ def test_sides_and_bounds(compiled):
     np.testing.assert_allclose(found, [wg.grad(cost)(q) for q in many], atol=1e-12)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_semicontinuous_unknowns(compiled):
     """An unknown that is zero or at least its lower bound."""
