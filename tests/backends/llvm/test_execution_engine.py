@@ -15,6 +15,8 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.object_symbols import code_of
+from wengert._engine.backends.llvm.ir.register_check import has_wrong_register
 
 SYMBOL = "test_engine_outside_%d"
 
@@ -96,3 +98,31 @@ def test_masks_in_registers_that_older_instructions_do_not_have() -> None:
 
     A, x = np.random.default_rng(0).normal(size=(12, 12)), np.linspace(-1, 1, 12)
     np.testing.assert_allclose(wg.jit(f)(A, x), f(A, x), rtol=1e-12)
+
+
+WRONG = "c4a17c50cf"  # VMOVMSKPS with ymm23 encoded as ymm7: its bit X is not 1
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (WRONG, True),
+        ("c4a17dd7c7", True),  # VPMOVMSKB
+        ("c5fc50cf", False),  # ymm7
+        ("c4c17c50cf", False),  # ymm15
+        ("c5f950c8", False),  # the sign of a double
+        ("62a27d2858ff", False),  # VPBROADCASTD, which has ymm23
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="sections of ELF files")
+def test_wrong_registers_are_found_in_code(code: str, expected: bool) -> None:
+    """Not in constants."""
+    data = ", ".join(f"i8 {b}" for b in bytes.fromhex(WRONG))
+    lines = [execution_engine.heading(), f"@c = constant [5 x i8] [{data}]"]
+    plain = execution_engine.object_of("\n".join([*lines, "define i64 @f() { ret i64 1 }"]))
+    assert bytes.fromhex(WRONG) in plain
+    assert not has_wrong_register(plain)
+    given = code_of(plain)
+    other = bytes.fromhex(code).ljust(len(given), b"\x90")[: len(given)]
+    assert given
+    assert has_wrong_register(plain.replace(given, other)) is expected

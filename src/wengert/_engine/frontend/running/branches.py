@@ -153,10 +153,9 @@ def _conditional(
     Values that the branches append to `lists` become results of the node too.  `block` identifies
     the statement, as `then` does by default.
     """
-    lists = lists or SharedVariables(())
-    given: Any = lists
+    filled = lists or SharedVariables(())
     found = with_slice_lengths(
-        lambda slices: _traced_branches(test, (other, then), variables, live, given, slices),
+        lambda slices: _traced_branches(test, (other, then), variables, live, filled, slices),
         block or then,
     )
     if not isinstance(found, _TracedBranches):
@@ -169,7 +168,7 @@ def _conditional(
         numbers = [like_spec(next(remaining), next(spec)) for _ in shape.numeric_leaves]
         results_of[name] = numbers = found.memory.same(name, numbers)
         if name in found.lists_of:
-            _append(found.lists_of, name, shape.rebuild(numbers), lists)
+            _append(found.lists_of, name, shape.rebuild(numbers), filled)
         else:
             variables.write({name: shape.rebuild(numbers)})
     for check in found.failures:

@@ -14,5 +14,5 @@ execution_engine  compiles LLVM IR in memory; the only module that imports llvml
 memory_check      whether the system has the memory that LLVM will ask for
 half_precision    float16 conversions for processors without instructions for them
 register_check    machine code that names a register which its instruction cannot address
-object_symbols    symbols that an object file defines and imports
+object_symbols    symbols that an object file defines and imports, and its machine code
 """

@@ -1,9 +1,10 @@
-"""The symbols that an object file defines, and those it refers to.
+"""The symbols that an object file defines, those it refers to, and its machine code.
 
     symbols_of    both sets, with the names used in LLVM IR
     is_whole      whether bytes are a complete object file that defines some names
+    code_of       the machine code of an ELF file
 
-Only the symbol table of a 64-bit little-endian ELF, Mach-O or COFF file is read.
+Only the tables of symbols and sections of a 64-bit little-endian ELF, Mach-O or COFF file are read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from struct import error, iter_unpack, unpack_from
 
 _ELF_SYMBOLS = 2  # type of the symbol table section
 _ELF_NO_BITS = 8  # type of sections that have no data in the file
+_ELF_EXECUTABLE = 4  # flag of sections with machine code
 _MACH_SYMBOLS = 2  # the load command of the symbol table
 _MACH_EXTERNAL, _MACH_TYPE, _MACH_DEBUG = 0x01, 0x0E, 0xE0
 _COFF_EXTERNAL = 2
@@ -56,7 +58,7 @@ def is_whole(image: bytes, names: Iterable[str] = ()) -> bool:
     try:
         defined, _ = symbols_of(image)
         if is_elf(image):
-            for kind, at, size in _sections(image):
+            for kind, _, at, size in _sections(image):
                 if kind != _ELF_NO_BITS and at + size > len(image):
                     return False
     except (ValueError, error):  # error: the file is truncated
@@ -64,22 +66,30 @@ def is_whole(image: bytes, names: Iterable[str] = ()) -> bool:
     return defined.issuperset(names)
 
 
+def code_of(image: bytes) -> bytes:
+    """The machine code of an ELF file, without its constants; a file of another format whole."""
+    if not is_elf(image):
+        return image
+    executable = [(at, n) for _, flags, at, n in _sections(image) if flags & _ELF_EXECUTABLE]
+    return b"".join([image[at : at + n] for at, n in executable])
+
+
 def _text(image: bytes, at: int) -> str:
     return image[at : image.index(b"\0", at)].decode()
 
 
-def _sections(image: bytes) -> Iterator[tuple[int, int, int]]:
-    """The type, offset and size of each section."""
+def _sections(image: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """The type, flags, offset and size of each section."""
     (start,) = unpack_from("<Q", image, 0x28)
     size, count = unpack_from("<HH", image, 0x3A)
     for k in range(count):
-        yield unpack_from("<4xI16xQQ", image, start + k * size)
+        yield unpack_from("<4xIQ8xQQ", image, start + k * size)
 
 
 def _elf(image: bytes) -> Iterator[tuple[str, bool]]:
     (start,) = unpack_from("<Q", image, 0x28)
     (step,) = unpack_from("<H", image, 0x3A)
-    for k, (kind, at, length) in enumerate(_sections(image)):
+    for k, (kind, _, at, length) in enumerate(_sections(image)):
         if kind != _ELF_SYMBOLS:
             continue
         (link,) = unpack_from("<I", image, start + k * step + 0x28)

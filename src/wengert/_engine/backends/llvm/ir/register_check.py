@@ -6,12 +6,14 @@ these instructions do not have (llvm/llvm-project#191304).  The code then reads 
 wrong value.  The encoding has a bit of the number of the register where these instructions have a
 constant bit, so that the bytes are recognized.
 
-    has_wrong_register    whether machine code contains such an instruction
+    has_wrong_register    whether an object file contains such an instruction
 """
 
 from __future__ import annotations
 
 import re
+
+from .object_symbols import code_of
 
 # The prefix of three bytes (Intel's manual, volume 2, section 2.3.5) with the bit X inverted, which
 # only memory operands use; the operation codes of MOVMSKPS and MOVMSKPD, and of PMOVMSKB; two
@@ -21,6 +23,9 @@ _WRONG = re.compile(
 )
 
 
-def has_wrong_register(code: bytes) -> bool:
-    """Whether machine code for x86-64 contains such an instruction; other bytes rarely look so."""
-    return _WRONG.search(code) is not None
+def has_wrong_register(image: bytes) -> bool:
+    """Whether an object file for x86-64 contains such an instruction.
+
+    A constant in an instruction rarely looks like one.
+    """
+    return _WRONG.search(code_of(image)) is not None
