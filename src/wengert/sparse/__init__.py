@@ -3,6 +3,7 @@
 sparse_derivatives  sparse_jacobian, sparse_hessian, sparsity
 propagation         the dependencies of a graph's outputs, node by node
 rule_context        the view of a node that rules get
+known_values        integers that do not depend on data, such as the counter of a loop
 dependency_sets     the inputs that each element depends on, as a boolean sparse matrix
 arithmetic_rules    rules of elementwise operations, reductions, contractions
 indexing_rules      rules of operations that move elements, and of operations along axes

@@ -7,13 +7,18 @@ over all steps until a fixed point is reached; rows still have separate sets.
     scan            a known number of steps, with rows of arrays as inputs and outputs
     repeated_while  steps as long as a condition holds
     choice          one of several bodies: the union of all
+    sized           a body with lengths that are computed
     custom          a function with a custom rule
+
+If what a step reads or writes depends on a known integer, such as the counter of the loop
+(known_values.py), each step is propagated by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,9 +40,10 @@ from .dependency_sets import (
     through,
     united,
 )
+from .known_values import KnownValues, LoopValues, StepDependent, body_that_runs
 from .rule_context import NodeContext, everything, size_of
 
-STEPS = 256  # maximum number of steps that are composed one by one
+STEPS = 256  # maximum number of steps of equal dependencies that are composed one by one
 Propagate = Callable[..., list[Sets | None]]
 
 
@@ -48,10 +54,12 @@ class BodyDependencies:
     ----------
     body : Body
     propagate : callable
-        ``propagate(nodes, known, columns)``: the sets of the outputs from those of the inputs.
+        ``propagate(body, sets, columns, values)``: the sets of the outputs from the inputs'.
+    values : KnownValues
+        The known values of the body.
     """
 
-    def __init__(self, body: Body, propagate: Propagate) -> None:
+    def __init__(self, body: Body, propagate: Propagate, values: KnownValues) -> None:
         sizes = [size_of(n.spec) for n in body.inputs]
         ends = [0, *accumulate(sizes)]
         total = ends[-1]
@@ -60,12 +68,9 @@ class BodyDependencies:
             places(size, total, first) if move else None
             for size, first, move in zip(sizes, ends, moves, strict=False)
         ]
-        found = propagate(body, given, total)
+        found = propagate(body, given, total, values)
         self.sizes = [size_of(n.spec) for n in body.outputs]
-        self._outputs = [
-            nothing(size, total) if s is None else s
-            for s, size in zip(found, self.sizes, strict=True)
-        ]
+        self._outputs = _without_none(body, found, total)
 
     def local(self, k: int) -> Sets:
         """The dependencies of an output on the concatenated inputs."""
@@ -76,44 +81,146 @@ class BodyDependencies:
         return [through(local, sets) for local in self._outputs]
 
 
+class LoopSets(NamedTuple):
+    """A loop, and the sets of its operands.
+
+    consts, carry, xs : the sets of constants, of the carry before a step, and of arrays of rows.
+    values : known values of its body.
+    """
+
+    ctx: NodeContext
+    propagate: Propagate
+    consts: list[Sets]
+    carry: list[Sets]
+    xs: list[Sets]
+    values: LoopValues
+
+    @classmethod
+    def of(cls, ctx: NodeContext, propagate: Propagate, first: int, rows: int) -> LoopSets:
+        """Those of a node; `first` is the first of its operands that the body takes."""
+        carried = ctx.params["carried"]
+        given = _filled(ctx, range(first, len(ctx.specs)))
+        fixed = len(given) - carried - rows
+        values = LoopValues.of(ctx.node, ctx.values)
+        consts, carry, xs = given[:fixed], given[fixed : fixed + carried], given[fixed + carried :]
+        return cls(ctx, propagate, consts, carry, xs, values)
+
+    @property
+    def body(self) -> Body:
+        """The body."""
+        return self.ctx.params["body"]  # type: ignore[no-any-return]
+
+    def row_sizes(self) -> list[int]:
+        """The sizes of the rows that a step gets."""
+        return [size_of(n.spec) for n in self.body.inputs[len(self.consts) + len(self.carry) :]]
+
+    def in_steps(self, order: Sequence[int]) -> tuple[list[Sets], list[list[Sets]]] | None:
+        """The sets of the carry after the steps, and of the rows they give; None if too many."""
+        try:
+            inside = BodyDependencies(self.body, self.propagate, self.values.of_no_step())
+        except StepDependent as error:
+            if error.loop is not self.values:
+                raise
+        else:
+            if len(order) > STEPS:
+                return None
+            return self._each(order, lambda sets, _: inside.outputs(stacked(sets, self.columns)))
+        if not self.ctx.values.allowance.permits(len(self.body.nodes) * len(order)):
+            return None
+        each = self.values.of_each_step(order)
+        moves = [n.spec.dtype.kind in "fc" for n in self.body.inputs]
+
+        def one(sets: list[Sets], columns: int) -> list[Sets]:
+            given = [s if move else None for s, move in zip(sets, moves, strict=True)]
+            found = self.propagate(self.body, given, columns, next(each))
+            return _without_none(self.body, found, columns)
+
+        return self._each(order, one)
+
+    @property
+    def columns(self) -> int:
+        """The number of scalars to differentiate with respect to."""
+        return self.ctx.columns
+
+    def _each(
+        self, order: Sequence[int], one: Callable[[list[Sets], int], list[Sets]]
+    ) -> tuple[list[Sets], list[list[Sets]]]:
+        carry, sizes, carried = self.carry, self.row_sizes(), len(self.carry)
+        ys: list[list[Sets]] = [[] for _ in self.body.outputs[carried:]]
+        for k in order:
+            row = [x[k * n : (k + 1) * n] for x, n in zip(self.xs, sizes, strict=True)]
+            outs = one([*self.consts, *carry, *row], self.columns)
+            carry = outs[:carried]
+            for y, sets in zip(ys, outs[carried:], strict=True):
+                y.append(sets)
+        return carry, ys
+
+    def closed(self) -> list[Sets | None]:
+        """The sets of the carry after any number of steps; each row with its own elements."""
+        inside = BodyDependencies(self.body, self.propagate, self.values.of_all_steps())
+        return _closed(self.ctx, inside, self.consts, self.carry, self.xs)
+
+
 def scan(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """A known number of steps, or one that is an operand."""
     params = ctx.params
-    body, carried, rows_in = params["body"], params["carried"], params["stacked"]
-    counted = int(params["counted"])
-    given = _filled(ctx, range(counted, len(ctx.specs)))
-    fixed = len(given) - carried - rows_in
-    consts, carry, xs = given[:fixed], given[fixed : fixed + carried], given[fixed + carried :]
-    inside = BodyDependencies(body, propagate)
+    loop = LoopSets.of(ctx, propagate, int(params["counted"]), params["stacked"])
     length = params["length"]
-    if counted or not isinstance(length, int) or length > STEPS:
-        return _closed(ctx, inside, consts, carry, xs)
-    ys: list[list[Sets]] = [[nothing(0, ctx.columns)] * length for _ in inside.sizes[carried:]]
-    each = [x.shape[0] // max(length, 1) for x in xs]
-    for step in range(length):
-        k = length - 1 - step if params["reverse"] else step
-        row = [x[k * n : (k + 1) * n] for x, n in zip(xs, each, strict=True)]
-        outs = inside.outputs(stacked([*consts, *carry, *row], ctx.columns))
-        carry = outs[:carried]
-        for y, sets in zip(ys, outs[carried:], strict=True):
-            y[k] = sets
-    return _of_numbers(ctx, [*carry, *[stacked(y, ctx.columns) for y in ys]])
+    if params["counted"]:
+        count = ctx.known(0)
+        stacks = len(loop.body.outputs) > params["carried"]
+        length = None if count is None or stacks else max(int(count), 0)
+    if not isinstance(length, int):
+        return loop.closed()
+    found = loop.in_steps(range(length)[::-1] if params["reverse"] else range(length))
+    if found is None:
+        return loop.closed()
+    carry, ys = found
+    rows = [stacked(y[::-1] if params["reverse"] else y, ctx.columns) for y in ys]
+    return _of_numbers(ctx, [*carry, *rows])
 
 
 def repeated_while(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """Steps while a condition holds; their number has no derivative."""
-    body, carried = ctx.params["body"], ctx.params["carried"]
-    given = _filled(ctx, range(len(ctx.specs)))
-    fixed = len(given) - carried
-    found = _closed(ctx, BodyDependencies(body, propagate), given[:fixed], given[fixed:], [])
-    return [*found[:carried], None, *found[carried:]]
+    params = ctx.params
+    loop = LoopSets.of(ctx, propagate, 0, 0)
+    if len(loop.body.outputs) == params["carried"]:  # rows would have an unknown length
+        steps = loop.values.steps_while(params["condition"])
+        found = None if steps is None else loop.in_steps(range(steps))
+        if found is not None:
+            return [*_of_numbers(ctx, found[0]), None]
+    found_for_any = loop.closed()
+    return [*found_for_any[: params["carried"]], None, *found_for_any[params["carried"] :]]
 
 
 def choice(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
-    """The union of the dependencies of all bodies."""
+    """The union of the dependencies of all bodies, or those of the one that is known to run."""
+    runs = body_that_runs(ctx.node, ctx.values)
+    if runs is not None:
+        return _of_body(ctx, runs, propagate)
+    branches = ctx.params["branches"]
     given = stacked(_filled(ctx, range(1, len(ctx.specs))), ctx.columns)
-    each = [BodyDependencies(b, propagate).outputs(given) for b in ctx.params["branches"]]
-    return _of_numbers(ctx, [united(of_one) for of_one in zip(*each, strict=True)])
+    each = [
+        BodyDependencies(b, propagate, ctx.values.inside(b.inputs, ctx.node.inputs[1:]))
+        for b in branches
+    ]
+    outs = [inside.outputs(given) for inside in each]
+    return _of_numbers(ctx, [united(of_one) for of_one in zip(*outs, strict=True)])
+
+
+def sized(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
+    """A body with computed lengths."""
+    runs = body_that_runs(ctx.node, ctx.values)
+    if runs is None:
+        return everything(ctx)  # type: ignore[no-any-return]
+    return _of_body(ctx, runs, propagate)
+
+
+def _of_body(ctx: NodeContext, body: Body, propagate: Propagate) -> list[Sets | None]:
+    """The sets of a body that runs once, with the operands after the first."""
+    values = ctx.values.inside(body.inputs, ctx.node.inputs[1:])
+    found = propagate(body, ctx.sets[1:], ctx.columns, values)
+    return _of_numbers(ctx, _without_none(body, found, ctx.columns))
 
 
 def _is_solver(rule: CustomRule) -> bool:
@@ -135,6 +242,12 @@ def custom(ctx: NodeContext, propagate: Propagate) -> list[Sets | None]:
     before: list[Sets | None] = [None] * (len(body.inputs) - len(given))
     found = iter(propagate(body, [*before, *given], ctx.columns))
     return [next(found) if s.dtype.kind in "fc" else None for s in ctx.node.spec]
+
+
+def _without_none(body: Body, found: Sequence[Sets | None], columns: int) -> list[Sets]:
+    """The sets of a body's outputs, empty ones for those that depend on nothing."""
+    pairs = zip(found, body.outputs, strict=True)
+    return [nothing(size_of(n.spec), columns) if s is None else s for s, n in pairs]
 
 
 def _filled(ctx: NodeContext, operands: Sequence[int]) -> list[Sets]:

@@ -55,6 +55,7 @@ LINEAR_RULES = (
     indexing_rules.placed,
     indexing_rules.identity,
     indexing_rules.adding,
+    indexing_rules.added,
     indexing_rules.sums,
     arithmetic_rules.linear,
 )

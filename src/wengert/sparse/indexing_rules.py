@@ -11,6 +11,7 @@ along an axis make groups of elements that all depend on each other.
     sums        a cumulative sum: the elements before
     matrices    the last two axes are matrices, the others a batch
     placed      x[index] = v, also for an unknown index
+    added       x[index] += v, with indices that may repeat
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from wengert._engine.core.op import RuleContext
 from wengert._engine.kinds.reduction import axes_of
+from wengert._engine.ops.indexing.template import join_index
 
 from .dependency_sets import Numbers, Sets, chosen, gathered, relation, stacked, through, united
 from .rule_context import NodeContext, everything, one_of, size_of, spread
@@ -57,7 +59,10 @@ def numbers_of(ctx: NodeContext) -> Numbers | None:
         else:
             operands.append(ctx.numbers(k, first))
             first += size_of(spec)
-    numbers = np.asarray(ctx.op.run(*operands, **ctx.params))
+    try:
+        numbers = np.asarray(ctx.op.run(*operands, **ctx.params))
+    except IndexError:  # in a step or branch that does not run
+        return None
     return numbers if numbers.dtype.kind in "iu" and numbers.shape == ctx.shape else None
 
 
@@ -81,7 +86,10 @@ def groups_of(ctx: NodeContext) -> Numbers | None:
     numbers = np.arange(1, ctx.size + 1).reshape(ctx.shape)
     rest = [ctx.known(k) for k in range(1, len(ctx.specs))]
     operand = np.zeros(spec.shape, np.int64)
-    bars = ctx.op.vjp(ctx.node, numbers, numbers, [operand, *rest], RuleContext())
+    try:
+        bars = ctx.op.vjp(ctx.node, numbers, numbers, [operand, *rest], RuleContext())
+    except IndexError:  # in a step or branch that does not run
+        return None
     groups = np.asarray(bars[0])
     fits = groups.dtype.kind in "iu" and groups.shape == spec.shape
     return groups - 1 if fits else None
@@ -167,6 +175,23 @@ def placed(ctx: NodeContext) -> Sets:
     found = [] if ctx.sets[0] is None else [ctx.sets[0]]
     if ctx.sets[1] is not None:
         found.append(spread(one_of(ctx.sets[1]), ctx.size))
+    return united(found)
+
+
+def added(ctx: NodeContext) -> Any:
+    """x with v added at an index; for an unknown index each element may get any of v."""
+    found = [] if ctx.sets[0] is None else [ctx.sets[0]]
+    if ctx.sets[1] is not None:
+        index = [ctx.known(k) for k in range(2, len(ctx.specs))]
+        if any(i is None for i in index):
+            found.append(spread(one_of(ctx.sets[1]), ctx.size))
+        else:
+            numbers = np.arange(ctx.size).reshape(ctx.shape)
+            try:
+                targets = numbers[join_index(ctx.params["index"], index)]
+            except IndexError:  # in a step or branch that does not run
+                return everything(ctx)
+            found.append(gathered(ctx.sets[1], targets, ctx.size))
     return united(found)
 
 

@@ -22,6 +22,7 @@ from wengert._engine.kinds.opaque import Opaque
 
 from . import arithmetic_rules, control_flow_rules, indexing_rules
 from .dependency_sets import Sets, nothing, places, stacked
+from .known_values import KnownValues
 from .rule_context import NodeContext, everything, size_of
 
 Rule = Callable[[NodeContext], Any]
@@ -42,6 +43,7 @@ _RULES: dict[str, Rule] = {
         indexing_rules.matrices,
     ),
     "setitem": indexing_rules.placed,
+    "scatter_add": indexing_rules.added,
     **dict.fromkeys(
         "convolution convolution_input convolution_weight sum_pool sum_pool_adjoint"
         " signal.convolve signal.slide".split(),
@@ -60,6 +62,7 @@ _LOOPS: dict[str, Callable[..., Any]] = {
     "while": control_flow_rules.repeated_while,
     "cond": control_flow_rules.choice,
     "switch": control_flow_rules.choice,
+    "sized": control_flow_rules.sized,
     "custom_call": control_flow_rules.custom,
 }
 
@@ -94,28 +97,34 @@ def dependence(graph: BaseGraph, inputs: Sequence[Node], first: int = 0) -> Sets
     return sets
 
 
-def propagate(graph: BaseGraph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
+def propagate(
+    graph: BaseGraph,
+    inputs: Sequence[Sets | None],
+    columns: int,
+    values: KnownValues | None = None,
+) -> list[Sets | None]:
     """The sets of the outputs, for those of the inputs; None for an input without derivative."""
+    values = values or KnownValues()
     place: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
     left = {n: k for k, node in enumerate(graph.nodes) for n in node.inputs}
     kept = set(graph.outputs)
     for k, node in enumerate(graph.nodes):
         if node not in place:
-            place[node] = _sets(node, place, columns)
+            place[node] = _sets(node, place, columns, values)
         for a in node.inputs:
             if left[a] == k and a not in kept:
                 place[a] = None  # no longer needed
     return [place[n] for n in graph.outputs]
 
 
-def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
+def _sets(node: Node, place: dict[Node, Any], columns: int, values: KnownValues) -> Any:
     """The sets of a node; a list for one with several outputs."""
     if type(node) is not Node or not node.args:
         return None
     if node.op is PART:
         whole = place[node.inputs[0]]
         return None if whole is None else whole[node.params["index"]]
-    ctx = NodeContext(node, [place[a] for a in node.inputs], columns)
+    ctx = NodeContext(node, [place[a] for a in node.inputs], columns, values)
     if not ctx.moving:
         return None
     name = node.op.name

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node, is_variable
+from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert.errors import ShapeError, at, user_line
 
 from .dependency_sets import Sets, chosen, gathered, nothing, united
+from .known_values import KnownValues
 
 
 class NodeContext:
@@ -34,10 +35,19 @@ class NodeContext:
         For each operand the sets of its elements; None for one that depends on nothing.
     columns : int
         The number of scalars to differentiate with respect to.
+    values : KnownValues, optional
+        The known values of the graph.
     """
 
-    def __init__(self, node: Node, sets: Sequence[Sets | None], columns: int) -> None:
+    def __init__(
+        self,
+        node: Node,
+        sets: Sequence[Sets | None],
+        columns: int,
+        values: KnownValues | None = None,
+    ) -> None:
         self.node, self.sets, self.columns = node, list(sets), columns
+        self.values = values or KnownValues()
         self.op: Any = node.op
         self.params = node.params
         self.specs = [a.spec for a in node.inputs]
@@ -54,14 +64,11 @@ class NodeContext:
         return size_of(self.node.spec)
 
     def known(self, k: int) -> Any:
-        """The value of an operand, if it is a constant; else None."""
-        a = self.node.inputs[k]
-        if a.op is CONSTANT and isinstance(a, ConstantLeaf) and not is_variable(a):
-            return a.value
-        return None
+        """The value of an operand, if it does not depend on data; else None."""
+        return self.values.of(self.node.inputs[k])
 
     def others_known(self) -> bool:
-        """Whether all operands that depend on nothing are constants."""
+        """Whether the values of all operands that depend on nothing are known."""
         return all(self.known(k) is not None for k, s in enumerate(self.sets) if s is None)
 
     def numbers(self, k: int, first: int = 1) -> np.ndarray[Any, np.dtype[np.int64]]:
