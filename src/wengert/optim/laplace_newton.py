@@ -29,7 +29,8 @@ from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 from wengert._engine.jit import jit
 from wengert.errors import ConvergenceError, at, user_line
 from wengert.scipy.optimize.solver_operation import Outcome
-from wengert.scipy.sparse.linalg.factors import factor_of
+from wengert.scipy.sparse.linalg.factors import factorized
+from wengert.scipy.sparse.linalg.matrix_patterns import MatrixPattern, pattern_of
 from wengert.scipy.sparse.linalg.solve_operation import sparse_solve
 from wengert.sparse import sparse_hessian
 
@@ -112,11 +113,14 @@ class Newton:
         return Outcome(u, False, 4, self.max_steps, self.max_steps)
 
     def _step(self, data: Any, slope: Any) -> Any:
-        """The step; the diagonal is increased as far as necessary for it to be a descent."""
+        """The step; the diagonal is increased as far as necessary for it to be a descent.
+
+        The factors are not kept: the Hessian at the mode is that after the last step.
+        """
         shift, shifted = 0.0, data
         for _ in range(_SHIFTS):
             try:
-                factor = factor_of(shifted, self.indices, self.indptr, "pos")
+                factor = factorized(self._pattern, shifted, "pos")
                 step = -factor.solve(slope[:, None])[:, 0]
                 if np.all(np.isfinite(step)) and slope @ step < 0:
                     return step
@@ -125,6 +129,10 @@ class Newton:
             shift = max(10.0 * shift, 1e-3 * float(np.max(np.abs(data), initial=1e-8)))
             shifted = data + shift * self._diagonal
         return None
+
+    @functools.cached_property
+    def _pattern(self) -> MatrixPattern:
+        return pattern_of(self.indices, self.indptr)
 
     @functools.cached_property
     def _diagonal(self) -> Any:

@@ -2,13 +2,20 @@
 
 operands                  arguments: sparse arrays of SciPy and of wengert
 structure                 arrays of the CSR format, checked
-factors                   SuperLU's factors, kept for the derivatives
+matrix_patterns           repeated entries, symmetry and bandwidth of a pattern, found once
+matrix_factors            what the factors of all libraries have in common
+superlu_factors           LU factors by SuperLU
+cholesky_factors          Cholesky factors by LAPACK and CHOLMOD
+cholmod                   CHOLMOD, through cvxopt; the only module that imports it
+factors                   the factors of a matrix, kept for the derivatives
 solve_operation           linear systems as operations on the arrays of the CSR format
 direct                    spsolve, splu, factorized, spsolve_triangular, inv
 determinant_operations    determinants as operations
 determinants              logdet, slogdet
 selected_inverse          elements of the inverse on the pattern of the matrix
+takahashi_recurrence      the same from triangular factors
 selected_inverse_kernel   the same as native code
+band_inverse_kernel       the same in a band
 symbolic_kernels          patterns of factors, as native code
 linear_operator           LinearOperator, aslinearoperator
 matrix_functions          matrices by their products, for iterative methods

@@ -131,7 +131,7 @@ class SparseLU:
     @property
     def nnz(self) -> int:
         """The number of elements of the factors."""
-        return int(self._factor().lu.nnz)
+        return int(self._factor().nnz)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("L", "U", "perm_r", "perm_c") and self._theirs is not None:

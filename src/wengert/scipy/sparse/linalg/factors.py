@@ -1,11 +1,10 @@
-"""LU factors of sparse matrices by SuperLU, kept for the derivatives.
+"""Factors of sparse matrices, kept for the derivatives.
 
-    SparseFactors   of one matrix: solutions, determinant, an estimate of the condition number
-    factor_of       the factors of a matrix, from the last ones if they are of the same values
-    counts          how many matrices this process has factorized
+    factor_of    the factors of a matrix, from the last ones if they are of the same values
+    factorized   the factors of a matrix, which are not kept
 
-A matrix is given by the arrays of the CSR format.  SuperLU factorizes matrices in CSC format, so it
-is given the transpose, whose CSC arrays these are, and solves with the transpose of that.
+A real symmetric matrix with a positive diagonal has Cholesky factors if it is positive definite
+(cholesky_factors.py); the others have those of SuperLU (superlu_factors.py).
 
 Value and derivatives need the same factors, and know them by the values of the matrix: the last
 ones are kept, up to a number and a size (`_MAX_FACTORS`, `_MAX_BYTES`).
@@ -13,11 +12,8 @@ ones are kept, up to a number and a size (`_MAX_FACTORS`, `_MAX_BYTES`).
 
 from __future__ import annotations
 
-import functools
-import math
 import zlib
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,288 +21,59 @@ from numpy.linalg import LinAlgError
 
 from wengert._engine.core.fork_safe_locks import lock
 
-from .structure import Plain, check_structure
+from .cholesky_factors import cholesky_of
+from .matrix_factors import MatrixFactors, counts
+from .matrix_patterns import MatrixPattern, pattern_of
+from .structure import Plain
+from .superlu_factors import SuperLUFactors
+
+__all__ = ["counts", "factor_of", "factorized"]
 
 _MAX_FACTORS = 64
 _MAX_BYTES = 1 << 30  # of all factors that are kept; the last one is kept in any case
-_CHECKED_SOLUTIONS = 4  # of factors without row exchanges: their accuracy is that of the factors
-_SYMMETRIC = {"SymmetricMode": True}
-_LEAST_SIZE = float(np.finfo(float).tiny)
+
+_lock = lock()
+_kept: OrderedDict[Any, MatrixFactors] = OrderedDict()
 
 
-@dataclass
-class Counts:
-    """How many matrices were factorized."""
-
-    factorized: int = 0
-
-
-counts = Counts()
-
-
-class SparseFactors:
+def factorized(pattern: MatrixPattern, data: Plain, assume: str = "gen") -> MatrixFactors:
     """The factors of a matrix.
 
     Parameters
     ----------
-    data, indices, indptr : array
-        The matrix in CSR format. Entries may be repeated, which adds them, and in any order.
+    pattern : MatrixPattern
+    data : ndarray
+        The values of its entries; not copied.
     assume : str
         'gen', 'pos' for a Hermitian positive definite matrix, or 'triangular'.
 
     Raises
     ------
     LinAlgError
-        The matrix is singular, not finite, or not positive definite.
+        The matrix is singular or not finite.
     """
-
-    def __init__(self, data: Plain, indices: Plain, indptr: Plain, assume: str) -> None:
-        import scipy.sparse
-
-        check_structure(indices, indptr)
-        self.given = data.copy(), indices.copy(), indptr.copy()
-        n = len(indptr) - 1
-        exact = data if data.dtype.char in "fdFD" else data.astype(float)
-        # The transpose of the matrix.
-        self.matrix = scipy.sparse.csc_array((exact, indices, indptr), shape=(n, n), copy=True)
-        if not np.isfinite(exact).all():
-            raise LinAlgError("the matrix contains NaN or infinity")
-        self.matrix.sum_duplicates()
-        self._transposed = self.matrix.T.tocsc()
-        self.assume = assume
-        self.lu, self._is_pivoted = self._factorized()
-        self._checked = 0
-
-    @property
-    def bytes(self) -> int:
-        """The memory that it needs, about; SciPy's conversion of the factors doubles it."""
-        of_factors = 2 * int(self.lu.nnz) * (self.matrix.dtype.itemsize + 4)
-        return of_factors + 5 * int(self.matrix.data.nbytes)
-
-    def _factorized(self) -> tuple[Any, bool]:
-        """The factors, and whether rows were chosen by the size of pivots.
-
-        Without this choice a matrix with a symmetric pattern has half as many entries in its
-        factors. It is not needed if the matrix is positive definite or diagonally dominant.
-        """
-        if self.assume == "triangular":
-            lu = self._superlu(permc_spec="NATURAL", diag_pivot_thresh=0.0)
-            return (self._pivoted(), True) if lu is None else (lu, False)
-        if self.assume == "pos" or self._needs_no_pivoting():
-            lu = self._superlu(
-                permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=_SYMMETRIC
-            )
-            if lu is not None and np.array_equal(lu.perm_r, lu.perm_c):
-                return lu, False
-        return self._pivoted(), True
-
-    def _pivoted(self) -> Any:
-        lu = self._superlu()
-        if lu is None:
-            raise LinAlgError("the matrix is exactly singular")
-        return lu
-
-    def _superlu(self, **options: Any) -> Any:
-        """SuperLU's factors, or None for a matrix that it finds to be singular."""
-        from scipy.sparse.linalg import splu
-
-        counts.factorized += 1
-        try:
-            return splu(self.matrix, **options)
-        except RuntimeError as error:
-            if "singular" not in str(error):
-                raise
-            return None
-
-    @functools.cached_property
-    def is_symmetric(self) -> bool:
-        """Whether the matrix is its own transpose, to the last bit."""
-        a, other = self.matrix, self._transposed
-        parts = (a.indptr, other.indptr), (a.indices, other.indices), (a.data, other.data)
-        return all([np.array_equal(x, y) for x, y in parts])
-
-    def _needs_no_pivoting(self) -> bool:
-        """Whether the pattern is symmetric, and the matrix probably positive definite or dominant.
-
-        The first solutions are checked, so that a wrong answer costs time only.
-        """
-        a, other = self.matrix, self._transposed
-        if not np.array_equal(a.indptr, other.indptr):
-            return False
-        if not np.array_equal(a.indices, other.indices):
-            return False
-        diagonal = a.diagonal()
-        if np.array_equal(a.data, np.conj(other.data)):
-            return bool(np.all(diagonal.real > 0))
-        twice, sizes = 2 * np.abs(diagonal), abs(a)
-        return bool(np.all(twice > 0)) and any(
-            [np.all(twice >= sizes.sum(axis=axis) * (1 - 1e-12)) for axis in (0, 1)]
-        )
-
-    def solve(self, b: Plain, trans: int = 0) -> Plain:
-        """x with op(a) @ x = b, for a matrix b; op: identity, transpose, adjoint (0, 1, 2)."""
-        dtype = np.result_type(self.matrix.dtype, b.dtype)
-        if not b.size:
-            return np.zeros(b.shape, dtype)
-        if dtype.kind == "c" and self.matrix.dtype.kind != "c":
-            parts = self.solve(b.real.copy(), trans), self.solve(b.imag.copy(), trans)
-            return (parts[0] + 1j * parts[1]).astype(dtype)
-        right = np.asfortranarray(b, self.matrix.dtype)
-        is_conjugate = trans == 2 and self.matrix.dtype.kind == "c"
-        if is_conjugate:
-            right = np.conj(right)
-        x = self.lu.solve(right, trans="N" if trans else "T")
-        if not self._is_pivoted and self._checked < _CHECKED_SOLUTIONS:
-            if self._solves(x, right, trans):
-                self._checked += 1
-            else:
-                self.lu, self._is_pivoted = self._pivoted(), True
-                x = self.lu.solve(right, trans="N" if trans else "T")
-        x = np.conj(x) if is_conjugate else x
-        return x.astype(dtype, copy=False)  # type: ignore[no-any-return]
-
-    def _solves(self, x: Plain, b: Plain, trans: int) -> bool:
-        """Whether the residual of a solution is that of a stable method."""
-        error = np.max(np.abs((self.matrix if trans else self._transposed) @ x - b))
-        scale = self._norm * np.max(np.abs(x)) + np.max(np.abs(b))
-        return bool(error <= 1e3 * np.finfo(self.matrix.dtype).eps * scale)
-
-    @functools.cached_property
-    def _norm(self) -> float:
-        """The largest sum of absolute values of a row or column."""
-        sizes = abs(self.matrix)
-        return max([float(sizes.sum(axis=axis).max()) for axis in (0, 1)])
-
-    def for_determinants(self) -> Any:
-        """SuperLU's factors, with elements that are accurate themselves.
-
-        Raises
-        ------
-        LinAlgError
-            The matrix was said to be positive definite, and is not.
-        """
-        lu, is_pivoted = self.lu, self._is_pivoted
-        pivots = lu.U.diagonal()
-        if self.assume == "pos" and (is_pivoted or not np.all(pivots.real > 0)):
-            raise LinAlgError("the matrix is not positive definite: a pivot is not positive")
-        if not is_pivoted and self._grows(lu.U):
-            self.lu, self._is_pivoted = lu, _ = self._pivoted(), True
-        return lu
-
-    def _grows(self, upper: Any) -> bool:
-        """Whether elements of U are so large that the factors are not accurate."""
-        largest = np.max(np.abs(upper.data), initial=0.0)
-        return bool(largest > 1e3 * np.max(np.abs(self.matrix.data), initial=0.0))
-
-    def log_determinant(self) -> tuple[Any, Any]:
-        """The sign of the determinant, and the logarithm of its absolute value."""
-        lu = self.for_determinants()
-        pivots = lu.U.diagonal()
-        with np.errstate(divide="ignore"):
-            sizes = np.abs(pivots)
-            value = np.sum(np.log(sizes))
-            sign = np.prod(pivots / sizes) if sizes.all() else pivots.dtype.type(0)
-        return sign * _parity(lu.perm_r) * _parity(lu.perm_c), value
-
-    @functools.cached_property
-    def condition(self) -> float:
-        """An estimate of the condition number in the norm of row sums (a lower bound).
-
-        If that is large, of the matrix with scaled rows and columns: the condition number of
-        ``diag(1.0, 1e-20)`` is that of a choice of units.
-        """
-        n = len(self.given[2]) - 1
-        if not n:
-            return 0.0
-        ones = np.ones((n, 1))
-        plain = self._estimate(ones, ones)
-        if plain <= self._limit:
-            return plain
-        return min(plain, *[self._estimate(*self._scales(axis)) for axis in (0, 1)])
-
-    def _scales(self, first: int) -> tuple[Plain, Plain]:
-        """Factors of rows and of columns, those of the rows found first if `first` is 0."""
-        scales, sizes = [np.ones(0)] * 2, abs(self.matrix).astype(float)  # of the transpose
-        for axis in (first, 1 - first):
-            scale = 1.0 / np.maximum(sizes.max(axis=axis).toarray().ravel(), _LEAST_SIZE)
-            scales[axis] = scale[:, None]
-            sizes = sizes.multiply(scale[None, :] if axis == 0 else scale[:, None]).tocsc()
-        return scales[0], scales[1]
-
-    def _estimate(self, rows: Plain, columns: Plain) -> float:
-        """The estimate for scaled rows and columns, by products with the inverse.
-
-        The method of N. J. Higham, "FORTRAN codes for estimating the one-norm of a real or complex
-        matrix", 1988.
-        """
-        n = len(rows)
-        x, found = np.full((n, 1), 1.0 / n), 0.0
-        for _ in range(3):
-            y = self.solve(x / columns, 1) / rows
-            total = float(np.sum(np.abs(y)))
-            if not math.isfinite(total):
-                return math.inf
-            if total <= found:
-                break
-            found = total
-            signs = np.where(y == 0, 1.0, y / np.where(y == 0, 1.0, np.abs(y)))
-            z = np.abs(self.solve(np.conj(signs) / rows, 0) / columns)
-            x = np.zeros((n, 1))
-            x[int(np.argmax(z))] = 1.0
-        scaled = abs(self.matrix).multiply(rows.ravel()).multiply(columns)
-        return float(scaled.sum(axis=0).max()) * found
-
-    @property
-    def _limit(self) -> float:
-        """The condition number from which on solutions have no correct digits."""
-        return 0.01 / float(np.finfo(self.matrix.dtype).eps)
-
-    def check_condition(self) -> None:
-        """Raise if a solution may have no correct digits.
-
-        Raises
-        ------
-        LinAlgError
-            The estimate of the condition number is above 1 / (100 eps).
-        """
-        if not self.condition <= self._limit:
-            raise LinAlgError(
-                f"the matrix is nearly singular: its condition number is about "
-                f"{self.condition:.1e}, so that a derivative would have no correct digits"
-            )
+    if not np.isfinite(data).all():
+        raise LinAlgError("the matrix contains NaN or infinity")
+    found = None if assume == "triangular" else cholesky_of(pattern, data, assume == "pos")
+    if found:
+        return found
+    return SuperLUFactors(pattern, data, assume, is_definite=found is None)
 
 
-def _parity(order: Plain) -> int:
-    """The sign of a permutation: by its number of cycles."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(order)
-    if n == 0:
-        return 1
-    ones = np.ones(n, np.int8)
-    edges = csr_array((ones, np.asarray(order), np.arange(n + 1)), shape=(n, n))
-    cycles, _ = connected_components(edges, directed=False)
-    return 1 if (n - cycles) % 2 == 0 else -1
-
-
-_lock = lock()
-_kept: OrderedDict[Any, SparseFactors] = OrderedDict()
-
-
-def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -> SparseFactors:
+def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -> MatrixFactors:
     """The factors of a matrix in CSR format; the last ones are kept."""
     given: list[Any] = [
         np.ascontiguousarray(x, x.dtype.newbyteorder("=")) for x in (data, indices, indptr)
     ]
-    key = (assume, *[(x.dtype.str, x.shape, zlib.crc32(x.view(np.uint8))) for x in given])
+    pattern, values = pattern_of(given[1], given[2]), given[0]
+    key = assume, pattern, values.dtype.str, zlib.crc32(values.view(np.uint8))
     with _lock:
         found = _kept.get(key)
         if found is not None:
             _kept.move_to_end(key)
-    if found is not None and all(map(_same_bits, given, found.given)):
+    if found is not None and _have_same_bits(values, found.data):
         return found
-    factor = SparseFactors(given[0], given[1], given[2], assume)
+    factor = factorized(pattern, values.copy(), assume)
     with _lock:
         _kept[key] = factor
         _kept.move_to_end(key)
@@ -317,5 +84,5 @@ def factor_of(data: Plain, indices: Plain, indptr: Plain, assume: str = "gen") -
     return factor
 
 
-def _same_bits(x: Plain, y: Plain) -> bool:
+def _have_same_bits(x: Plain, y: Plain) -> bool:
     return np.array_equal(x.view(np.uint8), y.view(np.uint8))
