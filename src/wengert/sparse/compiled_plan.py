@@ -33,7 +33,7 @@ from wengert._engine.jit.rng_guard import traced_without_draws
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .coloring import Coloring, bidirectional_coloring, color_columns, least
-from .compression import CompressionPasses, entries, summed_entries
+from .compression import CompressionPasses, entries, has_diagonals_only, summed_entries
 from .coupled_nodes import Division, coupled_part, divided
 from .dependency_sets import Sets, turned, united
 from .element_hessians import DiagonalProduct
@@ -130,11 +130,11 @@ class Plan:
         self.indptr, self.indices = by_rows.indptr, by_rows.indices
         self.coloring, self.passes = coloring, coloring.passes
         self.mode = "both" if len(coloring.rows) and not given.symmetric else mode
-        self._found = found
-        self._seen = Changes.count
+        self._found, self._seen = found, Changes.count
         passes = _passes(positions, pattern.shape, coloring, mode, given)
         given = given._replace(fun=found.graph)
         self._parts, self._specs, self._what = parts, specs, given.what
+        self._given, self._passes = given, passes
         self._by_passes: bool | None = None  # not known before the entries have been traced
 
         def values(*args: Any, **kwargs: Any) -> Any:
@@ -230,9 +230,20 @@ class Plan:
     def takes_passes(self) -> bool:
         """Whether entries that are not computed by elements take passes."""
         if self._by_passes is None:
-            args, kwargs = self._specs
-            built(Graph, self.values, args, kwargs)
+            built(Graph, self.values, *self._specs)
         return bool(self._by_passes)
+
+    def has_diagonals_only(self) -> bool:
+        """Whether the entries of a Hessian are diagonals of the gradient."""
+        found: list[bool] = []
+
+        def probed(*args: Any, **kwargs: Any) -> Any:
+            call = self._given.call(args, kwargs)
+            found.append(has_diagonals_only(call, self._passes, self._found.ins, self._found.outs))
+            return call.args
+
+        built(Graph, probed, *self._specs)
+        return found[-1]
 
     def _method(self) -> str:
         """How the entries are computed, if not by elements."""
@@ -312,7 +323,7 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
         found = found._replace(pattern=both)
         if parts is not None and parts.division.products >= MANY_PRODUCTS:
             direct = Plan(given, found, coloring, "fwd", specs)
-            if not direct.takes_passes():
+            if direct.has_diagonals_only():
                 return direct
         return Plan(given, found, coloring, "fwd", specs, parts)
     mode = _mode(given, found)

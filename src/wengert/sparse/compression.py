@@ -6,6 +6,7 @@ traced and compiled, so it runs as one native program.
 
     CompressionPasses  the seeds of both modes, and the positions of the entries in the results
     entries            the values of the entries, in order
+    has_diagonals_only whether entries are computed without passes, and none one by one
     summed_entries     those of a Hessian that is computed by elements
 """
 
@@ -70,14 +71,9 @@ def entries(
     if passes.symmetric:
         outs = outs[1:]
     result = Result(outs, call.nodes, call.variables)
-    sizes = [size_of(s) for s in out_specs]
-    most = DERIVATIVES * len(passes.rows)
-    found = diagonals(result, sizes, passes.limit, most) if passes.limit else None
-    if found is not None:
-        width = sum(size_of(s) for s in in_specs)
-        values = read(found, passes.rows, passes.columns, width)
-        if values is not None:
-            return values, False
+    values = _without_passes(result, passes, in_specs, out_specs, DERIVATIVES * len(passes.rows))
+    if values is not None:
+        return values, False
 
     def push(*dots: Any) -> list[Any]:
         return result.push(dots)
@@ -95,6 +91,35 @@ def entries(
         parts.append(_batched(pull, passes.reverse, out_specs, in_specs))
     flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
     return flat[passes.positions], True
+
+
+def has_diagonals_only(
+    call: DifferentiatedCall,
+    passes: CompressionPasses,
+    in_specs: Sequence[Spec],
+    out_specs: Sequence[Spec],
+) -> bool:
+    """Whether the entries of a Hessian are diagonals of the gradient, none kept one by one."""
+    outs, _ = pytree.flatten(call())
+    result = Result(outs[1:], call.nodes, call.variables)
+    return _without_passes(result, passes, in_specs, out_specs, 0) is not None
+
+
+def _without_passes(
+    result: Result,
+    passes: CompressionPasses,
+    in_specs: Sequence[Spec],
+    out_specs: Sequence[Spec],
+    most: int,
+) -> Any:
+    """The values of the entries by diagonals; None if they take passes."""
+    if not passes.limit:
+        return None
+    found = diagonals(result, [size_of(s) for s in out_specs], passes.limit, most)
+    if found is None:
+        return None
+    width = sum(size_of(s) for s in in_specs)
+    return read(found, passes.rows, passes.columns, width)
 
 
 def summed_entries(
