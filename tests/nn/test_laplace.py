@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 from scipy.stats import multivariate_normal
 
 import wengert as wg
@@ -240,8 +241,33 @@ def regression_model():
     return fun, {**start, "sigma0": 1.0}, ("a", "b"), named
 
 
+def lattice_model():
+    """TMB's example `ar1xar1`: counts on a grid, autoregressive in both directions."""
+    counts = np.array(TMB["ar1xar1"]["N"], float).reshape(50, 50)
+    factorials = np.sum(gammaln(counts + 1.0))
+
+    def innovations(x, phi):
+        later = (x[1:] - phi * x[:-1]) / np.sqrt(1.0 - phi**2)
+        return np.concatenate([x[:1], later])
+
+    def fun(p):
+        slow, fast = np.tanh(p["slow"]), np.tanh(p["fast"])
+        z = innovations(innovations(p["eta"], slow).T, fast)
+        scale = 50 * 49 * 0.5 * (np.log(1.0 - slow**2) + np.log(1.0 - fast**2))
+        field = 0.5 * np.sum(z**2) + scale + 1250 * LOG_2_PI
+        return field + np.sum(np.exp(p["eta"]) - counts * p["eta"]) + factorials
+
+    start = {"eta": np.zeros((50, 50)), "fast": 0.5, "slow": 0.5}
+    return fun, start, "eta", lambda v: {"fast": v[0], "slow": v[1]}
+
+
 @pytest.mark.parametrize(
-    ("name", "model"), [("simple", simple_model), ("randomregression", regression_model)]
+    ("name", "model"),
+    [
+        ("simple", simple_model),
+        ("randomregression", regression_model),
+        ("ar1xar1", lattice_model),
+    ],
 )
 def test_examples_of_tmb(name, model):
     want = TMB[name]
