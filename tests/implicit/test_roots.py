@@ -279,3 +279,23 @@ def test_keyword_arguments():
     for transform in (lambda f: f, wg.jit):
         f = transform(wg.grad(lambda a, b: divided(0.0, b=b, a=a), (0, 1)))
         np.testing.assert_allclose(f(2.0, 3.0), (-0.75, 0.5))
+
+
+def test_the_gradient_of_a_root_in_a_loop_is_native():
+    """The backward body contains no alias that a derivative made: it would be a call of Python."""
+
+    def step_of(p, y):
+        def rate(y):
+            return np.stack([p[0] * y[0] * y[1], p[1] * y[0]])
+
+        guess = wg.stop_gradient(y) * 0.1
+        return wg.custom_root(lambda u: u - 0.1 * rate(y + u), guess, newton)
+
+    def loss(p):
+        return np.sum(wg.fori_loop(0, 5, lambda _, y: y + step_of(p, y), np.ones(2)))
+
+    p = np.array([0.5, 0.25])
+    compiled = wg.jit(wg.grad(loss), host_callbacks="forbid")
+    np.testing.assert_allclose(compiled(p), wg.jit(wg.jacfwd(loss))(p), rtol=1e-12)
+    ends = [wg.jit(loss)(p + sign * 1e-5 * np.eye(2)[k]) for k in (0, 1) for sign in (1, -1)]
+    np.testing.assert_allclose(compiled(p), np.diff(ends)[::2] / -2e-5, rtol=1e-8)

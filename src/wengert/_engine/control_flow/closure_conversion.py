@@ -7,6 +7,7 @@ differentiated.  Nodes that do not depend on the placeholders are computed once,
     closed                the body of a function
     cut                   the nodes between some inputs and outputs, as a body
     nodes_between         the nodes between some inputs and outputs, in evaluation order
+    dealiased             values without the aliases that derivatives make
     output                the node of a result
     operand               a captured node as an operand
     together              bodies that share their captured values
@@ -26,6 +27,7 @@ from wengert._engine.autodiff.tape import VARIABLE
 from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_order import ancestors
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.message_order import current
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
@@ -275,6 +277,12 @@ def cut(
 def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
     """Replace a variable node, an alias that a derivative made, by its operand (for `rebuilt`)."""
     return args[0] if node.op is VARIABLE else None
+
+
+def dealiased(outputs: Sequence[Node]) -> list[Node]:
+    """The same values without aliases; a rule that takes a derivative itself makes them."""
+    plain = rebuilt(ancestors(outputs), change=without_aliases)
+    return [plain[n] for n in outputs]
 
 
 def nodes_between(

@@ -41,7 +41,7 @@ from .bounded_loops import (
 )
 from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
-from .closure_conversion import hoisted
+from .closure_conversion import dealiased, hoisted
 from .dependence import Dependence
 from .message_carry import body_derivative, set_variant_with_messages
 from .residuals import SplitPullback, split
@@ -147,7 +147,7 @@ def pulled(body: Body, request: Request) -> Pulled:
         sums = [placeholder(n.spec) for n in targets[len(live) : len(live) + len(consts)]]
         for k, total in enumerate(sums, len(live)):
             cotangents[k] = wrap(total) + cotangents[k]
-        results = [cotangent.node for cotangent in cotangents]
+        results = dealiased([cotangent.node for cotangent in cotangents])
         results = added_in_place(results, ancestors(results))
         chains = chains_of(inputs, nodes[: request.carried], fixed)
         if not request.restores:
