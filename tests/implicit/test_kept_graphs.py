@@ -3,7 +3,9 @@
 import numpy as np
 
 import wengert as wg
+from wengert._engine.implicit import kept_graphs, roots
 from wengert.scipy import optimize
+from wengert.scipy.optimize import derived_functions
 
 
 def test_captured_values_are_current():
@@ -80,3 +82,84 @@ def test_callables_are_not_kept():
 
     f = lambda b: np.sum(wg.custom_root(lambda y: y - b, b, lambda f, y: y, tangent_solve))  # noqa: E731
     assert [wg.grad(f)(1.0) for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+def _slope_and_difference(loss, a, step=1e-3):
+    """The derivative of a function in one direction, and a central difference."""
+    direction = np.array([0.6, -0.3, 0.8])
+    ends = [float(loss(a + h * direction)) for h in (step, -step)]
+    return wg.grad(loss)(a) @ direction, (ends[0] - ends[1]) / (2 * step)
+
+
+def _minima(state):
+    """Losses of minima whose functions and bounds read `state`."""
+
+    def objective(x, a):
+        return np.sum((x - a) ** 2 * state["weights"]) + state["quartic"] * np.sum(x**4)
+
+    def bounded(a):
+        ends = [(-1.0, state["upper"])] * 3
+        x = optimize.minimize(lambda x: objective(x, a), np.zeros(3), bounds=ends, tol=1e-12).x
+        return np.sum(x**2)
+
+    def constrained(a):
+        total = {"type": "ineq", "fun": lambda x: np.sum(x * state["weights"]) - state["upper"]}
+        x = optimize.minimize(
+            lambda x: objective(x, a), np.zeros(3), constraints=total, tol=1e-12
+        ).x
+        return np.sum(x**2)
+
+    def fitted(a):
+        def residuals(x):
+            return np.concatenate([(x - a) * state["weights"], state["quartic"] * x**2])
+
+        given = {"xtol": 1e-14, "ftol": 1e-14, "gtol": 1e-14}
+        return np.sum(optimize.least_squares(residuals, np.zeros(3), **given).x ** 2)
+
+    def program(a):
+        return wg.optim.nlp(
+            lambda x: objective(x, a),
+            np.zeros(3),
+            lambda x: np.sum(x * state["weights"]),
+            lower=state["upper"],
+            tol=1e-10,
+        ).fun
+
+    return bounded, constrained, fitted, program
+
+
+def test_minima_with_captured_values_that_change():
+    """Numbers, arrays in place and bounds of other values give the minima of these values."""
+    state = {"weights": np.array([1.0, 2.0, 0.5]), "quartic": 0.1, "upper": 0.4}
+    a = np.array([0.3, 1.5, -2.0])
+    for loss in _minima(state):
+        for change in (
+            {},
+            {"quartic": 0.3},
+            {"upper": 0.9},
+            {"weights": np.array([0.7, 1.0, 2.0])},
+            {"quartic": 0},
+        ):
+            state |= change
+            state["weights"][1] += 0.25
+            given, wanted = _slope_and_difference(loss, a)
+            np.testing.assert_allclose(given, wanted, atol=3e-3)
+
+
+def test_minima_with_other_numbers_derive_nothing_again():
+    """The graphs of derivatives are those of the first call, whatever numbers are captured."""
+    state = {"weights": np.array([1.0, 2.0, 0.5]), "quartic": 0.1, "upper": 0.4}
+    a = np.array([0.3, 1.5, -2.0])
+    for loss in _minima(state):
+        wg.grad(loss)(a)
+        before = _kept_counts()
+        for quartic in (0.2, 0.3):
+            state["quartic"] = quartic
+            state["weights"] = state["weights"] + 0.1
+            wg.grad(loss)(a)
+        assert _kept_counts() == before
+
+
+def _kept_counts():
+    kept = (derived_functions._kept, kept_graphs._kept, roots._products)
+    return [set(k._values) for k in kept]

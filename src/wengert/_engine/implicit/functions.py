@@ -5,6 +5,8 @@ A function that exchanges messages with other processes takes the token that ord
 
 GraphFunction    a function as a graph
 Leaves           a container of arrays as leaves
+with_constants   a body with constants for some of its inputs
+is_constant      whether a captured value is a constant
 cotangents_of    the pullback of a function of leaves
 raveled          leaves as one vector
 """
@@ -149,12 +151,7 @@ class GraphFunction:
         found, values = cls.traced(fun, specs, what)
         if not values:
             return found
-        captured, inputs = found.inputs
-        constants = {n: constant(_array(x)) for n, x in zip(captured, values, strict=True)}
-        copies = rebuilt([n for n in found.body.nodes if n not in constants], constants)
-        outputs = [copies.get(n, n) for n in found.body.outputs]
-        token = found.body.inputs[: found.sends]
-        return cls(Body(*outputs, inputs=[*token, *inputs], name=what), 0, found.sends)
+        return cls(with_constants(found.body, values, found.sends), 0, found.sends)
 
     @classmethod
     def _traced_in_order(
@@ -272,6 +269,30 @@ class GraphFunction:
             return tuple(self(full, xs))
 
         return of_active
+
+
+def with_constants(body: Body, values: Sequence[Any], first: int = 0) -> Body:
+    """A body with constants for some of its inputs.
+
+    Parameters
+    ----------
+    body : Body
+    values : sequence of arrays, or of tensors that are constants
+    first : int
+        The first of these inputs.
+    """
+    inputs = list(body.inputs)
+    known = inputs[first : first + len(values)]
+    constants = {n: constant(_array(x)) for n, x in zip(known, values, strict=True)}
+    copies = rebuilt([n for n in body.nodes if n not in constants], constants)
+    outputs = [copies.get(n, n) for n in body.outputs]
+    remaining = [n for n in inputs if n not in constants]
+    return Body(*outputs, inputs=remaining, name=body.name)
+
+
+def is_constant(x: Any) -> bool:
+    """Whether a captured value is an array or a number, or a tensor that is one."""
+    return not isinstance(x, Handle) or isinstance(x.node, ConstantLeaf)
 
 
 def cotangents_of(

@@ -14,15 +14,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from wengert._engine.control_flow.closure_conversion import closed
 from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.handle import Handle, describe, value_of
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import evaluated
 
+from .functions import is_constant, with_constants
+
 T = TypeVar("T")
 _MAX_GRAPHS = 256
+_MAX_CONSTANTS = 1 << 17  # elements of the constants of a graph that is kept
 
 
 class KeptGraphs(Generic[T]):
@@ -44,6 +49,10 @@ class KeptGraphs(Generic[T]):
             while len(self._values) > _MAX_GRAPHS:
                 self._values.popitem(last=False)
         return value
+
+
+def _elements(x: Any) -> int:
+    return int(np.size(value_of(x)))
 
 
 _kept: KeptGraphs[tuple[Any, tuple[bool, ...]] | None] = KeptGraphs()
@@ -70,7 +79,11 @@ def by_graph(
 
     def make() -> tuple[Any, tuple[bool, ...]] | None:
         closure = closed(lambda *xs: list(fun(*xs)), specs, "a derivative", hoist=False)
-        return None if closure.captured else (evaluated(closure.body), closure.live)
+        # Arrays that the derivative makes, such as the unit vectors of a Jacobian.
+        made = closure.captured
+        if not all(map(is_constant, made)) or sum(map(_elements, made)) > _MAX_CONSTANTS:
+            return None
+        return evaluated(with_constants(closure.body, made)), closure.live
 
     kept = _kept.get((key, *specs), make)
     if kept is None:

@@ -29,15 +29,17 @@ from wengert._engine.control_flow.eager_loops import becomes_node, strong
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.recording import is_recording, tracing_body
+from wengert._engine.core.recording import current_trace, is_recording, tracing_body
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.kept_graphs import KeptGraphs
+from wengert._engine.implicit.lifted_constants import with_lifted_constants
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
-from wengert.scipy.optimize.optimality import minimal_value
+from wengert.scipy.optimize.optimality import minimal_value_of
 
 from .compiled_functions import ProgramFunctions, as_handle
 from .problem_data import SolverSettings
@@ -72,6 +74,10 @@ class Traced(NamedTuple):
         objective, constrained = [_with_constants(body, consts, known) for body in bodies]
         objective.name, constrained.name = "objective", "constraints"
         consts = [x for x, is_known in zip(consts, known, strict=True) if not is_known]
+        if current_trace() is None:  # so that code is kept for other numbers
+            given = [objective, constrained], len(consts)
+            (objective, constrained), values = with_lifted_constants(*given)
+            consts += values
         return cls(ProgramFunctions(objective, constrained, len(consts)), consts)
 
 
@@ -162,17 +168,8 @@ class NonlinearProgram(Root):
         cls, functions: ProgramFunctions, settings: SolverSettings
     ) -> tuple[NonlinearProgram, list[Any]]:
         """The program with the graph of its conditions, and the indices that they capture."""
-        conditions = Conditions(functions)
-        specs = [_spec_of_node(n) for n in functions.objective.inputs[: functions.captured]]
-        sizes = [functions.size] * 2 + [functions.constraint_count] * 2
-        limits = [
-            Spec((n,), np.dtype(float)) for n in (*sizes, sum(sizes) - functions.constraint_count)
-        ]
-        graph, indices = GraphFunction.traced(
-            lambda *v: [conditions(*v)], [*specs, *limits], "the conditions"
-        )
-        captured = len(indices) + functions.captured + _LIMITS
-        return cls(functions, settings, GraphFunction(graph.body, captured)), indices
+        residual, _, _, indices = _graphs.get(functions, lambda: _made(functions))
+        return cls(functions, settings, residual), list(indices)
 
     def at_sizes(self, sizes: Any) -> NonlinearProgram:
         """The program itself: its sizes are numbers."""
@@ -201,6 +198,41 @@ class NonlinearProgram(Root):
 
 def _spec_of_node(node: Any) -> Spec:
     return Spec(node.spec.shape, node.spec.dtype)
+
+
+class _ProgramGraphs(NamedTuple):
+    """What is made from the functions of a program, and the indices that it captures.
+
+    They capture indices, captured values of the program, and limits.
+    """
+
+    conditions: GraphFunction
+    value: GraphFunction
+    lagrangian: GraphFunction
+    indices: Sequence[Any]
+
+
+_graphs: KeptGraphs[_ProgramGraphs] = KeptGraphs()
+
+
+def _made(functions: ProgramFunctions) -> _ProgramGraphs:
+    conditions, own = Conditions(functions), functions.captured
+    specs = [_spec_of_node(n) for n in functions.objective.inputs[:own]]
+    count = functions.constraint_count
+    sizes = [functions.size] * 2 + [count] * 2
+    specs += [Spec((n,), np.dtype(float)) for n in (*sizes, sum(sizes) - count)]
+
+    def value(*v: Any) -> list[Any]:
+        return [functions.value(conditions.parts(v[-1])[0], *v[:own])]
+
+    def lagrangian(*v: Any) -> list[Any]:
+        return [conditions.lagrangian(v[:own], v[own:-1], v[-1])]
+
+    graphs, indices = GraphFunction.traced_together(
+        [lambda *v: [conditions(*v)], value, lagrangian], specs, "the conditions"
+    )
+    captured = len(indices) + own + _LIMITS
+    return _ProgramGraphs(*[GraphFunction(g.body, captured) for g in graphs], indices)
 
 
 class ProgramSolution(NamedTuple):
@@ -240,13 +272,8 @@ def solved(
         return ProgramSolution(*own, outcome.fun, *more, outcome)
     rule, indices = NonlinearProgram.of(functions, settings)
     z, success, _, status, nit = solver_call(rule, [*indices, *operands])
-    conditions, (spec,) = Conditions(functions), rule.specs
-    fun = minimal_value(
-        lambda z: functions.value(conditions.parts(z)[0], *traced.consts),
-        lambda z: conditions.lagrangian(traced.consts, limits, z),
-        spec,
-        z,
-        success,
-        rule.reason(),
-    )
+    graphs = _graphs.get(functions, lambda: _made(functions))
+    captured = [*indices, *traced.consts, *limits]
+    fun = minimal_value_of(graphs.value, graphs.lagrangian, captured, z, success, rule.reason())
+    conditions = Conditions(functions)
     return ProgramSolution(*conditions.parts(z), fun, success, status, nit, rule.outcome)

@@ -1,11 +1,12 @@
 """The functions of scipy.optimize, for functions of arrays and tensors.
 
 solver_operation          a solver of SciPy as one operation, with compiled functions
+derived_functions         functions made from the graphs of the user's, kept for equal graphs
 equations                 a solver and the equation of its solution
 roots                     root, fsolve, fixed_point
 bracketing                bracketing methods as loops of graphs
 scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, newton
-minimization              minimize; constraints.py, minimize_solver.py
+minimization              minimize; constraints.py, minimum_conditions.py, minimize_solver.py
 scalar_minimization       minimize_scalar
 global_minimization       differential_evolution, dual_annealing, shgo, direct, basinhopping
 least_squares_problems    least_squares, curve_fit

@@ -3,7 +3,6 @@
 Constraints       as two functions: equalities and inequalities
 known_values      the sides of a constraint, as far as they are known
 plain_start       an initial guess as a plain vector
-number_of_values  how many numbers functions return
 bounds_of         bounds as two vectors
 """
 
@@ -100,11 +99,6 @@ def plain_start(x0: Any) -> np.ndarray[Any, Any]:
     if is_traced(value) or holds_tensors(value):
         return np.full(int(np.size(floating(_joined(value)))), 0.5)
     return np.atleast_1d(np.asarray(value, float)).reshape(-1)
-
-
-def number_of_values(functions: Sequence[Function], x: Any) -> int:
-    """The number of values of some functions at a point."""
-    return sum([int(np.size(value_of(f(np.asarray(value_of(x)))))) for f in functions])
 
 
 class Ends:

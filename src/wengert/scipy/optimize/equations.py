@@ -1,11 +1,11 @@
 """A solver of SciPy, and the equation that its solution satisfies.
 
 uses_tensors    whether a solution depends on tensors
-DerivedFunction a derivative of a function that a solver calls
 Equation        the rule: a solver of SciPy, and the derivative of the equation
 Solved          the results of a solver
 raise_unconverged   SciPy's error for a solver that has not converged
 solve           the solution of some functions, as a node with this rule
+solve_equation  the same for graphs
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wengert._engine.core.recording import no_grad
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.implicit.functions import GraphFunction
-from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.implicit.linear_systems import Solve
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert.errors import at, user_line
 
+from .derived_functions import DerivedFunction, TracedFunctions
 from .solver_operation import Function, Outcome, Solver, run_solver, scipy_solver
 
 
@@ -121,36 +121,6 @@ class Equation(Root):
         return f" ({str(message).rstrip('.')})" if message else ""
 
 
-class DerivedFunction(NamedTuple):
-    """A function that is the derivative of another one of the unknowns.
-
-    position : of the other among the functions.
-    transform : from a function to its derivative.
-    """
-
-    position: int
-    transform: Callable[[Function], Function]
-
-    def traced(self, functions: Sequence[GraphFunction]) -> GraphFunction:
-        """The graph, made from that of the other; it captures the same values."""
-        return _derived.get(
-            (functions[self.position], self.transform), lambda: self._made(functions)
-        )
-
-    def _made(self, functions: Sequence[GraphFunction]) -> GraphFunction:
-        given = functions[self.position]
-
-        def derivative(*xs: Any) -> list[Any]:
-            return [self.transform(lambda y: given(xs[:-1], [y])[0])(xs[-1])]
-
-        specs = [n.spec for n in given.body.inputs]
-        found = GraphFunction.traced_alone(derivative, specs, given.body.name)
-        return GraphFunction(found.body, given.captured)
-
-
-_derived: KeptGraphs[GraphFunction] = KeptGraphs()
-
-
 class Solved(NamedTuple):
     """The results of a solver, as tensors or plain values; SciPy's result if it was run.
 
@@ -211,14 +181,18 @@ def solve(
         As in `wengert.custom_root`.
     """
     given = [f for f in functions if not isinstance(f, DerivedFunction)]
-    of_leaves = [lambda *ys, f=f: [f(*ys)] for f in given]
-    traced, consts = GraphFunction.traced_together(of_leaves, [spec], name)
-    remaining, graphs = iter(traced), list[GraphFunction]()
+    traced = TracedFunctions.of(given, spec, name)
+    remaining, graphs = iter(traced.graphs), list[GraphFunction]()
     for f in functions:
         graphs.append(f.traced(graphs) if isinstance(f, DerivedFunction) else next(remaining))
     used = len(functions) if count is None else count
     rule = Equation(name, graphs, residual, spec, solver, used, tangent_solve)
+    return solve_equation(rule, traced.consts, starts)
+
+
+def solve_equation(rule: Equation, consts: Sequence[Any], starts: Sequence[Any]) -> Solved:
+    """The solution of an equation, for captured values and initial guesses or brackets."""
     solution, success, status, nfev, nit = solver_call(rule, [*consts, *starts])
     known = None if rule.outcome is None else rule.outcome.result
-    called = [lambda y, f=f: f(consts, [y])[0] for f in graphs]
+    called = [lambda y, f=f: f(consts, [y])[0] for f in rule.functions]
     return Solved(solution, success, status, nfev, nit, known, called)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.autodiff.grad import grad
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts
@@ -25,8 +24,8 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating
 from .constraints import Constraints, bounds_of, plain_start
-from .equations import DerivedFunction, solve, uses_tensors
-from .minimization import MinimizationProblem
+from .equations import uses_tensors
+from .minimization import MinimizationProblem, minimum
 from .solver_operation import Function, Outcome, SolverOptions
 
 __all__ = ["basinhopping", "differential_evolution", "direct", "dual_annealing", "shgo"]
@@ -89,19 +88,14 @@ def _minimized(
             f"{name} of tensors with {', '.join(refused)}: it has derivatives in a box only. Use "
             f"minimize from the solution{at(user_line())}."
         )
-    problem = MinimizationProblem(called, args, None, Constraints((), start), start)
-    if ends is not None:
-        problem.set_bounds(ends, name)
+    problem = MinimizationProblem(called, args, None, None, Constraints((), start))
     starts = [start] if ends is None else [start, *ends]
     if ends is None:
         starts = [casts.astype(floating(x0), float).reshape(-1)]
-    solver = GlobalSolver(name, SolverOptions(options))
-    functions: list[Function | DerivedFunction] = [
-        problem.of_unknowns(problem.objective),
-        DerivedFunction(0, grad),
-        problem.shared_conditions(),
-    ]
-    return problem.result(solve(name, functions, 2, problem.spec, solver, starts, count=1))
+    else:
+        problem.ends = ends
+    traced, conditions = problem.traced(name, len(start))
+    return minimum(traced, conditions, ["fun"], GlobalSolver(name, SolverOptions(options)), starts)
 
 
 _DOC = """A global minimum, as ``scipy.optimize.{name}``.

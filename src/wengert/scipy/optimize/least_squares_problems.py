@@ -20,14 +20,16 @@ from wengert._engine.autodiff.jacobians import jacobian
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced, value_of
 from wengert._engine.core.spec import Spec
+from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors
 from .constraints import Ends, bounds_of
-from .equations import solve, uses_tensors
-from .optimality import at_bounds, minimal_value, projected
+from .derived_functions import TracedFunctions
+from .equations import Equation, solve_equation, uses_tensors
+from .optimality import at_bounds, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions
 
@@ -158,53 +160,69 @@ def least_squares(
         )
     start = casts.astype(floating(x0), float).reshape(-1)
     size = int(describe(start).shape[0])
-    problem = _SumOfSquares(
-        lambda x: called(x, *args, **named), _LOSSES[loss], f_scale, _low_high(ends, size)
-    )
-    given = converted(jac) if callable(jac) else None
-    slopes = (lambda x: as_array(given(x, *args, **named))) if given else problem.jacobian
+    low_high = _low_high(ends, size)
+    given: list[Function] = [lambda x: _vector(called(x, *args, **named))]
+    if callable(jac):
+        slopes = converted(jac)
+        given.append(lambda x: as_array(slopes(x, *args, **named)))
+    spec = Spec((size,), np.dtype(float))
+    what = f"least_squares by {method}"
+    traced = TracedFunctions.of(given, spec, what, low_high)
+    problem = _SumOfSquares(loss, f_scale)
     options = {
         "ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale, "f_scale": f_scale,
         "tr_solver": tr_solver, "max_nfev": max_nfev, "verbose": verbose,
     } | ({} if not tr_options else {"tr_options": tr_options})  # fmt: skip
     solver = LeastSquaresSolver(method, loss, SolverOptions(options))
-    spec = Spec((size,), np.dtype(float))
-    functions = [problem.residuals, slopes, problem.condition]
-    starts = [start, *problem.ends]
-    found = solve(f"least_squares by {method}", functions, 2, spec, solver, starts, count=2)
-    x = found.solution
-    lowest = minimal_value(problem.cost, problem.envelope, spec, x, found.success)
-    result = result_of(found, problem.residuals(x), cost=lowest)
-    result.update(jac=slopes(x), grad=grad(problem.cost)(x))
+    names = ("residuals", "jacobian", "condition", "cost", "envelope", "slope")
+    graphs = {name: problem.graph(traced, name, spec) for name in names}
+    functions = [graphs[k] for k in names[:3]]
+    rule = Equation(what, functions, 2, spec, solver, 2)
+    found = solve_equation(rule, traced.consts, [start, *low_high])
+    x, consts = found.solution, traced.consts
+    lowest = minimal_value_of(
+        graphs["cost"], graphs["envelope"], consts, x, found.success, rule.reason()
+    )
+    result = result_of(found, graphs["residuals"](consts, [x])[0], cost=lowest)
+    result.update(jac=graphs["jacobian"](consts, [x])[0], grad=graphs["slope"](consts, [x])[0])
     return result
 
 
+def _vector(value: Any) -> Any:
+    return casts.astype(floating(value), float).reshape(-1)
+
+
+@dataclass(frozen=True)
 class _SumOfSquares:
-    """A least-squares problem: residuals, cost, and the conditions of a minimum."""
+    """What is made from the residuals: cost, and the conditions of a minimum."""
 
-    def __init__(self, fun: Function, loss: Function, scale: float, ends: tuple[Any, ...]) -> None:
-        self.fun, self.loss, self.scale, self.ends = fun, loss, scale, ends
+    loss: str
+    scale: float
 
-    def residuals(self, x: Any) -> Any:
-        """The residuals, as a vector."""
-        return casts.astype(floating(self.fun(x)), float).reshape(-1)
+    def graph(self, traced: TracedFunctions, name: str, spec: Spec) -> GraphFunction:
+        """A function of the unknowns, as a graph that is kept."""
 
-    def jacobian(self, x: Any) -> Any:
-        """The exact Jacobian of the residuals."""
-        return jacobian(self.residuals)(x)
+        def make(functions: Sequence[Function], ends: Sequence[Any]) -> Function:
+            residuals = functions[0]
+            if name == "residuals":
+                return residuals
+            if name == "jacobian":
+                return functions[1] if len(functions) > 1 else jacobian(residuals)
+            cost = self.cost(residuals)
+            made: dict[str, Function] = {
+                "cost": cost,
+                "slope": grad(cost),
+                "condition": lambda x: projected(x, grad(cost)(x), *ends),
+                "envelope": lambda x: cost(at_bounds(x, grad(cost)(x), *ends) if ends else x),
+            }
+            return made[name]
 
-    def cost(self, x: Any) -> Any:
+        return traced.made((self, name), make, spec)
+
+    def cost(self, residuals: Function) -> Function:
         """Half of the sum of squares, by the loss."""
-        z = (self.residuals(x) / self.scale) ** 2
-        return 0.5 * self.scale**2 * np.sum(self.loss(z))
-
-    def condition(self, x: Any) -> Any:
-        """The gradient, or the distance from an active bound."""
-        return projected(x, grad(self.cost)(x), *self.ends)
-
-    def envelope(self, x: Any) -> Any:
-        """The cost, with elements at active bounds as functions of these."""
-        return self.cost(at_bounds(x, grad(self.cost)(x), *self.ends) if self.ends else x)
+        loss, scale = _LOSSES[self.loss], self.scale
+        return lambda x: 0.5 * scale**2 * np.sum(loss((residuals(x) / scale) ** 2))
 
 
 def _low_high(ends: Sequence[Any], size: int) -> tuple[Any, ...]:
@@ -295,7 +313,7 @@ def curve_fit(
     if not is_traced(found.success) and not found.success:
         raise RuntimeError(f"Optimal parameters not found: {found.get('message', '')}")
     popt, count = found.x, int(found.fun.shape[0])
-    slopes = jacobian(residuals)(popt)
+    slopes = found.jac
     pcov = np.linalg.inv(slopes.T @ slopes)
     if not absolute_sigma:
         free = count - len(start)

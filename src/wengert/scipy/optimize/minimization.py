@@ -1,22 +1,21 @@
 """Minimization of functions of a vector, with bounds and constraints.
 
     minimize              all methods of SciPy, with exact derivatives
-    MinimizationProblem   objective, constraints and conditions of a minimum
+    MinimizationProblem   objective and constraints of the user
+    minimum               the result of a solver for it
 
-The conditions are equations of unknowns and multipliers (optimality.py); SciPy's methods solve them
-(minimize_solver.py).
+The conditions are equations of unknowns and multipliers (minimum_conditions.py); SciPy's methods
+solve them (minimize_solver.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.autodiff.grad import grad
-from wengert._engine.autodiff.jacobians import hessian, jacobian
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
@@ -24,12 +23,14 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating
-from .constraints import Constraints, bounds_of, number_of_values, plain_start
-from .equations import DerivedFunction, Solved, solve, uses_tensors
+from .constraints import Constraints, bounds_of, plain_start
+from .derived_functions import TracedFunctions
+from .equations import Equation, solve_equation, uses_tensors
 from .minimize_solver import METHODS, WITH_CONSTRAINTS, WITH_HESSIANS, MinimizeSolver
-from .optimality import at_bounds, complementarity, minimal_value, projected
+from .minimum_conditions import MinimumConditions
+from .optimality import minimal_value_of
 from .roots import result_of
-from .solver_operation import Function, SolverOptions
+from .solver_operation import Function, Solver, SolverOptions
 
 __all__ = ["minimize"]
 
@@ -116,74 +117,45 @@ def minimize(
         return scipy.optimize.minimize(
             fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options
         )
-    problem = MinimizationProblem(
-        called, args, jac, Constraints(constraints, start_values), start_values
-    )
-    name = _method(method, bounds, problem.limits)
+    limits = Constraints(constraints, start_values)
+    name, size = _method(method, bounds, limits), len(start_values)
+    second = hess if name in WITH_HESSIANS else None
+    problem = MinimizationProblem(called, args, jac, second, limits)
     if bounds is not None:
-        problem.set_bounds(bounds_of(bounds, problem.size), name)
-    functions = problem.functions(name, hess)
+        problem.ends = bounds_of(bounds, size)
+    traced, conditions = problem.traced(f"minimize by {name}", size, name == "trust-constr")
+    names = conditions.names_for(name in WITH_HESSIANS, name == "trust-constr")
     solver = MinimizeSolver(
         name,
         tol,
         callback,
         None if options is None else SolverOptions(options),
-        problem.size,
-        tuple(functions),
-        problem.ends is not None,
-        problem.equal,
-        problem.unequal,
+        size,
+        names,
+        conditions.bounded,
+        conditions.equal,
+        conditions.unequal,
     )
     start = casts.astype(floating(x0), float).reshape(-1)
-    found = solve(
-        f"minimize by {name}",
-        [*problem.shared(functions, hess), problem.shared_conditions()],
-        len(functions),
-        problem.spec,
-        solver,
-        [start, *(problem.ends or ())],
-        count=len(functions),
-    )
-    return problem.result(found)
+    return minimum(traced, conditions, names, solver, [start, *problem.ends])
 
 
 class MinimizationProblem:
-    """A minimization problem, as functions of unknowns, or of unknowns and multipliers.
+    """A minimization problem: the functions of the user, and bounds.
 
     Attributes
     ----------
-    size, equal, unequal : int
-        The numbers of unknowns, equalities and inequalities.
-    ends : tuple or None
-        The bounds. Interior methods do not reach active ones, so for them bounds are among the
-        inequalities, whose multipliers tell which are active.
+    size : int
+        The number of unknowns.
+    ends : tuple
+        Lower and upper bounds; empty if there are none.
     """
 
     def __init__(
-        self, fun: Function, args: tuple[Any, ...], jac: Any, limits: Constraints, start: Any
+        self, fun: Function, args: tuple[Any, ...], jac: Any, hess: Any, limits: Constraints
     ) -> None:
-        self.fun, self.args, self.jac, self.limits = fun, args, jac, limits
-        self.size = len(start)
-        self.equal = number_of_values(limits.equalities, start)
-        self.unequal = number_of_values(limits.inequalities, start)
-        self.equalities = Constraints.joined(limits.equalities)
-        self.ends: tuple[Any, Any] | None = None
-        self.is_interior = False
-
-    def set_bounds(self, ends: tuple[Any, Any], method: str) -> None:
-        """Add the bounds."""
-        self.ends, self.is_interior = ends, method == "trust-constr"
-        if self.is_interior:
-            self.unequal += 2 * self.size
-
-    @property
-    def spec(self) -> Spec:
-        """The spec of unknowns and multipliers."""
-        return Spec((self.size + self.equal + self.unequal,), np.dtype(float))
-
-    def of_unknowns(self, f: Function) -> Function:
-        """A function of the unknowns as one of unknowns and multipliers."""
-        return lambda z: as_array(f(z[: self.size]))
+        self.fun, self.args, self.jac, self.hess, self.limits = fun, args, jac, hess, limits
+        self.ends: tuple[Any, ...] = ()
 
     def objective(self, x: Any) -> Any:
         """The function to be minimized."""
@@ -196,114 +168,72 @@ class MinimizationProblem:
             )
         return casts.astype(value.reshape(()), float)
 
-    def slope(self, x: Any) -> Any:
-        """Its gradient, from the user or exact."""
+    def given(self) -> dict[str, Function]:
+        """The functions of the user, by name."""
+        functions: dict[str, Function] = {"fun": self.objective}
         if self.jac is True:
-            return as_array(self.fun(x, *self.args)[1])
-        if callable(self.jac):
-            return as_array(converted(self.jac)(x, *self.args))
-        return grad(self.objective)(x)
-
-    def given_inequalities(self, x: Any) -> Any:
-        """The inequalities that are not bounds."""
-        return Constraints.joined(self.limits.inequalities)(x)
-
-    def from_bounds(self, x: Any) -> Any:
-        """The distances from the bounds."""
-        assert self.ends is not None
-        return np.concatenate([x - self.ends[0], self.ends[1] - x])
-
-    def inequalities(self, x: Any) -> Any:
-        """All inequalities."""
-        parts = [self.given_inequalities(x)] if self.limits.inequalities else []
-        return np.concatenate([*parts, self.from_bounds(x)]) if self.is_interior else parts[0]
-
-    def lagrangian(self, z: Any) -> Any:
-        """The Lagrange function."""
-        x, value = z[: self.size], self.objective(z[: self.size])
-        if self.equal:
-            value = value - z[self.size : self.size + self.equal] @ self.equalities(x)
-        if self.unequal:
-            multipliers = z[self.size + self.equal :]
-            # The distance to a bound that does not exist is infinite.
-            active = np.where(multipliers > 0.0, self.inequalities(x), 0.0)
-            value = value - multipliers @ active
-        return value
-
-    def conditions(self, z: Any) -> Any:
-        """The conditions of Karush, Kuhn and Tucker."""
-        x = z[: self.size]
-        ends = () if self.ends is None or self.is_interior else self.ends
-        parts = [projected(x, grad(self.lagrangian)(z)[: self.size], *ends)]
-        if self.equal:
-            parts.append(self.equalities(x))
-        if self.unequal:
-            parts.append(complementarity(z[self.size + self.equal :], self.inequalities(x)))
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-    def envelope(self, z: Any) -> Any:
-        """The Lagrange function, with elements at active bounds as functions of these."""
-        if self.ends is None or self.is_interior:
-            return self.lagrangian(z)
-        x = at_bounds(z[: self.size], grad(self.lagrangian)(z)[: self.size], *self.ends)
-        return self.lagrangian(np.concatenate([x, z[self.size :]]))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there are no bounds and constraints, and the gradient is not given."""
-        limited = self.ends is not None or self.equal or self.unequal
-        return not limited and not callable(self.jac) and self.jac is not True
-
-    def shared(self, functions: dict[str, Function], hess: Any) -> list[Function | DerivedFunction]:
-        """The functions of unknowns and multipliers.
-
-        Without multipliers, exact derivatives are made from the graph of the objective, and kept
-        for equal graphs, so that repeated calls trace the objective only.
-        """
-        made: list[Function | DerivedFunction] = []
-        for name, f in functions.items():
-            if self.is_plain and name == "jac":
-                made.append(DerivedFunction(0, grad))
-            elif self.is_plain and name == "hess" and not callable(hess):
-                made.append(DerivedFunction(0, hessian))
-            else:
-                made.append(self.of_unknowns(f))
-        return made
-
-    def shared_conditions(self) -> Function | DerivedFunction:
-        """The conditions: without bounds and constraints, the gradient."""
-        return DerivedFunction(0, grad) if self.is_plain else self.conditions
-
-    def functions(self, method: str, hess: Any) -> dict[str, Function]:
-        """The functions that the solver calls, by name."""
-        functions: dict[str, Function] = {"fun": self.objective, "jac": self.slope}
-        if method in WITH_HESSIANS:
-            given = converted(hess) if callable(hess) else None
-            functions["hess"] = (
-                (lambda x: given(x, *self.args)) if given else hessian(self.objective)
-            )
-        if self.is_interior:
-            functions |= {"bound": self.from_bounds, "bound_jac": jacobian(self.from_bounds)}
-        for kind, given_constraints, values in (
-            ("eq", self.limits.equalities, self.equalities),
-            ("ineq", self.limits.inequalities, self.given_inequalities),
-        ):
-            if given_constraints:
-                functions |= {kind: values, f"{kind}_jac": jacobian(values)}
-                if method == "trust-constr":
-                    functions[f"{kind}_hess"] = jacobian(jacobian(values))
+            functions["jac"] = lambda x: as_array(self.fun(x, *self.args)[1])
+        for name, f in (("jac", self.jac), ("hess", self.hess)):
+            if callable(f):
+                own = converted(f)
+                functions[name] = lambda x, own=own: as_array(own(x, *self.args))
+        if self.limits.equalities:
+            functions["eq"] = Constraints.joined(self.limits.equalities)
+        if self.limits.inequalities:
+            functions["ineq"] = Constraints.joined(self.limits.inequalities)
         return functions
 
-    def result(self, found: Solved) -> Any:
-        """SciPy's result, with tensors."""
-        z, size = found.solution, self.size
-        objective = found.functions[0]
-        envelope = objective if self.is_plain else self.envelope
-        value = minimal_value(objective, envelope, self.spec, z, found.success)
-        more = {"multipliers": z[size:]} if self.equal or self.unequal else {}
-        result = result_of(found._replace(solution=z[:size]), value, **more)
-        result["jac"] = found.functions[1](z)
-        return result
+    def traced(
+        self, what: str, size: int, is_interior: bool = False
+    ) -> tuple[TracedFunctions, MinimumConditions]:
+        """The functions as graphs, and what is made from them."""
+        given = self.given()
+        traced = TracedFunctions.of(
+            list(given.values()), Spec((size,), np.dtype(float)), what, self.ends
+        )
+        graphs = dict(zip(given, traced.graphs, strict=True))
+        equal, unequal = (
+            int(graphs[k].outputs[0].spec.shape[0]) if k in graphs else 0 for k in ("eq", "ineq")
+        )
+        bounded = bool(self.ends)
+        is_interior = is_interior and bounded
+        unequal += 2 * size if is_interior else 0
+        return traced, MinimumConditions(tuple(given), size, equal, unequal, bounded, is_interior)
+
+
+def minimum(
+    traced: TracedFunctions,
+    conditions: MinimumConditions,
+    names: Sequence[str],
+    solver: Solver,
+    starts: Sequence[Any],
+) -> Any:
+    """SciPy's result for a minimum, with tensors.
+
+    Parameters
+    ----------
+    traced, conditions : TracedFunctions, MinimumConditions
+    names : sequence of str
+        The functions that the solver calls, beginning with "fun".
+    solver : Solver
+    starts : sequence
+        The initial guess, then bounds if there are any.
+    """
+    graphs = {
+        k: conditions.graph(traced, k) for k in dict.fromkeys((*names, "conditions", "envelope"))
+    }
+    functions = [*[graphs[k] for k in names], graphs["conditions"]]
+    count, spec = len(names), conditions.spec
+    rule = Equation(traced.name, functions, count, spec, solver, count)
+    found = solve_equation(rule, traced.consts, starts)
+    z, size = found.solution, conditions.size
+    given = graphs["fun"], graphs["envelope"], traced.consts, z, found.success
+    value = minimal_value_of(*given, rule.reason())
+    more = {"multipliers": z[size:]} if conditions.equal or conditions.unequal else {}
+    result = result_of(found._replace(solution=z[:size]), value, **more)
+    slope = graphs["jac"] if "jac" in graphs else conditions.graph(traced, "jac")
+    result["jac"] = slope(traced.consts, [z])[0]
+    return result
 
 
 def _needs_derivatives(method: str | None, jac: Any, hess: Any, hessp: Any) -> bool:

@@ -17,6 +17,7 @@ bounds as functions of these, so its gradient needs no linear system.
     at_bounds           the solution as a function of the bounds
     complementarity     the last
     minimal_value       the value of a function at a minimum, with the derivative of another
+    minimal_value_of    the same for graphs
 """
 
 from __future__ import annotations
@@ -142,5 +143,16 @@ def minimal_value(
     graphs, consts = GraphFunction.traced_together(
         [lambda v, f=f: [f(v)] for f in functions], [spec], "the minimal value"
     )
-    of_value, of_lagrangian = graphs[0], graphs[-1]
-    return solver_call(MinimalValue(of_value, of_lagrangian, reason), [*consts, z, success])[0]
+    return minimal_value_of(graphs[0], graphs[-1], consts, z, success, reason)
+
+
+def minimal_value_of(
+    value: GraphFunction,
+    lagrangian: GraphFunction,
+    consts: Sequence[Any],
+    z: Any,
+    success: Any,
+    reason: str = "",
+) -> Any:
+    """`minimal_value` for graphs with the same captured values."""
+    return solver_call(MinimalValue(value, lagrangian, reason), [*consts, z, success])[0]

@@ -24,7 +24,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating
-from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
+from .derived_functions import DerivedFunction
+from .equations import Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome, SolverOptions
 
 __all__ = ["fixed_point", "fsolve", "root"]

@@ -19,8 +19,9 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
 
 from ..dispatch import floating
-from .equations import solve, uses_tensors
-from .optimality import at_bounds, minimal_value, projected
+from .derived_functions import Maker, TracedFunctions
+from .equations import Equation, solve_equation, uses_tensors
+from .optimality import at_bounds, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions
 
@@ -110,23 +111,29 @@ def minimize_scalar(
     def objective(x: Any) -> Any:
         return casts.astype(floating(called(x, *args)).reshape(()), float)
 
-    def condition(x: Any) -> Any:
-        return projected(x, grad(objective)(x), *ends)
-
     spec = Spec((), np.dtype(float))
     solver = ScalarMinimizer(name, tol, None if options is None else SolverOptions(options))
-    found = solve(
-        f"minimize_scalar by {name}",
-        [objective, condition],
-        1,
-        spec,
-        solver,
-        [np.float64(0.0), *given],
-        count=1,
-    )
-
-    def envelope(x: Any) -> Any:
-        return objective(at_bounds(x, grad(objective)(x), *ends) if ends else x)
-
-    value = minimal_value(objective, envelope, spec, found.solution, found.success)
+    what = f"minimize_scalar by {name}"
+    traced = TracedFunctions.of([objective], spec, what, ends)
+    graphs = {k: traced.made((what, k), make, spec) for k, make in _MADE.items()}
+    rule = Equation(what, [graphs["objective"], graphs["condition"]], 1, spec, solver, 1)
+    found = solve_equation(rule, traced.consts, [np.float64(0.0), *given])
+    of_value = graphs["objective"], graphs["envelope"], traced.consts
+    value = minimal_value_of(*of_value, found.solution, found.success, rule.reason())
     return result_of(found, value)
+
+
+def _condition(functions: Sequence[Function], ends: Sequence[Any]) -> Function:
+    return lambda x: projected(x, grad(functions[0])(x), *ends)
+
+
+def _envelope(functions: Sequence[Function], ends: Sequence[Any]) -> Function:
+    f = functions[0]
+    return lambda x: f(at_bounds(x, grad(f)(x), *ends) if ends else x)
+
+
+_MADE: dict[str, Maker] = {
+    "objective": lambda functions, ends: functions[0],
+    "condition": _condition,
+    "envelope": _envelope,
+}

@@ -23,7 +23,8 @@ from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating
 from .bracketing import METHODS, RootLimits, root_in_graph
-from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
+from .derived_functions import DerivedFunction
+from .equations import Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome
 
 __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "toms748"]
