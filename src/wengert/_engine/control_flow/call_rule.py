@@ -82,6 +82,17 @@ class CustomRule:
         """
         raise NotImplementedError
 
+    def needed_bars(
+        self,
+        operands: Sequence[Any],
+        outs: Sequence[Any],
+        ts: Sequence[Any],
+        needed: Sequence[bool],
+        saved: Any = None,
+    ) -> Sequence[Any]:
+        """The same, for a rule that may omit cotangents of operands that are not needed."""
+        return self.bars(operands, outs, ts, saved)
+
     def guarded_bars(
         self,
         operands: Sequence[Any],

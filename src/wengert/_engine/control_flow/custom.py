@@ -87,8 +87,12 @@ class CustomCall(Control):
             with transposing(rule):
                 return vjp_from_jvp(node, ts, out, inputs, ctx)
         saved = None if ctx.recorded or node.info is None else node.info.saved
-        vjp_rule = rule.guarded_bars if ctx.guarded else rule.bars
-        cotangents = vjp_rule(inputs[captured:], out, ts, saved)
+        given = inputs[captured:], out, ts
+        if ctx.guarded:
+            cotangents = rule.guarded_bars(*given, saved)
+        else:
+            needed = [ctx is PROBE or ctx.wants(a) for a in node.args[captured:]]
+            cotangents = rule.needed_bars(*given, needed, saved)
         return [
             *[None] * captured,
             *checked(node, cotangents, node.args[captured:], rule.name, ctx),

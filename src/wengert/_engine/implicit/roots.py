@@ -221,21 +221,35 @@ class Root(SolverRule):
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """The cotangents: one solution with the adjoint Jacobian."""
+        return self.needed_bars(operands, outs, ts, [True] * len(operands))
+
+    def needed_bars(
+        self,
+        operands: Sequence[Any],
+        outs: Sequence[Any],
+        ts: Sequence[Any],
+        needed: Sequence[bool],
+        saved: Any = None,
+    ) -> list[Any]:
+        """The same for some of the operands."""
         size, count = len(self.specs), len(operands)
+        only = tuple([k for k in range(self.residual.captured) if needed[k]])
 
         def pulled(*xs: Any) -> list[Any]:
-            return self._bars(xs[:count], xs[count : count + size], xs[count + size :])
+            return self._bars(xs[:count], xs[count : count + size], xs[count + size :], only)
 
         return by_graph(
-            self._key_of("bars"), pulled, [*operands, *self._converged(outs), *ts[:size]]
+            self._key_of("bars", *only), pulled, [*operands, *self._converged(outs), *ts[:size]]
         )
 
-    def _bars(self, operands: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+    def _bars(
+        self, operands: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any], only: Sequence[int]
+    ) -> list[Any]:
         captured = self.residual.captured
         consts = operands[:captured]
         system, values = self._linearized(consts, ys)
         multipliers = system.adjoint_solution(values, self._verified(operands, ys, ts))
-        bars = self.residual.cotangents_of_captured(consts, ys, multipliers)
+        bars = self.residual.cotangents_of_captured(consts, ys, multipliers, only)
         return [
             *[None if c is None else -c for c in bars],
             *[None] * (len(operands) - captured),

@@ -90,6 +90,8 @@ def _plain_if_constant(x: Any) -> Any:
 
 def _with_constants(body: Body, consts: Sequence[Any], known: Sequence[bool]) -> Body:
     """A body with the values of some of its captured inputs as constants."""
+    if not any(known) and not any([n.spec.weak for n in body.outputs]):
+        return body
     inputs, rest = body.inputs[: len(consts)], body.inputs[len(consts) :]
     with tracing_body():
         given = [
@@ -232,7 +234,8 @@ def _made(functions: ProgramFunctions) -> _ProgramGraphs:
         [lambda *v: [conditions(*v)], value, lagrangian], specs, "the conditions"
     )
     captured = len(indices) + own + _LIMITS
-    return _ProgramGraphs(*[GraphFunction(g.body, captured) for g in graphs], indices)
+    residual, fun, envelope = [GraphFunction(g.body, captured) for g in graphs]
+    return _ProgramGraphs(residual, fun, envelope, indices)
 
 
 class ProgramSolution(NamedTuple):

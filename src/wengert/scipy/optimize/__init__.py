@@ -1,6 +1,7 @@
 """The functions of scipy.optimize, for functions of arrays and tensors.
 
 solver_operation          a solver of SciPy as one operation, with compiled functions
+compiled_calls            compiled functions, as SciPy calls them
 derived_functions         functions made from the graphs of the user's, kept for equal graphs
 equations                 a solver and the equation of its solution
 roots                     root, fsolve, fixed_point

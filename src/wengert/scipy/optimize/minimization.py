@@ -168,15 +168,19 @@ class MinimizationProblem:
             )
         return casts.astype(value.reshape(()), float)
 
+    def _array_of(self, f: Function) -> Function:
+        own = converted(f)
+        return lambda x: as_array(own(x, *self.args))
+
     def given(self) -> dict[str, Function]:
         """The functions of the user, by name."""
         functions: dict[str, Function] = {"fun": self.objective}
         if self.jac is True:
             functions["jac"] = lambda x: as_array(self.fun(x, *self.args)[1])
-        for name, f in (("jac", self.jac), ("hess", self.hess)):
-            if callable(f):
-                own = converted(f)
-                functions[name] = lambda x, own=own: as_array(own(x, *self.args))
+        elif callable(self.jac):
+            functions["jac"] = self._array_of(self.jac)
+        if callable(self.hess):
+            functions["hess"] = self._array_of(self.hess)
         if self.limits.equalities:
             functions["eq"] = Constraints.joined(self.limits.equalities)
         if self.limits.inequalities:

@@ -29,6 +29,8 @@ _INTERIOR_DISTANCE = 1e-3  # a relative distance at which an interior method may
 _IMBALANCE_LIMIT = (
     1e-2  # relative error of the conditions at which a result is not taken for a minimum
 )
+_RELATIVE_RESIDUAL = 1e-6  # of the conditions, at which a result is a minimum in spite of a failure
+_START = 1e-3  # weight of the conditions at the initial guess, for minima where all terms are zero
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,14 @@ class MinimizeSolver:
         x = np.asarray(found.x, float).reshape(self.size)
         multipliers, balanced = self._multipliers(x, by_name, starts)
         status = found.get("status", -1)
+        z = np.concatenate([x, multipliers])
+        begin = np.concatenate([np.asarray(starts[0], float), multipliers])
+        balance = dict(zip(self.names, functions, strict=True)).get("balance")
+        if not found.success and balanced and balance is not None:
+            balanced = _are_satisfied(balance, z, begin, self.size)
+            found = scipy.optimize.OptimizeResult(found, success=balanced)
         return Outcome(
-            np.concatenate([x, multipliers]),
+            z,
             bool(found.success) and balanced,
             status,
             found.get("nfev", -1),
@@ -144,6 +152,24 @@ class MinimizeSolver:
             _IMBALANCE_LIMIT * np.linalg.norm(slope), 0.1 * _IMBALANCE_LIMIT * np.linalg.norm(start)
         )
         return multipliers, bool(remaining <= scale)
+
+
+def _are_satisfied(balance: Function, z: Any, begin: Any, size: int) -> bool:
+    """Whether the conditions of a minimum hold up to the accuracy that the function allows.
+
+    Methods that compare values of the function stop where these do not change, at a relative error
+    of the gradient of about the square root of the precision, and report a failure if the tolerance
+    is smaller.  So the gradient, and the constraints, are compared with their terms.
+    """
+    values, terms = np.split(np.array(balance(z), float), 2)
+    first = np.split(np.array(balance(begin), float), 2)[0]
+    parts = slice(0, size), slice(size, None)
+    sizes = [(_largest(values[k]), _largest(terms[k]) + _START * _largest(first[k])) for k in parts]
+    return all([bool(size <= _RELATIVE_RESIDUAL * scale) for size, scale in sizes])
+
+
+def _largest(x: Any) -> float:
+    return float(np.max(np.abs(x), initial=0.0))
 
 
 def _of_unknowns(f: Function, padding: Any) -> Function:

@@ -18,6 +18,7 @@ import numpy as np
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import hessian, jacobian
+from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction
 
@@ -79,7 +80,7 @@ class MinimumConditions:
         for kind in ("eq", "ineq"):
             if kind in self.given:
                 names += [kind, f"{kind}_jac", *[f"{kind}_hess"] * interior]
-        return tuple(names)
+        return (*names, "balance")
 
     def graph(self, traced: TracedFunctions, name: str) -> GraphFunction:
         """A function of unknowns and multipliers, as a graph that is kept.
@@ -90,7 +91,7 @@ class MinimumConditions:
             The given functions; bounds are shared values.
         name : str
             "fun", "jac", "hess", "eq", "eq_jac", "eq_hess", "ineq", "ineq_jac", "ineq_hess",
-            "bound", "bound_jac", "conditions" or "envelope".
+            "bound", "bound_jac", "conditions", "envelope" or "balance".
         """
 
         def make(functions: Sequence[Function], ends: Sequence[Any]) -> Function:
@@ -100,7 +101,7 @@ class MinimumConditions:
         return traced.made((self, name), make, self.spec)
 
     def _value(self, name: str, own: MinimumFunctions, z: Any) -> Any:
-        if name in ("conditions", "envelope"):
+        if name in ("conditions", "envelope", "balance"):
             return getattr(self, name)(own, z)
         kind, _, order = name.rpartition("_")
         x = z[: self.size]
@@ -150,6 +151,11 @@ class MinimumConditions:
             values = self.inequalities(own, x)
             parts.append(complementarity(z[self.size + self.equal :], values))
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def balance(self, own: MinimumFunctions, z: Any) -> Any:
+        """The conditions, and the sizes of their terms: the Jacobian times `z`, and the rest."""
+        value, terms = jvp(lambda v: self.conditions(own, v), (z,), (z,))
+        return np.concatenate([value, np.abs(terms) + np.abs(value - terms)])
 
     def envelope(self, own: MinimumFunctions, z: Any) -> Any:
         """The Lagrange function, with elements at active bounds as functions of these."""

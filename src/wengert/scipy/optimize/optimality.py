@@ -27,8 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.recording import no_grad
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import evaluated
 from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.kept_graphs import by_graph
 from wengert._engine.implicit.roots import only_if
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 
@@ -100,13 +103,36 @@ class MinimalValue(SolverRule):
         """The value."""
         return self.value(operands[:-2], operands[-2:-1])
 
+    def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The value for plain operands."""
+        with no_grad():
+            return tuple(evaluated(self.value.body)(operands[:-1]))
+
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """The cotangents of the captured values; that of the minimum is zero."""
+        return self.needed_bars(operands, outs, ts, [True] * len(operands))
+
+    def needed_bars(
+        self,
+        operands: Sequence[Any],
+        outs: Sequence[Any],
+        ts: Sequence[Any],
+        needed: Sequence[bool],
+        saved: Any = None,
+    ) -> list[Any]:
+        """The same for some of the captured values."""
         *consts, z, success = operands
         minimum = only_if(success, [z], self.name, self.reason)
-        return [*self.lagrangian.cotangents_of_captured(consts, minimum, ts), None, None]
+        count = len(consts)
+        only = tuple([k for k in range(count) if needed[k]])
+
+        def pulled(*xs: Any) -> list[Any]:
+            return self.lagrangian.cotangents_of_captured(xs[:count], [xs[count]], xs[-1:], only)
+
+        key = "minimal value", self.lagrangian, only
+        return [*by_graph(key, pulled, [*consts, *minimum, *ts]), None, None]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangent along the captured values."""

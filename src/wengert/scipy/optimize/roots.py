@@ -35,6 +35,7 @@ _WITH_JACOBIAN = ("hybr", "lm")
 _NONLINEAR = "broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing krylov".split()
 _METHODS = (*_FLAT, *_NONLINEAR)
 _SMALL_RESIDUAL = 1e-8  # relative to that at the initial guess
+_ROUNDED_RESIDUAL = 1e-11  # relative to the terms of the equations
 _SMALL_STEP = 1e-3  # relative to the solution and its distance from the initial guess
 
 
@@ -63,6 +64,9 @@ class RootSolver:
         success = bool(found.success)
         if success and self.method == "lm":
             success = _is_root(x, functions, starts[0])
+        elif not success and len(functions) > 1:
+            success = _is_rounded_root(x, functions)
+            found.success = success
         return Outcome(
             x,
             success,
@@ -88,6 +92,17 @@ def _is_root(x: Any, functions: Sequence[Callable[[Any], Any]], start: Any) -> b
     moved = np.linalg.norm(x) + np.linalg.norm(np.subtract(x, start))
     is_small = np.linalg.norm(step) <= _SMALL_STEP * moved
     return bool(is_small and np.linalg.norm(value - matrix @ step) <= 0.5 * size)
+
+
+def _is_rounded_root(x: Any, functions: Sequence[Callable[[Any], Any]]) -> bool:
+    """Whether the terms of all equations balance up to rounding.
+
+    MINPACK's hybr reports a failure if no step improves the root, as for a tolerance of zero.
+    """
+    value = np.reshape(functions[0](x), (-1,))
+    terms = np.reshape(functions[1](x), (value.size, -1)) @ np.reshape(x, (-1,))
+    scale = np.max(np.abs(terms) + np.abs(value - terms), initial=0.0)
+    return bool(np.max(np.abs(value), initial=0.0) <= _ROUNDED_RESIDUAL * scale)
 
 
 def root(

@@ -4,33 +4,29 @@ In a compiled function it is a host callback, which calls SciPy with compiled fu
 
     Outcome        what a solver returns
     SolverOptions  options of a solver, compared by content
-    compiled_body  the compiled function of a graph
     scipy_solver   the operation; it has no derivative (equations.py)
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.recording import tracing_body
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen
-from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
-from wengert._engine.jit import jit
 from wengert._engine.kinds.opaque import opaque
+
+from .compiled_calls import bound, evaluated_last
 
 _NUMBER = Spec((), np.dtype(float))
 Function = Callable[[Any], Any]
-_MAX_COMPILED = 256
 
 
 class Outcome(NamedTuple):
@@ -80,32 +76,8 @@ def run_solver(
 ) -> Outcome:
     """The outcome for plain operands: captured values, then the starts."""
     consts, starts = list(operands[:captured]), list(operands[captured:])
-    runs = [compiled_body(body) if compiled else evaluated(body) for body in functions]
-
-    def function(run: Callable[..., Any]) -> Function:
-        return lambda y: run([*consts, y])[0]
-
-    return solver([function(run) for run in runs], starts)
-
-
-_lock = lock()
-_programs: OrderedDict[Body, Callable[[Sequence[Any]], list[Any]]] = OrderedDict()
-
-
-def compiled_body(body: Body) -> Callable[[Sequence[Any]], list[Any]]:
-    """The compiled function of a body; the last ones are kept."""
-    with _lock:
-        found = _programs.get(body)
-        if found is not None:
-            _programs.move_to_end(body)
-            return found
-    program = jit(lambda *xs: inline_graph(body, xs), source=False)
-    run = lambda values: program(*values)  # noqa: E731
-    with _lock:
-        _programs[body] = run
-        while len(_programs) > _MAX_COMPILED:
-            _programs.popitem(last=False)
-    return run
+    make = bound if compiled else evaluated_last
+    return solver([make(body, consts) for body in functions], starts)
 
 
 class _Bisections:

@@ -26,7 +26,7 @@ from wengert._engine.ops.sparse_products import (
     csr_transposed_matmul,
 )
 
-from ...optimize.solver_operation import compiled_body
+from ...optimize.compiled_calls import bound, of_last
 from .linear_operator import LinearOperator, aslinearoperator
 from .operands import compressed_rows, is_sparse
 
@@ -142,16 +142,16 @@ class GraphProduct(MatrixFunction):
 
     def scipy_matrix(self, consts: Sequence[Any], compiled: bool) -> Any:
         """SciPy's linear operator, which calls the graphs."""
-        make = compiled_body if compiled else evaluated
 
         def product(function: GraphFunction) -> Any:
-            run, dtype = make(function.body), self.dtype
+            body, dtype = function.body, self.dtype
+            run = bound(body, consts) if compiled else of_last(evaluated(body), consts)
 
             def times(x: Any) -> Any:
                 x = np.asarray(x).reshape(-1)
                 if x.dtype.kind == "c" != dtype.kind:
                     return times(x.real) + 1j * times(x.imag)
-                return np.array(run([*consts, x.astype(dtype)])[0])  # SciPy writes into it
+                return np.array(run(x.astype(dtype)))  # SciPy writes into it
 
             return times
 
