@@ -81,7 +81,7 @@ def test_constraints_and_multipliers():
 
 
 def test_roots_with_a_tolerance_below_rounding():
-    """MINPACK reports no progress at the root, and at a point that is none."""
+    """MINPACK reports no progress at the root, and where there is no root."""
 
     def crossing(a):
         f = lambda x: np.array([x[0] ** 2 + x[1] ** 2 - a, x[0] - x[1]])  # noqa: E731

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
-_LINEAR = frozenset(("add", "subtract", "multiply", "divide", "matmul"))
 _FLOAT = np.dtype(float)
 
 
@@ -64,9 +63,17 @@ def _lifted(body: Body) -> list[Node]:
     outputs = set(body.outputs)
     candidates = {n for n in body.nodes if _is_number(n) and n not in outputs}
     for node in body.nodes:
-        if not (node.op.name in _LINEAR and _is_strong(node)):
+        if isinstance(node.op, LeafOp):
+            continue
+        if not (_is_linear(node.op) and _is_strong(node)):
             candidates.difference_update(node.inputs)
     return sorted(candidates, key=lambda n: n.serial)
+
+
+def _is_linear(op: Any) -> bool:
+    """Whether an operation is a sum, a product, or what inverts one."""
+    is_sum = op.kind == "elementwise" and op.constant_partials
+    return bool(is_sum or op.multilinear or op.quotient is not None)
 
 
 def _is_number(node: Node) -> bool:

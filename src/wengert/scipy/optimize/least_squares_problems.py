@@ -166,19 +166,24 @@ def least_squares(
         slopes = converted(jac)
         given.append(lambda x: as_array(slopes(x, *args, **named)))
     spec = Spec((size,), np.dtype(float))
-    what = f"least_squares by {method}"
-    traced = TracedFunctions.of(given, spec, what, low_high)
+    traced = TracedFunctions.of(given, spec, f"least_squares by {method}", low_high)
     problem = _SumOfSquares(loss, f_scale)
     options = {
         "ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale, "f_scale": f_scale,
         "tr_solver": tr_solver, "max_nfev": max_nfev, "verbose": verbose,
     } | ({} if not tr_options else {"tr_options": tr_options})  # fmt: skip
     solver = LeastSquaresSolver(method, loss, SolverOptions(options))
+    return _minimum(traced, problem, spec, solver, [start, *low_high])
+
+
+def _minimum(
+    traced: TracedFunctions, problem: _SumOfSquares, spec: Spec, solver: Any, starts: Sequence[Any]
+) -> Any:
+    """SciPy's result, with tensors."""
     names = ("residuals", "jacobian", "condition", "cost", "envelope", "slope")
     graphs = {name: problem.graph(traced, name, spec) for name in names}
-    functions = [graphs[k] for k in names[:3]]
-    rule = Equation(what, functions, 2, spec, solver, 2)
-    found = solve_equation(rule, traced.consts, [start, *low_high])
+    rule = Equation(traced.name, [graphs[k] for k in names[:3]], 2, spec, solver, 2)
+    found = solve_equation(rule, traced.consts, starts)
     x, consts = found.solution, traced.consts
     lowest = minimal_value_of(
         graphs["cost"], graphs["envelope"], consts, x, found.success, rule.reason()
