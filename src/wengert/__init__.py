@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     from . import distributed as distributed
     from . import errors as errors
     from . import extend as extend
+    from . import integrate as integrate
     from . import nn as nn
     from . import onnx as onnx
     from . import optim as optim
@@ -115,7 +116,9 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     show = _visualization
 
 # Packages that are imported at first use.
-PACKAGES = "compat data distributed errors extend nn onnx optim random scipy sparse testing".split()
+PACKAGES = (
+    "compat data distributed errors extend integrate nn onnx optim random scipy sparse testing"
+).split()
 # Public modules of the engine: where each stands, and names that it has from elsewhere.
 _EXPLAINED = {name: f"_engine.diagnostics.{name}" for name in ("explain", "why")}
 ENGINE: dict[str, tuple[str, dict[str, str]]] = {

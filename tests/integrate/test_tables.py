@@ -12,8 +12,8 @@ from scipy.integrate import DOP853 as SCIPY_DOP853
 from scipy.integrate import RK23 as SCIPY_RK23
 from scipy.integrate import RK45 as SCIPY_RK45
 
-from wengert.integrate.explicit_tables import RK23, RK45, TSIT5
-from wengert.integrate.high_order_tables import DOP853, VERN7
+from wengert.scipy.integrate.ivp.explicit_tables import RK23, RK45, TSIT5
+from wengert.scipy.integrate.ivp.high_order_tables import DOP853, VERN7
 
 from .rooted_trees import errors, gamma, size, trees
 

@@ -11,6 +11,7 @@ integral_rule        an integral by SciPy, and its derivatives
 integral_operation   SciPy's routines as one operation
 compiled_integrand   integrands as machine code
 sampled_integrand    integrals of functions that cannot be traced
+solve_ivp            solve_ivp; ivp the methods, their loop and its events
 
 Integrals of samples are differentiable with respect to the samples and to `x` or `dx`; integrals of
 functions with respect to the limits and everything that the function depends on.
@@ -24,6 +25,7 @@ from .nquad import dblquad, nquad, tplquad
 from .quad import quad
 from .quad_vec import quad_vec
 from .sampled import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
+from .solve_ivp import solve_ivp
 from .tanhsinh import tanhsinh
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "quad_vec",
     "romb",
     "simpson",
+    "solve_ivp",
     "tanhsinh",
     "tplquad",
     "trapezoid",

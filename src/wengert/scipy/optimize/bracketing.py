@@ -7,6 +7,7 @@ native code with the function inside, and loops over batches.
 
     METHODS          the methods
     root_in_graph    the root, whether it has converged, its status, and counts
+    root_unchecked   the root, without errors for the signs at the ends
     bracketed        the identity, with SciPy's errors for the signs at the ends, and for NaN
 
 R. P. Brent, "Algorithms for minimization without derivatives", 1973; C. Ridders, "A new algorithm
@@ -163,6 +164,22 @@ def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: RootLimits) 
         The ends of the interval.
     limits : RootLimits
     """
+    last, ends = _last_state(method, f, a, b, limits)
+    root = bracketed(last.x, *ends, last.value)
+    success = last.done
+    status = np.where(success, np.int64(0), np.int64(1))
+    return [root, success, status, last.calls, last.steps]
+
+
+def root_unchecked(method: str, f: Function, a: Any, b: Any, limits: RootLimits) -> Any:
+    """The root as by `root_in_graph`; an end, without an error, if the signs there are equal."""
+    return _last_state(method, f, a, b, limits)[0].x
+
+
+def _last_state(
+    method: str, f: Function, a: Any, b: Any, limits: RootLimits
+) -> tuple[_BracketState, tuple[Any, Any]]:
+    """The last state of the loop, and the values at the ends of the interval."""
     advance, one = METHODS[method], np.int64(1)
     # Of Brent's methods the value at the root is known when it is tested, one step later.
     tests_later = method.startswith("brent")
@@ -196,10 +213,7 @@ def root_in_graph(method: str, f: Function, a: Any, b: Any, limits: RootLimits) 
         at_end | broken,
         _start(method, a, b, fa, fb, limits),
     )
-    last = _BracketState(*while_loop(goes_on, step, start))
-    root = bracketed(last.x, fa, fb, last.value)
-    success = last.done
-    return [root, success, np.where(success, np.int64(0), one), last.calls, last.steps]
+    return _BracketState(*while_loop(goes_on, step, start)), (fa, fb)
 
 
 @opaque(name="bracketed", trusted=True, oracle=lambda x, fa, fb, value: x)

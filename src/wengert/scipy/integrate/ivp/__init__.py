@@ -1,0 +1,15 @@
+"""Initial value problems: methods, the loop of their steps, and events.
+
+initial_value    problems of users: arguments checked, functions traced, buffers large enough
+program          a whole solution as a function of arrays, compiled once
+loop             the loop: steps until the end, an event or a failure
+method           the interface of the methods; methods.py their names
+explicit_steps   explicit methods; explicit_tables, high_order_tables their coefficients
+problem          the right-hand side, its Jacobian and the mass matrix; tolerances
+step_control     step size controllers; initial_step the first step
+saving           states at given times; dense_output all steps, and the solution between them
+events           roots of functions along the solution, and changes of the state there
+
+Step sizes, error norms and decisions have no derivatives; everything else is differentiated as
+written (docs/design/0025-differential-equations.md).
+"""

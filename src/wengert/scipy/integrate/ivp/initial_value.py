@@ -1,0 +1,312 @@
+"""Initial value problems of users: arguments checked, functions traced, buffers large enough.
+
+IvpOptions    tolerances and limits of the steps
+IvpSolved     a solution
+solve      the solution of a problem for a vector
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.control_flow.eager_loops import becomes_node
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import Handle, describe, is_traced, value_of
+from wengert._engine.core.spec import Spec
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
+
+from .events import Event
+from .loop import Status
+from .method import Method
+from .methods import method_of
+from .program import EventPlan, IvpOutcome, IvpPlan, IvpValues, solved, traced
+
+_FIRST_CAPACITY = 128  # steps and events that are kept; it grows by the factor
+_GROWTH = 4
+_MIN_RTOL = 100 * np.finfo(float).eps  # as in SciPy
+_NUMBER = Spec((), np.dtype(float))
+
+MESSAGES = {
+    Status.FINISHED: "The solver successfully reached the end of the integration interval.",
+    Status.EVENT: "A termination event occurred.",
+    Status.TOO_SMALL: "Required step size is less than spacing between numbers.",
+    Status.TOO_MANY: "The largest number of steps was reached.",
+    Status.NOT_FINITE: "The right-hand side is not finite.",
+}
+
+
+@dataclass(frozen=True)
+class IvpOptions:
+    """Tolerances and limits of the steps; see `wengert.integrate.solve`."""
+
+    method: object = "RK45"
+    rtol: Any = 1e-3
+    atol: Any = 1e-6
+    first_step: Any = None
+    max_step: Any = np.inf
+    max_steps: int = 100_000
+    memory: int | str | None = None
+    jac: Callable[[Any, Any], Any] | None = None
+    mass: Any = None
+
+
+class IvpSolved(NamedTuple):
+    """A solution.
+
+    method : of the steps.
+    outcome : the results of the program.
+    """
+
+    method: Method
+    outcome: IvpOutcome
+
+
+def solve(
+    f: Callable[[Any, Any], Any],
+    t0: Any,
+    t1: Any,
+    y0: Any,
+    options: IvpOptions,
+    what: str,
+    save: str = "end",
+    times: Any = None,
+    events: Sequence[Event] = (),
+    max_events: int | None = None,
+) -> IvpSolved:
+    """The solution of ``y' = f(t, y)`` for a vector y.
+
+    Parameters
+    ----------
+    f : callable
+    t0, t1 : float or Tensor
+    y0 : vector
+    options : IvpOptions
+    what : str
+        The caller, for messages.
+    save, times
+        As in `IvpPlan`.
+    events : sequence of Event
+    max_events : int, optional
+        The number of occurrences that are kept; without it all, outside of graphs.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DtypeError
+        An argument cannot be.
+    TraceError
+        All steps, or all events, are asked for in a graph.
+    """
+    method, control = method_of(options.method, what)
+    t0, t1 = _time(t0, what), _time(t1, what)
+    y0 = checked_state(y0, what)
+    spec = Spec(tuple(describe(y0).shape), describe(y0).dtype)
+    specs = (_NUMBER, spec)
+    rhs, captured = traced(_checked_rhs(f, spec, what), specs, what)
+    graphs = [captured]
+    jac = None
+    if options.jac is not None:
+        jac, captured = traced(_converted(options.jac), specs, f"{what}: jac")
+        graphs.append(captured)
+    plans = []
+    for event in events:
+        function, captured = traced(_event(event.function, what), specs, f"{what}: an event")
+        graphs.append(captured)
+        reset = None
+        if event.reset is not None:
+            reset, captured = traced(
+                _checked_rhs(event.reset, spec, f"{what}: reset"), specs, f"{what}: reset"
+            )
+            graphs.append(captured)
+        plans.append(EventPlan(function, event.direction, event.count, reset))
+    rtol, atol = _tolerances(options, spec, what)
+    plan = IvpPlan(
+        method,
+        control,
+        rhs,
+        jac,
+        tuple(plans),
+        save=save,
+        memory=options.memory,
+        moving=(isinstance(t0, Handle), isinstance(t1, Handle)),
+    )
+    values = IvpValues(
+        tuple(graphs),
+        t0,
+        t1,
+        y0,
+        rtol,
+        atol,
+        _positive(options.max_step, "max_step", what),
+        np.int64(options.max_steps),
+        _first_step(options.first_step, t0, t1, what),
+        options.mass,
+        times,
+    )
+    return IvpSolved(method, _in_buffers(plan, values, max_events, what))
+
+
+def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: str) -> IvpOutcome:
+    """The results, with buffers that are large enough."""
+    keeps_steps = plan.save in ("steps", "dense")
+    keeps_events = bool(plan.events) and max_events is None
+    event_capacity = max_events or _FIRST_CAPACITY
+    if becomes_node([*_leaves(values)]):
+        if keeps_steps:
+            raise TraceError(
+                f"{what}: in a graph the number of steps is not known. Give the times at which the "
+                f"solution is wanted (t_eval, or saveat){at(user_line())}."
+            )
+        if keeps_events:
+            event_capacity = 1 + max([e.count for e in plan.events])
+        return solved(replace(plan, event_capacity=event_capacity), values)
+    capacity = _FIRST_CAPACITY if keeps_steps else 0
+    while True:
+        full = replace(
+            plan, event_capacity=event_capacity, capacity=capacity, keeps_all=keeps_events
+        )
+        found = solved(full, values)
+        status, attempts = int(value_of(found.status)), int(value_of(found.attempts))
+        if status != Status.TOO_MANY or attempts >= int(values.max_steps):
+            return found
+        if keeps_steps and int(value_of(found.saved[0])) > capacity:
+            capacity *= _GROWTH
+        else:
+            event_capacity *= _GROWTH
+
+
+def _leaves(values: IvpValues) -> list[Any]:
+    found = [x for x in values[1:] if x is not None]
+    for captured in values.captured:
+        found.extend(captured)
+    return found
+
+
+def checked_state(y0: Any, what: str) -> Any:
+    """The initial state as a vector of floating or complex numbers.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        It is not a vector of numbers.
+    """
+    y0 = as_array(y0)
+    if y0.dtype.kind not in "biufc":
+        raise DtypeError(
+            f"{what}: y0 is an array of {y0.dtype}, and must be one of numbers{at(user_line())}."
+        )
+    if len(y0.shape) != 1:
+        raise ShapeError(
+            f"{what}: y0 has shape {tuple(y0.shape)}, and must be a vector. For one number write "
+            f"[y0]{at(user_line())}."
+        )
+    return y0 if y0.dtype.kind in "fc" and y0.dtype.itemsize >= 8 else casts.astype(y0, float)
+
+
+def _time(t: Any, what: str) -> Any:
+    """An end of the interval as a number."""
+    spec = describe(t)
+    if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind not in "biuf":
+        raise ArgumentError(
+            f"{what}: an end of the interval is {t!r}, and must be a real number{at(user_line())}."
+        )
+    return casts.astype(t, float) if is_traced(t) or spec.dtype != float else t * 1.0
+
+
+def _converted(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda t, y: _vector(converted(f)(t, y))
+
+
+def _vector(x: Any) -> Any:
+    """A list of numbers as a vector; arrays unchanged."""
+    if isinstance(x, list | tuple):
+        return np.stack([as_array(part) for part in x]) if len(x) else np.zeros(0)
+    return as_array(x)
+
+
+def _checked_rhs(f: Callable[..., Any], spec: Spec, what: str) -> Callable[..., Any]:
+    """A function of time and state, whose result is checked to be like the state."""
+
+    def checked(t: Any, y: Any) -> Any:
+        out = _vector(converted(f)(t, y))
+        if tuple(out.shape) != spec.shape:
+            if out.size == int(np.prod(spec.shape)) and not out.shape:
+                out = out.reshape(spec.shape)
+            else:
+                raise ShapeError(
+                    f"{what}: the function returns shape {tuple(out.shape)}, and the state has "
+                    f"shape {spec.shape}{at(user_line())}."
+                )
+        if out.dtype.kind == "c" and spec.dtype.kind != "c":
+            raise DtypeError(
+                f"{what}: the function returns complex numbers, and the initial state is real. "
+                f"Give y0 a complex dtype{at(user_line())}."
+            )
+        return casts.astype(out, spec.dtype) if out.dtype != spec.dtype else out
+
+    return checked
+
+
+def _event(f: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """The function of an event, whose result is checked to be one real number."""
+
+    def checked(t: Any, y: Any) -> Any:
+        out = as_array(converted(f)(t, y))
+        if out.size != 1 or out.dtype.kind not in "biuf":
+            raise ShapeError(
+                f"{what}: an event returns shape {tuple(out.shape)} of {out.dtype}, and must "
+                f"return one real number{at(user_line())}."
+            )
+        if out.dtype.kind == "b":
+            raise DtypeError(
+                f"{what}: an event returns a boolean. Return a number that is zero at the event, "
+                f"as y[0] - 1 instead of y[0] > 1{at(user_line())}."
+            )
+        return casts.astype(out.reshape(()), float)
+
+    return checked
+
+
+def _tolerances(options: IvpOptions, spec: Spec, what: str) -> tuple[Any, Any]:
+    """The tolerances, checked; arrays for each component may be given."""
+    rtol, atol = as_array(options.rtol), as_array(options.atol)
+    for name, x in (("rtol", rtol), ("atol", atol)):
+        if tuple(x.shape) not in ((), spec.shape):
+            raise ShapeError(
+                f"{what}: {name} has shape {tuple(x.shape)}, and must be a number or have shape "
+                f"{spec.shape}{at(user_line())}."
+            )
+    if not is_traced(rtol) and not is_traced(atol):
+        rtol, atol = np.asarray(value_of(rtol), float), np.asarray(value_of(atol), float)
+        if np.any(atol < 0) or np.any(np.isnan(atol)):
+            raise ArgumentError(f"{what}: atol must be positive{at(user_line())}.")
+        if np.any(rtol < _MIN_RTOL):
+            warnings.warn(
+                f"{what}: rtol is too small. Setting to max(rtol, {_MIN_RTOL}).", stacklevel=4
+            )
+            rtol = np.maximum(rtol, _MIN_RTOL)
+    return rtol[()] if not is_traced(rtol) else rtol, atol[()] if not is_traced(atol) else atol
+
+
+def _positive(x: Any, name: str, what: str) -> Any:
+    if not is_traced(x) and not float(value_of(x)) > 0:
+        raise ArgumentError(f"{what}: {name} must be positive, and is {x}{at(user_line())}.")
+    return x if is_traced(x) else np.float64(value_of(x))
+
+
+def _first_step(x: Any, t0: Any, t1: Any, what: str) -> Any:
+    if x is None:
+        return None
+    x = _positive(x, "first_step", what)
+    if not any(map(is_traced, (x, t0, t1))) and float(x) > abs(float(value_of(t1 - t0))):
+        raise ArgumentError(
+            f"{what}: first_step={x} exceeds the interval, of length "
+            f"{abs(float(value_of(t1 - t0)))}{at(user_line())}."
+        )
+    return x

@@ -1,0 +1,325 @@
+"""The loop of an initial value problem: steps until the end, an event or a failure.
+
+The loop is one `while_loop` whose steps are attempts.  Step sizes, error norms and the decisions to
+accept are fixed in derivatives, so that the derivative of the loop is that of the steps taken.
+
+    Ends         the interval, and the derivatives with respect to its ends
+    Settings     tolerances and limits of the steps
+    Attempt      what savers and events get after each attempt
+    Observer     the interface of savers (saving.py) and events (events.py)
+    Status       codes of the result
+    integrate    the loop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.control_flow import cond, while_loop
+
+from .events import Events, EventState, StepEnd, flow
+from .initial_step import EVALUATIONS, initial_step
+from .method import Evaluations, Method, MethodStep
+from .problem import IvpProblem, Tolerance, fixed
+from .step_control import StepControl
+
+_SMALLEST_LAST_ERROR = 1e-4  # for the PI controller
+_MIN_ULPS = 10  # the smallest step, in distances of adjacent numbers at t
+
+
+class Status:
+    """Codes of results; negative numbers are failures."""
+
+    RUNNING = 2
+    EVENT = 1
+    FINISHED = 0
+    TOO_SMALL = -1
+    TOO_MANY = -2
+    NOT_FINITE = -3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Tolerances and limits of the steps.
+
+    first_step : its absolute size, or None.
+    max_step : the largest absolute size.
+    max_steps : the largest number of attempts.
+    memory : the memory limit of the backward pass, as in `while_loop`.
+    moving : whether the ends of the interval have derivatives.
+    """
+
+    tolerance: Tolerance
+    control: StepControl
+    first_step: Any = None
+    max_step: Any = np.inf
+    max_steps: Any = 100_000
+    memory: Any = None
+    moving: tuple[bool, bool] = (False, False)
+
+
+class Attempt(NamedTuple):
+    """An attempted step.
+
+    accepted : whether it is accepted.
+    index : the number of accepted steps before it.
+    t, h, y : where it starts, and its size, which is negative in backward time.
+    y_new : the state at t + h.
+    dense : as `MethodStep.dense`.
+    end, y_end : where it ends: before t + h at an event that ends the integration or changes the
+        state, and then `y_end` is the state after the change.
+    """
+
+    accepted: Any
+    index: Any
+    t: Any
+    h: Any
+    y: Any
+    y_new: Any
+    dense: Any
+    end: Any
+    y_end: Any
+
+
+class Observer:
+    """What happens after each attempt."""
+
+    def start(self, t: Any, y: Any) -> Any:
+        """The state of the observer before the first step, a container of arrays."""
+        raise NotImplementedError
+
+    def after(self, state: Any, attempt: Attempt) -> tuple[Any, Evaluations]:
+        """The state after an attempt, and the evaluations."""
+        raise NotImplementedError
+
+    def is_full(self, state: Any) -> Any:
+        """Whether there is no memory for another step."""
+        return False
+
+
+class LoopState(NamedTuple):
+    """The state of the loop."""
+
+    t: Any
+    y: Any
+    size: Any
+    carry: Any
+    last_error: Any
+    was_rejected: Any
+    was_nan: Any
+    status: Any
+    accepted: Any
+    attempts: Any
+    counts: Evaluations
+    observers: tuple[Any, ...]
+    events: Any
+
+
+def integrate(
+    problem: IvpProblem,
+    method: Method,
+    settings: Settings,
+    t0: Any,
+    t1: Any,
+    y0: Any,
+    observers: Sequence[Observer] = (),
+    events: Events | None = None,
+) -> LoopState:
+    """Integrate from t0 to t1; backward if t1 is below t0.
+
+    Returns
+    -------
+    LoopState
+        After the last step. The derivatives with respect to `t0` and `t1` are those of the exact
+        solution, up to order 4: the ends move along the flow.
+    """
+    start, end = fixed(t0), fixed(t1)
+    if settings.moving[0]:
+        y0 = flow(problem, t0, y0, start - t0)
+    direction = np.where(end >= start, 1.0, -1.0)
+    first = _first(problem, method, settings, start, end, direction, y0)
+    first = first._replace(
+        observers=tuple([o.start(start, y0) for o in observers]),
+        events=None if events is None else events.start(start, y0),
+    )
+
+    def body(state: LoopState) -> LoopState:
+        return _attempt(
+            problem, method, settings, direction, end, observers, events, LoopState(*state)
+        )
+
+    last = while_loop(
+        lambda s: LoopState(*s).status == Status.RUNNING,
+        lambda s: tuple(body(LoopState(*s))),
+        tuple(first),
+        memory=settings.memory,
+    )
+    last = LoopState(*last)
+    y, t = last.y, last.t
+    if settings.moving[1]:
+        finished = last.status == Status.FINISHED
+        y = np.where(finished, flow(problem, end, y, t1 - end), y)
+        t = np.where(finished, t + (t1 - end), t)
+    return last._replace(t=t, y=y, counts=Evaluations(*last.counts))
+
+
+def _first(
+    problem: IvpProblem,
+    method: Method,
+    settings: Settings,
+    start: Any,
+    end: Any,
+    direction: Any,
+    y0: Any,
+) -> LoopState:
+    """The state before the first step, without observers and events."""
+    carry = method.start(problem, start, y0)
+    counts, size = Evaluations(1), settings.first_step
+    if size is None:
+        counts = counts.plus(Evaluations(EVALUATIONS))
+        size = initial_step(
+            problem,
+            start,
+            fixed(y0),
+            fixed(method.derivative(carry)),
+            direction,
+            np.abs(end - start),
+            method.error_order,
+            settings.tolerance,
+            settings.max_step,
+        )
+    no, zero = np.bool_(False), np.int64(0)
+    return LoopState(
+        start,
+        y0,
+        fixed(size) * 1.0,
+        carry,
+        np.float64(1.0),
+        no,
+        no,
+        _first_status(start, end, y0, method.derivative(carry)),
+        zero,
+        zero,
+        Evaluations(*[np.int64(n) for n in counts]),
+        (),
+        None,
+    )
+
+
+def _first_status(start: Any, end: Any, y: Any, f: Any) -> Any:
+    finite = np.all(np.isfinite(fixed(y))) & np.all(np.isfinite(fixed(f)))
+    status = np.where(finite, Status.RUNNING, Status.NOT_FINITE)
+    return np.where(end == start, Status.FINISHED, status)
+
+
+def _attempt(
+    problem: IvpProblem,
+    method: Method,
+    settings: Settings,
+    direction: Any,
+    end: Any,
+    observers: Sequence[Observer],
+    events: Events | None,
+    s: LoopState,
+) -> LoopState:
+    """The state after another attempt."""
+    h, t_new, is_too_small = _limited(s, settings, direction, end)
+    step = method.step(problem, s.t, h, s.y, s.carry, settings.tolerance)
+    error, converged = _relative_error(method, settings.tolerance, step, h, s.y)
+    accepted = (error < 1) & converged & ~is_too_small
+    factor = settings.control.factor(
+        error, s.last_error, accepted, s.was_rejected, method.error_order
+    )
+    if step.converged is not True:
+        factor = np.where(converged, factor, settings.control.after_failure())
+    counts = Evaluations(*s.counts).plus(step.counts)
+    stops, carry, seen_events, t_end, y_end = np.bool_(False), step.carry, None, t_new, step.y
+    is_full = s.attempts + 1 >= settings.max_steps
+    if events is not None:
+        seen_events, found, more = events.after(
+            EventState(*s.events), accepted, s.t, h, s.y, t_new, step.y, step.dense
+        )
+        t_end, y_end, stops = found.t, found.y, found.stops
+        counts = counts.plus(more)
+        is_full = is_full | events.is_full(seen_events)
+        if events.has_resets:
+            carry, more = _restarted(problem, method, found, carry)
+            counts = counts.plus(more)
+    attempt = Attempt(accepted, s.accepted, s.t, h, s.y, step.y, step.dense, fixed(t_end), y_end)
+    seen = []
+    for observer, state in zip(observers, s.observers, strict=True):
+        state, more = observer.after(state, attempt)
+        seen.append(state)
+        counts = counts.plus(more)
+        is_full = is_full | observer.is_full(state)
+    status = np.where(is_full, Status.TOO_MANY, Status.RUNNING)
+    status = np.where(accepted & (t_end == end), Status.FINISHED, status)
+    status = np.where(stops, Status.EVENT, status)
+    was_nan = ~accepted & (s.was_nan | np.isnan(error))
+    failure = np.where(was_nan, Status.NOT_FINITE, Status.TOO_SMALL)
+    return LoopState(
+        np.where(accepted, t_end, s.t),
+        np.where(accepted, y_end, s.y),
+        np.abs(h) * factor,
+        _chosen(accepted, carry, step.rejected),
+        np.where(accepted, np.maximum(error, _SMALLEST_LAST_ERROR), s.last_error),
+        ~accepted,
+        was_nan,
+        np.where(is_too_small, failure, status),
+        s.accepted + accepted,
+        s.attempts + 1,
+        counts,
+        tuple(seen),
+        seen_events,
+    )
+
+
+def _limited(s: LoopState, settings: Settings, direction: Any, end: Any) -> tuple[Any, Any, Any]:
+    """The step and where it ends, and whether it is too small: as in SciPy.
+
+    The first attempt takes at least the smallest step; repeated ones fail below it.
+    """
+    spacing = _MIN_ULPS * np.abs(np.nextafter(s.t, direction * np.inf) - s.t)
+    size = np.minimum(s.size, settings.max_step)
+    size = np.where(s.was_rejected, s.size, np.maximum(size, spacing))
+    is_too_small = s.was_rejected & (size < spacing)
+    t_new = s.t + size * direction
+    t_new = np.where(direction * (t_new - end) > 0, end, t_new)
+    return t_new - s.t, t_new, is_too_small
+
+
+def _restarted(
+    problem: IvpProblem, method: Method, found: StepEnd, carry: Any
+) -> tuple[Any, Evaluations]:
+    """What the next step takes if an event has changed the state."""
+    carry = cond(
+        found.jumps,
+        lambda t, y, carry: method.start(problem, t, y),
+        lambda t, y, carry: carry,
+        found.t,
+        found.y,
+        carry,
+    )
+    return carry, Evaluations(np.where(found.jumps, 1, 0))
+
+
+def _relative_error(
+    method: Method, tolerance: Tolerance, step: MethodStep, h: Any, y: Any
+) -> tuple[Any, Any]:
+    """The error relative to the tolerance, and whether the stages are solved; no derivatives."""
+    error = step.error
+    error = tuple(map(fixed, error)) if isinstance(error, tuple) else fixed(error)
+    scale = tolerance.scale(fixed(y), fixed(step.y))
+    relative = method.error_norm(step._replace(error=error), h, scale)
+    return fixed(relative), fixed(step.converged)
+
+
+def _chosen(accepted: Any, new: Any, old: Any) -> Any:
+    """What the next attempt takes: containers of arrays."""
+    if isinstance(new, tuple | list):
+        return tuple([_chosen(accepted, a, b) for a, b in zip(new, old, strict=True)])
+    return new if new is old else np.where(accepted, new, old)

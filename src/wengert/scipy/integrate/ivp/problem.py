@@ -1,0 +1,70 @@
+"""An initial value problem on vectors: the right-hand side, its Jacobian and the mass matrix.
+
+IvpProblem     M y' = f(t, y)
+Tolerance   absolute and relative tolerances
+rms         the root mean square, which is the norm of errors
+fixed       a value without derivative
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.grad import stop_gradient
+from wengert._engine.autodiff.jacobians import jacfwd
+
+Rhs = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class IvpProblem:
+    """An initial value problem M y' = f(t, y) for a vector y of n numbers.
+
+    f : the right-hand side ``f(t, y)``, a vector; parameters are captured.
+    mass : the constant matrix M of shape (n, n), or None for the identity.
+    jac : the derivative ``jac(t, y)`` of `f` with respect to y, of shape (n, n), or None: it is
+        computed.
+    """
+
+    f: Rhs
+    mass: Any = None
+    jac: Callable[[Any, Any], Any] | None = None
+
+    def jacobian(self, t: Any, y: Any) -> Any:
+        """The derivative of `f` with respect to y, of shape (n, n)."""
+        if self.jac is not None:
+            return self.jac(t, y)
+        return jacfwd(lambda x: self.f(t, x))(y)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Tolerances of the error in each step: ``atol + rtol * |y|``.
+
+    atol : a number, or a vector with one number for each component.
+    """
+
+    rtol: Any
+    atol: Any
+
+    def scale(self, *states: Any) -> Any:
+        """The tolerated error of each component: of the largest of the states."""
+        size = np.abs(states[0])
+        for y in states[1:]:
+            size = np.maximum(size, np.abs(y))
+        return self.atol + self.rtol * size
+
+
+def fixed(x: Any) -> Any:
+    """The value, without derivative."""
+    return stop_gradient(x)
+
+
+def rms(x: Any) -> Any:
+    """The root mean square of a real or complex vector."""
+    squares = (x * np.conj(x)).real if x.dtype.kind == "c" else x * x
+    return np.sqrt(np.sum(squares) / x.size)

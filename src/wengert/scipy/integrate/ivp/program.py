@@ -1,0 +1,207 @@
+"""A whole solution as a function of arrays, compiled once for equal problems.
+
+User functions become graphs, whose captured values are operands.  The program of equal graphs,
+methods and options is compiled in the first eager call and kept; within a trace it is inlined.
+
+    EventPlan     an event whose functions are graphs
+    IvpPlan          everything that is static
+    IvpValues        everything else
+    IvpOutcome       the results
+    solved        the results for a plan and values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from wengert._engine.control_flow.eager_loops import becomes_node
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import describe
+from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.kept_graphs import KeptGraphs
+from wengert._engine.jit import jit
+
+from .dense_output import StepBuffers, with_end
+from .events import Event, Events
+from .loop import Observer, Settings, integrate
+from .method import Method
+from .problem import IvpProblem, Tolerance
+from .saving import AtTimes
+from .step_control import StepControl
+
+
+@dataclass(frozen=True)
+class EventPlan:
+    """An event whose functions are graphs; see `Event`."""
+
+    function: GraphFunction
+    direction: float
+    count: int
+    reset: GraphFunction | None = None
+
+
+@dataclass(frozen=True)
+class IvpPlan:
+    """Everything about a solution that is static.
+
+    rhs, jac : the right-hand side and its Jacobian, functions of t and y.
+    events : the events, and `event_capacity` how many occurrences of each are kept; with
+        `keeps_all` the integration ends if there are more.
+    save : "end", "times", "steps" or "dense"; `capacity` is the number of steps that are kept.
+    memory : the memory limit of the backward pass.
+    moving : whether the ends of the interval have derivatives.
+    """
+
+    method: Method
+    control: StepControl
+    rhs: GraphFunction
+    jac: GraphFunction | None = None
+    events: tuple[EventPlan, ...] = ()
+    event_capacity: int = 0
+    keeps_all: bool = False
+    save: str = "end"
+    capacity: int = 0
+    memory: int | str | None = None
+    moving: tuple[bool, bool] = (False, False)
+
+
+class IvpValues(NamedTuple):
+    """IvpValues that may be tensors.
+
+    captured : of the functions, in the order of `functions_of`.
+    first_step, mass, times : or None.
+    """
+
+    captured: tuple[tuple[Any, ...], ...]
+    t0: Any
+    t1: Any
+    y0: Any
+    rtol: Any
+    atol: Any
+    max_step: Any
+    max_steps: Any
+    first_step: Any = None
+    mass: Any = None
+    times: Any = None
+
+
+class IvpOutcome(NamedTuple):
+    """The results of a program.
+
+    t, y, status : at the end.
+    steps, attempts : the numbers of accepted and of all steps.
+    counts : evaluations of the right-hand side and the Jacobian, and factorizations.
+    saved : the state of the saver.
+    events : for each event the number of occurrences, their times and states.
+    """
+
+    t: Any
+    y: Any
+    status: Any
+    steps: Any
+    attempts: Any
+    counts: tuple[Any, ...]
+    saved: Any
+    events: tuple[Any, ...]
+
+
+def functions_of(plan: IvpPlan) -> list[GraphFunction]:
+    """The functions whose captured values are in `IvpValues.captured`."""
+    found = [plan.rhs]
+    found.extend([plan.jac] if plan.jac is not None else [])
+    for event in plan.events:
+        found.append(event.function)
+        found.extend([event.reset] if event.reset is not None else [])
+    return found
+
+
+def _run(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
+    """The results, for traced values."""
+    captured = iter(values.captured)
+
+    def called(f: GraphFunction) -> Callable[[Any, Any], Any]:
+        consts = next(captured)
+        return lambda t, y: f(consts, [t, y])[0]
+
+    rhs = called(plan.rhs)
+    jac = None if plan.jac is None else called(plan.jac)
+    problem = IvpProblem(rhs, values.mass, jac)
+    events = []
+    for event in plan.events:
+        function = called(event.function)
+        reset = None if event.reset is None else called(event.reset)
+        events.append(Event(function, event.direction, event.count, reset))
+    observed = None
+    if events:
+        observed = Events(problem, plan.method, events, plan.event_capacity, plan.keeps_all)
+    savers: list[Observer] = []
+    if plan.save == "times":
+        savers.append(AtTimes(problem, plan.method, values.times))
+    elif plan.save != "end":
+        savers.append(StepBuffers(problem, plan.method, plan.capacity, plan.save == "dense"))
+    settings = Settings(
+        Tolerance(values.rtol, values.atol),
+        plan.control,
+        values.first_step,
+        values.max_step,
+        values.max_steps,
+        plan.memory,
+        plan.moving,
+    )
+    last = integrate(
+        problem, plan.method, settings, values.t0, values.t1, values.y0, savers, observed
+    )
+    happened: tuple[Any, ...] = ()
+    if observed is not None:
+        _, counts, ts, ys = last.events
+        happened = tuple(zip(counts, ts, ys, strict=True))
+    saved = last.observers[0] if savers else None
+    if saved is not None and plan.save != "times":
+        saved = with_end(saved, last.t, last.y)
+    return IvpOutcome(
+        last.t,
+        last.y,
+        last.status,
+        last.accepted,
+        last.attempts,
+        tuple(last.counts),
+        saved,
+        happened,
+    )
+
+
+_programs: KeptGraphs[Callable[[IvpValues], IvpOutcome]] = KeptGraphs()
+
+
+def solved(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
+    """The results for a plan and values.
+
+    Within a trace the program is part of the graph; else it is compiled, and kept for equal plans.
+    """
+    leaves, structure = pytree.flatten(values)
+    if becomes_node(leaves):
+        return _run(plan, values)
+
+    def make() -> Callable[[IvpValues], IvpOutcome]:
+        def program(*leaves: Any) -> Any:
+            return _run(plan, pytree.unflatten(structure, list(leaves)))
+
+        compiled = jit(program, source=False)
+        return lambda values: compiled(*pytree.flatten(values)[0])
+
+    return _programs.get((plan, str(structure)), make)(values)
+
+
+def traced(
+    f: Callable[..., Any], specs: Sequence[Any], what: str
+) -> tuple[GraphFunction, tuple[Any, ...]]:
+    """A user's function as a graph, and the values that it captures."""
+    found, captured = GraphFunction.traced(lambda *xs: [f(*xs)], specs, what)
+    return found, tuple(captured)
+
+
+def spec_of_value(x: Any) -> Any:
+    """The spec of a value."""
+    return describe(x)

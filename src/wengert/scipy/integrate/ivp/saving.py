@@ -1,0 +1,64 @@
+"""States at given times, by the interpolants of the steps.
+
+AtTimes   the observer; all steps are kept by dense_output.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.control_flow import cond, while_loop
+
+from .loop import Attempt, Observer
+from .method import Evaluations, Method
+from .problem import IvpProblem
+
+
+class AtTimes(Observer):
+    """The states at times in the order of the integration.
+
+    times : a vector; its derivative is that of the interpolant.
+    """
+
+    def __init__(self, problem: IvpProblem, method: Method, times: Any) -> None:
+        self.problem, self.method, self.times = problem, method, times
+
+    def start(self, t: Any, y: Any) -> Any:
+        """No time is reached; the states are NaN."""
+        count = self.times.shape[0]
+        return np.int64(0), np.full((count, *y.shape), np.nan) + 0 * y
+
+    def after(self, state: Any, attempt: Attempt) -> tuple[Any, Evaluations]:
+        """Interpolate at the times up to the end of the step."""
+        count = self.times.shape[0]
+        backward = attempt.h < 0
+        problem, method, times = self.problem, self.method, self.times
+        a = attempt
+
+        def is_reached(index: Any) -> Any:
+            time = times[np.minimum(index, count - 1)]
+            reached = np.where(backward, time >= a.end, time <= a.end)
+            return a.accepted & (index < count) & reached
+
+        def saved(state: Any) -> Any:
+            prepared = method.prepared(problem, a.t, a.h, a.y, a.y_new, a.dense)
+
+            def next_time(state: Any) -> Any:
+                index, ys = state
+                theta = (times[index] - a.t) / a.h
+                ys = ys.copy()
+                ys[index] = method.interpolate(theta, a.h, a.y, a.y_new, prepared)
+                return index + 1, ys
+
+            return while_loop(lambda s: is_reached(s[0]), next_time, state)
+
+        if not count:
+            return state, Evaluations()
+        extra = method.dense_counts
+        if not any(extra):
+            return saved(state), Evaluations()
+        some = is_reached(state[0])
+        found = cond(some, saved, lambda state: state, state)
+        return found, Evaluations(*[np.where(some, n, 0) for n in extra])

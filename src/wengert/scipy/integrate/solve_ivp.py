@@ -1,0 +1,268 @@
+"""Initial value problems: scipy.integrate.solve_ivp.
+
+Without tensors SciPy's function is called.  With tensors, and in compiled functions, the explicit
+methods take the same steps in one loop of machine code; its derivative is that of these steps.
+
+    solve_ivp    the solution of a system of ordinary differential equations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.recording import no_grad
+from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from .ivp.dense_output import Interpolant
+from .ivp.events import Event
+from .ivp.initial_value import MESSAGES, IvpOptions, solve
+
+__all__ = ["solve_ivp"]
+
+
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Sequence[Any],
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
+    """Solve an initial value problem, as ``scipy.integrate.solve_ivp``.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(t, y, *args)``, the derivative of the state; captured tensors are differentiated.
+    t_span : sequence of two numbers
+        The ends of the interval, which may be tensors.
+    y0 : array_like or Tensor, shape (n,)
+        The initial state, real or complex.
+    method : str
+        'RK45', 'RK23' or 'DOP853'; the implicit methods need plain numbers.
+    t_eval : array_like or Tensor, shape (m,), optional
+        The times of the result; without it the steps, in eager calls only.
+    dense_output : bool
+        Whether `sol`, the solution as a function of time, is wanted; in eager calls only.
+    events : callable or list of callables, optional
+        ``event(t, y, *args)`` with the attributes `terminal` and `direction`, as in SciPy.
+    vectorized : bool
+        Of no effect.
+    args : tuple, optional
+        Further arguments of `fun` and of the events, which are differentiated.
+    first_step, max_step, rtol, atol
+        As in SciPy.
+
+    Returns
+    -------
+    OdeResult
+        SciPy's result object. `y` has shape (n, m).
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DtypeError
+        An argument cannot be.
+    TraceError
+        In a graph, without `t_eval`.
+
+    Notes
+    -----
+    The derivative is that of the steps that were taken, whose sizes are constants: it is exact for
+    the numbers that were computed. It costs about as much as the solution. With respect to the ends
+    of the interval it is that of the exact solution, and with respect to the time of an event that
+    of its equation. A failed solution ends where it failed; in a graph its other times are NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.integrate import solve_ivp
+    >>> def decayed(k):
+    ...     return solve_ivp(lambda t, y: -k * y, (0, 1), [2.0], rtol=1e-9, atol=1e-9).y[0, -1]
+    >>> [round(float(x), 6) for x in wg.value_and_grad(decayed)(0.5)]
+    [1.213061, -1.213061]
+    """
+    args = _arguments(args)
+    if not _uses_tensors(fun, t_span, y0, t_eval, events, args, options):
+        return scipy.integrate.solve_ivp(
+            fun,
+            t_span,
+            y0,
+            method,
+            t_eval,
+            dense_output,
+            events,
+            vectorized,
+            args or None,
+            **options,
+        )
+    what = "solve_ivp"
+    known = ("first_step", "max_step", "rtol", "atol")
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ArgumentError(
+            f"{what} with tensors: the option {unknown[0]!r} is not known to method={method!r}"
+            f"{at(user_line())}."
+        )
+    t0, t1 = t_span
+    times = None if t_eval is None else _times(t_eval, t0, t1, what)
+    save = "times" if times is not None else "dense" if dense_output else "steps"
+    many = _events(events, args)
+    found = solve(
+        lambda t, y: converted(fun)(t, y, *args),
+        t0,
+        t1,
+        y0,
+        IvpOptions(method, **{k: v for k, v in options.items() if v is not None}),
+        what,
+        save,
+        times,
+        many,
+    )
+    return _result(found, save, times, bool(many) or events is not None)
+
+
+def _arguments(args: Any) -> tuple[Any, ...]:
+    if args is None:
+        return ()
+    try:
+        return tuple(args)
+    except TypeError:
+        raise TypeError(
+            "Supplied 'args' cannot be unpacked. Please supply `args` as a tuple (e.g. "
+            f"`args=({args},)`){at(user_line())}."
+        ) from None
+
+
+def _uses_tensors(
+    fun: Any, t_span: Any, y0: Any, t_eval: Any, events: Any, args: Any, options: Any
+) -> bool:
+    """Whether tensors are among the arguments, or captured by the functions."""
+    given = [*t_span, y0, t_eval, args, [v for v in options.values() if not callable(v)]]
+    if any([isinstance(x, Handle) for x in pytree.flatten(given)[0]]):
+        return True
+    with no_grad():
+        t, y = float(t_span[0]), np.asarray(y0)
+        y = y if y.dtype.kind in "fc" else y.astype(float)
+        listed = events if isinstance(events, list | tuple) else [events] if events else []
+        results = [f(t, y.copy(), *args) for f in (fun, *listed) if callable(f)]
+    return any([isinstance(x, Handle) for x in pytree.flatten(results)[0]])
+
+
+def _times(t_eval: Any, t0: Any, t1: Any, what: str) -> Any:
+    """The times of the result, checked as in SciPy."""
+    times = as_array(t_eval)
+    if len(times.shape) != 1:
+        raise ShapeError(f"{what}: `t_eval` must be 1-dimensional{at(user_line())}.")
+    if any(map(is_traced, (times, t0, t1))):
+        return times * 1.0
+    plain = np.asarray(value_of(times), float)
+    start, end = float(value_of(t0)), float(value_of(t1))
+    if np.any(plain < min(start, end)) or np.any(plain > max(start, end)):
+        raise ArgumentError(f"{what}: values in `t_eval` are not within `t_span`{at(user_line())}.")
+    steps = np.diff(plain)
+    if (end > start and np.any(steps <= 0)) or (end < start and np.any(steps >= 0)):
+        raise ArgumentError(f"{what}: values in `t_eval` are not properly sorted{at(user_line())}.")
+    return times * 1.0
+
+
+def _events(events: Any, args: tuple[Any, ...]) -> list[Event]:
+    """The events, with SciPy's attributes."""
+    if events is None:
+        return []
+    listed = [events] if callable(events) else list(events)
+    found = []
+    for event in listed:
+        terminal = getattr(event, "terminal", None)
+        count = 0 if terminal is None else int(terminal)
+        if count != (0 if terminal is None else terminal) or count < 0:
+            raise ArgumentError(
+                "The `terminal` attribute of each event must be a boolean or positive integer"
+                f"{at(user_line())}."
+            )
+        function = lambda t, y, g=event: converted(g)(t, y, *args)  # noqa: E731
+        found.append(Event(function, float(getattr(event, "direction", 0)), count))
+    return found
+
+
+def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
+    """SciPy's result object."""
+    outcome = found.outcome
+    sol = None
+    is_plain = not is_traced(outcome.status)
+    if save == "times":
+        index, ys = outcome.saved
+        ts = times
+        if is_plain:
+            ts, ys = ts[: int(value_of(index))], ys[: int(value_of(index))]
+    else:
+        index, ts, ys, *parts = outcome.saved
+        count = int(value_of(index))
+        ts, ys = ts[:count], ys[:count]
+        if save == "dense":
+            sol = _Solution(Interpolant(found.method, ts, ys, [x[: count - 1] for x in parts]))
+    t_events = y_events = None
+    if has_events:
+        t_events, y_events = [], []
+        for number, ets, eys in outcome.events:
+            keep = min(int(value_of(number)), ets.shape[0]) if is_plain else None
+            t_events.append(ets[:keep])
+            y_events.append(eys[:keep])
+    status = outcome.status if not is_plain else int(value_of(outcome.status))
+    counts = [n if is_traced(n) else int(value_of(n)) for n in outcome.counts]
+    if is_plain and status < -1:
+        status = -1
+    return scipy.integrate._ivp.ivp.OdeResult(
+        t=ts,
+        y=ys.T,
+        sol=sol,
+        t_events=t_events,
+        y_events=y_events,
+        nfev=counts[0],
+        njev=counts[1],
+        nlu=counts[2],
+        status=status,
+        message=MESSAGES[int(value_of(outcome.status))] if is_plain else "",
+        success=status >= 0,
+    )
+
+
+class _Solution:
+    """`sol` of the result: the solution at a time, of shape (n,), or at times, (n, m)."""
+
+    def __init__(self, interpolant: Interpolant) -> None:
+        self.interpolant = interpolant
+        self.ts = interpolant.ts
+
+    @property
+    def t_min(self) -> Any:
+        """The smallest time."""
+        return self.interpolant.t_min
+
+    @property
+    def t_max(self) -> Any:
+        """The largest time."""
+        return self.interpolant.t_max
+
+    @property
+    def n_segments(self) -> int:
+        """The number of steps."""
+        return self.interpolant.n_segments
+
+    def __call__(self, t: Any) -> Any:
+        """The solution at a time or at times."""
+        t = as_array(t)
+        if not t.shape:
+            return self.interpolant.at(t)
+        return np.stack([self.interpolant.at(x) for x in t], axis=-1)
