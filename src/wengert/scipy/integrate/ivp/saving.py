@@ -1,6 +1,7 @@
 """States at given times, by the interpolants of the steps.
 
-AtTimes   the observer; all steps are kept by dense_output.py
+AtTimes    the observer of the loop that keeps them; StepBuffers (dense_output.py) keeps the
+           states after all steps
 """
 
 from __future__ import annotations
