@@ -13,7 +13,6 @@ import scipy.special
 import scipy.stats
 import wengert.compat.autograd.numpy.random as npr
 import wengert.compat.autograd.scipy.stats.norm as norm  # noqa: F401 - it can be imported
-from wengert.compat.autograd.numpy.linalg import solve
 from wengert.compat.autograd.scipy.special import gammaln
 
 import wengert as wg
@@ -58,6 +57,7 @@ from wengert.compat.autograd.misc import flatten
 from wengert.compat.autograd.misc.fixed_points import fixed_point
 from wengert.compat.autograd.misc.flatten import flatten_func
 from wengert.compat.autograd.misc.optimizers import adam, rmsprop, sgd
+from wengert.compat.autograd.numpy.linalg import solve
 from wengert.compat.autograd.numpy.numpy_boxes import ArrayBox
 from wengert.compat.autograd.test_util import check_equivalent, check_grads, combo_check
 from wengert.compat.autograd.tracer import getval, isbox

@@ -353,6 +353,7 @@ def _ends(n: Any, sections: Any) -> list[Any]:
 @counterpart(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Equal pieces, or pieces between given positions; see `numpy.split`."""
+    ary = as_array(joining.stacked(ary))
     axis = normalize_axis_index(axis, ary.ndim)
     return _cut(ary, indices_or_sections, axis, np.split)
 
@@ -360,6 +361,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 @counterpart(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Pieces as equal as possible; see `numpy.array_split`."""
+    ary = as_array(joining.stacked(ary))
     axis = normalize_axis_index(axis, ary.ndim)
     return _cut(ary, indices_or_sections, axis, np.array_split)
 
@@ -373,12 +375,14 @@ def _split_along(name: str, axis: int, ary: Any, sections: Any) -> list[Any]:
 @counterpart(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along the second axis, or the only one; see `numpy.hsplit`."""
+    ary = as_array(joining.stacked(ary))
     return _split_along("hsplit", 0 if ary.ndim == 1 else 1, ary, indices_or_sections)
 
 
 @counterpart(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along the first axis; see `numpy.vsplit`."""
+    ary = as_array(joining.stacked(ary))
     if ary.ndim < 2:
         raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
@@ -387,12 +391,14 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 @counterpart(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along the third axis; see `numpy.dsplit`."""
+    ary = as_array(joining.stacked(ary))
     return _split_along("dsplit", 2, ary, indices_or_sections)
 
 
 @counterpart(np.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis, without it; see `numpy.unstack`."""
+    x = as_array(joining.stacked(x))
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     axis = normalize_axis_index(axis, x.ndim)

@@ -2,18 +2,25 @@
 
 differential_operators  grad, jacobian, hessian, make_vjp, make_jvp ...
 extend                  primitive, defvjp, defjvp
+primitives              primitives, and the tables of their rules
+deprecated              primitives with autograd's old methods
+errors                  errors that are also those of autograd
 traced_call             calls of such primitives as nodes of the graph
 tracer                  Box, getval
 vspace                  vspace: the vector space of a value
 wrap_util               operators on functions of one argument, extended to any argument
 builtins                isinstance, type, dict, list and tuple that accept tensors
 test_util               check_grads
+core, util              names that programs import from there
+import_hook, __main__   `import autograd` gives this package
 misc/                   flatten, optimizers, fixed_points
 numpy/                  NumPy's functions, by autograd's module names
 scipy/                  SciPy's functions, by autograd's module names
 
     from wengert.compat.autograd import grad, elementwise_grad, jacobian
     import wengert.compat.autograd.numpy as np
+
+Programs that import autograd run unchanged by ``python -m wengert.compat.autograd script.py``.
 
 Derivatives of complex functions follow autograd's convention, the complex conjugate of wengert's:
 the gradient of a real J with respect to z is dJ/dRe z - i dJ/dIm z, and a rule multiplies by f'(z).
@@ -28,10 +35,18 @@ from typing import Any
 from wengert._engine.core.lazy_import import exported, public_dir
 
 from .builtins import *
+from .deprecated import primitive as primitive
 from .differential_operators import *
-from .extend import primitive as primitive
 
-SUBMODULES = ("misc", "numpy", "scipy", "test_util")  # imported when they are asked for
+SUBMODULES = (
+    "core",
+    "import_hook",
+    "misc",
+    "numpy",
+    "scipy",
+    "test_util",
+    "util",
+)  # imported when they are asked for
 
 globals()["__all__"] = ["primitive", *exported(__name__, "builtins differential_operators")]
 

@@ -27,7 +27,8 @@ import numpy as np
 from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.autodiff.checkpoint import checkpoint as _checkpoint
 
-from ...errors import NotDifferentiableError, NotScalarError, at, user_line
+from ...errors import NotDifferentiableError, at, user_line
+from .errors import NotRealError
 from .vspace import conjugated, fitted, vspace
 from .wrap_util import get_name, unary_to_nary
 
@@ -100,8 +101,8 @@ def make_jvp_reversemode(fun: Callable[..., Any], x: Any) -> Callable[[Any], Any
 def _seed(value: Any, what: str) -> Any:
     """The seed 1, for a value that is a real number."""
     space = vspace(value)
-    if space.size != 1 or space.iscomplex:
-        raise NotScalarError(
+    if space.size != 1 or space.iscomplex or space.is_discrete:
+        raise NotRealError(
             f"{what} of a function that returned {space}, not a real number. Use jacobian, "
             f"elementwise_grad or holomorphic_grad{at(user_line())}."
         )

@@ -1,11 +1,12 @@
 """Functions with custom derivatives.
 
-    primitive                                  an opaque function
+    primitive                                  an opaque function (primitives.py)
     defvjp, defvjp_argnum, defvjp_argnums      its rules in reverse mode
     defjvp, defjvp_argnum, defjvp_argnums      its rules in forward mode
     def_linear                                 linear in each argument
     notrace_primitive, register_notrace        no derivative
     vspace, VSpace, Box                        vspace.py, tracer.py
+    primitive_vjps, primitive_jvps             the rules, by primitive
 
 Rules of one mode suffice: wengert derives the other.  Rules written with NumPy functions can be
 differentiated again.  For complex numbers they follow autograd's convention, g times f'(z).
@@ -13,13 +14,21 @@ differentiated again.  For complex numbers they follow autograd's convention, g 
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...errors import NotDifferentiableError, RegistryError, at, user_line
-from .traced_call import PrimitiveRules, call_primitive
-from .tracer import Box, getval
+from ...errors import at, user_line
+from .errors import NoRuleError
+from .primitives import (
+    Function,
+    notrace_primitive,
+    primitive,
+    primitive_jvps,
+    primitive_vjps,
+    register_notrace,
+    rules_of,
+)
+from .tracer import Box
 from .vspace import VSpace, vspace
 
 __all__ = [
@@ -34,48 +43,11 @@ __all__ = [
     "defvjp_argnums",
     "notrace_primitive",
     "primitive",
+    "primitive_jvps",
+    "primitive_vjps",
     "register_notrace",
     "vspace",
 ]
-
-Function = Callable[..., Any]
-
-
-def primitive(f_raw: Function) -> Function:
-    """Make a function an opaque operation with user-defined derivatives (a decorator).
-
-    Examples
-    --------
-    >>> import wengert.compat.autograd.numpy as np
-    >>> from wengert.compat.autograd import grad
-    >>> from wengert.compat.autograd.extend import defvjp, primitive
-    >>> @primitive
-    ... def cube(x):
-    ...     return x**3
-    >>> defvjp(cube, lambda ans, x: lambda g: g * 3 * x**2)
-    >>> float(grad(cube)(2.0)), float(grad(grad(cube))(2.0))
-    (12.0, 12.0)
-    """
-    rules = PrimitiveRules(getattr(f_raw, "__name__", "a function"))
-
-    @functools.wraps(f_raw, updated=())
-    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
-        return call_primitive(f_raw, rules, args, kwargs)
-
-    f_wrapped.fun = f_raw  # type: ignore[attr-defined]
-    f_wrapped.rules = rules  # type: ignore[attr-defined]
-    return f_wrapped
-
-
-def _rules_of(fun: Any) -> PrimitiveRules:
-    rules = getattr(fun, "rules", None)
-    if not isinstance(rules, PrimitiveRules):
-        raise RegistryError(
-            f"{getattr(fun, '__name__', fun)!r} is not a primitive, so it cannot have rules. "
-            f"Decorate it with @primitive first{at(user_line())}."
-        )
-    return rules
-
 
 # ---- reverse mode --------------------------------------------------------------------------------
 
@@ -85,7 +57,7 @@ def defvjp_argnums(fun: Function, vjpmaker: Function) -> None:
 
     It returns one cotangent for each of `argnums`.
     """
-    _rules_of(fun).vjp = vjpmaker
+    rules_of(fun).vjp = vjpmaker
 
 
 def defvjp_argnum(fun: Function, vjpmaker: Function) -> None:
@@ -117,8 +89,8 @@ def defvjp(
 
     def for_one(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
         if argnum not in makers:
-            raise NotDifferentiableError(
-                f"VJP of {_rules_of(fun).name} with respect to argument {argnum} is not defined. "
+            raise NoRuleError(
+                f"VJP of {rules_of(fun).name} with respect to argument {argnum} is not defined. "
                 "Pass a rule for it to defvjp, or None if the derivative is zero"
                 f"{at(user_line())}."
             )
@@ -137,7 +109,7 @@ def _nothing(g: Any) -> None:
 
 def defjvp_argnums(fun: Function, jvpmaker: Function) -> None:
     """Define the forward rule: ``jvpmaker(argnums, gs, ans, args, kwargs)``, the full tangent."""
-    _rules_of(fun).jvp = jvpmaker
+    rules_of(fun).jvp = jvpmaker
 
 
 def defjvp_argnum(fun: Function, jvpmaker: Function) -> None:
@@ -169,8 +141,8 @@ def defjvp(fun: Function, *jvpfuns: Any, argnums: Iterable[int] | None = None) -
 
     def for_one(argnum: int, g: Any, ans: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if argnum not in rules:
-            raise NotDifferentiableError(
-                f"JVP of {_rules_of(fun).name} by argument {argnum} is not defined. Give defjvp a "
+            raise NoRuleError(
+                f"JVP of {rules_of(fun).name} by argument {argnum} is not defined. Give defjvp a "
                 f"rule for it, or None if its derivative is zero{at(user_line())}."
             )
         rule = rules[argnum]
@@ -179,7 +151,7 @@ def defjvp(fun: Function, *jvpfuns: Any, argnums: Iterable[int] | None = None) -
         return None if rule is None else rule(g, ans, *args, **kwargs)
 
     defjvp_argnum(fun, for_one)
-    _rules_of(fun).is_linear = "same" in rules.values()
+    rules_of(fun).is_linear = "same" in rules.values()
 
 
 def def_linear(fun: Function) -> None:
@@ -192,24 +164,4 @@ def def_linear(fun: Function) -> None:
         fun,
         lambda argnum, g, ans, args, kwargs: fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs),
     )
-    _rules_of(fun).is_linear = True
-
-
-# ---- no derivative -------------------------------------------------------------------------------
-
-
-def notrace_primitive(f_raw: Function) -> Function:
-    """Make a function an opaque operation whose result is a constant (a decorator)."""
-
-    @functools.wraps(f_raw, updated=())
-    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
-        return f_raw(*getval(args), **getval(kwargs))
-
-    return f_wrapped
-
-
-def register_notrace(trace_type: Any, primitive_fun: Function) -> None:
-    """Define the derivative of a primitive as zero, in both modes."""
-    rules = _rules_of(primitive_fun)
-    rules.vjp = lambda argnums, ans, args, kwargs: lambda g: (None,) * len(argnums)
-    rules.jvp = lambda argnums, gs, ans, args, kwargs: None
+    rules_of(fun).is_linear = True

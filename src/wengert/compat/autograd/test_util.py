@@ -3,10 +3,12 @@
 check_grads        both modes, to order two
 check_vjp, check_jvp, check_equivalent
 combo_check        check_grads of all combinations of arguments
+scalar_close       whether two numbers agree to six digits
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -20,7 +22,15 @@ from ...testing import check_grads as _check_grads
 from .vspace import vspace
 from .wrap_util import unary_to_nary
 
-__all__ = ["check_equivalent", "check_grads", "check_jvp", "check_vjp", "combo_check"]
+__all__ = [
+    "check_equivalent",
+    "check_grads",
+    "check_jvp",
+    "check_vjp",
+    "combo_check",
+    "scalar_close",
+]
+TOLERANCE = 1e-6
 
 
 @unary_to_nary
@@ -36,7 +46,20 @@ def check_grads(
     CheckError
         An AssertionError; the message says what differs.
     """
-    _check_grads(f, (x,), order=order, modes=modes, entries=False)
+    try:
+        _check_grads(f, (x,), order=order, modes=modes, entries=False)
+    except CheckError as error:
+        raise CheckError(_named_as_in_autograd(str(error))) from None
+
+
+def _named_as_in_autograd(message: str) -> str:
+    """A message with its beginning as in autograd: "Derivative (VJP) check of vjp_f failed"."""
+    found = re.match(r"((?:the [vj][jv]p of )*)(.*?), (reverse|forward) mode", message)
+    if found is None:
+        return message
+    outer, name, mode = found.groups()
+    name = outer.replace("the ", "").replace(" of ", "_") + name
+    return f"Derivative ({'VJP' if mode == 'reverse' else 'JVP'}) check of {name} failed: {message}"
 
 
 def check_vjp(f: Callable[..., Any], x: Any) -> None:
@@ -77,3 +100,8 @@ def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[
                 check_grads(fun, *args, **kwargs)(*chosen, **given)
 
     return of_lists
+
+
+def scalar_close(a: Any, b: Any) -> bool:
+    """Whether two numbers differ by at most 1e-6, absolutely or relative to their sum."""
+    return bool(abs(a - b) < TOLERANCE or abs(a - b) / abs(a + b) < TOLERANCE)

@@ -19,9 +19,10 @@ from wengert import numpy as wnp
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe
-from wengert.errors import NotDifferentiableError, RuleError, at, user_line
+from wengert.errors import RuleError, at, user_line
 from wengert.extend.style_adapter import UserOperation
 
+from .errors import NoRuleError
 from .vspace import conjugated
 
 VJP = Callable[[Sequence[int], Any, tuple[Any, ...], dict[str, Any]], Callable[[Any], Any]]
@@ -157,8 +158,8 @@ class _Call:
         dot = rule(argnums, gs, self.unflatten(out), args, self.kwargs)
         return dot if self.container is None else tuple(pytree.flatten(dot)[0])
 
-    def _missing(self, mode: str) -> NotDifferentiableError:
-        return NotDifferentiableError(
+    def _missing(self, mode: str) -> NoRuleError:
+        return NoRuleError(
             f"{mode.upper()} of {self.rules.name} with respect to the arguments {self.argnums} is "
             f"not defined. Define it with def{mode}({self.rules.name}, ...){at(user_line())}."
         )

@@ -3,6 +3,7 @@
 In autograd they are Boxes, with a class for each type of value; here all are Tensors.
 
     Box, isbox, getval
+    primitive, notrace_primitive, register_notrace    primitives.py
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.tensor import Tensor
 
+from .primitives import notrace_primitive, primitive, register_notrace
+
 Box = Tensor
 
-__all__ = ["Box", "getval", "isbox"]
+__all__ = ["Box", "getval", "isbox", "notrace_primitive", "primitive", "register_notrace"]
 
 
 def isbox(x: Any) -> bool:

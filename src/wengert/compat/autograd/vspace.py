@@ -34,6 +34,8 @@ class VSpace:
     size : int
         Dimension over the real numbers.
     iscomplex : bool
+    is_discrete : bool
+        Whether it has integers or booleans.
     """
 
     def __init__(self, value: Any) -> None:
@@ -43,6 +45,7 @@ class VSpace:
         self.shape = self._specs[0].shape if is_array else None
         self.dtype = self._specs[0].dtype if is_array else None
         self.iscomplex = any(s.dtype.kind == "c" for s in self._specs)
+        self.is_discrete = any(s.dtype.kind in "biu" for s in self._specs)
         self.size = sum(int(s.size) * (1 + (s.dtype.kind == "c")) for s in self._specs)
 
     def _made(self, make: Any) -> Any:
