@@ -40,6 +40,7 @@ from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
 from wengert._engine.core.large_arrays import KERNELS
+from wengert._engine.core.late_derivatives import LATE
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
 from wengert._engine.core.linear_patterns import PATTERNS
 from wengert._engine.core.other_libraries import PACKAGE, missing
@@ -149,6 +150,7 @@ OPERATORS.append("wengert.scipy.sparse")
 LATE_CONTAINERS["scipy.sparse."] = "wengert.scipy.sparse"
 KERNELS.append("wengert._engine.backends.large_array_kernels")
 PATTERNS.append("wengert.sparse.linear_patterns")
+LATE.append("wengert.sparse.exported_derivatives")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
 _SCIPY = (

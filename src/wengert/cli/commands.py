@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from ..errors import WengertError
 
@@ -69,7 +70,29 @@ def parser() -> argparse.ArgumentParser:
     action = tune.add_mutually_exclusive_group()
     action.add_argument("--show", action="store_true", help="print all thresholds")
     action.add_argument("--reset", action="store_true", help="delete the values of this machine")
+    _add_export(commands)
     return top
+
+
+def _add_export(commands: Any) -> None:
+    export = commands.add_parser(
+        "export",
+        help="write a function and its derivatives for other languages",
+        description="Write a function of a module, and derivatives of it, as an object file, a "
+        "shared library, LLVM IR or WebAssembly, with a C header.",
+    )
+    export.add_argument("function", metavar="MODULE:FUNCTION", help="or model.py:FUNCTION")
+    export.add_argument(
+        "specs", nargs="*", metavar="SPEC", help="of each argument: float64[n,3], float64[]"
+    )
+    export.add_argument("--out", type=Path, required=True, help="the file to write")
+    export.add_argument("--derivatives", default="value", help="value,gradient,hvp ...")
+    export.add_argument("--format", help="object, shared, llvm, wasm; by default of the suffix")
+    export.add_argument("--target", help="native, x86-64, aarch64, riscv64, wasm32, or a triple")
+    export.add_argument("--name", help="the name in C")
+    export.add_argument("--argnums", default="0", help="what to differentiate with respect to")
+    export.add_argument("--linker", help="the command that links")
+    export.add_argument("--workspace", type=int, default=0, help="bytes for unknown lengths")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ dependency_sets     the inputs that each element depends on, as a boolean sparse
 arithmetic_rules    rules of elementwise operations, reductions, contractions
 indexing_rules      rules of operations that move elements, and of operations along axes
 control_flow_rules  rules of loops and branches
+exported_derivatives  sparse derivatives of exported functions
 linear_patterns     patterns of linear functions, for implicit differentiation
 coloring            groups of columns or rows that one product computes
 compression         the compiled function from arguments to entries

@@ -15,6 +15,7 @@ from wengert._engine.backends.llvm.abi import (
     dispatch,
     written_arguments,
 )
+from wengert._engine.backends.llvm.export import freestanding, memory_context
 from wengert._engine.backends.llvm.ir import execution_engine, half_precision, llvm_files
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.backends.llvm.profile import timers
@@ -44,6 +45,8 @@ TEXTS = {
         llvm_files.read(dispatch.__file__, head=4, layout=dispatch.LAYOUT, **cpython_layout.OFFSETS)
     ),
     "abi/written_arguments.ll": lambda: with_heading(written_arguments.text()),
+    "export/freestanding.ll": lambda: with_heading("\n".join(freestanding.parts().values())),
+    "export/memory_context.ll": lambda: with_heading("\n".join(memory_context.RUNTIME.values())),
     "ir/half_precision.ll": lambda: half_precision.text(execution_engine.heading()),
     "profile/timers.ll": of_timers,
     "runtime/allocator.ll": runtime_library.text,

@@ -18,6 +18,7 @@ types.py                       types for annotations; accumulation.py: of vjp_in
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number
 conversion_hook.py             conversion of user functions; library_code.py what is not searched
+late_derivatives.py            derivatives that higher layers add to those that are exported
 linear_patterns.py             patterns of linear functions, found by a higher layer
 bytecode_names.py              the names that a function reads and assigns
 replaced_errors.py             errors of other libraries that replace those of wengert

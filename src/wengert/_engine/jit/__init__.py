@@ -16,6 +16,7 @@ gc_threshold.py        fewer garbage collections while a function is compiled
 unsupported.py         raises for functions and graphs that cannot be compiled
 rng_guard.py           raises for random numbers that would become constants of a program
 lowered.py             graph, loops and instructions of a program, for inspection
+exporting.py           export: functions and derivatives as files for other languages
 profile_call.py        profile: time and memory of a compiled function
 settings.py            the default backend, and the sizes of caches
 """
@@ -31,12 +32,27 @@ from .lowered import Lowered
 if TYPE_CHECKING:
     from wengert._engine.profiling.profile import Profile
 
+    from .exporting import ExportedFiles, export
     from .profile_call import profile
 
-__all__ = ["CacheInfo", "Jitted", "Lowered", "Profile", "jit", "profile"]
+__all__ = [
+    "CacheInfo",
+    "ExportedFiles",
+    "Jitted",
+    "Lowered",
+    "Profile",
+    "export",
+    "jit",
+    "profile",
+]
 
 __getattr__ = lazy_names(
-    __name__, {"Profile": "wengert._engine.profiling.profile", "profile": ".profile_call"}
+    __name__,
+    {
+        "Profile": "wengert._engine.profiling.profile",
+        "profile": ".profile_call",
+        **dict.fromkeys(("ExportedFiles", "export"), ".exporting"),
+    },
 )
 
 __dir__ = public_dir(__name__)

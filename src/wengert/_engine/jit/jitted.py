@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import MethodType
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.messages import Messages
@@ -33,6 +33,7 @@ from wengert._engine.core.assigned_parts import AssignedPart
 from wengert._engine.core.conversion_hook import conversion, converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.message_order import current, is_used
 from wengert._engine.core.policy import gate
 from wengert._engine.core.recording import recording_session, switches
@@ -54,6 +55,11 @@ from .shape_polymorphism import Shapes
 from .simplified_graphs import simplified
 from .static_numbers import StaticNumbers
 from .unsupported import check_host_callbacks, refuse_generators
+
+if TYPE_CHECKING:
+    from . import exporting
+else:
+    exporting = LazyModule("wengert._engine.jit.exporting")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -363,6 +369,15 @@ class Jitted(Generic[P, R]):
                 f"{self.__name__} has no address. Compile it with backend='llvm'{at(user_line())}."
             )
         return make(compiled.executed, **options)
+
+    def export(self, path: Any, specs: Any, **options: Any) -> Any:
+        """Write the function, and derivatives of it, as a file for other languages.
+
+        `specs` are the arguments, as of `lower`, in a tuple. The options are those of
+        `wengert.compiling.export`: ``derivatives=("value", "gradient")``, ``format="shared"``,
+        ``target="aarch64"``.
+        """
+        return exporting.export(self, path, specs, **options)
 
     def program(self, /, *args: Any, **kwargs: Any) -> tuple[CompiledProgram, CallSignature]:
         """The program for a call, compiled if there is none, and the signature of the call."""

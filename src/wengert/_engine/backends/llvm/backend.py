@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
@@ -32,10 +33,13 @@ if TYPE_CHECKING:
 
     from . import program as programs
     from .abi import c_pointers, written_arguments
+    from .export import files
+    from .export.files import FunctionToExport
     from .profile import profile_runner, program_summary
     from .profile.program_summary import Summary
     from .program import Program
 else:
+    files = LazyModule("wengert._engine.backends.llvm.export.files")
     interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
     programs = LazyModule("wengert._engine.backends.llvm.program")
     profile_runner = LazyModule("wengert._engine.backends.llvm.profile.profile_runner")
@@ -241,6 +245,12 @@ class Native(Backend):
         """A C function pointer; see `abi.c_pointers`."""
         compiled = self.compiled(graph)
         return c_pointers.pointer(compiled.program, compiled.code, signature)
+
+    def export(
+        self, path: Path, functions: Sequence[FunctionToExport], **options: Any
+    ) -> files.Export:
+        """The contents of files with functions for other languages; see `export.files`."""
+        return files.rendered(path, functions, **options)
 
 
 def _configured(threads: int | None) -> Any:

@@ -117,6 +117,7 @@ class Program(FunctionCodegen):
 
     runs_once = True
     has_batch_loops = True
+    is_called_by_python = True
 
     def __init__(
         self,
@@ -168,6 +169,9 @@ class Program(FunctionCodegen):
         if self._callback_slot >= 0:
             self.constants.append((self._callback_slot, self.callbacks.pointer))
         self.is_single = is_single(graph)
+        self.nesting = None
+        if not self.is_called_by_python:
+            return
         entry_text(self.module, self, single=self.is_single)
         self.nesting = nesting_of(graph)
         if self.nesting is not None:

@@ -21,6 +21,7 @@ from ..ir import execution_engine
 from ..ir.affine import size_of
 from ..ir.ir_builder import Function, ModuleBuilder, Section
 from ..ir.llvm_types import I64
+from ..ir.processors import foreign
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
@@ -222,8 +223,8 @@ class FunctionCodegen:
     def allocate_workspace(self, total: Length) -> str:
         """Allocate the workspace, which is freed at the end; returns its address."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
-        count = self.number(total)
-        base = self._head.value(f"call ptr {alloc}(i64 {count})")
+        self.module.allocations.append((self.function.name, total))
+        base = self._head.value(f"call ptr {alloc}(i64 {self.number(total)})")
         self._workspace_base = base
         none = self._head.value(f"icmp eq ptr {base}, null")
         self._head.write(f"store i64 3, ptr {self._status}")
@@ -241,6 +242,7 @@ class FunctionCodegen:
     def allocate_bytes(self, section: Section, size: str) -> str:
         """Allocate a number of bytes (an i64), freed at the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
+        self.module.allocations.append((self.function.name, None))
         slot = self.allocation_slot()
         pointer = section.value(f"call ptr {alloc}(i64 {section.value(f'or i64 {size}, 1')})")
         section.write(f"store ptr {pointer}, ptr {slot}")
@@ -294,11 +296,9 @@ class FunctionCodegen:
         return str(self._size(name).name)
 
     def _size(self, name: str) -> Any:
-        found = self._lanes.get(name)
-        if found is None:
-            lane = Lane(self.language, self._head, self.named_size(name), I64, 1)
-            found = self._lanes[name] = lane
-        return found
+        if name not in self._lanes:
+            self._lanes[name] = Lane(self.language, self._head, self.named_size(name), I64, 1)
+        return self._lanes[name]
 
     def bind_length(self, length: Length, section: Section, value: str) -> None:
         """Bind a length that is computed at run time, or compare it if it is bound already."""
@@ -333,12 +333,11 @@ class FunctionCodegen:
     def _copy_apart(self, body: Section, to: Expr, of: Expr) -> None:
         """Copy an array, unless it is in the same memory."""
         target, source = self.pointer(to), self.pointer(owner_of(of))
-        apart = body.value(f"icmp ne ptr {source}, {target}")
-        with body.when(apart) as inner:
+        with body.when(body.value(f"icmp ne ptr {source}, {target}")) as inner:
             inner.copy_bytes(target, source, self.number(bytes_of(to)))
 
     def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
-        width = execution_engine.vector_bytes()
+        width = execution_engine.loop_bytes()
         facts = self.runs_once, self.largest_sizes
         nest = LoopNest(self.language, fused, self._stored, width, *facts)
         self.language.home = self._head
@@ -376,9 +375,8 @@ class FunctionCodegen:
         operands = [self._operand(body, x, False) for x in step.operands]
         for part in self._parts[step]:
             names = names_in(part.shape)
-            if any(n.startswith(LOCAL) for n in names) and not any(
-                n.startswith(OPEN) for n in names
-            ):
+            depends = any(n.startswith(OPEN) for n in names)
+            if any(n.startswith(LOCAL) for n in names) and not depends:
                 self.allocate(body, part)
         self._nested[step].run(self, body, operands, self._parts[step])
 
@@ -425,6 +423,9 @@ class FunctionCodegen:
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
     def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[ArrayPointer]) -> None:
+        if foreign() is not None and is_conditional(node):
+            self.leave_if_not_zero(body, "1")  # code without Python returns a status
+            return
         k = self.context.callbacks.add(node)
         pointers = [array.pointer for array in arrays]
         for name in lengths_of(node):
@@ -435,8 +436,8 @@ class FunctionCodegen:
 
     def call_back(self, body: Section, k: int, table: str = "null") -> str:
         """Call a host callback by its number; returns the status."""
-        slot = self.context.callback_slot()
-        cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {slot}")
+        place = self.context.callback_slot()
+        cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {place}")
         cell = body.value(f"load ptr, ptr {cell}")
         function = body.value(f"load ptr, ptr {cell}")
         return body.value(f"call i64 {function}(i64 {k}, ptr {table}, ptr {self.frame})")

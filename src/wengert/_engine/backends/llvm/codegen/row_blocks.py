@@ -159,6 +159,7 @@ class RowBlocks(OffsetEntries):
             name = self.function.slot(f"[{size} x i8]", 64)
         else:
             allocate = self.language.module.declare("wengert_alloc", "ptr", ["i64"])
+            self.language.module.allocations.append((self.function.name, size))
             count = self._name(self._number(size))
             name = self._head.value(f"call ptr {allocate}(i64 {count})")
             self._scratch.append(name)

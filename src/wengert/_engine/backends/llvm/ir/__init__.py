@@ -13,6 +13,7 @@ llvm_files        LLVM text in files beside modules
 execution_engine  compiles LLVM IR in memory; the only module that imports llvmlite
 memory_check      whether the system has the memory that LLVM will ask for
 half_precision    float16 conversions for processors without instructions for them
+processors        the processor that code is generated for: this one, or another
 register_check    machine code that names a register which its instruction cannot address
 object_symbols    symbols that an object file defines and imports, and its machine code
 """

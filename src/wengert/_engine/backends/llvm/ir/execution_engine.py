@@ -4,6 +4,9 @@
     object_of   text -> the bytes of an object file (which are cached on disk)
     Code        object files loaded into memory: addresses of their functions
 
+Inside of `compiling_for` (ir/processors.py) code is generated for another processor: then
+`features`, `has`, `vector_bytes` and `loop_bytes` are those of it.
+
 LLVM is loaded at the first use, not when wengert is imported.
 """
 
@@ -22,6 +25,7 @@ from wengert.errors import BackendError, at, user_line
 from . import half_precision
 from .memory_check import check_memory, memory_of_text
 from .object_symbols import is_elf, symbols_of
+from .processors import foreign
 from .register_check import has_wrong_register
 
 # The code generator emits each value once, and hoists loop-invariant code, so a tenth of LLVM's
@@ -31,7 +35,7 @@ _PASSES = (
     *("dead_code_elimination", "global_dead_code_eliminate"),
 )
 # llvmlite does not allow several threads in LLVM's compiler at the same time.
-_LOCK = threading.RLock()
+_LOCK = COMPILER_LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     # A fork waits until no thread is inside LLVM, whose state would be inconsistent in the child.
     os.register_at_fork(
@@ -52,7 +56,7 @@ def _new_machine(opt_level: int) -> Any:
         target = llvm.Target.from_default_triple()
         return target.create_target_machine(
             cpu=cpu(),
-            features=features(),
+            features=_own_features(),
             opt=opt_level,
             reloc="pic",
             codemodel="default",
@@ -67,9 +71,14 @@ def cpu() -> str:
         return str(llvm.get_host_cpu_name())
 
 
-@functools.cache
 def features() -> str:
     """The features of the processor, in LLVM's notation."""
+    other = foreign()
+    return _own_features() if other is None else other.key
+
+
+@functools.cache
+def _own_features() -> str:
     with _LOCK:
         return str(llvm.get_host_cpu_features().flatten())
 
@@ -79,9 +88,20 @@ def has(feature: str) -> bool:
     return f"+{feature}" in features().split(",")
 
 
-@functools.cache
 def vector_bytes() -> int:
     """The size of a vector register in bytes."""
+    other = foreign()
+    return _own_vector_bytes() if other is None else other.vector_bytes
+
+
+def loop_bytes() -> int:
+    """The size of the vectors of fused loops; 0 if they compute one element at a time."""
+    other = foreign()
+    return _own_vector_bytes() if other is None else other.loop_bytes
+
+
+@functools.cache
+def _own_vector_bytes() -> int:
     if has("avx512f") and has("avx512vl") and has("avx512dq") and has("avx512bw"):
         return 64
     return 32 if has("avx2") else 16

@@ -18,6 +18,8 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from wengert._engine.core.symbolic.dim import Length
+
 from ..tuning import thresholds
 
 Name = str  # a value, "%v7", or a constant, "3"
@@ -241,10 +243,13 @@ class ModuleBuilder:
         Addresses of external special functions that it declares.
     cold : list of str
         Functions that rarely run, each compiled without optimization.
+    allocations : list of (str, Length or None)
+        The function and the number of bytes of each allocation; None if it is computed by the run.
     """
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
+        self.allocations: list[tuple[str, Length | None]] = []
         self.symbols: dict[str, int] = {}
         self.cold: list[str] = []
         self._calls = 0

@@ -242,8 +242,9 @@ class KernelCall:
         if isinstance(size, int) and size <= thresholds.kernel_stack_bytes:
             return self.function.slot(f"[{max(size, 1)} x i8]", 64)
         section = self.section if isinstance(size, str) else self._memory
-        name = size if isinstance(size, str) else self.number(size)
-        slot = self.function.slot("ptr")
+        known = (self.function.name, None if isinstance(size, str) else size)
+        self.module.allocations.append(known)
+        name, slot = size if isinstance(size, str) else self.number(size), self.function.slot("ptr")
         self._opening.write(f"store ptr null, ptr {slot}")
         self._scratch_slots.append(slot)
         allocate = self._of_runtime("wengert_alloc", "ptr", ["i64"])

@@ -364,6 +364,7 @@ class _GrowingStacks:
             return []
         routine = self.routine
         alloc = routine.runtime("wengert_alloc", "ptr", ["i64"])
+        routine.module.allocations.append((routine.function.name, None))
         free = routine.runtime("wengert_free", "void", ["ptr"])
         capacity = section.value(f"load i64, ptr {self.capacity}")
         full = section.value(f"icmp sge i64 {count}, {capacity}")

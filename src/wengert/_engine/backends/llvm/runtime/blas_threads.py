@@ -26,6 +26,7 @@ from wengert._engine.core.fork_safe_locks import lock
 
 from ..ir import execution_engine
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir.processors import foreign
 from ..tuning import thresholds
 from . import runtime_library
 from .os_calls import emit_locks, load, store
@@ -49,6 +50,8 @@ def symbols() -> dict[str, int]:
     >>> sorted(symbols())
     ['wengert_blas_enter', 'wengert_blas_leave', 'wengert_blas_start']
     """
+    if foreign() is not None:
+        return dict.fromkeys(_NAMES, 0)
     with _LOCK:
         return dict(_started())
 

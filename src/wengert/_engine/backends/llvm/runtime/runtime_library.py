@@ -24,6 +24,7 @@ from wengert._engine.core.lazy_import import LazyModule
 from ..cache.object_files import cached_object
 from ..ir import execution_engine
 from ..ir.ir_builder import ModuleBuilder
+from ..ir.processors import foreign
 from . import thread_count
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def symbols() -> dict[str, int]:
     >>> sorted(symbols())[:3]
     ['wengert_alloc', 'wengert_array_handler', 'wengert_free']
     """
-    return dict(_addresses())
+    return dict(_addresses()) if foreign() is None else dict.fromkeys(_SIGNATURES, 0)
 
 
 @functools.cache

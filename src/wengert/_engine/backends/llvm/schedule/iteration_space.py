@@ -135,7 +135,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     Parameters
     ----------
     register_bytes : int
-        The size of the processor's vector registers.
+        The size of the processor's vector registers; 0 for loops without vectors.
     rows : int
         The number of leading axes that the fused loop iterates over.
     """
@@ -267,6 +267,8 @@ def _inner(axes: Sequence[Axis], offsets: Sequence[Affine]) -> int:
 
 
 def _width(length: Length, itemsize: int, weight: int, register_bytes: int) -> int:
+    if not register_bytes:
+        return 1
     width = register_bytes // itemsize
     if weight <= 12:
         width *= 4

@@ -31,6 +31,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import in_memory, literal, of_width
+from ...ir.processors import foreign
 from ...runtime import runtime_library
 from ...tuning import thresholds
 from ..kernel_call import KernelCall
@@ -102,6 +103,8 @@ def address_of(name: str) -> int:
     >>> address_of(NAME) > 0
     True
     """
+    if foreign() is not None:
+        return 0
     with _LOCK:
         return _compiled(name)
 
@@ -115,9 +118,21 @@ def _compiled(name: str) -> int:
 
 def text() -> str:
     """The module of the function."""
-    module = ModuleBuilder()
-    _Gemm(module).write()
-    return module.text(execution_engine.heading())
+    return module().text(execution_engine.heading())
+
+
+def module() -> ModuleBuilder:
+    """The function, and those that it calls."""
+    made = ModuleBuilder()
+    _Gemm(made).write()
+    return made
+
+
+def largest_allocation() -> int:
+    """The bytes that a call allocates at most."""
+    steps, line = thresholds.gemm_sum_steps, _CACHE_LINE
+    block = (steps + line) * (thresholds.gemm_block_rows + line)
+    return 8 * (block + line * steps) + thresholds.gemm_panels_bytes + line
 
 
 # ---- the functions of a module -----------------------------------------------------------------

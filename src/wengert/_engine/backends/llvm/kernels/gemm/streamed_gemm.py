@@ -26,6 +26,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import F32, F64, Dtype, in_memory, literal
+from ...ir.processors import foreign
 from ...runtime import runtime_library
 from ...tuning import thresholds
 from ..kernel_call import KernelCall
@@ -37,8 +38,8 @@ _STEPS = 8  # rows of b at a time: streams that a processor prefetches
 _VECTORS = 2  # of each of them
 _HEIGHTS = {64: (12, 8, 4, 1), 32: (6, 4, 1)}  # rows of a at a time, by the size of a vector
 _CACHE_LINE = 64  # bytes
-_DTYPES: dict[str, Dtype] = {"wengert_stream_f4": F32, "wengert_stream_f8": F64}
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+DTYPES: dict[str, Dtype] = {"wengert_stream_f4": F32, "wengert_stream_f8": F64}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _LOCK = lock()
 
 
@@ -97,20 +98,27 @@ def address_of(name: str) -> int:
     >>> address_of("wengert_stream_f4") != address_of("wengert_stream_f8")
     True
     """
+    if foreign() is not None:
+        return 0
     with _LOCK:
         return _compiled(name)
 
 
 @functools.cache
 def _compiled(name: str) -> int:
-    return runtime_library.loaded(text(_DTYPES[name]), {}, [name])[name]
+    return runtime_library.loaded(text(DTYPES[name]), {}, [name])[name]
 
 
 def text(dtype: Dtype) -> str:
     """The module of a dtype."""
-    module = ModuleBuilder()
-    _Stream(module, dtype).write()
-    return module.text(execution_engine.heading())
+    return module(dtype).text(execution_engine.heading())
+
+
+def module(dtype: Dtype) -> ModuleBuilder:
+    """The functions for a dtype."""
+    made = ModuleBuilder()
+    _Stream(made, dtype).write()
+    return made
 
 
 # ---- the functions of a module -----------------------------------------------------------------

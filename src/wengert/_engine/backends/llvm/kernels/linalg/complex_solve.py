@@ -27,6 +27,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import C128, F64, of_width, suffix
+from ...ir.processors import foreign
 from ...runtime import runtime_library
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import offset
@@ -65,6 +66,8 @@ def address_of(name: str) -> int:
     >>> address_of(NAME) > 0
     True
     """
+    if foreign() is not None:
+        return 0
     with _LOCK:
         return _compiled(name)
 
@@ -78,9 +81,14 @@ def _compiled(name: str) -> int:
 
 def text() -> str:
     """The module of the function."""
-    module = ModuleBuilder()
-    _ComplexSolve(module).write()
-    return module.text(execution_engine.heading())
+    return module().text(execution_engine.heading())
+
+
+def module() -> ModuleBuilder:
+    """The function, and those that it calls."""
+    made = ModuleBuilder()
+    _ComplexSolve(made).write()
+    return made
 
 
 class _ComplexSolve(ComplexTiles):

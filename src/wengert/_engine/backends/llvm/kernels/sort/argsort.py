@@ -15,6 +15,7 @@ import numpy as np
 from wengert._engine.core.node import DiscreteLeaf
 
 from ...ir.ir_builder import Name, Section
+from ...ir.processors import foreign
 from ...runtime import library_symbols
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..linalg.lapack import memory
@@ -71,6 +72,8 @@ def _sort(call: KernelCall, kind: str) -> None:
                 ordered = sequence._replace(pointer=scratch, strides=(1,))
                 copy(call, s, ordered, sequence)
                 sequence = ordered
+            if foreign() is not None:  # its function of exported code allocates (export/sorting.py)
+                call.module.allocations.append((call.function.name, n * _I64.itemsize))
             symbol = f"argsort.{kind}.{x.dtype.str[1:]}"
             address = library_symbols.address_of(symbol)
             sort = call.external(symbol, address, "i32", ["ptr", "ptr", "i64", "ptr"])

@@ -1,0 +1,67 @@
+"""Names of inputs, outputs and sizes as identifiers of C and C++.
+
+    identifier   a text as an identifier
+    distinct     several of them, all different
+
+`p['a']` becomes `p_a`.  A keyword, a macro of the standard headers and a name that C reserves (that
+begins with an underscore) get an underscore at their end, or the letter x before them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_RESERVED = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const "
+    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum errno "
+    "explicit export extern false float for friend goto if inline int long mutable namespace new "
+    "noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert "
+    "static_cast struct switch template this thread_local throw true try typedef typeid typename "
+    "union unsigned using virtual void volatile wchar_t while xor xor_eq typeof main NULL NAN "
+    "INFINITY I complex imaginary assert stdin stdout stderr "
+    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t".split()
+)
+
+
+def identifier(text: str, taken: Iterable[str] = ()) -> str:
+    """A text as an identifier.
+
+    Parameters
+    ----------
+    taken : iterable of str
+        Names that it must differ from.
+
+    Examples
+    --------
+    >>> identifier("p['a']"), identifier("double"), identifier("_x"), identifier("2d")
+    ('p_a', 'double_', 'x', 'x2d')
+    """
+    name = re.sub(r"[^0-9A-Za-z]+", "_", text)
+    name = name.strip("_") or "x"
+    if not name[0].isalpha():
+        name = f"x{name}"
+    used = set(taken)
+    if name in _RESERVED or name in used:
+        name += "_"
+    base, count = name, 2
+    while name in used:
+        name, count = f"{base.rstrip('_')}_{count}", count + 1
+    return name
+
+
+def distinct(texts: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Identifiers for several texts, all different.
+
+    Examples
+    --------
+    >>> distinct(["x", "x", "int"], taken=["work"])
+    ['x', 'x_', 'int_']
+    """
+    found: list[str] = []
+    used = set(taken)
+    for text in texts:
+        found.append(identifier(text, used))
+        used.add(found[-1])
+    return found

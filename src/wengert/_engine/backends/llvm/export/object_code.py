@@ -1,0 +1,114 @@
+"""LLVM IR as an object file for a processor.
+
+module_text    the module of some functions
+object_code    its object file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from wengert.errors import BackendError
+
+from ..ir.execution_engine import COMPILER_LOCK
+from ..ir.ir_builder import ModuleBuilder
+from ..ir.processors import Processor
+from ..ir.register_check import has_wrong_register
+from . import freestanding
+from .entry_points import entry_parts
+from .exported import Exported
+from .memory_context import RUNTIME, with_memory
+
+_PASSES = (
+    *("always_inliner", "sroa", "instruction_combine", "simplify_cfg"),
+    *("dead_code_elimination", "global_dead_code_eliminate"),
+)
+
+
+def merged(functions: Sequence[Exported]) -> dict[str, str]:
+    """The parts of a module with some functions, and the functions that C calls."""
+    parts: dict[str, str] = {}
+    symbols: dict[str, str] = {}
+    for made in functions:
+        for name, text in made.parts.items():
+            assert parts.get(name, text) == text, name
+            parts[name] = text
+        symbols.update(made.linked)
+    for name, symbol in symbols.items():
+        parts = {k: t.replace(f"@{name}(", f"@{symbol}(") for k, t in parts.items()}
+        parts[symbol] = parts.pop(name)
+    runtime = {n: t for n, t in RUNTIME.items() if n in parts}
+    own, allocating = with_memory({n: t for n, t in parts.items() if n not in runtime})
+    for made in functions:
+        own.update(entry_parts(made, made.kernel in allocating))
+    return {**runtime, **own}
+
+
+def module_text(functions: Sequence[Exported], processor: Processor) -> str:
+    """The module of some functions, in LLVM IR.
+
+    Raises
+    ------
+    BackendError
+        LLVM does not know the target.
+    """
+    module = ModuleBuilder()
+    module.include(merged(functions))
+    if "wasm" in processor.triple:
+        module.include(freestanding.parts())
+    with COMPILER_LOCK:
+        machine = _machine(processor)
+        heading = (
+            f'target triple = "{processor.triple}"\ntarget datalayout = "{machine.target_data}"\n'
+        )
+    return module.text(heading)
+
+
+def object_code(text: str, processor: Processor) -> bytes:
+    """The object file of a module.
+
+    Raises
+    ------
+    BackendError
+        LLVM generates wrong instructions (ir/register_check.py).
+    """
+    with COMPILER_LOCK:
+        machine = _machine(processor)
+        module = llvm.parse_assembly(text)
+        try:
+            builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+            passes = llvm.create_new_module_pass_manager()
+            for name in _PASSES:
+                getattr(passes, f"add_{name}_pass")()
+            passes.run(module, builder)
+            image = bytes(machine.emit_object(module))
+        finally:
+            module.close()
+    if "x86_64" in processor.triple and processor.vector_bytes == 64 and has_wrong_register(image):
+        raise BackendError(
+            "LLVM generated an instruction that cannot address its register. Export for the target "
+            "'x86-64-v3'."
+        )
+    return image
+
+
+def _machine(processor: Processor) -> Any:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        target = llvm.Target.from_triple(processor.triple)
+    except RuntimeError as error:
+        raise BackendError(
+            f"LLVM cannot generate code for {processor.triple!r} ({error}). Use another target."
+        ) from error
+    return target.create_target_machine(
+        cpu=processor.cpu,
+        features=processor.instructions,
+        opt=2,
+        reloc="default" if "wasm" in processor.triple else "pic",
+        codemodel="default",
+        abiname=processor.abi,
+    )
