@@ -1,6 +1,6 @@
 """Condition numbers from packed factors, and the refusal of nearly singular matrices.
 
-reciprocal_condition   gecon
+reciprocal_condition   the size of a solution; gecon if it is large
 refuse_singular        a copy
 
 The kernels fail if a reciprocal condition number is too small.  The interpreter then considers the
@@ -9,25 +9,38 @@ equilibrated matrix, and raises the error.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from wengert._engine.core.node import DiscreteLeaf
-from wengert._engine.ops.linalg.condition import smallest_reciprocal
+from wengert._engine.ops.linalg.condition import MIXING, SAFETY_FACTOR, STEP, smallest_reciprocal
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F32, F64, I32, Dtype, in_register, literal, part_of
+from ...ir.simd_value import Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import address, copy, is_c_contiguous, nest, read, stack_slot, write
+from ..loop_helpers import (
+    address,
+    copy,
+    in_section,
+    is_c_contiguous,
+    nest,
+    read,
+    stack_slot,
+    write,
+)
 from .lapack import (
     batch_item,
     batches,
+    column_major,
     is_for_lapack,
     leading_dimension,
     length,
     memory,
 )
-from .lu_solve import one_norm
+from .lu_solve import absolute, one_norm
 
 
 def _fail_if_small(call: KernelCall, s: Section, value: Name, dtype: Dtype) -> None:
@@ -68,11 +81,54 @@ def reciprocal_condition(call: KernelCall) -> None:
                 ordered = ArrayPointer(factor_memory, (n, n), (n, 1), dtype)
                 copy(call, t, ordered, factors)
                 factors = ordered
-            lda = leading_dimension(call, t, n)
-            arguments = (length(call, n), factors.pointer, lda, norm, target, work, second, info)
-            fortran_calls.run(call, t, "gecon", dtype, "I", *arguments)
-            found = read(call.language, t, target, real)
-            _fail_if_small(call, t, found.name, real)
+            factors = column_major(factors.pointer, n, n, dtype)
+            by_probe = _by_probe(call, t, factors, work, read(call.language, t, norm, real))
+            write(t, target, by_probe)
+            limit = literal(SAFETY_FACTOR * smallest_reciprocal(real), real)
+            with t.unless(t.value(f"fcmp oge {kind} {by_probe.name}, {limit}")) as u:
+                lda = leading_dimension(call, u, n)
+                arguments = (factors.pointer, lda, norm, target, work, second, info)
+                fortran_calls.run(call, u, "gecon", dtype, "I", length(call, n), *arguments)
+                found = read(call.language, u, target, real)
+                _fail_if_small(call, u, found.name, real)
+
+
+def _by_probe(call: KernelCall, s: Section, factors: ArrayPointer, work: Name, norm: Any) -> Any:
+    """The reciprocal condition number by the solution for a random vector."""
+    n, dtype, language = factors.shape[0], factors.dtype, call.language
+    real = part_of(dtype)
+    x = ArrayPointer(work, (n,), (1,), dtype)
+    with s.loop("0", call.number(n)) as (t, i):
+        write(t, address(call, t, x, [i]), _probe_element(call, t, i, dtype))
+    arguments = length(call, n), factors.pointer, leading_dimension(call, s, n), work, 1
+    for which, diagonal in (("L", "U"), ("U", "N")):
+        fortran_calls.run(call, s, "trsv", dtype, which, "N", diagonal, *arguments)
+    largest = stack_slot(call, real)
+    write(s, largest, language.constant(0, real))
+    with s.loop("0", call.number(n)) as (t, i):
+        size = absolute(read(language, t, address(call, t, x, [i]), dtype))
+        before = read(language, t, largest, real)
+        write(t, largest, language.binary("maximum", before, size))
+    product = in_section(s, norm) * read(language, s, largest, real)
+    one = language.constant(1.0, real)
+    return language.binary("minimum", one / product, one)
+
+
+def _probe_element(call: KernelCall, s: Section, i: Name, dtype: Dtype) -> Any:
+    """An element of `probe` of the operation."""
+    z = s.value(f"mul i64 {s.plus(i, '1')}, {_signed(STEP)}")
+    for shift, factor in MIXING:
+        z = s.value(f"xor i64 {z}, {s.value(f'lshr i64 {z}, {shift}')}")
+        if factor != 1:
+            z = s.value(f"mul i64 {z}, {_signed(factor)}")
+    unit = s.value(f"uitofp i64 {s.value(f'lshr i64 {z}, 11')} to double")
+    number = s.value(f"fadd double {s.value(f'fmul double {unit}, {2.0**-52!r}')}, -0.5")
+    return call.language.cast(Lane(call.language, s, number, F64, 1), dtype)
+
+
+def _signed(bits: int) -> int:
+    """The number of type i64 with these bits."""
+    return bits - (1 << 64) if bits >> 63 else bits
 
 
 def _is_real(node: DiscreteLeaf) -> bool:
