@@ -88,14 +88,24 @@ _ADVICE = {
 }
 
 
-def raise_if_failed(status: Any, t: Any, y: Any, what: str) -> None:
-    """An error for a solution that did not reach the end; within a graph, when it runs.
+def checked(status: Any, t: Any, y: Any, what: str) -> Any:
+    """The state at the end; an error if it is not reached.
+
+    Within a graph the error is raised when it runs; within a loop or branch of a graph, which
+    cannot raise, the state is NaN instead.
 
     Raises
     ------
     ConvergenceError
-        It failed.
+        The end is not reached.
     """
+    if is_traced(status) and not RuntimeChecks.may_raise():
+        return np.where(status < 0, np.nan, y)
+    _raise_if_failed(status, t, y, what)
+    return y
+
+
+def _raise_if_failed(status: Any, t: Any, y: Any, what: str) -> None:
     if is_traced(status):
         for code, advice in _ADVICE.items():
             message = f"{what} failed: {MESSAGES[code]} {advice.capitalize()}{at(user_line())}."

@@ -22,7 +22,7 @@ from wengert.scipy.integrate.ivp.events import Event
 from wengert.scipy.integrate.ivp.initial_value import IvpOptions
 from wengert.scipy.integrate.ivp.initial_value import solve as solve_vector
 
-from .solution import Solution, raise_if_failed
+from .solution import Solution, checked
 from .state_leaves import StateLeaves
 
 _WHAT = "solve"
@@ -87,7 +87,8 @@ def solve(
     memory : int or str, optional
         The memory limit of the backward pass, as in `wengert.while_loop`.
     check : bool
-        Whether a solution that does not reach the end is an error.
+        Whether a solution that does not reach the end is an error. In loops and branches of
+        compiled functions, which cannot raise, its state is NaN instead.
 
     Returns
     -------
@@ -163,7 +164,9 @@ def solve(
         max_events,
     )
     if check:
-        raise_if_failed(found.outcome.status, found.outcome.t, found.outcome.y, _WHAT)
+        outcome = found.outcome
+        end = checked(outcome.status, outcome.t, outcome.y, _WHAT)
+        found = found._replace(outcome=outcome._replace(y=end))
     return _solution(found, save, times, leaves)
 
 
