@@ -2,14 +2,12 @@
 
     python tests/distributed/run_checks.py [--quick] checks_of_operations ...
 
-With --quick machine code is made in a hurry (tests/machine_code.py), checks that compile most
-choose a third of their programs, and run derivatives of second order eagerly or compiled by turns
-(sampling.py).
+With --quick machine code is made in a hurry (tests/machine_code.py), and checks that compile most
+choose a third of their programs (`sampled`).
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import sys
@@ -26,8 +24,6 @@ def main(*modules: str) -> None:
     failed: dict[str, str] = {}
     for module in modules:
         checks = importlib.import_module(f"tests.distributed.{module}")
-        gc.collect(1)
-        gc.freeze()  # as tests/conftest.py does
         for name in sorted(n for n in vars(checks) if n.startswith("check_")):
             error = None
             try:

@@ -114,6 +114,9 @@ class CustomRule:
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
         """Raise if the rule does not support operands and results of these specs."""
 
+    def refuse(self, wanted: Sequence[bool]) -> None:
+        """Raise if there is no derivative with respect to one of the wanted operands."""
+
     def for_batch(self, flags: tuple[bool, ...]) -> CustomRule:
         """The rule for a batch; `flags`: which operands have a batch axis; all results have one."""
         return BatchedRule(self, flags)
@@ -138,6 +141,7 @@ class BatchedRule(CustomRule):
         self.rule, self.flags = rule, flags
         self.name = f"vmap of {rule.name}"
         self.has_vjp, self.has_jvp = rule.has_vjp, rule.has_jvp
+        self.refuse = rule.refuse  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
         return type(other) is BatchedRule and (self.rule, self.flags) == (other.rule, other.flags)

@@ -79,7 +79,9 @@ class CustomCall(Control):
     ) -> Any:
         rule, captured = node.params["rule"], node.params["captured"]
         if ctx is not PROBE:
-            self._refuse_captured(node, [ctx.wants(a) for a in node.args[:captured]])
+            wanted = [ctx.wants(a) for a in node.args]
+            self._refuse_captured(node, wanted[:captured])
+            rule.refuse(wanted[captured:])
         cotangent_of = t.get if isinstance(t, dict) else dict(enumerate(t)).get
         ts = [_instantiated(cotangent_of(k), s) for k, s in enumerate(node.spec)]
         if not rule.has_vjp:
@@ -124,6 +126,7 @@ class CustomCall(Control):
         if not rule.has_jvp:
             self._refuse_unruled(node)
             return jvp_from_vjp(node, dots, out, inputs, ctx)
+        rule.refuse([d is not None for d in dots[captured:]])
         tangents = rule.dots(inputs[captured:], out, dots[captured:])
         pairs = zip(tangents, node.spec, strict=True)
         return tuple([_tangent(x, s, node, rule.name, ctx) for x, s in pairs])

@@ -25,7 +25,7 @@ from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
 from .lazy_import import load_families
 from .node import Node
-from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Cost, InverseProduct, Remedy
+from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Cost, InverseProduct, Jump, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
@@ -131,6 +131,8 @@ class Op:
         The product that it inverts (core/op_facts.py).
     involution : bool
         Applied twice it is the identity.
+    jump : Jump or None
+        Where it jumps (core/op_facts.py); None if it does so nowhere or at single points.
     series : callable or None
         The Taylor coefficients of all orders at once, for an operation with bodies:
         ``series(call)``, with a `SeriesCall` (autodiff/taylor_rules.py).
@@ -158,6 +160,7 @@ class Op:
     native = is_built_in = special_numbers = constant_partials = False
     multilinear = involution = False
     quotient: InverseProduct | None = None
+    jump: Jump | None = None
     series: Callable[[Any], Any] | None = None
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None

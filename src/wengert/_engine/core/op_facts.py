@@ -9,6 +9,7 @@
     Remedy      the advice if the result is NaN, infinite or has no derivative
     ValueRange  properties of its values (rewrite/value_properties.py)
     InverseProduct    the product that an operation inverts
+    Jump        where it jumps
     LOOP ...    the kinds of nodes with bodies
 
 Other files use these facts instead of comparing names of operations.
@@ -163,6 +164,23 @@ class InverseProduct(NamedTuple):
     solve: Callable[..., Any] | None = None
 
 
+class Jump(NamedTuple):
+    """Where an operation of real numbers jumps.
+
+    Attributes
+    ----------
+    below, above : bool or float
+        The results where the first operand minus the second (or the only one) is negative, and
+        where it is positive; None if it jumps elsewhere too.
+    """
+
+    below: bool | float | None = None
+    above: bool | float | None = None
+
+
+STEPS = Jump()
+
+
 def facts(
     *,
     cost: Cost | None = None,
@@ -178,6 +196,7 @@ def facts(
     multilinear: bool | None = None,
     quotient: InverseProduct | None = None,
     involution: bool | None = None,
+    jump: Jump | None = None,
 ) -> Callable[[OpT], OpT]:
     """Set facts of the decorated operation (a decorator).
 
@@ -199,6 +218,7 @@ def facts(
     native, special_numbers, multilinear, involution : bool, optional
         See `Op`.
     quotient : InverseProduct, optional
+    jump : Jump, optional
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)
@@ -215,6 +235,7 @@ def facts(
         "multilinear": multilinear,
         "quotient": quotient,
         "involution": involution,
+        "jump": jump,
     }
 
     def set_facts(op: OpT) -> OpT:

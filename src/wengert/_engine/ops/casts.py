@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.op import lookup, register
-from wengert._engine.core.op_facts import ARITHMETIC
+from wengert._engine.core.op_facts import ARITHMETIC, STEPS
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.batching import deepened, elementwise_batching, ndim_of
 from wengert._engine.kinds.linear_map import linear
@@ -65,6 +65,7 @@ class _Discretise(Operation):
     kind = "elementwise"
     discrete = True
     cost = ARITHMETIC
+    jump = STEPS
 
     def run(self, x: Operand, *, dtype: np.dtype[Any]) -> Any:
         """x converted to `dtype`."""

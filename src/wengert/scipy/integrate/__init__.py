@@ -8,6 +8,7 @@ nquad                nquad, dblquad, tplquad
 tanhsinh             tanhsinh
 cubature             cubature
 integral_rule        an integral by SciPy, and its derivatives
+moving_jumps         jumps of integrands whose positions depend on parameters
 integral_operation   SciPy's routines as one operation
 compiled_integrand   integrands as machine code
 sampled_integrand    integrals of functions that cannot be traced

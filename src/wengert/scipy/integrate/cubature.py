@@ -168,7 +168,7 @@ def cubature(
     _refuse("points and tensors as limits", moving and points is not None)
     low, high = _vector(a), _vector(b)
     shape = np.broadcast_shapes(describe(low).shape, describe(high).shape)
-    inside = _mapped(called, low, high, args) if moving else (lambda x: called(x[None], *args)[0])
+    inside = _mapped(f, low, high, args) if moving else (lambda x: converted(f)(x[None], *args)[0])
     known = [np.zeros(shape), np.ones(shape)] if moving else [low, high]
     fixed = [tuple(map(float, np.broadcast_to(x, shape))) for x in known]
     routine = CubatureRoutine(
@@ -222,7 +222,7 @@ def _mapped(
             )
     lengths = high - low
     size = np.prod(lengths)
-    return lambda u: size * f((low + lengths * u)[None], *args)[0]
+    return lambda u: size * converted(f)((low + lengths * u)[None], *args)[0]
 
 
 def _uses_tensors(f: Any, a: Any, b: Any, args: tuple[Any, ...]) -> bool:

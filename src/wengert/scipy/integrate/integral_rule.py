@@ -14,6 +14,7 @@ whose integral is computed by the same routine, with its own subintervals and er
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from wengert._engine.tensor.numpy_dispatch import as_tensor
 from wengert.errors import NotDifferentiableError, OperandError, at, user_line
 
 from .integral_operation import Integrated, QuadRoutine, Routine, integrate, scipy_integral
+from .moving_jumps import MovingJumps
 
 _NUMBER = Spec((), np.dtype(float))
 
@@ -92,6 +94,14 @@ class Integral(SolverRule):
 
     # ---- derivatives ---------------------------------------------------------------------------
 
+    @functools.cached_property
+    def _jumps(self) -> MovingJumps:
+        return MovingJumps(self.name, self.integrand, self.routine)
+
+    def refuse(self, wanted: Sequence[bool]) -> None:
+        """Raise if the function may jump at a position that depends on a wanted captured value."""
+        self._jumps.refuse(wanted)
+
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
@@ -112,6 +122,8 @@ class Integral(SolverRule):
             slope = self._integral(gradient, values, ends, self._routine(count, node.spec))
             slope = lookup("reshape")(slope, shape=tuple(node.spec.shape))
             bars.append(slope * t if single else slope)
+        for k, bar in self._jumps.bars(consts, ends, lambda jump: _inner(jump, t)).items():
+            bars[k] = bars[k] + bar
         return [*bars, *self._end_bars(consts, ends, t)]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
@@ -127,6 +139,8 @@ class Integral(SolverRule):
             tangent = self._tangent(active)
             values = [*consts, *[of_consts[k] for k in active]]
             total = self._integral(tangent, values, ends, self._routine(None))
+            for term in self._jumps.dot(consts, ends, of_consts):
+                total = total + term
         for k, dot in enumerate(of_ends):
             if dot is not None and _is_inexact(ends[k]):
                 change = self._slope_of_end(k, consts, ends)

@@ -73,7 +73,7 @@ def nquad(
     """
     given = args if isinstance(args, tuple) else () if args is None else (args,)
     called = converted(func) if callable(func) else func
-    limits = [converted(r) if callable(r) else (lambda *_, r=r: r) for r in ranges]
+    limits = [_limits_of(r) for r in ranges]
     if not _uses_tensors(called, limits, ranges, given):
         return scipy.integrate.nquad(func, ranges, args, opts, full_output)
     if full_output:
@@ -81,7 +81,12 @@ def nquad(
             "nquad with full_output=True and tensors: not supported. Leave it out"
             f"{at(user_line())}."
         )
-    return _nested(called, limits, _options(opts, len(limits)), (), given)
+    return _nested(func, limits, _options(opts, len(limits)), (), given)
+
+
+def _limits_of(limits: Any) -> Callable[..., Any]:
+    """The limits of a variable as a function of the later ones, converted where it is called."""
+    return lambda *xs: converted(limits)(*xs) if callable(limits) else limits
 
 
 def _options(opts: Any, count: int) -> list[dict[str, Any]]:
@@ -107,7 +112,7 @@ def _nested(
 
     def integrand(x: Any) -> Any:
         if not rest:
-            return f(x, *outer, *args)
+            return converted(f)(x, *outer, *args)
         return _nested(f, rest, options[:-1], (x, *outer), args)[0]
 
     return quad(integrand, low, high, **options[-1])
@@ -137,8 +142,7 @@ def _function_of(limit: Any, arguments: int) -> Callable[..., Any]:
     """A limit, a number or a function, as a function of `arguments` numbers."""
     if not callable(limit):
         return lambda *_: limit
-    called = converted(limit)
-    return lambda *xs: called(*xs[:arguments])
+    return lambda *xs: converted(limit)(*xs[:arguments])
 
 
 def dblquad(

@@ -8,6 +8,7 @@ is integrated outside of graphs by a sum of its values (sampled_integrand.py).
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from .sampled_integrand import sampled_integral
 __all__ = ["quad"]
 
 NUMBER = Spec((), np.dtype(float))
+_EMPTY = CellType()
 _WEIGHTS = ("cos", "sin", "alg", "alg-loga", "alg-logb", "alg-log", "cauchy")
 
 
@@ -96,7 +98,8 @@ def quad(
         It is differentiated with respect to a limit where the function is not finite; in a
         compiled function that derivative is not finite.
     NotDifferentiableError
-        The derivative has a weight that SciPy does not have.
+        The derivative has a weight that SciPy does not have, or the function may jump at an unknown
+        position that depends on the parameter.
 
     Warns
     -----
@@ -106,9 +109,8 @@ def quad(
 
     Notes
     -----
-    The derivative is an integral too, by the same routine with the same tolerances (Leibniz). It is
-    exact if the function is continuous where it is not smooth: if the position of a jump depends on
-    a parameter, use an integral for each side, with the position as a limit.
+    The derivative is an integral too, by the same routine with the same tolerances (Leibniz). Where
+    the position of a jump depends on a parameter, as in ``x < c``, the term of the jump is added.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def quad(
         return _integrated(of, a, b, routine, list(parameters))
 
     def function(x: Any) -> Any:
-        return called(x, *args)
+        return converted(func)(x, *args)  # inside of the graph, whose branches are nodes
 
     if complex_func:
         real, imag = found(lambda x: np.real(function(x))), found(lambda x: np.imag(function(x)))
@@ -178,9 +180,17 @@ def uses_tensors(f: Any, a: Any, b: Any, args: tuple[Any, ...], more: Any) -> bo
         return True
     if not callable(f) or isinstance(f, tuple):
         return False
+    if any([isinstance(cell.cell_contents, Handle) for cell in _cells(f)]):
+        return True
     with no_grad():
         result = f(inner_point(float(a), float(b)), *args)
     return any([isinstance(x, Handle) for x in pytree.flatten(result)[0]])
+
+
+def _cells(f: Any) -> list[Any]:
+    """What a function captures; a branch that is not taken at the inner point may use it."""
+    cells = getattr(f, "__closure__", None) or ()
+    return [cell for cell in cells if cell != _EMPTY]
 
 
 def inner_point(a: float, b: float) -> float:

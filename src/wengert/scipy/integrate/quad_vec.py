@@ -121,7 +121,7 @@ def quad_vec(
     try:
         found = integral_of(
             "quad_vec",
-            lambda x: floating(called(x, *args)),
+            lambda x: floating(converted(f)(x, *args)),
             NUMBER,
             [limit_of(a), limit_of(b)],
             routine,

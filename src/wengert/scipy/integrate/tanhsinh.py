@@ -174,7 +174,7 @@ def tanhsinh(
 
     def one(low: Any, high: Any, *more: Any) -> Found:
         def function(x: Any) -> Any:
-            return number(called(x, *more), "tanhsinh")
+            return number(converted(f)(x, *more), "tanhsinh")
 
         return integral_of("tanhsinh", function, NUMBER, [limit_of(low), limit_of(high)], routine)
 

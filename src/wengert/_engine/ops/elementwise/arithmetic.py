@@ -27,6 +27,7 @@ from wengert._engine.core.op_facts import (
     ARITHMETIC,
     DIVISION,
     GUARD,
+    STEPS,
     Cost,
     InverseProduct,
     Remedy,
@@ -147,7 +148,7 @@ def _wrapped(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     return r, s.logical_and(s.not_equal(r, 0.0), s.logical_xor(s.less(y, 0.0), s.less(r, 0.0)))
 
 
-@facts(cost=call())
+@facts(cost=call(), jump=STEPS)
 @elementwise(ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True)
 def floor_divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The largest integer not above x / y; a step function."""
@@ -164,7 +165,7 @@ def floor_divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 
 
-@facts(remedy=Remedy(singular=f"{GUARD} for the divisor"), cost=call(23.0))
+@facts(remedy=Remedy(singular=f"{GUARD} for the divisor"), cost=call(23.0), jump=STEPS)
 @elementwise(
     ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN, singular=_may_vanish
 )
@@ -183,7 +184,7 @@ remainder.partials(
 )
 
 
-@facts(remedy=Remedy(singular=f"{GUARD} for the divisor"), cost=call())
+@facts(remedy=Remedy(singular=f"{GUARD} for the divisor"), cost=call(), jump=STEPS)
 @elementwise(
     ufunc=np.fmod,
     oracle="x - y * sign(x / y) * floor(abs(x / y))",

@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import register
-from wengert._engine.core.op_facts import ARITHMETIC, call, facts
+from wengert._engine.core.op_facts import ARITHMETIC, Jump, call, facts
 from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.elementwise import elementwise
 
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
 
 
-@facts(cost=ARITHMETIC, onnx="Less")
+@facts(cost=ARITHMETIC, onnx="Less", jump=Jump(True, False))
 @elementwise(ufunc=np.less, oracle="x < y", discrete=True)
 def less(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x < y."""
     return s.less(x, y)
 
 
-@facts(cost=ARITHMETIC, onnx="LessOrEqual")
+@facts(cost=ARITHMETIC, onnx="LessOrEqual", jump=Jump(True, False))
 @elementwise(ufunc=np.less_equal, oracle="x <= y", discrete=True)
 def less_equal(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x <= y."""
     return s.less_equal(x, y)
 
 
-@facts(cost=ARITHMETIC, onnx="Greater")
+@facts(cost=ARITHMETIC, onnx="Greater", jump=Jump(False, True))
 @elementwise(ufunc=np.greater, oracle="x > y", discrete=True)
 def greater(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x > y."""
     return s.less(y, x)
 
 
-@facts(cost=ARITHMETIC, onnx="GreaterOrEqual")
+@facts(cost=ARITHMETIC, onnx="GreaterOrEqual", jump=Jump(False, True))
 @elementwise(ufunc=np.greater_equal, oracle="x >= y", discrete=True)
 def greater_equal(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x >= y."""
@@ -157,7 +157,7 @@ def isfinite(s: ScalarLanguage, x: Scalar) -> Any:
     return s.isfinite(x)
 
 
-@facts(cost=ARITHMETIC)
+@facts(cost=ARITHMETIC, jump=Jump(True, False))
 @elementwise(ufunc=np.signbit, oracle="x < 0", discrete=True)
 def signbit(s: ScalarLanguage, x: Scalar) -> Any:
     """Whether the sign bit is set: x < 0, or x is -0.0."""

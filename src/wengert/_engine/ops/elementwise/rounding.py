@@ -15,7 +15,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import register
-from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, facts
+from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, STEPS, Jump, facts
 from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.kinds.opaque import opaque
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
 
 
-@facts(cost=ARITHMETIC, onnx="Sign", zero_slope=AT_ORIGIN)
+@facts(cost=ARITHMETIC, onnx="Sign", zero_slope=AT_ORIGIN, jump=Jump(-1.0, 1.0))
 @elementwise(ufunc=np.sign, oracle="sign(x)", kinks=[0.0], discrete=True)
 def sign(s: ScalarLanguage, x: Scalar) -> Any:
     """-1, 0 or 1; the sign of a complex number is a composition (wengert.numpy.sign)."""
     return s.sign(x)
 
 
-@facts(cost=ARITHMETIC, onnx="Floor")
+@facts(cost=ARITHMETIC, onnx="Floor", jump=STEPS)
 @elementwise(ufunc=np.floor, oracle="floor(x)", discrete=True)
 def floor(s: ScalarLanguage, x: Scalar) -> Any:
     """The largest integer not above x."""
     return s.floor(x)
 
 
-@facts(cost=ARITHMETIC, onnx="Ceil")
+@facts(cost=ARITHMETIC, onnx="Ceil", jump=STEPS)
 @elementwise(ufunc=np.ceil, oracle="ceil(x)", discrete=True)
 def ceil(s: ScalarLanguage, x: Scalar) -> Any:
     """The smallest integer not below x."""
     return s.ceil(x)
 
 
-@facts(cost=ARITHMETIC)
+@facts(cost=ARITHMETIC, jump=STEPS)
 @elementwise(ufunc=np.trunc, oracle="sign(x) * floor(abs(x))", discrete=True)
 def trunc(s: ScalarLanguage, x: Scalar) -> Any:
     """x rounded toward zero."""
     return s.trunc(x)
 
 
-@facts(cost=ARITHMETIC, onnx="Round")
+@facts(cost=ARITHMETIC, onnx="Round", jump=STEPS)
 @elementwise(ufunc=np.rint, oracle="nint(x)", discrete=True)
 def rint(s: ScalarLanguage, x: Scalar) -> Any:
     """The nearest integer; halves round to even."""
@@ -65,6 +65,7 @@ class _Round(Operation):
 
     kind = "elementwise"
     discrete = True
+    jump = STEPS
     oracle = staticmethod(
         lambda x, decimals=0: np.vectorize(lambda v: builtins.round(float(v), decimals))(x)
     )

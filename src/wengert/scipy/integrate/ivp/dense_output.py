@@ -119,9 +119,8 @@ class Interpolant:
 
     def at(self, t: Any) -> Any:
         """The state at one time."""
-        ts, count = self.ts, self.n_segments
-        if not count:
-            return self.ys[0] + 0 * t
+        ts = self.ts
+        count = self.n_segments
         backward = ts[-1] < ts[0]
         sign = np.where(backward, -1.0, 1.0)
         index = np.searchsorted(sign * ts, sign * t, side="left") - 1

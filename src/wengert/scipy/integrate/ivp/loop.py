@@ -236,14 +236,15 @@ def _attempt(
     )
     if step.converged is not True:
         factor = np.where(converged, factor, settings.control.after_failure())
-    counts, extra = Evaluations(*s.counts).plus(step.counts), Evaluations()
+    counts = Evaluations(*s.counts).plus(step.counts)
     stops, carry, seen_events, t_end, y_end = np.bool_(False), step.carry, None, t_new, step.y
     is_full = s.attempts + 1 >= settings.max_steps
     if events is not None:
-        seen_events, found, extra = events.after(
+        seen_events, found, more = events.after(
             EventState(*s.events), accepted, s.t, h, s.y, t_new, step.y, step.dense
         )
         t_end, y_end, stops = found.t, found.y, found.stops
+        counts = counts.plus(more)
         is_full = is_full | events.is_full(seen_events)
         if events.has_resets:
             carry, more = _restarted(problem, method, found, carry)
@@ -253,9 +254,8 @@ def _attempt(
     for observer, state in zip(observers, s.observers, strict=True):
         state, more = observer.after(state, attempt)
         seen.append(state)
-        extra = extra.shared(more)
+        counts = counts.plus(more)
         is_full = is_full | observer.is_full(state)
-    counts = counts.plus(extra)
     status = np.where(is_full, Status.TOO_MANY, Status.RUNNING)
     status = np.where(accepted & (t_end == end), Status.FINISHED, status)
     status = np.where(stops, Status.EVENT, status)

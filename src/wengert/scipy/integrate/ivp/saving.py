@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
-from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from .loop import Attempt, Observer
 from .method import Evaluations, Method
@@ -25,8 +24,7 @@ class AtTimes(Observer):
     """
 
     def __init__(self, problem: IvpProblem, method: Method, times: Any) -> None:
-        # A plain array cannot be read at an index that is known only when the loop runs.
-        self.problem, self.method, self.times = problem, method, as_tensor(times)
+        self.problem, self.method, self.times = problem, method, times
 
     def start(self, t: Any, y: Any) -> Any:
         """No time is reached; the states are NaN."""
