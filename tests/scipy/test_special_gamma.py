@@ -101,3 +101,11 @@ def test_table(table, make_case):
     for name, _, first, second in table([make_case(*row[:-1], **row[-1]) for row in CASES]):
         assert first < 1e-8, name
         assert second < 1e-8, name
+
+
+def test_subnormal_densities_are_rounded_once():
+    a, x = 51.79474679231202, 9.999999999999999e-06
+    with mp.workdps(40):
+        exact = mp.mpf(x) ** (mp.mpf(a) - 1) * mp.exp(-mp.mpf(x)) / mp.gamma(a)
+    got = wg.grad(sp.gammainc, 1)(a, x)
+    assert float(got) == float(exact) and 0.0 < got < 1e-319

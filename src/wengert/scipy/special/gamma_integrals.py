@@ -116,8 +116,10 @@ def density(n: int, m: int, a: Any, x: Any) -> Any:
     factor = weights[:, None].copy()
     for j in range(m + 1):
         coefficient = factor[n, 0]
-        # x^-1-j exp(a log x) as one exponential, so that no factor overflows or underflows
-        size = np.exp(power - (j + 1) * np.log(at)) * scale
+        # x^-1-j exp(a log x) as one exponential, so that no factor overflows or underflows; its
+        # root is taken twice, so that a subnormal result is rounded once
+        root = np.exp(0.5 * (power - (j + 1) * np.log(at)))
+        size = root * scale * root
         term = np.where(coefficient == 0.0, 0.0, coefficient * size)
         term = np.where(x == 0.0, _at_zero(n, a, j, coefficient), term)
         total = total + comb(m, j) * (-1.0) ** (m - j) * term
