@@ -5,7 +5,9 @@ jacobian, jacfwd, jacrev, hessian, hvp          Jacobians, Hessians and their pr
 sparse_jacobian, sparse_hessian, sparsity       sparse derivatives and their patterns
 checkpoint, stop_gradient, no_grad              memory of backward passes, detached values
 Tensor, tensor                                  arrays that record operations
+linear_transpose                                transposes of linear functions
 vmap                                            functions of a batch
+tree                                            nested containers: map, flatten, ravel
 custom_jvp, custom_vjp                          functions with custom derivatives
 custom_root, custom_linear_solve, implicit      solutions of equations
 scan, fori_loop, while_loop, map, unroll        loops
@@ -13,7 +15,7 @@ cond, switch, associative_scan                  branches, prefix computations
 jit                                             compiled functions
 trace, input, variable, spec, dim               graphs from functions, and by hand
 Graph, computation, gradients                   what is built, run and differentiated
-scope, policy, after, assume                    names of nodes, conversions, order, known properties
+scope, named_call, policy, after, assume        names of nodes, conversions, order, known properties
 explain, why, profile                           what runs, why a gradient is zero or NaN, timings
 save, load                                      graphs, parameters and arrays in files
 named                                           arrays with named axes
@@ -91,16 +93,28 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
         while_loop,
     )
     from ._engine.control_flow import map as map
+    from ._engine.core.named_call import named_call
     from ._engine.diagnostics.explain import explain
     from ._engine.diagnostics.why import why
     from ._engine.frontend import unroll
-    from ._engine.graphs import Graph, computation, gradients, load, save, spec, trace, variable
+    from ._engine.graphs import (
+        Graph,
+        computation,
+        gradients,
+        linear_transpose,
+        load,
+        save,
+        spec,
+        trace,
+        variable,
+    )
     from ._engine.graphs import input as input
     from ._engine.implicit import custom_linear_solve, custom_root, implicit
     from ._engine.jit import jit, profile
     from ._engine.named_arrays import named
     from ._engine.ops.side_effects import after
     from ._engine.rewrite import assume
+    from ._engine.tensor import tree as _tree
     from .compat import sklearn as _sklearn
     from .distributed import data_parallel
     from .extend import primitive as primitive
@@ -115,6 +129,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     estimators = _sklearn
     keep = _serialization
     show = _visualization
+    tree = _tree
 
 # Packages that are imported at first use.
 PACKAGES = (
@@ -137,6 +152,7 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "rewrite": ("_engine.rewrite", {}),
     "show": ("_engine.visualization", {}),
     "show.training": ("_engine.visualization.training_plots", {}),
+    "tree": ("_engine.tensor.tree", {}),
     "extend.op_library": ("extend.op_classes", {}),
     "extend.operator_arithmetic": ("extend.operator_classes", {}),
     "extend.operator_library": ("extend.operator_classes", {}),
@@ -176,10 +192,12 @@ ELSEWHERE = {
     "primitive": "extend",
     "data_parallel": "distributed",
     "named": "_engine.named_arrays",
+    "named_call": "_engine.core.named_call",
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys(
-        "Graph computation gradients input spec trace variable".split(), "_engine.graphs"
+        "Graph computation gradients input linear_transpose spec trace variable".split(),
+        "_engine.graphs",
     ),
     **_EXPLAINED,
     **dict.fromkeys("sparse_hessian sparse_jacobian sparsity".split(), "sparse"),
@@ -231,9 +249,11 @@ __all__ = [
     "jet",
     "jit",
     "jvp",
+    "linear_transpose",
     "linearize",
     "load",
     "named",
+    "named_call",
     "no_grad",
     "note_lines",
     "numpy",

@@ -12,6 +12,7 @@ source_location.py             the user's file and line that a node was recorded
 dispatch.py                    apply: the single entry point, for concrete values
 large_arrays.py                operations on large arrays that run as native code
 tracing.py                     record: the same for traced values
+named_call.py                  named_call: a function whose nodes have its name
 uniform_arrays.py              arrays filled with one number, for rules
 recording.py                   whether operations are recorded; policy.py implicit conversions
 types.py                       types for annotations; accumulation.py: of vjp_into and jvp_into

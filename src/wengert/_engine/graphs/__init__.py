@@ -8,6 +8,7 @@ trace.py               trace: the graph of a function
 tracing_session.py     the run of a function that records its graph
 pytree_signature.py    containers of arguments and results
 inputs.py              input, spec, variable: to build graphs by hand
+linear_transpose.py    linear_transpose: transposes of linear functions
 computation.py         computation: outputs and inputs as a callable
 symbolic_gradients.py  gradients: with respect to tensors, for graphs built by hand
 captures               captured values of functions, and the detection of changes
@@ -21,6 +22,7 @@ from wengert._engine.serialization import register_class, register_graph
 from .computation import Computation, computation
 from .graph import Graph
 from .inputs import input, spec, variable
+from .linear_transpose import linear_transpose
 from .pytree_signature import ResultStructure, Signature
 from .symbolic_gradients import gradients
 from .trace import trace
@@ -34,6 +36,7 @@ __all__ = [
     "computation",
     "gradients",
     "input",
+    "linear_transpose",
     "load",
     "save",
     "spec",

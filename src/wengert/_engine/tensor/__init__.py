@@ -11,6 +11,7 @@ conversion_errors.py       errors of conversions to plain data, with the code to
 sparse_operands.py         operators of tensors and SciPy's sparse arrays
 suggested_code.py          the user's expression, rewritten so that it accepts tensors
 loop_row.py                tensors that are rows of an array of values that a loop appended
+tree.py                    wengert.tree: functions of nested containers
 types.py                   type aliases: operands, axes, dtypes
 tensor.py                  the class, with conversion, printing, copying, pickling
 """
