@@ -73,7 +73,8 @@ def _spec_of(x: Any) -> Spec:
     if not isinstance(spec, Spec) or spec.dtype.kind not in "fc":
         raise DtypeError(
             f"linear_transpose: the argument {x!r} is not an array of floating-point or complex "
-            f"numbers. Pass an example or wengert.spec, and constants by a closure{at(user_line())}."
+            f"numbers. Pass an example or wengert.spec, and constants by a closure"
+            f"{at(user_line())}."
         )
     if not all(isinstance(n, int) for n in spec.shape):
         raise ShapeError(
@@ -98,8 +99,8 @@ def _refuse_nonlinear(fun: Any, result: Any, specs: list[Spec], structure: Any) 
     for node in graph.inputs[len(outs) :]:
         if node in used:
             raise NotDifferentiableError(
-                f"linear_transpose: {getattr(fun, '__name__', 'the function')} is not linear, so it "
-                f"has no transpose: its derivative depends on its argument, {node.spec}. Use "
+                f"linear_transpose: {getattr(fun, '__name__', 'the function')} is not linear, so "
+                f"it has no transpose: its derivative depends on its argument, {node.spec}. Use "
                 f"wengert.vjp, the transpose of the derivative at a point{at(user_line())}."
             )
 
