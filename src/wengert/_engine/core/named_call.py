@@ -1,6 +1,8 @@
-"""named_call: a function whose operations have its name in graphs.
+"""Functions whose operations have their name in graphs.
 
-It is a `scope` (tracing.py) around each call.
+JAX has it by the same name; pictures, profiles and messages show the name.
+
+    named_call   a decorator: a `scope` (tracing.py) around each call
 """
 
 from __future__ import annotations
