@@ -51,8 +51,8 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     Parameters
     ----------
     tree : any
-        Nested containers; anything that is not a container is a leaf. Dicts are in the order of sorted
-        keys.
+        Nested containers; anything that is not a container is a leaf. Dicts are in the order of
+        sorted keys.
     is_leaf : callable, optional
         Whether a container is a leaf nevertheless.
 
