@@ -74,3 +74,16 @@ def test_bad_arguments():
         call(steps=2.5)
     with pytest.raises(StructureError, match="the result of the function"):
         solve_dde(lambda t, y, d: {"a": y}, (0.0, 1.0), lambda t: np.ones(1), 1.0, steps=2)
+
+
+def test_the_derivative_with_respect_to_a_lag_that_is_a_multiple_of_the_step():
+    """The history and the solution have different slopes at the initial time."""
+
+    def last(lag):
+        found = solve_dde(
+            lambda t, y, delayed: -delayed[0], (0.0, 2.0), lambda t: np.ones(1), lag, steps=20
+        )
+        return found.y[-1, 0]
+
+    assert wg.grad(last)(1.0) == pytest.approx(-1.0, abs=1e-12)
+    assert wg.jit(wg.grad(last))(1.0) == pytest.approx(-1.0, abs=1e-12)

@@ -108,32 +108,33 @@ def solve_dde(
     def before(time: Any) -> Any:
         return past.vector_like(converted(history)(time, *args))
 
-    def derivative(time: Any, y: Any, ys: Any, fs: Any) -> Any:
+    def derivative(time: Any, y: Any, buffers: Any, after: bool) -> Any:
         delayed = [
-            leaves.container(_state_at(time - lag, start, h, ys, fs, before)) for lag in listed
+            leaves.container(_state_at(time - lag, start, h, buffers, before, after))
+            for lag in listed
         ]
         return result.vector_like(converted(rhs)(time, leaves.container(y), tuple(delayed), *args))
 
-    buffer = (np.zeros((steps + 1, *y0.shape)) + 0 * y0).copy()
-    ys, fs = buffer.copy(), buffer.copy()
-    ys[0] = y0
-    fs[0] = derivative(start, y0, ys, fs)
-
-    def step(i: Any, state: Any) -> Any:
-        ys, fs = state
+    def step(i: Any, buffers: Any) -> Any:
+        ys, ends, starts = buffers
         time, y = start + i * h, ys[i]
-        k1 = fs[i]
-        k2 = derivative(time + h / 2, y + h / 2 * k1, ys, fs)
-        k3 = derivative(time + h / 2, y + h / 2 * k2, ys, fs)
-        k4 = derivative(time + h, y + h * k3, ys, fs)
-        new = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        k1 = starts[i]
+        k2 = derivative(time + h / 2, y + h / 2 * k1, buffers, False)
+        k3 = derivative(time + h / 2, y + h / 2 * k2, buffers, False)
+        k4 = derivative(time + h, y + h * k3, buffers, False)
         ys = ys.copy()
-        ys[i + 1] = new
-        fs = fs.copy()
-        fs[i + 1] = derivative(time + h, new, ys, fs)
-        return ys, fs
+        ys[i + 1] = new = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        buffers = (ys, ends, starts)
+        ends, starts = ends.copy(), starts.copy()
+        ends[i + 1] = derivative(time + h, new, buffers, False)
+        starts[i + 1] = derivative(time + h, new, buffers, True)
+        return ys, ends, starts
 
-    ys, _ = fori_loop(0, steps, step, (ys, fs), memory)
+    buffer = np.zeros((steps + 1, *y0.shape)) + 0 * y0
+    ys, ends, starts = buffer.copy(), buffer.copy(), buffer.copy()
+    ys[0] = y0
+    starts[0] = derivative(start, y0, (ys, ends, starts), False)
+    ys, _, _ = fori_loop(0, steps, step, (ys, ends, starts), memory)
     times = start + h * np.arange(steps + 1)
     return DdeSolution(times, leaves.container(ys, (steps + 1,)))
 
@@ -159,17 +160,26 @@ def _check(lags: Sequence[Any], start: Any, end: Any, steps: object) -> None:
             )
 
 
-def _state_at(time: Any, start: Any, h: Any, ys: Any, fs: Any, before: Callable[[Any], Any]) -> Any:
-    """The state at a time that has been passed, by interpolation; or the history."""
+def _state_at(
+    time: Any, start: Any, h: Any, buffers: Any, before: Callable[[Any], Any], after: bool
+) -> Any:
+    """The state at a time that has been passed, by interpolation; or the history.
+
+    buffers : the states, and their derivatives at the end and at the start of steps: with respect
+        to a lag, derivatives differ on both sides of the initial time plus the lag.
+    after : whether the initial time belongs to the solution, and not to the history.
+    """
+    ys, ends, starts = buffers
 
     def interpolated(time: Any) -> Any:
         position = (time - start) / h
         last = ys.shape[0] - 2
         index = np.minimum(np.maximum(np.floor(position + _ROUNDING), 0), last).astype(int)
         x = position - index
-        y, y_new, f, f_new = ys[index], ys[index + 1], fs[index], fs[index + 1]
-        slope = y_new - y
+        y, f, f_new = ys[index], starts[index], ends[index + 1]
+        slope = ys[index + 1] - y
         square, cube = 3 * slope - h * (2 * f + f_new), h * (f + f_new) - 2 * slope
         return y + x * (h * f + x * (square + x * cube))
 
-    return cond(time <= start, before, interpolated, time)
+    limit = -_ROUNDING if after else _ROUNDING
+    return cond((time - start) / h <= limit, before, interpolated, time)
