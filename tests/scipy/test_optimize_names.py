@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize as theirs
 
 import wengert as wg
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, ConvergenceError
 from wengert.scipy import optimize
 from wengert.testing import check_grads
 
@@ -39,24 +39,10 @@ def square(p):
 
 # name: a call of it with a parameter on which it depends, and what the error advises
 REFUSED = {
-    **{
-        name: (lambda p, name=name: getattr(theirs, name)(cubic(p), X0), "Use root")
-        for name in "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing "
-        "newton_krylov".split()
-    },
-    **{
-        name: (lambda p, name=name: getattr(theirs, name)(valley(p), X0, disp=0), "Use minimize")
-        for name in "fmin fmin_bfgs fmin_cg fmin_powell fmin_slsqp".split()
-    },
-    "fmin_ncg": (lambda p: theirs.fmin_ncg(valley(p), X0, slope(p)), "newton-cg"),
-    "fmin_l_bfgs_b": (lambda p: theirs.fmin_l_bfgs_b(valley(p), X0, slope(p)), "l-bfgs-b"),
-    "fmin_tnc": (lambda p: theirs.fmin_tnc(valley(p), X0, slope(p), disp=0), "tnc"),
-    "fmin_cobyla": (lambda p: theirs.fmin_cobyla(valley(p), X0, [lambda x: x[0]]), "cobyla"),
     "approx_fprime": (lambda p: theirs.approx_fprime(p, valley(P)), "grad"),
     "bracket": (lambda p: theirs.bracket(square(p)), "minimize_scalar"),
     "brute": (lambda p: theirs.brute(valley(p), [(0, 2), (0, 2)], Ns=3), "differential_evolution"),
     "check_grad": (lambda p: theirs.check_grad(valley(p), slope(p), X0), "check_grads"),
-    "leastsq": (lambda p: theirs.leastsq(cubic(p), X0), "least_squares"),
     "line_search": (lambda p: theirs.line_search(valley(p), slope(p), X0, -X0), "minimize"),
     "linprog_verbose_callback": (
         lambda p: theirs.linprog_verbose_callback(
@@ -73,8 +59,40 @@ REFUSED = {
     ),
 }  # fmt: skip
 
+_TIGHT = {"f_tol": 1e-12, "maxiter": 400}
+_MIXING = {"alpha": -0.2}
+_STEPS = {
+    "anderson": {"M": 2}, "broyden1": {}, "broyden2": {}, "newton_krylov": {},
+    "linearmixing": _MIXING, "diagbroyden": _MIXING,
+}  # fmt: skip
+
 # name: a function of a parameter; its derivatives are compared with differences
 WORKING = {
+    **{
+        name: lambda p, name=name, more=more: getattr(theirs, name)(cubic(p), X0, **_TIGHT, **more)
+        for name, more in _STEPS.items()
+    },
+    "excitingmixing": lambda p: theirs.excitingmixing(
+        lambda x: p - x - x**3, X0, alpha=0.2, **_TIGHT
+    ),
+    "leastsq": lambda p: theirs.leastsq(cubic(p), X0, xtol=1e-13, ftol=1e-13)[0],
+    "fmin": lambda p: theirs.fmin(valley(p), X0, xtol=1e-10, ftol=1e-14, disp=0),
+    "fmin_bfgs": lambda p: theirs.fmin_bfgs(valley(p), X0, slope(p), gtol=1e-9, disp=0),
+    "fmin_cg": lambda p: theirs.fmin_cg(valley(p), X0, gtol=1e-9, disp=0),
+    "fmin_cobyla": lambda p: theirs.fmin_cobyla(
+        valley(p), X0, [lambda x, *args: x[0] + 9.0], rhoend=1e-10, maxfun=5000
+    ),
+    "fmin_l_bfgs_b": lambda p: theirs.fmin_l_bfgs_b(
+        valley(p), X0, slope(p), bounds=[(-5, 5)] * 2, factr=10.0, pgtol=1e-10
+    )[0],
+    "fmin_ncg": lambda p: theirs.fmin_ncg(valley(p), X0, slope(p), avextol=1e-12, disp=0),
+    "fmin_powell": lambda p: theirs.fmin_powell(valley(p), X0, xtol=1e-10, ftol=1e-15, disp=0),
+    "fmin_slsqp": lambda p: theirs.fmin_slsqp(
+        valley(p), X0, [lambda x: x[0] + x[1] - 1.0], acc=1e-16, iprint=0
+    ),
+    "fmin_tnc": lambda p: theirs.fmin_tnc(
+        valley(p), X0, approx_grad=True, bounds=[(-5, 5)] * 2, pgtol=1e-10, ftol=1e-16, disp=0
+    )[0],
     "brent": lambda p: theirs.brent(square(p)),
     "golden": lambda p: theirs.golden(square(p), brack=(0.0, 0.4, 3.0)),
     "fminbound": lambda p: theirs.fminbound(square(p), 0.0, 3.0, xtol=1e-10),
@@ -139,6 +157,62 @@ def test_searches_return_what_scipys_do():
         )
         np.testing.assert_allclose(call(1.0), want)
         np.testing.assert_allclose(wg.jit(call)(1.0), want, atol=1e-12)
+
+
+def _plain(x):
+    """Results of SciPy's functions as arrays; messages and dicts by their numbers."""
+    if isinstance(x, tuple):
+        return [v for part in x for v in _plain(part)]
+    return [] if isinstance(x, str | dict) else [np.asarray(x, float)]
+
+
+@pytest.mark.parametrize("name", [n for n in WORKING if n.startswith("fmin_") or n == "fmin"])
+def test_all_results_of_minimizers(name):
+    """Results with tensors are those without, in number, order and value."""
+    more = {"disp": 0, "full_output": True}
+    if name in ("fmin_l_bfgs_b", "fmin_tnc"):
+        more = {"fprime": slope(P)} | ({"disp": 0} if name == "fmin_tnc" else {})
+    elif name == "fmin_ncg":
+        more["fprime"] = slope(P)
+    elif name == "fmin_cobyla":
+        more = {"cons": lambda x: x[0] + 9.0}
+
+    def call(p):
+        return getattr(optimize, name)(valley(p), X0, **more)
+
+    wanted, got = _plain(call(P)), _plain(call(wg.tensor(P)))
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        if np.shape(b) != () and np.shape(b) != (2, 2) and np.max(np.abs(b)) > 1e-3:
+            np.testing.assert_allclose(a, b, rtol=1e-3)
+
+
+def test_all_results_of_leastsq():
+    """The covariance has a derivative; codes are MINPACK's."""
+
+    def covariance(p):
+        return optimize.leastsq(cubic(p), X0, full_output=True)[1]
+
+    wanted = theirs.leastsq(cubic(P), X0, full_output=True)
+    np.testing.assert_allclose(covariance(wg.tensor(P)), wanted[1], rtol=1e-6)
+    check_grads(covariance, (P,), order=1, rtol=1e-5)
+    x, code = optimize.leastsq(cubic(wg.tensor(P)), X0)
+    assert code == wanted[-1]
+    np.testing.assert_allclose(x, wanted[0], rtol=1e-7)
+
+
+def test_failures_of_named_roots():
+    """An error as in SciPy; in a graph the derivative is refused."""
+
+    def solved(p):
+        return optimize.broyden1(lambda x: x**2 + p, X0, maxiter=5)[0]
+
+    with pytest.raises(theirs.NoConvergence):
+        wg.grad(solved)(P)
+    with pytest.raises(ConvergenceError):
+        wg.jit(wg.grad(solved))(P)
+    with pytest.raises(ArgumentError, match="hess_inv is not known"):
+        wg.jit(lambda p: optimize.fmin_bfgs(valley(p), X0, full_output=True, disp=0)[0])(P)
 
 
 def test_refused_functions_with_plain_arrays():

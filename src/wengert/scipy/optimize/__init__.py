@@ -16,6 +16,8 @@ isotonic                  isotonic_regression
 linear_programs           linprog, linear_sum_assignment
 mixed_integer_programs    milp
 scalar_searches           brent, golden, fminbound
+named_minimizers          fmin, fmin_bfgs, fmin_slsqp and others: minimize with a method
+named_roots               broyden1, anderson and others: root with a method; leastsq
 rosenbrock                rosen, rosen_der, rosen_hess, rosen_hess_prod
 plain_functions           the other functions, which refuse tensors
 optimality                the conditions at a minimum, and the derivative of the minimal value
@@ -41,6 +43,27 @@ from .linear_least_squares import lsq_linear, nnls
 from .linear_programs import linear_sum_assignment, linprog
 from .minimization import minimize
 from .mixed_integer_programs import milp
+from .named_minimizers import (
+    fmin,
+    fmin_bfgs,
+    fmin_cg,
+    fmin_cobyla,
+    fmin_l_bfgs_b,
+    fmin_ncg,
+    fmin_powell,
+    fmin_slsqp,
+    fmin_tnc,
+)
+from .named_roots import (
+    anderson,
+    broyden1,
+    broyden2,
+    diagbroyden,
+    excitingmixing,
+    leastsq,
+    linearmixing,
+    newton_krylov,
+)
 from .plain_functions import REMEDIES, plain_function
 from .roots import fixed_point, fsolve, root
 from .rosenbrock import rosen, rosen_der, rosen_hess, rosen_hess_prod
@@ -49,28 +72,45 @@ from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar, t
 from .scalar_searches import brent, fminbound, golden
 
 __all__ = [
+    "anderson",
     "basinhopping",
     "bisect",
     "brent",
     "brenth",
     "brentq",
+    "broyden1",
+    "broyden2",
     "curve_fit",
+    "diagbroyden",
     "differential_evolution",
     "direct",
     "dual_annealing",
+    "excitingmixing",
     "fixed_point",
+    "fmin",
+    "fmin_bfgs",
+    "fmin_cg",
+    "fmin_cobyla",
+    "fmin_l_bfgs_b",
+    "fmin_ncg",
+    "fmin_powell",
+    "fmin_slsqp",
+    "fmin_tnc",
     "fminbound",
     "fsolve",
     "golden",
     "isotonic_regression",
     "least_squares",
+    "leastsq",
     "linear_sum_assignment",
+    "linearmixing",
     "linprog",
     "lsq_linear",
     "milp",
     "minimize",
     "minimize_scalar",
     "newton",
+    "newton_krylov",
     "nnls",
     "ridder",
     "root",

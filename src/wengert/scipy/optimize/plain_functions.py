@@ -24,24 +24,11 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import ArgumentError, at, user_line
 
-_MINIMIZERS = {
-    "fmin": "nelder-mead", "fmin_bfgs": "bfgs", "fmin_cg": "cg", "fmin_powell": "powell",
-    "fmin_ncg": "newton-cg", "fmin_l_bfgs_b": "l-bfgs-b", "fmin_tnc": "tnc",
-    "fmin_slsqp": "slsqp", "fmin_cobyla": "cobyla",
-}  # fmt: skip
-_ROOTS = {
-    name: name.replace("newton_", "")
-    for name in "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing "
-    "newton_krylov".split()
-}
 REMEDIES = {
-    **{name: f"Use minimize(f, x0, method={m!r})" for name, m in _MINIMIZERS.items()},
-    **{name: f"Use root(f, x0, method={m!r}).x" for name, m in _ROOTS.items()},
     "approx_fprime": "Use wengert.grad(f)(x) or wengert.jacobian(f)(x), which are exact",
     "bracket": "Use minimize_scalar(f), which finds the bracket",
     "brute": "Use differential_evolution(f, bounds), or minimize from the best point of a grid",
     "check_grad": "Use wengert.testing.check_grads",
-    "leastsq": "Use least_squares(f, x0, method='lm').x",
     "line_search": "Use minimize; or detach the arguments and the results of the functions",
     "linprog_verbose_callback": "Print with wengert.debug_print",
     "quadratic_assignment": "Detach the matrices, and index them with the result: "
