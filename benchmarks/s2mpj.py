@@ -152,7 +152,7 @@ class Problem:
                     method=method,
                     options=options,
                 )
-            except (ValueError, ArithmeticError, np.linalg.LinAlgError, TypeError):  # values that are not finite
+            except (ValueError, ArithmeticError, TypeError):  # of NaN
                 continue
             if found.success and getattr(found, "constr_violation", 0.0) < FEASIBLE:
                 return float(found.fun)
