@@ -201,12 +201,11 @@ class CholmodFactors(CholeskyFactors):
         lower, order = self._lower
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
-        diagonal = np.repeat(lower.diagonal(), np.diff(lower.indptr))
-        by_columns = TriangularLines.of(lower, lower.data / diagonal)
-        by_rows = TriangularLines.of(lower, lower.data * diagonal)
-        found = inverse_at(
-            by_columns, by_rows, lower.diagonal() ** 2, places[rows], places[columns]
+        diagonal = lower.data[lower.indptr[:-1]]
+        by_columns = TriangularLines.of(
+            lower, lower.data / np.repeat(diagonal, np.diff(lower.indptr))
         )
+        found = inverse_at(by_columns, None, diagonal**2, places[rows], places[columns])
         assert found is not None
         return found
 

@@ -66,6 +66,7 @@ class CholmodAnalysis:
         parts = [matrix(np.ascontiguousarray(x, np.int64)) for x in (rows, columns)]
         self._matrix = spmatrix(1.0, *parts, (size, size))
         self._order: Any = None
+        self._unused: list[Any] = []  # a factor of this pattern that is not needed any more
 
     def factor(self, values: Plain) -> CholmodFactor | None:
         """The factor of the matrix with these entries; None if it is not positive definite."""
@@ -75,14 +76,21 @@ class CholmodAnalysis:
             a = self._matrix
             a.V = matrix(np.ascontiguousarray(values, float))
             given = () if self._order is None else (self._order,)
-            symbolic = library.symbolic(a, *given)
             try:
-                library.numeric(a, symbolic)
+                factor = self._unused.pop()
+            except IndexError:
+                factor = library.symbolic(a, *given)
+            try:
+                library.numeric(a, factor)
             except ArithmeticError:
                 return None
             if self._order is None:
-                self._order = matrix(_order(library, symbolic, self.size))
-            return CholmodFactor(symbolic, self.size)
+                self._order = matrix(_order(library, factor, self.size))
+            return CholmodFactor(self, factor)
+
+    def reuse(self, factor: Any) -> None:
+        """Take the memory of a factor, and the analysis in it, for the next one."""
+        self._unused[:] = [factor]
 
 
 def _order(library: Any, factor: Any, size: int) -> Plain:
@@ -102,8 +110,12 @@ def _solution(library: Any, factor: Any, right: Plain, system: int = 0) -> Plain
 class CholmodFactor:
     """A factor L, with L L^T equal to the matrix in another order of its rows."""
 
-    def __init__(self, factor: Any, size: int) -> None:
-        self._factor, self._size = factor, size
+    def __init__(self, analysis: CholmodAnalysis, factor: Any) -> None:
+        self._analysis, self._factor = analysis, factor
+
+    def __del__(self) -> None:
+        if self._factor is not None:
+            self._analysis.reuse(self._factor)
 
     def solve(self, right: Plain) -> Plain:
         """The solution for a matrix of right-hand sides."""
@@ -119,8 +131,9 @@ class CholmodFactor:
         """L in CSC format, and the row at each position; the factor cannot be used afterwards."""
         from scipy.sparse import csc_array
 
+        factor, self._factor, n = self._factor, None, self._analysis.size
         with _library() as library:
-            order = _order(library, self._factor, self._size)
-            columns = library.getfactor(self._factor).CCS
+            order = _order(library, factor, n)
+            columns = library.getfactor(factor).CCS
         starts, rows, values = [np.array(x).ravel() for x in columns]
-        return csc_array((values, rows, starts), shape=(self._size, self._size)), order
+        return csc_array((values, rows, starts), shape=(n, n)), order

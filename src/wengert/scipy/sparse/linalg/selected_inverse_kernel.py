@@ -81,7 +81,7 @@ class TriangularLines(NamedTuple):
 
 
 def solve_on_pattern(
-    lower: TriangularLines, upper: TriangularLines, pivots: Plain
+    lower: TriangularLines, upper: TriangularLines | None, pivots: Plain
 ) -> tuple[Plain, ...] | None:
     """The elements of inv(L U) on the transposed pattern of L + U.
 
@@ -89,8 +89,9 @@ def solve_on_pattern(
     ----------
     lower : TriangularLines
         The columns of L.
-    upper : TriangularLines
-        The rows of U.
+    upper : TriangularLines or None
+        The rows of U. None: they are the columns of L times the pivots, and the inverse is
+        symmetric.
     pivots : array
         The diagonal of U.
 
@@ -101,15 +102,17 @@ def solve_on_pattern(
         `lower`. None if an element is needed that is not on the pattern: some elements of the
         factors are zero.
     """
-    n = len(pivots)
+    n, is_symmetric = len(pivots), upper is None
+    upper = lower if upper is None else upper
     heights = [int((x.stops - x.starts).max(initial=1)) for x in (upper, lower)]
     stride = -(-heights[0] // _WIDTH) * _WIDTH
-    below, above, diagonal = np.zeros(len(upper.values)), np.zeros(len(lower.values)), np.zeros(n)
+    below, diagonal = np.zeros(len(upper.values)), np.zeros(n)
+    above = below if is_symmetric else np.zeros(len(lower.values))
     places = np.full(n, -1), np.full(n, -1)
     dense = np.zeros(stride * heights[1]), np.zeros(stride), np.zeros(stride)
     arrays = *lower, *upper, np.ascontiguousarray(pivots, float), below, above, diagonal
     addresses = [x.ctypes.data for x in (*arrays, *places, *dense)]
-    failed = _functions()[_INVERSE](n, stride, *addresses)
+    failed = _functions()[_INVERSE](n, stride, int(is_symmetric), *addresses)
     return None if failed else (below, above, diagonal)
 
 
@@ -163,7 +166,7 @@ def _functions() -> dict[str, Any]:
     text = module.text(execution_engine.heading())
     count, address = ctypes.c_int64, ctypes.c_void_p
     kinds = {
-        _INVERSE: [count] * 2 + [address] * len(_ARRAYS),
+        _INVERSE: [count] * 3 + [address] * len(_ARRAYS),
         _POSITIONS: [count] + [address] * len(_SOUGHT),
         **{name: [count] + [address] * number for name, number in SYMBOLIC.items()},
     }
@@ -219,11 +222,13 @@ class _Line:
 
 def _emit(module: ModuleBuilder) -> None:
     """The function; it returns 1 if an element is not on the pattern, else 0."""
-    arguments = [("i64", "n"), ("i64", "stride"), *[("ptr", f"{x}") for x in _ARRAYS]]
+    numbers = [("i64", x) for x in ("n", "stride", "symmetric")]
+    arguments = [*numbers, *[("ptr", x) for x in _ARRAYS]]
     function = Function(module, _INVERSE, arguments, "i64", "#1", linkage="")
     body = function.body
     failed = function.slot("i64")
     body.write(f"store i64 0, ptr {failed}")
+    is_symmetric = body.value("icmp ne i64 %symmetric, 0")
     with body.loop("0", "%n") as (outer, k):
         so_far = outer.value(f"load i64, ptr {failed}")
         with outer.when(outer.value(f"icmp eq i64 {so_far}, 0")) as s:
@@ -233,12 +238,15 @@ def _emit(module: ModuleBuilder) -> None:
             with s.when(grown) as inner:
                 _grow(inner, j, rows, columns)
             with s.unless(grown) as inner:
-                found = _gather(inner, rows, columns)
+                found = _gather(inner, rows, columns, is_symmetric)
                 wanted = inner.times(rows.count, columns.count)
                 missing = inner.value(f"icmp ne i64 {found}, {wanted}")
                 with inner.when(missing) as last:
                     last.write(f"store i64 1, ptr {failed}")
-            _multiply(s, j, rows, columns)
+            with s.when(is_symmetric) as inner:
+                _multiply_symmetric(inner, j, columns)
+            with s.unless(is_symmetric) as inner:
+                _multiply(inner, j, rows, columns)
     result = body.value(f"load i64, ptr {failed}")
     body.write(f"ret i64 {result}")
     module.add(function)
@@ -282,7 +290,7 @@ def _grow(s: Section, j: Name, rows: _Line, columns: _Line) -> None:
     _store(s, "dense", _place(s, last_row, last_column), _double(s, "z_diagonal", after))
 
 
-def _gather(s: Section, rows: _Line, columns: _Line) -> Name:
+def _gather(s: Section, rows: _Line, columns: _Line, is_symmetric: Name) -> Name:
     """Fill the dense matrix from the elements found so far; returns their number."""
     count = s.function.slot("i64")
     s.write(f"store i64 0, ptr {count}")
@@ -302,14 +310,17 @@ def _gather(s: Section, rows: _Line, columns: _Line) -> Name:
     with s.loop(columns.start, columns.stop) as (t, p):
         entries = _Line(t, "upper", columns.index(t, p))
         with t.loop(entries.start, entries.stop) as (u, q):
-            row = _number(u, "place_in_rows", entries.index(u, q))
-            put(u, row, columns.local(u, p), False, "z_lower", q)
+            row, line = _number(u, "place_in_rows", entries.index(u, q)), columns.local(u, p)
+            put(u, row, line, False, "z_lower", q)
+            with u.when(is_symmetric) as v:
+                put(v, row, line, True, "z_lower", q)
     with s.loop(rows.start, rows.stop) as (t, p):
         line = rows.index(t, p)
-        entries = _Line(t, "lower", line)
-        with t.loop(entries.start, entries.stop) as (u, q):
-            column = _number(u, "place_in_columns", entries.index(u, q))
-            put(u, column, rows.local(u, p), True, "z_upper", q)
+        with t.unless(is_symmetric) as u:
+            entries = _Line(u, "lower", line)
+            with u.loop(entries.start, entries.stop) as (v, q):
+                column = _number(v, "place_in_columns", entries.index(v, q))
+                put(v, column, rows.local(v, p), True, "z_upper", q)
         put(t, _number(t, "place_in_columns", line), rows.local(t, p), True, "z_diagonal", line)
     for lines, array in marks:
         with s.loop(lines.start, lines.stop) as (t, p):
@@ -331,9 +342,7 @@ def _multiply(s: Section, j: Name, rows: _Line, columns: _Line) -> None:
     accumulator = s.function.slot(_VECTOR)
     with s.loop(columns.start, columns.stop) as (t, p):
         factor = t.value(f"fneg double {_double(t, 'lower_values', p)}")
-        spread = t.value(f"insertelement {_VECTOR} poison, double {factor}, i64 0")
-        zeros = f"<{_WIDTH} x i32> zeroinitializer"
-        spread = t.value(f"shufflevector {_VECTOR} {spread}, {_VECTOR} poison, {zeros}")
+        spread = _spread(t, factor)
         begin = t.times(columns.local(t, p), "%stride")
         t.write(f"store {_VECTOR} zeroinitializer, ptr {accumulator}")
         with t.loop("0", padded, str(_WIDTH)) as (u, r):
@@ -354,14 +363,50 @@ def _multiply(s: Section, j: Name, rows: _Line, columns: _Line) -> None:
     _store(s, "z_diagonal", j, s.value(f"fdiv double {rest}, {pivot}"))
 
 
-def _step(u: Section, begin: Name, r: Name, factor: Name, accumulator: Name) -> None:
-    """Eight rows of one column: added to both products."""
+def _multiply_symmetric(s: Section, j: Name, lines: _Line) -> None:
+    """The product of the dense matrix with column j of L, which is row j of U over its pivot."""
+    padded = s.value(f"add i64 {lines.count}, {_WIDTH - 1}")
+    padded = s.value(f"and i64 {padded}, {-_WIDTH}")
+    with s.loop("0", padded) as (t, r):
+        _store(t, "products", r, "0.0")
+    with s.loop(lines.start, lines.stop) as (t, p):
+        spread = _spread(t, t.value(f"fneg double {_double(t, 'lower_values', p)}"))
+        begin = t.times(lines.local(t, p), "%stride")
+        with t.loop("0", padded, str(_WIDTH)) as (u, r):
+            _product_step(u, begin, r, spread)
+    sum_ = s.function.slot("double")
+    pivot = _double(s, "pivots", j)
+    s.write(f"store double {s.value(f'fdiv double 1.0, {pivot}')}, ptr {sum_}")
+    with s.loop(lines.start, lines.stop) as (t, p):
+        value = _double(t, "products", lines.local(t, p))
+        _store(t, "z_lower", p, value)
+        term = t.value(f"fmul double {value}, {_double(t, 'lower_values', p)}")
+        rest = t.value(f"fsub double {t.value(f'load double, ptr {sum_}')}, {term}")
+        t.write(f"store double {rest}, ptr {sum_}")
+    _store(s, "z_diagonal", j, s.value(f"load double, ptr {sum_}"))
+
+
+def _spread(t: Section, factor: Name) -> Name:
+    """A vector whose elements are one number."""
+    first = t.value(f"insertelement {_VECTOR} poison, double {factor}, i64 0")
+    zeros = f"<{_WIDTH} x i32> zeroinitializer"
+    return t.value(f"shufflevector {_VECTOR} {first}, {_VECTOR} poison, {zeros}")
+
+
+def _product_step(u: Section, begin: Name, r: Name, factor: Name) -> Name:
+    """Eight rows of one column, added to the products."""
     z = u.value(f"load {_VECTOR}, ptr {_at(u, 'dense', u.plus(begin, r))}, align 8")
     place = _at(u, "products", r)
     before = u.value(f"load {_VECTOR}, ptr {place}, align 8")
     term = u.value(f"fmul contract {_VECTOR} {factor}, {z}")
     after = u.value(f"fadd contract {_VECTOR} {before}, {term}")
     u.write(f"store {_VECTOR} {after}, ptr {place}, align 8")
+    return z
+
+
+def _step(u: Section, begin: Name, r: Name, factor: Name, accumulator: Name) -> None:
+    """Eight rows of one column: added to both products."""
+    z = _product_step(u, begin, r, factor)
     values = u.value(f"load {_VECTOR}, ptr {_at(u, 'row_values', r)}, align 8")
     term = u.value(f"fmul contract {_VECTOR} {values}, {z}")
     so_far = u.value(f"load {_VECTOR}, ptr {accumulator}")

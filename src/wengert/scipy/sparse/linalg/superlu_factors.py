@@ -249,11 +249,8 @@ class SuperLUFactors(MatrixFactors):
         upper, lower = lu.U, lu.L
         pivots = upper.diagonal()
         by_columns = TriangularLines.of(lower)
-        if self.is_symmetric and np.array_equal(lu.perm_r, lu.perm_c):  # U is L.T times the pivots
-            scales = np.repeat(pivots, np.diff(lower.indptr))
-            by_rows = TriangularLines.of(lower, lower.data * scales)
-        else:
-            by_rows = TriangularLines.of(upper.tocsr())
+        is_symmetric = self.is_symmetric and np.array_equal(lu.perm_r, lu.perm_c)
+        by_rows = None if is_symmetric else TriangularLines.of(upper.tocsr())
         # Factors are those of b = a.T with b[i, j] at [perm_r[i], perm_c[j]]: an element of the
         # transposed inverse of a at [i, j] is one of the inverse of the product at these places.
         q, p = lu.perm_c[rows].astype(np.int64), lu.perm_r[columns].astype(np.int64)

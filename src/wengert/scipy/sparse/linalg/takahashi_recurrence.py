@@ -25,14 +25,14 @@ from .structure import Plain
 
 
 def inverse_at(
-    by_columns: TriangularLines, by_rows: TriangularLines, pivots: Plain, q: Plain, p: Plain
+    by_columns: TriangularLines, by_rows: TriangularLines | None, pivots: Plain, q: Plain, p: Plain
 ) -> Plain | None:
     """Elements of the inverse of the product of two triangular factors.
 
     Parameters
     ----------
     by_columns, by_rows : TriangularLines
-        The columns of L, and the rows of U.
+        The columns of L, and the rows of U; None if these are the columns of L times the pivots.
     pivots : ndarray
         The diagonal of U.
     q, p : ndarray
@@ -46,12 +46,12 @@ def inverse_at(
     if not pivots.all():
         return None
     for closing in (None, _closed, _closed_by_elimination):
-        given = by_columns, by_rows
+        given = by_columns, by_columns if by_rows is None else by_rows
         lines = given if closing is None else closing(*given, p, q)
         places = None if lines is None else _places(*lines, p, q)
         if lines is None or places is None:
             continue
-        solved = solve_on_pattern(*lines, pivots)
+        solved = solve_on_pattern(lines[0], None if by_rows is None else lines[1], pivots)
         if solved is not None:
             below, above, diagonal = solved
             found = diagonal[np.minimum(p, q)]
