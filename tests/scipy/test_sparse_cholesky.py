@@ -215,16 +215,36 @@ def test_matrices_that_are_not_definite(library):
             linalg.logdet(shifted, assume_a="pos")
 
 
-def test_elements_that_differ_by_rounding(library, monkeypatch):
-    """Of a matrix said to be definite; other differences mean that it is not symmetric."""
+def test_elements_that_differ_by_rounding(library):
+    """By more if a matrix is said to be definite; other differences: it is not symmetric."""
     for a in (band_matrix(30, 1), lattice(6)):
-        upper = sp.triu(a, 1).tocsr()
-        near = (a + 1e-15 * upper).tocsr()
-        assert type(factors_of(near)) is LU
-        assert type(factors_of(near, "pos")) is (BAND if a.shape[0] == 30 else type(factors_of(a)))
-        far = (a + 0.01 * upper).tocsr()
-        assert type(factors_of(far, "pos")) is LU
-        check_operations(far, 1e-9)
+        upper, kind = sp.triu(a, 1).tocsr(), BAND if a.shape[0] == 30 else type(factors_of(a))
+        for difference, wanted in ((1e-15, (kind, kind)), (1e-13, (LU, kind)), (0.01, (LU, LU))):
+            near = (a + difference * upper).tocsr()
+            assert (type(factors_of(near)), type(factors_of(near, "pos"))) == wanted
+            check_operations(near, 1e-9)
+
+
+def test_hessians_of_implicit_functions(library, monkeypatch):
+    """Their elements are computed one by one, and differ from the transposed ones by rounding."""
+    monkeypatch.setattr(matrix_patterns, "_MAX_BELOW", 0)
+
+    def energy(u, t):
+        steps = u[:-40] - np.sin(u[40:] + t)
+        return np.sum(np.sqrt(1.0 + steps**2)) + np.sum(np.cosh(u - t)) + np.sum(u**2)
+
+    def root(t):
+        def newton(f, u):
+            for _ in range(8):
+                u = u - np.linalg.solve(wg.jacobian(f)(u), f(u))
+            return u
+
+        return wg.custom_root(lambda u: wg.grad(energy)(u, t), np.linspace(0.0, 1.0, 300), newton)
+
+    slope = wg.grad(lambda t: np.sum(root(t) ** 2))(0.4)
+    assert [type(x) for x in factors._kept.values()] == [library]
+    up, down = (np.sum(root(0.4 + h) ** 2) for h in (1e-5, -1e-5))
+    np.testing.assert_allclose(slope, (up - down) / 2e-5, rtol=1e-7)
 
 
 def test_nan_and_infinity(library):

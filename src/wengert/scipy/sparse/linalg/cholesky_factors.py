@@ -24,7 +24,9 @@ from .structure import Plain
 from .takahashi_recurrence import inverse_at
 
 _BYTES_FOR_EACH = 20  # of factors, for each byte of the entries
-_ROUNDING = 1e3  # in units of eps: differences of elements that should be equal
+# Differences of elements that should be equal, in units of eps.
+_ROUNDING = 32.0
+_ROUNDING_IF_KNOWN = 1e3
 
 
 class CholeskyFactors(MatrixFactors):
@@ -221,8 +223,8 @@ def cholesky_of(
     data : ndarray
         The values of its entries, finite.
     is_known : bool
-        Whether the matrix is said to be positive definite. Otherwise it must be equal to its
-        transpose to the last bit.
+        Whether the matrix is said to be positive definite, so that elements which should be equal
+        may differ by more than the rounding of some operations.
 
     Returns
     -------
@@ -235,11 +237,13 @@ def cholesky_of(
     values = pattern.values(data if data.dtype.char in "fd" else data.astype(float))
     diagonal, off = values[pattern.diagonal], values[pattern.pairs[0]]
     other = values[pattern.pairs[1]]
-    is_symmetric = np.array_equal(off, other)
-    if not np.all(diagonal > 0):
-        return False if is_symmetric else None
-    if not is_symmetric and not (is_known and _are_nearly_equal(pattern, off, other, diagonal)):
-        return None
+    is_positive = bool(np.all(diagonal > 0))
+    if not np.array_equal(off, other):
+        rounding = _ROUNDING_IF_KNOWN if is_known else _ROUNDING
+        if not (is_positive and _are_nearly_equal(pattern, off, other, diagonal, rounding)):
+            return None
+    if not is_positive:
+        return False
     factors: CholeskyFactors
     if pattern.band is not None:
         factors = BandFactors(pattern, data, diagonal, off, pattern.band)
@@ -248,9 +252,11 @@ def cholesky_of(
     return factors if factors.is_definite else False
 
 
-def _are_nearly_equal(pattern: MatrixPattern, off: Plain, other: Plain, diagonal: Plain) -> bool:
+def _are_nearly_equal(
+    pattern: MatrixPattern, off: Plain, other: Plain, diagonal: Plain, rounding: float
+) -> bool:
     """Whether elements that should be equal differ by rounding, relative to the diagonal."""
     rows, columns = pattern.entries
     lower, roots = pattern.pairs[0], np.sqrt(diagonal)
-    limit = _ROUNDING * np.finfo(off.dtype).eps * roots[rows[lower]] * roots[columns[lower]]
+    limit = rounding * np.finfo(off.dtype).eps * roots[rows[lower]] * roots[columns[lower]]
     return bool(np.all(np.abs(off - other) <= limit))
