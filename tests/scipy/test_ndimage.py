@@ -124,6 +124,20 @@ def test_splines(order):
         check_grads(same("spline_filter", X2, order), (X2,), order=1)
 
 
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+def test_splines_along_long_axes(order):
+    """The recursive filter, whose sums beyond the borders are those of few elements."""
+    for mode, shape, axis in (
+        ("mirror", (33, 3), 0), ("reflect", (2, 34), 1), ("grid-wrap", (120,), 0),
+        ("constant", (2, 33, 2), 1), ("nearest", (300,), 0),
+    ):  # fmt: skip
+        x, dot = RNG.normal(size=shape), RNG.normal(size=shape)
+        f = same("spline_filter1d", x, order, axis, mode=mode)
+        slope = wg.grad(lambda x, f=f: np.sum(np.sin(f(x))))(x)
+        change = np.sum(np.cos(f(x)) * f(dot))
+        np.testing.assert_allclose(np.sum(slope * dot), change, rtol=1e-11)
+
+
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", range(6))
 @pytest.mark.sample(12)

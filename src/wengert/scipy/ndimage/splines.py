@@ -1,33 +1,52 @@
 """Coefficients of interpolating splines, and their basis functions.
 
     spline_filter1d spline_filter  the coefficients
+    decaying_sum                   s_i = x_i + factor s_{i-1}
     basis                          the values of the basis functions at a point
 
-SciPy runs a recursive filter in both directions; it is the convolution with its impulse response,
-which decreases by a factor of 2 or more with each element, and is a sum of windows here.  Along
-short axes it is the product with the matrix of SciPy's filter, whose boundary is approximate there.
+SciPy's recursive filter: for each pole a sum of the elements before, with weights that decrease by
+a constant factor, and then one of those after; the sums beyond the borders, which continue the
+array, are sums of few elements.  Along short axes it is the product with the matrix of SciPy's
+filter, whose boundary is approximate there.
 """
 
 from __future__ import annotations
 
 import functools
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import scipy.ndimage
+import scipy.signal
 from numpy.lib.array_utils import normalize_axis_index
 
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import along
+from wengert._engine.kinds.linear_map import linear
 from wengert.errors import at, user_line
 
 from ..dispatch import counterpart, known_length
-from .boundaries import extended, operand, result
-from .weighted_windows import windowed
+from .boundaries import operand, result
 
 __all__ = ["spline_filter", "spline_filter1d"]
 
-_LONGEST = 200  # elements of the impulse response on each side
 _NEGLIGIBLE = 1e-18
 _LONGEST_WITH_MATRIX = 32  # elements of axes with a matrix
+
+# The poles of the filter of each order (M. Unser, A. Aldroubi and M. Eden, 1993).
+_POLES: dict[int, tuple[float, ...]] = {
+    2: (sqrt(8.0) - 3.0,),
+    3: (sqrt(3.0) - 2.0,),
+    4: (
+        sqrt(664.0 - sqrt(438976.0)) + sqrt(304.0) - 19.0,
+        sqrt(664.0 + sqrt(438976.0)) - sqrt(304.0) - 19.0,
+    ),
+    5: (
+        sqrt(67.5 - sqrt(4436.25)) + sqrt(26.25) - 6.5,
+        sqrt(67.5 + sqrt(4436.25)) - sqrt(26.25) - 6.5,
+    ),
+}
 
 # The boundary of the recursive filter for each mode.
 _BOUNDARIES = {
@@ -43,23 +62,97 @@ _BOUNDARIES = {
 
 
 @functools.cache
-def _impulse_response(order: int) -> Any:
-    """The coefficients of the spline through a single 1."""
-    impulse = np.zeros(2 * _LONGEST + 1)
-    impulse[_LONGEST] = 1.0
-    response = scipy.ndimage.spline_filter1d(impulse, order)
-    large = np.flatnonzero(np.abs(response) > _NEGLIGIBLE)
-    response = response[large[0] : large[-1] + 1]
-    response.flags.writeable = False
-    return response
-
-
-@functools.cache
 def _matrix(n: int, order: int, mode: str) -> Any:
     """The coefficients of the unit vectors."""
     matrix = scipy.ndimage.spline_filter1d(np.eye(n), order, 0, mode=mode)
     matrix.flags.writeable = False
     return matrix
+
+
+def _decaying_oracle(x: Any, *, axis: int, factor: float, reverse: bool = False) -> Any:
+    distance = np.subtract.outer(np.arange(x.shape[axis]), np.arange(x.shape[axis]))
+    powers = np.where(distance >= 0, factor ** np.maximum(distance, 0.0), 0.0)
+    return np.moveaxis(np.moveaxis(x, axis, -1) @ (powers if reverse else powers.T), -1, axis)
+
+
+@linear(name="ndimage.decaying_sum", oracle=_decaying_oracle)
+def decaying_sum(x: Any, *, axis: int, factor: float, reverse: bool = False) -> Any:
+    """s_i = x_i + factor s_{i-1} along an axis (s_{i+1} if `reverse`), from s = 0."""
+    order = [slice(None)] * x.ndim
+    order[axis] = slice(None, None, -1 if reverse else 1)
+    if not x.size:
+        return np.zeros_like(x)
+    found = scipy.signal.lfilter([1.0], [1.0, -factor], x[tuple(order)], axis)
+    return np.ascontiguousarray(found[tuple(order)], x.dtype)
+
+
+@decaying_sum.transpose
+def _(t: Any, x: Any, *, axis: int, factor: float, reverse: bool = False) -> Any:
+    return decaying_sum(t, axis=axis, factor=factor, reverse=not reverse)
+
+
+@decaying_sum.spec
+def _(x: Spec, *, axis: int, factor: float, reverse: bool = False) -> Spec:
+    return Spec(x.shape, x.dtype)
+
+
+along(decaying_sum)
+
+
+@decaying_sum.examples
+def _(rng: np.random.Generator) -> Any:
+    yield (rng.normal(size=(2, 6)),), {"axis": 1, "factor": -0.4}
+    yield (rng.normal(size=(5, 3)),), {"axis": 0, "factor": 0.3, "reverse": True}
+    yield (rng.normal(size=4) + 1j * rng.normal(size=4),), {"axis": 0, "factor": 0.3}
+
+
+# ---- the recursive filter -----------------------------------------------------------------------
+
+
+def _first(n: int, pole: float, boundary: str) -> Any:
+    """The weights of the sum over all elements before the second, beyond the border too."""
+    k = np.arange(float(n))
+    if boundary == "wrap":
+        return pole ** ((n - k) % n) / (1.0 - pole**n)
+    if boundary == "mirror":
+        inside = (k > 0) & (k < n - 1)
+        return (pole**k + inside * pole ** (2 * n - 2 - k)) / (1.0 - pole ** (2 * n - 2))
+    beyond = pole ** (k + 1) + np.where(k > 0, pole ** (2 * n - k), 1.0)
+    return beyond / (1.0 - pole ** (2 * n))
+
+
+def _last(n: int, pole: float, boundary: str) -> Any:
+    """The weights of the sum over the last element and those beyond the border."""
+    weights = np.zeros(n)
+    weights[-1] = 1.0
+    if boundary == "wrap":
+        weights[:-1] = pole ** np.arange(1.0, n)
+        return weights / (1.0 - pole**n)
+    if boundary == "mirror":
+        weights[-2] = pole
+        return weights / (1.0 - pole**2)
+    return weights / (1.0 - pole)
+
+
+def _sum_along(x: Any, weights: Any, axis: int) -> Any:
+    """The weighted sum, of elements whose weights are not negligible; the axis has length one."""
+    used = np.flatnonzero(np.abs(weights) > _NEGLIGIBLE)
+    gaps = np.flatnonzero(np.diff(used) > 1)
+    starts, ends = [used[0], *used[gaps + 1]], [*used[gaps], used[-1]]
+    shape = [1] * x.ndim
+    total: Any = None
+    for start, end in zip(starts, ends, strict=True):
+        shape[axis] = int(end - start) + 1
+        part = weights[start : end + 1].reshape(shape) * _part(x, axis, int(start), int(end) + 1)
+        term = np.sum(part, axis=axis, keepdims=True)
+        total = term if total is None else total + term
+    return total
+
+
+def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+    index = [slice(None)] * x.ndim
+    index[axis] = slice(start, stop)
+    return x[tuple(index)]
 
 
 def coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
@@ -70,12 +163,17 @@ def coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
     if n <= _LONGEST_WITH_MATRIX:
         product = np.tensordot(_matrix(n, order, mode), x, ((1,), (axis,)))
         return product if axis == 0 else np.moveaxis(product, 0, axis)
-    response = _impulse_response(order)
-    radius = len(response) // 2
-    around = extended(x, axis, radius, radius, _BOUNDARIES[mode], 0.0)
-    shape = [1] * x.ndim
-    shape[axis] = len(response)
-    return windowed(around, response.reshape(shape))
+    boundary = _BOUNDARIES[mode]
+    poles = _POLES[order]
+    x = x * np.prod([(1.0 - z) ** 2 for z in poles])
+    for z in poles:
+        first = _sum_along(x, _first(n, z, boundary), axis)
+        x = np.concatenate([first, _part(x, axis, 1, n)], axis)
+        x = decaying_sum(x, axis=axis, factor=z)
+        last = _sum_along(x, _last(n, z, boundary), axis)
+        x = np.concatenate([_part(x, axis, 0, n - 1), last], axis)
+        x = decaying_sum(x, axis=axis, factor=z, reverse=True)
+    return x
 
 
 def _check(order: int, mode: str) -> None:

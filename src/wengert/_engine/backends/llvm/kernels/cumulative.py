@@ -4,6 +4,7 @@
     cumsum, cumprod  cumulative sums and products
     running          cumulative minimum and maximum
     recurrence       y_i = b_i + a_i y_{i-1}
+    decaying_sum     y_i = x_i + c y_{i-1}
 
 Along the last axis, the previous element is kept in a register.  Along another axis, elements of
 other sequences are adjacent in memory: each step is computed for all sequences, in vectors.
@@ -215,3 +216,16 @@ def recurrence(call: KernelCall) -> None:
 
     reverse = bool(call.params.get("reverse", False))
     scan(call, lambda values: values[1], combine, call.params["axis"], reverse)
+
+
+@kernel("ndimage.decaying_sum", strided=True)
+def decaying_sum(call: KernelCall) -> None:
+    """y_i = x_i + factor y_{i-1}."""
+    language, dtype = call.language, call.results[0].dtype
+    factor = call.params["factor"]
+
+    def combine(previous: Scalar, values: Sequence[Any]) -> Any:
+        return language.cast(values[0], dtype) + language.constant(factor, dtype) * previous
+
+    reverse = bool(call.params.get("reverse", False))
+    scan(call, lambda values: values[0], combine, call.params["axis"], reverse)

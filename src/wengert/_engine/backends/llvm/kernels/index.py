@@ -39,7 +39,7 @@ KERNEL_MODULES: dict[str, str] = {
         "mpi.allreduce_prod mpi.allreduce_any mpi.allreduce_all mpi.reduce mpi.bcast "
         "mpi.replicated mpi.barrier mpi.reduce_scatter mpi.allgather mpi.alltoall mpi.gather "
         "mpi.scatter mpi.start mpi.wait mpi.progress mpi.complete mpi.same mpi.varying",
-        "cumulative": "cumsum cumprod running recurrence",
+        "cumulative": "cumsum cumprod running recurrence ndimage.decaying_sum",
         "linalg.lu_solve": "solve inv det slogdet det_derivative inverse_slogdet cofactors_det",
         "linalg.triangular_solve": "solve_triangular",
         "sort.argsort": "argsort lexsort",
