@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from math import prod
 
 EPSILON = Fraction(2) ** -52
-SCALE = 2**80  # the smallest coefficient is above 2**-14, and has 53 bits
+SCALE = 2**160  # a multiple of all coefficients, which have 53 bits or are rounded to it
 
 
 @cache
@@ -53,16 +53,19 @@ def scaled(rows):
     return [[x.numerator for x in row] for row in numbers]
 
 
-def stage_weights(a):
-    """A function of a tree that returns phi_i of all stages, times SCALE for each node but one."""
+def stage_weights(a, single):
+    """A function of a tree that returns phi_i of all stages, times SCALE for each node but one.
+
+    single : the matrix for nodes with one child, which is another one in Rosenbrock methods.
+    """
     kept = {}
 
     def weights(tree):
         if tree not in kept:
             products = [1] * len(a)
             for child in tree:
-                inner = weights(child)
-                sums = [sum(x * w for x, w in zip(row, inner, strict=True) if x) for row in a]
+                inner, matrix = weights(child), single if len(tree) == 1 else a
+                sums = [sum(x * w for x, w in zip(row, inner, strict=True) if x) for row in matrix]
                 products = [p * s for p, s in zip(products, sums, strict=True)]
             kept[tree] = products
         return kept[tree]
@@ -70,10 +73,15 @@ def stage_weights(a):
     return weights
 
 
-def errors(a, b, order, wanted=lambda tree: Fraction(1, gamma(tree))):
+def absolute(rows):
+    return [[abs(x) for x in row] for row in rows]
+
+
+def errors(a, b, order, wanted=lambda tree: Fraction(1, gamma(tree)), single=None):
     """Errors in all conditions of this order, in units of the rounding of the coefficients."""
     a, b = scaled(a), scaled([b])[0]
-    weights, sizes = stage_weights(a), stage_weights([[abs(x) for x in row] for row in a])
+    single = a if single is None else scaled(single)
+    weights, sizes = stage_weights(a, single), stage_weights(absolute(a), absolute(single))
     found = []
     for tree in trees(order):
         target = wanted(tree) * SCALE**order

@@ -11,9 +11,13 @@ import pytest
 from scipy.integrate import DOP853 as SCIPY_DOP853
 from scipy.integrate import RK23 as SCIPY_RK23
 from scipy.integrate import RK45 as SCIPY_RK45
+from scipy.integrate._ivp import radau as scipy_radau
 
+from wengert.scipy.integrate.ivp import radau_table
+from wengert.scipy.integrate.ivp.esdirk_tables import KVAERNO3, KVAERNO4, KVAERNO5
 from wengert.scipy.integrate.ivp.explicit_tables import RK23, RK45, TSIT5
 from wengert.scipy.integrate.ivp.high_order_tables import DOP853, VERN7
+from wengert.scipy.integrate.ivp.rosenbrock_tables import RODAS4, RODAS5P
 
 from .rooted_trees import errors, gamma, size, trees
 
@@ -134,3 +138,98 @@ def padded_columns(a, columns):
 
 def test_there_are_as_many_trees_as_conditions():
     assert [len(trees(n)) for n in range(1, 10)] == [1, 1, 2, 4, 9, 20, 48, 115, 286]
+
+
+def with_diagonal(rows, diagonal):
+    """A lower triangular matrix from the rows below its diagonal."""
+    size = len(diagonal)
+    return [
+        [*map(Fraction, row), Fraction(d), *(Fraction(0),) * (size - k - 1)]
+        for k, (row, d) in enumerate(zip(((), *rows), diagonal, strict=True))
+    ]
+
+
+def product(a, b):
+    columns = list(zip(*b, strict=True))
+    return [[sum(x * y for x, y in zip(row, c, strict=True)) for c in columns] for row in a]
+
+
+def inverted(a):
+    """The inverse of a lower triangular matrix."""
+    rows = []
+    for k, row in enumerate(a):
+        unit = [Fraction(int(j == k)) for j in range(len(a))]
+        for j in range(k):
+            unit = [u - row[j] * x for u, x in zip(unit, rows[j], strict=True)]
+        rows.append([u / row[k] for u in unit])
+    return rows
+
+
+def rounded(rows):
+    """Fractions as multiples of a power of two, far below the rounding of the coefficients."""
+    return [[Fraction(round(x * 2**140), 2**140) for x in row] for row in rows]
+
+
+@pytest.mark.parametrize("table", [KVAERNO3, KVAERNO4, KVAERNO5], ids=lambda t: t.name)
+def test_kvaerno(table):
+    """Orders of both states; the last stage forgets infinitely stiff components (L-stable)."""
+    a = with_diagonal(table.a, (0.0, *(table.gamma,) * len(table.a)))
+    np.testing.assert_allclose([float(sum(row)) for row in a], table.times, atol=1e-14)
+    for weights, order in ((a[-1], table.order), (a[-2], table.error_order)):
+        for k in range(1, order + 1):
+            assert max(errors(a, weights, k)) < 4 * ROUNDING
+        assert max(errors(a, weights, order + 1)) > VIOLATED
+    states = [Fraction(1)]
+    for row in a[1:]:
+        earlier = sum(x * y for x, y in zip(row[: len(states)], states, strict=True))
+        states.append(-earlier / row[len(states)])
+    assert abs(states[-1]) < 1e-13 and abs(states[-2]) < 1
+    assert all(abs(sum(row) - 1) < 1e-12 for row in table.predictor)
+
+
+@pytest.mark.parametrize("table", [RODAS4, RODAS5P], ids=lambda t: t.name)
+def test_rosenbrock(table):
+    """Orders of both states, in the variables in which the stages multiply with the Jacobian."""
+    size = len(table.times)
+    minus = [[-x for x in row] for row in table.c]
+    gamma_matrix = inverted(with_diagonal(minus, (1 / Fraction(table.gamma),) * size))
+    alpha = product(with_diagonal(table.a, (0.0,) * size), gamma_matrix)
+    beta = [
+        [x + y for x, y in zip(*rows, strict=True)]
+        for rows in zip(alpha, gamma_matrix, strict=True)
+    ]
+    last = [*map(Fraction, table.a[-1]), Fraction(1)]
+    weights = product([last], gamma_matrix)[0]
+    embedded = product([[*map(Fraction, table.a[-1]), Fraction(0)]], gamma_matrix)[0]
+    np.testing.assert_allclose([float(sum(row)) for row in alpha], table.times, atol=2e-14)
+    sums = [float(sum(row)) for row in gamma_matrix]
+    np.testing.assert_allclose(sums, table.time_weights, atol=2e-13)
+    alpha, beta, (weights, embedded) = map(rounded, (alpha, beta, (weights, embedded)))
+    for b, order in ((weights, table.order), (embedded, table.error_order)):
+        for k in range(1, order + 1):
+            assert max(errors(alpha, b, k, single=beta)) < 1e2 * ROUNDING
+        assert max(errors(alpha, b, order + 1, single=beta)) > VIOLATED
+
+
+def test_radau():
+    """The order, the transformation to block diagonal form, and SciPy's numbers."""
+    a, b = radau_table.WEIGHTS, radau_table.WEIGHTS[-1]
+    for order in range(1, 6):
+        assert max(errors(a, b, order)) < ROUNDING
+    assert max(errors(a, b, 6)) > VIOLATED
+    np.testing.assert_allclose(np.sum(a, axis=1), radau_table.NODES, rtol=1e-15)
+    mu = radau_table.COMPLEX
+    blocks = np.array([[radau_table.REAL, 0, 0], [0, mu.real, -mu.imag], [0, mu.imag, mu.real]])
+    vectors, inverse = np.array(radau_table.VECTORS), np.array(radau_table.INVERSE)
+    np.testing.assert_allclose(vectors @ blocks @ inverse @ a, np.eye(3), atol=2e-14)
+    np.testing.assert_allclose(vectors @ inverse, np.eye(3), atol=2e-15)
+    for ours, theirs in (
+        ("NODES", "C"),
+        ("ERROR", "E"),
+        ("REAL", "MU_REAL"),
+        ("COMPLEX", "MU_COMPLEX"),
+        ("VECTORS", "T"),
+        ("INVERSE", "TI"),
+        ("INTERPOLANT", "P"),
+    ):
+        np.testing.assert_array_equal(getattr(radau_table, ours), getattr(scipy_radau, theirs))

@@ -63,7 +63,10 @@ def solve(
     args : tuple
         Further arguments of `rhs`, `jac` and the events, which are differentiated.
     method : str
-        'tsit5', 'RK45', 'RK23', 'vern7', 'DOP853': explicit methods of order 5, 5, 3, 7, 8.
+        'tsit5', 'RK45', 'RK23', 'vern7', 'DOP853': explicit methods of order 5, 5, 3, 7, 8. For
+        stiff problems, and with `mass`: 'rodas4', 'rodas5p', Rosenbrock methods, the fastest for
+        few components; 'kvaerno3', 'kvaerno4', 'kvaerno5', and 'Radau' of order 5, whose stages are
+        solved by Newton's method with one factorization for several steps.
     rtol, atol : float or vector
         Relative and absolute tolerance of the error in each step.
     saveat : array, or 'steps', optional

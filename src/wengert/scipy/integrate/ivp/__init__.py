@@ -5,6 +5,11 @@ program          a whole solution as a function of arrays, compiled once
 loop             the loop: steps until the end, an event or a failure
 method           the interface of the methods; methods.py their names
 explicit_steps   explicit methods; explicit_tables, high_order_tables their coefficients
+rosenbrock_steps Rosenbrock methods; rosenbrock_tables their coefficients
+esdirk_steps     Kvaerno's methods; esdirk_tables their coefficients
+radau_steps      SciPy's Radau; radau_table its coefficients
+stage_systems    linear systems with one matrix and several right-hand sides
+simplified_newton Newton's method with one matrix for several iterations and steps
 problem          the right-hand side, its Jacobian and the mass matrix; tolerances
 step_control     step size controllers; initial_step the first step
 saving           states at given times; dense_output all steps, and the solution between them

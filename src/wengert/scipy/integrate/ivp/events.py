@@ -304,7 +304,7 @@ class Events:
 
 def flow(problem: IvpProblem, t: Any, y: Any, d: Any) -> Any:
     """The solution at ``t + d`` from y at t, by one step of the method of Runge and Kutta."""
-    f = problem.f
+    f = problem.slope
     k1 = f(t, y)
     k2 = f(t + d / 2, y + d / 2 * k1)
     k3 = f(t + d / 2, y + d / 2 * k2)

@@ -41,7 +41,7 @@ def initial_step(
     h0 = np.where(is_tiny, 1e-6, 0.01 * d0 / np.where(is_tiny, 1.0, d1))
     h0 = np.minimum(h0, length)
     safe = np.where(h0 > 0, h0, 1.0)  # an empty interval
-    d2 = rms((problem.f(t + h0 * direction, y + h0 * direction * f) - f) / scale) / safe
+    d2 = rms((problem.slope(t + h0 * direction, y + h0 * direction * f) - f) / scale) / safe
     largest = np.maximum(d1, d2)
     is_flat = largest <= 1e-15
     h1 = np.where(

@@ -185,7 +185,7 @@ def _first(
             problem,
             start,
             fixed(y0),
-            fixed(method.derivative(carry)),
+            fixed(_slope(problem, method, start, y0, carry)),
             direction,
             np.abs(end - start),
             method.error_order,
@@ -210,6 +210,11 @@ def _first(
     )
 
 
+def _slope(problem: IvpProblem, method: Method, t: Any, y: Any, carry: Any) -> Any:
+    """The derivative of the state at the start."""
+    return method.derivative(carry) if problem.mass is None else problem.slope(t, y)
+
+
 def _first_status(start: Any, end: Any, y: Any, f: Any) -> Any:
     finite = np.all(np.isfinite(fixed(y))) & np.all(np.isfinite(fixed(f)))
     status = np.where(finite, Status.RUNNING, Status.NOT_FINITE)
@@ -227,15 +232,11 @@ def _attempt(
     s: LoopState,
 ) -> LoopState:
     """The state after another attempt."""
-    h, t_new, is_too_small = _limited(s, settings, direction, end)
-    step = method.step(problem, s.t, h, s.y, s.carry, settings.tolerance)
+    h, t_new, is_too_small, is_limited = _limited(s, settings, direction, end)
+    given = method.limited(s.carry, is_limited)
+    step = method.step(problem, s.t, h, s.y, given, settings.tolerance)
     error, converged = _relative_error(method, settings.tolerance, step, h, s.y)
     accepted = (error < 1) & converged & ~is_too_small
-    factor = settings.control.factor(
-        error, s.last_error, accepted, s.was_rejected, method.error_order
-    )
-    if step.converged is not True:
-        factor = np.where(converged, factor, settings.control.after_failure())
     counts = Evaluations(*s.counts).plus(step.counts)
     stops, carry, seen_events, t_end, y_end = np.bool_(False), step.carry, None, t_new, step.y
     is_full = s.attempts + 1 >= settings.max_steps
@@ -264,7 +265,7 @@ def _attempt(
     return LoopState(
         np.where(accepted, t_end, s.t),
         np.where(accepted, y_end, s.y),
-        np.abs(h) * factor,
+        np.abs(h) * _factor(method, settings.control, step, error, accepted, s),
         _chosen(accepted, carry, step.rejected),
         np.where(accepted, np.maximum(error, _SMALLEST_LAST_ERROR), s.last_error),
         ~accepted,
@@ -278,8 +279,26 @@ def _attempt(
     )
 
 
-def _limited(s: LoopState, settings: Settings, direction: Any, end: Any) -> tuple[Any, Any, Any]:
-    """The step and where it ends, and whether it is too small: as in SciPy.
+def _factor(
+    method: Method,
+    control: StepControl,
+    step: MethodStep,
+    error: Any,
+    accepted: Any,
+    s: LoopState,
+) -> Any:
+    """The factor of the step size."""
+    factor = control.factor(error, s.last_error, accepted, s.was_rejected, method.error_order)
+    if step.converged is not True:
+        factor = np.where(fixed(step.converged), factor, control.after_failure())
+    if step.factor is None:
+        return factor
+    own = fixed(step.factor)
+    return np.where(np.isnan(own), factor, own)
+
+
+def _limited(s: LoopState, settings: Settings, direction: Any, end: Any) -> tuple[Any, ...]:
+    """The step and where it ends, and whether it is too small, as in SciPy, or not as planned.
 
     The first attempt takes at least the smallest step; repeated ones fail below it.
     """
@@ -289,7 +308,8 @@ def _limited(s: LoopState, settings: Settings, direction: Any, end: Any) -> tupl
     is_too_small = s.was_rejected & (size < spacing)
     t_new = s.t + size * direction
     t_new = np.where(direction * (t_new - end) > 0, end, t_new)
-    return t_new - s.t, t_new, is_too_small
+    is_limited = ~s.was_rejected & (size != s.size)
+    return t_new - s.t, t_new, is_too_small, is_limited
 
 
 def _restarted(

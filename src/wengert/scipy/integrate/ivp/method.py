@@ -43,6 +43,8 @@ class MethodStep(NamedTuple):
     dense : what `Method.interpolate` takes.
     converged : whether the equations of the stages are solved; True if there are none.
     counts : evaluations in this step.
+    factor : of the step size for the next attempt, in place of that of the controller where it is
+        not NaN; None: that of the controller.
     """
 
     y: Any
@@ -52,6 +54,7 @@ class MethodStep(NamedTuple):
     dense: Any
     converged: Any = True
     counts: Evaluations = Evaluations()
+    factor: Any = None
 
 
 class Method:
@@ -79,6 +82,10 @@ class Method:
     def derivative(self, carry: Any) -> Any:
         """The derivative f(t, y) at the start, of what `start` returns."""
         raise NotImplementedError
+
+    def limited(self, carry: Any, is_limited: Any) -> Any:
+        """What a step takes whose size is not the planned one, but a limit of the settings."""
+        return carry
 
     def step(
         self, problem: IvpProblem, t: Any, h: Any, y: Any, carry: Any, tolerance: Tolerance

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from wengert.errors import ArgumentError, at, user_line
 
+from .esdirk_steps import EsdirkMethod
+from .esdirk_tables import KVAERNO3, KVAERNO4, KVAERNO5
 from .explicit_steps import Dop853, ExplicitMethod
 from .explicit_tables import RK23, RK45, TSIT5
 from .high_order_tables import DOP853, VERN7
 from .method import Method
+from .radau_steps import RadauMethod
+from .rosenbrock_steps import RosenbrockMethod
+from .rosenbrock_tables import RODAS4, RODAS5P
 from .step_control import I_CONTROL, PI_CONTROL, StepControl
 
 NATIVE: dict[str, tuple[Method, StepControl]] = {
@@ -20,6 +25,12 @@ NATIVE: dict[str, tuple[Method, StepControl]] = {
     "DOP853": (Dop853(DOP853), I_CONTROL),
     "tsit5": (ExplicitMethod(TSIT5), PI_CONTROL),
     "vern7": (ExplicitMethod(VERN7), PI_CONTROL),
+    "rodas4": (RosenbrockMethod(RODAS4), PI_CONTROL),
+    "rodas5p": (RosenbrockMethod(RODAS5P), PI_CONTROL),
+    "kvaerno3": (EsdirkMethod(KVAERNO3), PI_CONTROL),
+    "kvaerno4": (EsdirkMethod(KVAERNO4), PI_CONTROL),
+    "kvaerno5": (EsdirkMethod(KVAERNO5), PI_CONTROL),
+    "Radau": (RadauMethod(), I_CONTROL),
 }
 
 

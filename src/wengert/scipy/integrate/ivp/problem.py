@@ -16,6 +16,8 @@ import numpy as np
 
 from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.autodiff.jacobians import jacfwd
+from wengert._engine.autodiff.jvp_vjp import jvp
+from wengert._engine.ops.linalg.linear_solve import solve
 
 Rhs = Callable[[Any, Any], Any]
 
@@ -39,6 +41,21 @@ class IvpProblem:
         if self.jac is not None:
             return self.jac(t, y)
         return jacfwd(lambda x: self.f(t, x))(y)
+
+    def slope(self, t: Any, y: Any) -> Any:
+        """The derivative of the state.
+
+        A row of zeros of the mass matrix is an equation between the components of the state, whose
+        derivative with respect to time determines theirs.
+        """
+        f = self.f(t, y)
+        if self.mass is None:
+            return f
+        is_equation = np.all(self.mass == 0, axis=1)
+        one = np.ones((), dtype=np.float64)
+        _, change = jvp(lambda time: self.f(time, y), (t * one,), (one,))
+        rows = np.where(is_equation[:, None], self.jacobian(t, y), self.mass)
+        return solve(rows, np.where(is_equation, -change, f))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,134 @@
+"""Steps of singly diagonally implicit Runge-Kutta methods (esdirk_tables.py).
+
+    EsdirkMethod    the method of a table
+
+With M y' = f(t, y), the increment u of a stage solves ``M (u - g) = h gamma f(t_i, y + u)``, where
+g contains the earlier stages, and its slope is ``(u - g) / (h gamma)``.  Newton's iteration runs on
+values; the derivative of a stage is that of its equation, with the Jacobian at the stage, so that
+it does not depend on the matrix of the iteration and exists in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core.handle import shape_of
+from wengert._engine.implicit import custom_root
+from wengert._engine.ops.linalg.linear_solve import solve
+
+from .esdirk_tables import EsdirkTable
+from .explicit_steps import combination
+from .method import Evaluations, Method, MethodStep
+from .problem import IvpProblem, Tolerance, fixed
+from .simplified_newton import IterationMatrix, newton, newton_tolerance
+
+_DENSE = 64  # unknowns up to which derivatives of stages do not look for a pattern of zeros
+
+
+class EsdirkCarry(NamedTuple):
+    """What a step leaves for the next one.
+
+    slope : the derivative of the state.
+    matrix : of the iteration.
+    eta : the rate of convergence, see `StageIterations`.
+    """
+
+    slope: Any
+    matrix: Any
+    eta: Any
+
+
+class EsdirkMethod(Method):
+    """A method with an explicit first stage.
+
+    table : its coefficients.
+    """
+
+    is_implicit = True
+    dense_arrays = 2
+
+    def __init__(self, table: EsdirkTable) -> None:
+        self.table = table
+        self.name, self.order, self.error_order = table.name, table.order, table.error_order
+
+    def start(self, problem: IvpProblem, t: Any, y: Any) -> Any:
+        """The derivative of the state, and no matrix."""
+        return problem.slope(t, y), tuple(IterationMatrix.empty(y)), np.float64(1.0)
+
+    def derivative(self, carry: Any) -> Any:
+        """The derivative of the state."""
+        return carry[0]
+
+    def step(
+        self, problem: IvpProblem, t: Any, h: Any, y: Any, carry: Any, tolerance: Tolerance
+    ) -> MethodStep:
+        """The stages; the last is the new state, and its difference to the one before the error."""
+        table, carry = self.table, EsdirkCarry(*carry)
+        matrix, jacs, factors = IterationMatrix(*carry.matrix).updated(
+            problem, t, fixed(y), h, table.gamma
+        )
+        scale, small = tolerance.scale(fixed(y)), newton_tolerance(tolerance)
+        step, eta = h * table.gamma, carry.eta
+        slopes, increments = [carry.slope], []
+        converged, slowest, evaluations = np.bool_(True), np.float64(0.0), np.int64(0)
+        for time, row, guess in zip(table.times[1:], table.a, table.predictor, strict=True):
+            given = h * combination(row, slopes)
+
+            def residual(
+                u: Any, base: Any = y, given: Any = given, time: Any = t + time * h
+            ) -> Any:
+                left = u - given if problem.mass is None else problem.mass @ (u - given)
+                return left - step * problem.f(time, base + u)
+
+            start = given + step * combination(guess, slopes)
+            found = newton(
+                residual,
+                lambda r: matrix.solution(problem, step, r),
+                fixed(start),
+                scale,
+                small,
+                eta,
+                converged,
+            )
+            converged, eta = found.converged, found.eta
+            slowest = np.maximum(slowest, found.rate)
+            evaluations = evaluations + found.iterations
+            u = custom_root(residual, found.x, unchanged, tangent_solve=stage_solver(y))
+            increments.append(u)
+            slopes.append((u - given) / step)
+        new_matrix, same_matrix = matrix.after(slowest, converged)
+        return MethodStep(
+            y + increments[-1],
+            increments[-1] - increments[-2],
+            (slopes[-1], tuple(new_matrix), eta),
+            (slopes[0], tuple(same_matrix), np.float64(1.0)),
+            (slopes[0], slopes[-1]),
+            converged,
+            Evaluations(evaluations, jacs, factors),
+            np.where(converged | matrix.is_current, np.nan, 1.0),
+        )
+
+    def interpolate(self, theta: Any, h: Any, y: Any, y_new: Any, prepared: Any) -> Any:
+        """The cubic polynomial with the states and their derivatives at both ends."""
+        first, last = prepared
+        change = y_new - y
+        bend = (1 - 2 * theta) * change + (theta - 1) * h * first + theta * h * last
+        return y + theta * (change + (theta - 1) * bend)
+
+
+def unchanged(residual: Any, start: Any) -> Any:
+    """The initial guess, for a root that is known already."""
+    return start
+
+
+def stage_solver(y: Any) -> Any:
+    """The solver of derivatives of stages: dense for small systems; None: by the pattern."""
+    n = shape_of(y)[0]
+    return _dense if isinstance(n, int) and n <= _DENSE else None
+
+
+def _dense(product: Any, b: Any) -> Any:
+    return solve(vmap(product, out_axes=1)(np.eye(b.shape[0], dtype=b.dtype)), b)

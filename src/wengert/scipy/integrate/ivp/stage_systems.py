@@ -1,0 +1,93 @@
+"""Linear systems with one matrix and several right-hand sides, as the stages of a step have them.
+
+    StageMatrix     a matrix that is factorized once
+    FactoredRule    a solution with given factors, and its derivative of any order
+    identity        the identity of the size of a Jacobian
+
+The derivative of a solution is a solution with the same factors: of the change of the right-hand
+side and of the matrix in forward mode, with the adjoint in reverse mode.  The derivative of the
+factorization itself is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.grad import stop_gradient
+from wengert._engine.core.handle import shape_of
+from wengert._engine.implicit.solver_calls import SolverRule, solver_call
+from wengert._engine.ops.linalg.linear_solve import adjoint, solve
+from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+
+UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
+
+
+class StageMatrix:
+    """A square matrix, factorized when it is made if it has more than a few rows.
+
+    a : the matrix; it is differentiated.
+    """
+
+    def __init__(self, a: Any) -> None:
+        self.a = a
+        self._factors: Any = None
+        if not (isinstance(size := shape_of(a)[0], int) and size <= UNROLLED):
+            self._factors = lu_packed(stop_gradient(a))
+
+    def solve(self, b: Any) -> Any:
+        """The solution for a vector."""
+        if self._factors is None:
+            return solve(self.a, b)
+        return solver_call(FactoredRule(False), [self.a, *self._factors, b])[0]
+
+
+class FactoredRule(SolverRule):
+    """The solution of ``a x = b``, or of the adjoint system, with factors of a.
+
+    Its operands are the matrix, its factors as `lu_packed` returns them, and the vector.
+    """
+
+    name = "stages"
+
+    def __init__(self, is_adjoint: bool) -> None:
+        self.is_adjoint = is_adjoint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FactoredRule) and self.is_adjoint == other.is_adjoint
+
+    def __hash__(self) -> int:
+        return hash((FactoredRule, self.is_adjoint))
+
+    def solution(self, operands: Sequence[Any]) -> list[Any]:
+        """Substitution."""
+        _, packed, pivots, b = operands
+        x = solve_packed(packed, pivots, b[:, None], trans=2 if self.is_adjoint else 0)
+        return [x[:, 0]]
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """The cotangents: one solution of the adjoint system."""
+        a, packed, pivots, _ = operands
+        other = FactoredRule(not self.is_adjoint)
+        b_bar = solver_call(other, [a, packed, pivots, ts[0]])[0]
+        left, right = (outs[0], b_bar) if self.is_adjoint else (b_bar, outs[0])
+        a_bar = -left[:, None] * np.conj(right)[None, :]
+        return [a_bar, None, None, b_bar]
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """The tangent: one more solution of the same system."""
+        a, packed, pivots, _ = operands
+        a_dot, _, _, right = dots
+        if a_dot is not None:
+            change = (adjoint(a_dot) if self.is_adjoint else a_dot) @ outs[0]
+            right = -change if right is None else right - change
+        return solver_call(self, [a, packed, pivots, right])
+
+
+def identity(jacobian: Any) -> Any:
+    """The mass matrix of a problem without one."""
+    return np.eye(shape_of(jacobian)[0])

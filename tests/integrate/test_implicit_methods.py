@@ -1,0 +1,219 @@
+"""Rosenbrock methods, Kvaerno's methods and Radau: orders, stiff problems, derivatives.
+
+The derivative of a stage is that of its equation: it is compared with differences on fixed steps,
+with the iteration converged to rounding.
+"""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import wengert as wg
+from wengert.integrate import solve
+from wengert.scipy.integrate.ivp.methods import NATIVE
+from wengert.scipy.integrate.ivp.problem import IvpProblem, Tolerance
+
+from .stiff_problems import PROBLEMS, RATES, robertson, robertson_dae
+
+IMPLICIT = ["rodas4", "rodas5p", "kvaerno3", "kvaerno4", "kvaerno5", "Radau"]
+QUICK, OTHERS = ["rodas4", "kvaerno3", "Radau"], ["rodas5p", "kvaerno4", "kvaerno5"]
+ORDERS = {"rodas4": 4, "rodas5p": 5, "kvaerno3": 3, "kvaerno4": 4, "kvaerno5": 5, "Radau": 5}
+ORDERS_OF_INTERPOLANTS = {"rodas4": 3, "rodas5p": 4, "Radau": 3}  # the others: cubic, 3
+# of Robertson's first component at 40, by differences of solutions of SciPy with rtol 1e-11
+SLOPE = [-4.2475588, 1.3730808e-5, -2.2883551e-9]
+CONVERGED = Tolerance(1e-8, 1e-8)  # the iterations end at 1e-12
+
+
+def slow(name):
+    """A method of a kind that others are tested of already; compiling takes the time."""
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
+def on_grid(name, f, y0, steps, h, repeat=False):
+    """The state after equal steps, and the one in the middle of the last."""
+    method, problem = NATIVE[name][0], IvpProblem(f)
+
+    def step(_, state):
+        t, y, carry, _ = state
+        found = method.step(problem, t, h, y, carry, CONVERGED)
+        if repeat:  # a method that keeps its Jacobian repeats the step with a new one
+            again = method.step(problem, t, h, y, found.rejected, CONVERGED)
+            found = found._replace(
+                y=np.where(found.converged, found.y, again.y),
+                carry=wg.cond(found.converged, lambda: found.carry, lambda: again.carry),
+            )
+        prepared = method.prepared(problem, t, h, y, found.y, found.dense)
+        return t + h, found.y, found.carry, method.interpolate(0.5, h, y, found.y, prepared)
+
+    t, y = np.zeros(()), y0 * np.ones(())
+    start = (t, y, method.start(problem, t, y), 0.0 * y)
+    _, last, _, middle = wg.fori_loop(0, steps, step, start)
+    return last, middle
+
+
+def coupled(t, y):
+    """Nonlinear, and dependent on time; see `solution`."""
+    first = -(y[0] ** 2) * np.cos(t)
+    return np.stack([first, 2.0 * (np.sin(t) * y[0] - y[1]) + np.cos(t) * y[0] + np.sin(t) * first])
+
+
+def solution(t):
+    return np.array([1.0, np.sin(t)]) / (1.0 + np.sin(t))
+
+
+@pytest.mark.parametrize("name", IMPLICIT)
+def test_halving_the_steps_shows_the_order(name):
+    end = 1.5
+    run = wg.jit(lambda n, h: on_grid(name, coupled, solution(0.0), n, h, name == "Radau"))
+    errors = []
+    for n in (20, 40):
+        y, middle = run(n, end / n)
+        errors.append(
+            [np.abs(y - solution(end)).max(), np.abs(middle - solution(end - 0.5 * end / n)).max()]
+        )
+    found = np.log2(np.divide(*errors))
+    wanted = np.array([ORDERS[name], ORDERS_OF_INTERPOLANTS.get(name, 3) + 1])
+    wanted[1] = min(wanted)  # the error of the last step is added to that of the steps before
+    assert np.all(found > wanted - 0.3), found
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("method", ["rodas5p", "kvaerno5", "Radau"])
+def test_stiff_problems(problem, method):
+    f, y0, end, expected = PROBLEMS[problem]
+    found = solve(f, (0.0, end), np.array(y0), method=method, rtol=1e-6, atol=1e-10)
+    np.testing.assert_allclose(found.y, expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "kvaerno4"])
+def test_robertson(method):
+    f, y0, end, expected = PROBLEMS["robertson"]
+    found = solve(f, (0.0, end), np.array(y0), method=method, rtol=1e-6, atol=1e-10)
+    np.testing.assert_allclose(found.y, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("problem", "end"), [("robertson", 1e5), ("hires", 321.8122)])
+def test_radau_takes_the_steps_of_scipy(problem, end):
+    f, y0, *_ = PROBLEMS[problem]
+    jac = wg.jit(wg.jacobian(lambda y: f(0.0, y)))
+    options = {"rtol": 1e-6, "atol": 1e-10}
+    found = solve(f, (0.0, end), np.array(y0), method="Radau", saveat="steps", **options)
+    theirs = solve_ivp(f, (0.0, end), y0, "Radau", jac=lambda t, y: jac(y), **options)
+    np.testing.assert_allclose(found.t, theirs.t, rtol=1e-7)
+    np.testing.assert_allclose(found.y.T, theirs.y, rtol=1e-7, atol=1e-14)
+    assert (found.nfev, found.njev, found.nlu) == (theirs.nfev, theirs.njev, theirs.nlu)
+
+
+@pytest.mark.parametrize("method", [*QUICK, *map(slow, OTHERS)])
+def test_an_equation_between_the_components(method):
+    """Robertson's problem with the sum of the components in place of a differential equation."""
+    y0, times = np.array([1.0, 0.0, 0.0]), np.array([0.4, 40.0])
+    options = {"method": method, "rtol": 1e-6, "atol": 1e-10, "saveat": times}
+    mass = np.diag([1.0, 1.0, 0.0])
+
+    def states(rates):
+        found = solve(robertson_dae, (0.0, 40.0), y0, (rates,), mass=mass, **options)
+        return found.y
+
+    expected = solve_ivp(robertson, (0, 40), y0, "Radau", times, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(wg.jit(states)(RATES), expected.y.T, rtol=1e-4)
+    np.testing.assert_allclose(states(RATES)[1], expected.y[:, 1], rtol=1e-6)
+    slope = wg.jit(wg.grad(lambda rates: states(rates)[1, 0]))(RATES)
+    np.testing.assert_allclose(slope, SLOPE, rtol=1e-4)
+
+
+def heat(t, y, p):
+    """Heat conduction with a source; the Jacobian depends on the state."""
+    flow = np.diff(y, prepend=0.0, append=0.0) * 60.0
+    return np.diff(flow) + p[0] * np.sin(t) * y - p[1] * y**3
+
+
+P = np.array([3.0, 0.5])
+
+
+def steps_of(name, size):
+    """A number that depends on parameters and the initial state, after three steps."""
+    y0 = np.linspace(0.5, 1.0, size)
+
+    def last(q):
+        y, middle = on_grid(name, lambda t, y: heat(t, y, q[:2]), y0 * q[2], 3, 0.02)
+        return np.sum(y**2) + middle[0]
+
+    return last
+
+
+Q = np.array([*P, 1.2])
+STEPS = 1e-3 * np.eye(3)
+
+
+@pytest.mark.parametrize("name", [*QUICK, *map(slow, OTHERS)])
+@pytest.mark.parametrize("size", [2, 6])
+def test_derivatives_of_steps_are_exact(name, size):
+    """Beside differences on the same steps, of order 4."""
+    last = steps_of(name, size)
+    value, slope = wg.jit(last), wg.jit(wg.grad(last))(Q)
+    near = np.array([value(Q + d) - value(Q - d) for d in STEPS])
+    far = np.array([value(Q + 2 * d) - value(Q - 2 * d) for d in STEPS])
+    np.testing.assert_allclose(slope, (8 * near - far) / 12e-3, rtol=1e-7, atol=1e-9)
+    if size == 2:
+        np.testing.assert_allclose(wg.jit(wg.jacfwd(last))(Q), slope, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["rodas4", "kvaerno3", pytest.param("Radau", marks=pytest.mark.slow)]
+)
+def test_second_derivatives_of_steps(name):
+    last = steps_of(name, 2)
+    slope, direction = wg.jit(wg.grad(last)), np.array([1.0, -2.0, 0.5])
+    second = wg.jit(lambda q: wg.hvp(last, (q,), (direction,)))(Q)
+    near, far = [slope(Q + k * direction) - slope(Q - k * direction) for k in (1e-3, 2e-3)]
+    np.testing.assert_allclose(second, (8 * near - far) / 12e-3, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", [*QUICK, *map(slow, OTHERS)])
+def test_a_system_that_is_factorized(method):
+    y0 = np.sin(np.linspace(0.2, 3.0, 12))
+    options = {"rtol": 1e-7, "atol": 1e-9}
+    found = solve(heat, (0.0, 2.0), y0, (P,), method=method, **options)
+    expected = solve_ivp(heat, (0.0, 2.0), y0, "Radau", args=(P,), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.y, expected.y[:, -1], rtol=1e-4, atol=1e-7)
+    if method.startswith("kvaerno"):
+        assert found.nlu < found.n_steps and found.njev < found.nlu
+
+
+def test_the_gradient_in_both_modes():
+    """The discrete adjoint of an adaptive solution, beside differences of tight solutions."""
+
+    def last(rates, **options):
+        options = {"rtol": 1e-8, "atol": 1e-12, **options}
+        return solve(robertson, (0.0, 40.0), np.array([1.0, 0.0, 0.0]), (rates,), **options).y[0]
+
+    for method in ("rodas5p", "kvaerno5"):
+        slope = wg.jit(wg.grad(last), static_argnames="method")(RATES, method=method)
+        forward = wg.jit(wg.jacfwd(last), static_argnames="method")(RATES, method=method)
+        np.testing.assert_allclose(slope, forward, rtol=1e-9)
+        np.testing.assert_allclose(slope, SLOPE, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno4", "Radau"])
+def test_rows_of_a_batch_have_their_own_steps(method):
+    def last(scale):
+        y0 = np.array([1.0, 0.0, 0.0])
+        found = solve(robertson, (0.0, 4.0), y0, (RATES * scale,), method=method)
+        return found.y, found.n_steps
+
+    scales = np.array([0.5, 1.0, 20.0])
+    ys, steps = wg.jit(wg.vmap(last))(scales)
+    one = wg.jit(last)
+    for scale, y, count in zip(scales, ys, steps, strict=True):
+        np.testing.assert_allclose(y, one(scale)[0], rtol=1e-7)
+        assert count == one(scale)[1]
+
+
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "Radau"])
+def test_a_mass_matrix_that_is_not_singular(method):
+    mass = np.array([[2.0, 1.0], [0.5, 3.0]])
+    found = solve(
+        lambda t, y: mass @ coupled(t, y), (0.0, 1.5), solution(0.0), method=method, mass=mass
+    )
+    np.testing.assert_allclose(found.y, solution(1.5), rtol=1e-5)
