@@ -219,9 +219,16 @@ def main() -> int:
     warnings.simplefilter("ignore")
     methods = [given.method] if given.method else ["ipopt", "trust-constr"]
     hock = sorted(p.stem for p in (given.path / "python_problems").glob("HS*.py"))
-    counts: dict[str, int] = dict.fromkeys(["problems", "derivatives", "SciPy", *methods], 0)
+    counts: dict[str, int] = dict.fromkeys(
+        ["not traced", "problems", "derivatives", "SciPy", *methods], 0
+    )
     for problem in problems(given.path, given.problems or [*hock, *FURTHER], given.most):
-        row = run(problem, methods)
+        try:
+            row = run(problem, methods)
+        except wg.errors.WengertError as error:
+            print(f"{problem.name:12} cannot be traced: {str(error)[:60]}")
+            counts["not traced"] += 1
+            continue
         known = [*problem.published, row["SciPy"]]
         counts["problems"] += 1
         counts["derivatives"] += row["difference"] <= SAME_DERIVATIVE

@@ -1,6 +1,8 @@
 """Dispatch of SciPy's functions that are not ufuncs to `wengert.scipy` for tensor arguments.
 
     counterpart     calls SciPy's function if no argument is a tensor, else the decorated function
+    converted_when_called   a function of the user, converted where it is traced
+    array_of        an operand as an array or tensor; nested lists may contain tensors
     floating        an operand as an array or tensor of floating or complex numbers
     known_length    a length that must not be symbolic
     zero_if_zero    quotients that are 0 where the divisor is 0
@@ -17,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise.selection import where as choose
+from wengert._engine.ops.joining import stacked
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 
 from ..errors import TraceError, at, user_line
@@ -57,10 +61,26 @@ def _as_tensors(result: Any) -> Any:
     return as_tensor(result) if isinstance(result, np.ndarray | np.generic) else result
 
 
+def converted_when_called(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user, which the front end converts if it is called in a trace.
+
+    Outside of transformations a solver traces the functions that it is given all the same.
+    """
+    return lambda *args, **kwargs: converted(fun)(*args, **kwargs)
+
+
 def floating(x: Any) -> Any:
     """`x` as an array or tensor of floating or complex numbers; integers become float64."""
-    x = as_array(x)
+    x = array_of(x)
     return x if x.dtype.kind in "fc" else casts.astype(x, float)
+
+
+def array_of(x: Any) -> Any:
+    """An operand as an array or tensor; nested lists may contain tensors, sparse arrays are dense.
+
+    Functions of SciPy's solvers may return lists, and sparse Jacobians and Hessians.
+    """
+    return x.toarray() if hasattr(x, "toarray") else as_array(stacked(x))
 
 
 def known_length(n: Any, what: str) -> int:

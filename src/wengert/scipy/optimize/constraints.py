@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.joining import stacked
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, at, user_line
 
-from ..dispatch import floating, holds_tensors
+from ..dispatch import converted_when_called, floating, holds_tensors
 from .solver_operation import Function
 
 
@@ -47,7 +46,7 @@ class Constraints:
                 a = c.A.toarray() if hasattr(c.A, "toarray") else as_array(c.A)
                 self._add_interval(functools.partial(np.matmul, a), c.lb, c.ub, x0)
             elif isinstance(c, scipy.optimize.NonlinearConstraint):
-                self._add_interval(converted(c.fun), c.lb, c.ub, x0)
+                self._add_interval(converted_when_called(c.fun), c.lb, c.ub, x0)
             else:
                 raise ArgumentError(
                     f"minimize: a constraint is a {type(c).__name__}. Give a dict, a "
@@ -61,12 +60,12 @@ class Constraints:
                 f"minimize: a constraint has the type {c.get('type')!r}. It is 'eq' for an "
                 f"equality or 'ineq' for an inequality{at(user_line())}."
             )
-        fun = converted(c["fun"])
+        fun = converted_when_called(c["fun"])
         target = self.equalities if kind == "eq" else self.inequalities
         target.append(lambda x: fun(x, *args))
 
     def _add_interval(self, fun: Function, lower: Any, upper: Any, x0: Any) -> None:
-        size = int(np.size(value_of(fun(np.asarray(value_of(x0))))))
+        size = int(np.size(value_of(floating(fun(np.asarray(value_of(x0)))))))
         low, high = (
             np.broadcast_to(casts.astype(floating(_joined(end)), float).reshape(-1), (size,))
             for end in (lower, upper)
@@ -76,12 +75,16 @@ class Constraints:
         equal = np.flatnonzero(same)
         below = np.flatnonzero(~same & ~np.isinf(plain_low))
         above = np.flatnonzero(~same & ~np.isinf(plain_high))
+
+        def values(x: Any) -> Any:
+            return np.reshape(floating(fun(x)), (-1,))
+
         if equal.size:
-            self.equalities.append(lambda x: np.reshape(fun(x), (-1,))[equal] - low[equal])
+            self.equalities.append(lambda x: values(x)[equal] - low[equal])
         if below.size:
-            self.inequalities.append(lambda x: np.reshape(fun(x), (-1,))[below] - low[below])
+            self.inequalities.append(lambda x: values(x)[below] - low[below])
         if above.size:
-            self.inequalities.append(lambda x: high[above] - np.reshape(fun(x), (-1,))[above])
+            self.inequalities.append(lambda x: high[above] - values(x)[above])
 
     def values(self, x: Any) -> list[Any]:
         """The results of all functions."""
@@ -95,9 +98,9 @@ class Constraints:
 
 def plain_start(x0: Any) -> np.ndarray[Any, Any]:
     """An initial guess as a plain vector, for shapes; in a graph, where it is not known, 0.5."""
-    value = value_of(x0)
-    if is_traced(value) or holds_tensors(value):
-        return np.full(int(np.size(floating(_joined(value)))), 0.5)
+    value = value_of(_joined(x0))
+    if is_traced(value):
+        return np.full(int(np.size(floating(value))), 0.5)
     return np.atleast_1d(np.asarray(value, float)).reshape(-1)
 
 
@@ -123,14 +126,19 @@ def _joined(end: Any) -> Any:
     return stacked(list(end)) if isinstance(end, list | tuple) and holds_tensors(end) else end
 
 
+def _end(given: Any, otherwise: float) -> Any:
+    end = as_array(otherwise if given is None else given)
+    return end.reshape(()) if end.size == 1 else end
+
+
 def bounds_of(bounds: Any, size: int) -> tuple[Any, Any]:
     """Lower and upper bounds as vectors."""
     if hasattr(bounds, "lb"):
         low, high = bounds.lb, bounds.ub
     else:
         pairs = list(bounds)
-        low = np.stack([as_array(-np.inf if a is None else a) for a, _ in pairs])
-        high = np.stack([as_array(np.inf if b is None else b) for _, b in pairs])
+        low = np.stack([_end(a, -np.inf) for a, _ in pairs])
+        high = np.stack([_end(b, np.inf) for _, b in pairs])
     ends = [
         np.broadcast_to(casts.astype(floating(_joined(end)), float).reshape(-1), (size,))
         for end in (low, high)

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, at, user_line
 
-from ..dispatch import floating
+from ..dispatch import converted_when_called, floating
 from .constraints import Constraints, bounds_of, plain_start
 from .equations import uses_tensors
 from .minimization import MinimizationProblem, minimum
@@ -66,7 +65,7 @@ def _minimized(
 ) -> Any:
     """The result of SciPy, or one with tensors."""
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     given = bounds if bounds is None or not hasattr(bounds, "lb") else [bounds.lb, bounds.ub]
     ends = None
     if bounds is not None:

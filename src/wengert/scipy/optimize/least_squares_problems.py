@@ -17,16 +17,14 @@ import scipy.optimize
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import jacobian
-from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import describe, is_traced, value_of
+from wengert._engine.core.handle import describe, is_traced
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.ops import casts
-from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from ..dispatch import floating, holds_tensors
-from .constraints import Ends, bounds_of
+from ..dispatch import array_of, converted_when_called, floating, holds_tensors
+from .constraints import Ends, bounds_of, plain_start
 from .derived_functions import TracedFunctions
 from .equations import Equation, solve_equation, uses_tensors
 from .optimality import at_bounds, minimal_value_of, projected
@@ -81,7 +79,7 @@ def least_squares(
     ftol: float | None = 1e-8,
     xtol: float | None = 1e-8,
     gtol: float | None = 1e-8,
-    x_scale: Any = 1.0,
+    x_scale: Any = None,
     loss: Any = "linear",
     f_scale: float = 1.0,
     diff_step: Any = None,
@@ -92,6 +90,8 @@ def least_squares(
     verbose: int = 0,
     args: Any = (),
     kwargs: dict[str, Any] | None = None,
+    callback: Any = None,
+    workers: Any = None,
 ) -> Any:
     """A minimum of a sum of squares, as ``scipy.optimize.least_squares``.
 
@@ -105,9 +105,10 @@ def least_squares(
         A callable gives the Jacobian to the method; otherwise the exact one is computed.
     bounds : pair or Bounds
         The ends may be tensors, which are differentiated.
-    method, ftol, xtol, gtol, x_scale, loss, f_scale, tr_solver, tr_options, max_nfev, verbose
+    method, ftol, xtol, gtol, x_scale, loss, f_scale, tr_solver, tr_options, max_nfev, verbose, \
+callback
         As in SciPy; `loss` must be one of SciPy's names.
-    diff_step, jac_sparsity
+    diff_step, jac_sparsity, workers
         Without effect: the Jacobian is exact.
     args, kwargs
         Further arguments, which are differentiated.
@@ -143,16 +144,17 @@ def least_squares(
     """
     args = args if isinstance(args, tuple) else (args,)
     named = kwargs or {}
-    called = converted(fun)
-    plain_start = np.atleast_1d(np.asarray(value_of(x0), float))
+    called = converted_when_called(fun)
+    start_values = plain_start(x0)
     ends = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else list(bounds)
     arguments = (x0, args, list(named.values()), ends)
-    if not uses_tensors(arguments, lambda: called(plain_start, *args, **named)):
-        more = {} if not tr_options else {"tr_options": tr_options}
+    if not uses_tensors(arguments, lambda: called(start_values, *args, **named)):
+        more = {"x_scale": x_scale, "tr_options": tr_options or None, "callback": callback}
+        more = {k: v for k, v in (more | {"workers": workers}).items() if v is not None}
         return scipy.optimize.least_squares(
-            fun, x0, jac, bounds, method, ftol, xtol, gtol, x_scale, loss, f_scale, diff_step,
-            tr_solver, max_nfev=max_nfev, verbose=verbose, args=args, kwargs=named,
-            jac_sparsity=jac_sparsity, **more,
+            fun, x0, jac, bounds, method, ftol, xtol, gtol, loss=loss, f_scale=f_scale,
+            diff_step=diff_step, tr_solver=tr_solver, max_nfev=max_nfev, verbose=verbose, args=args,
+            kwargs=named, jac_sparsity=jac_sparsity, **more,
         )  # fmt: skip
     if loss not in _LOSSES:
         raise ArgumentError(
@@ -163,15 +165,17 @@ def least_squares(
     low_high = _low_high(ends, size)
     given: list[Function] = [lambda x: _vector(called(x, *args, **named))]
     if callable(jac):
-        slopes = converted(jac)
-        given.append(lambda x: as_array(slopes(x, *args, **named)))
+        slopes = converted_when_called(jac)
+        given.append(lambda x: array_of(slopes(x, *args, **named)))
     spec = Spec((size,), np.dtype(float))
     traced = TracedFunctions.of(given, spec, f"least_squares by {method}", low_high)
     problem = _SumOfSquares(loss, f_scale)
     options = {
-        "ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale, "f_scale": f_scale,
-        "tr_solver": tr_solver, "max_nfev": max_nfev, "verbose": verbose,
-    } | ({} if not tr_options else {"tr_options": tr_options})  # fmt: skip
+        "ftol": ftol, "xtol": xtol, "gtol": gtol, "f_scale": f_scale, "tr_solver": tr_solver,
+        "max_nfev": max_nfev, "verbose": verbose,
+    }  # fmt: skip
+    more = {"x_scale": x_scale, "tr_options": tr_options or None, "callback": callback}
+    options |= {k: v for k, v in more.items() if v is not None}  # others are SciPy's defaults
     solver = LeastSquaresSolver(method, loss, SolverOptions(options))
     return _minimum(traced, problem, spec, solver, [start, *low_high])
 
@@ -297,21 +301,26 @@ def curve_fit(
     >>> wg.grad(error_of_rate)(y).round(3)[:4]
     array([ 0.052, -0.214,  0.137, -0.082])
     """
+    if "args" in kwargs:
+        raise ValueError("'args' is not a supported keyword argument.")
     if not uses_tensors((xdata, ydata, p0, sigma, bounds), lambda: _first(f, xdata, p0)):
         return scipy.optimize.curve_fit(
             f, xdata, ydata, p0, sigma, absolute_sigma, check_finite, bounds, method, jac,
             full_output=full_output, nan_policy=nan_policy, **kwargs,
         )  # fmt: skip
-    called = converted(f)
-    x, y = as_array(xdata), floating(ydata).reshape(-1)
-    start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(as_array(p0))
+    called = converted_when_called(f)
+    x, y = array_of(xdata), floating(ydata).reshape(-1)
+    start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(array_of(p0))
     whiten = _whitening(sigma, y)
 
     def residuals(p: Any) -> Any:
         return whiten(floating(called(x, *[p[k] for k in range(len(start))])).reshape(-1) - y)
 
-    unbounded = all(not holds_tensors(e) and np.all(np.isinf(e)) for e in bounds)
+    ends = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else bounds
+    unbounded = all(not holds_tensors(e) and np.all(np.isinf(e)) for e in ends)
     name = method or ("lm" if unbounded else "trf")
+    if name == "lm":
+        kwargs.setdefault("x_scale", "jac")  # as in leastsq, which SciPy calls
     if "maxfev" in kwargs:
         kwargs["max_nfev"] = kwargs.pop("maxfev")
     found = least_squares(residuals, start, bounds=bounds, method=name, **kwargs)
@@ -331,7 +340,7 @@ def curve_fit(
 
 def _first(f: Callable[..., Any], xdata: Any, p0: Any) -> Any:
     start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(np.asarray(p0, float))
-    return converted(f)(np.asarray(xdata), *start)
+    return converted_when_called(f)(np.asarray(xdata), *start)
 
 
 def _parameters_of(f: Callable[..., Any]) -> int:

@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
-from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from ..dispatch import floating
+from ..dispatch import array_of, converted_when_called, floating
 from .constraints import Constraints, bounds_of, plain_start
 from .derived_functions import TracedFunctions
 from .equations import Equation, solve_equation, uses_tensors
@@ -109,7 +107,7 @@ def minimize(
            [-0.096,  0.072]])
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(fun)
+    called = converted_when_called(fun)
     start_values = plain_start(x0)
     if not _needs_derivatives(method, jac, hess, hessp) and not _involves_tensors(
         called, x0, args, bounds, constraints, start_values
@@ -169,14 +167,14 @@ class MinimizationProblem:
         return casts.astype(value.reshape(()), float)
 
     def _array_of(self, f: Function) -> Function:
-        own = converted(f)
-        return lambda x: as_array(own(x, *self.args))
+        own = converted_when_called(f)
+        return lambda x: array_of(own(x, *self.args))
 
     def given(self) -> dict[str, Function]:
         """The functions of the user, by name."""
         functions: dict[str, Function] = {"fun": self.objective}
         if self.jac is True:
-            functions["jac"] = lambda x: as_array(self.fun(x, *self.args)[1])
+            functions["jac"] = lambda x: array_of(self.fun(x, *self.args)[1])
         elif callable(self.jac):
             functions["jac"] = self._array_of(self.jac)
         if callable(self.hess):

@@ -85,7 +85,8 @@ class MinimizeSolver:
         begin = np.concatenate([np.asarray(starts[0], float), multipliers])
         balance = dict(zip(self.names, functions, strict=True)).get("balance")
         if not found.success and balanced and balance is not None:
-            balanced = _are_satisfied(balance, z, begin, self.size)
+            feasible = all([_is_feasible(k, x, by_name) for k in ("ineq", "bound") if k in by_name])
+            balanced = feasible and _are_satisfied(balance, z, begin, self.size)
             found = scipy.optimize.OptimizeResult(found, success=balanced)
         return Outcome(
             z,
@@ -166,6 +167,18 @@ def _are_satisfied(balance: Function, z: Any, begin: Any, size: int) -> bool:
     parts = slice(0, size), slice(size, None)
     sizes = [(_largest(values[k]), _largest(terms[k]) + _START * _largest(first[k])) for k in parts]
     return all([bool(size <= _RELATIVE_RESIDUAL * scale) for size, scale in sizes])
+
+
+def _is_feasible(kind: str, x: Any, by_name: dict[str, Function]) -> bool:
+    """Whether inequalities hold, up to a small part of their terms.
+
+    Those with a multiplier of zero are not part of the conditions of a minimum.
+    """
+    values = np.reshape(by_name[kind](x), (-1,))
+    terms = np.reshape(by_name[f"{kind}_jac"](x), (-1, len(x))) @ x
+    with np.errstate(invalid="ignore"):  # of bounds that are infinite
+        scale = np.abs(terms) + np.abs(values - terms)
+    return bool(np.all((values >= 0.0) | (-values <= _RELATIVE_RESIDUAL * scale)))
 
 
 def _largest(x: Any) -> float:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core.conversion_hook import converted
 from wengert.errors import ArgumentError, at, user_line
 
+from ..dispatch import converted_when_called
 from .constraints import plain_start
 from .equations import uses_tensors
 from .minimization import minimize
@@ -132,8 +132,8 @@ def _minimizer(name: str) -> Callable[..., Any]:
 
         def call() -> Any:
             start = plain_start(x0)
-            values = [converted(c["fun"])(start, *c["args"]) for c in limits]
-            return [converted(func)(start, *more), values]
+            values = [converted_when_called(c["fun"])(start, *c["args"]) for c in limits]
+            return [converted_when_called(func)(start, *more), values]
 
         if not uses_tensors((x0, more, bounds), call):
             return theirs(*args, **kwargs)

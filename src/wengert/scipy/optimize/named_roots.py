@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 
+from ..dispatch import converted_when_called
 from .equations import uses_tensors
 from .least_squares_problems import least_squares
 from .roots import root
@@ -45,7 +45,7 @@ def _solver(name: str) -> Callable[..., Any]:
         bound.apply_defaults()
         given = dict(bound.arguments)
         fun, x0, callback = given.pop("F"), given.pop("xin"), given.pop("callback")
-        if not uses_tensors(x0, lambda: converted(fun)(np.asarray(x0, float))):
+        if not uses_tensors(x0, lambda: converted_when_called(fun)(np.asarray(x0, float))):
             return theirs(*args, **kwargs)
         options = {o: given.pop(k) for k, o in _OPTIONS.items()}
         options = {k: v for k, v in options.items() if v is not None}
@@ -122,7 +122,7 @@ def leastsq(
     array([ 1.243, -1.477, -1.672, -1.25 , -0.808])
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     if not uses_tensors((x0, args), lambda: called(np.atleast_1d(np.asarray(x0, float)), *args)):
         return scipy.optimize.leastsq(
             func, x0, args, Dfun, full_output, col_deriv, ftol, xtol, gtol, maxfev, epsfcn, factor,
@@ -130,10 +130,10 @@ def leastsq(
         )  # fmt: skip
     slopes: Any = "2-point"
     if Dfun is not None:
-        given = converted(Dfun)
+        given = converted_when_called(Dfun)
         slopes = (lambda x, *args: given(x, *args).T) if col_deriv else given
     tolerances = [max(tol, _LEAST_TOLERANCE) for tol in (ftol, xtol, gtol)]
-    scale = 1.0 if diag is None else 1.0 / np.asarray(diag, float)
+    scale: Any = "jac" if diag is None else 1.0 / np.asarray(diag, float)
     found = least_squares(
         func, x0, slopes, method="lm", ftol=tolerances[0], xtol=tolerances[1], gtol=tolerances[2],
         x_scale=scale, max_nfev=maxfev or None, args=args,

@@ -16,14 +16,12 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.autodiff.jacobians import jacobian
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
-from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from ..dispatch import floating
+from ..dispatch import array_of, converted_when_called, floating
 from .derived_functions import DerivedFunction
 from .equations import Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome, SolverOptions
@@ -160,7 +158,7 @@ def root(
     (np.float64(2.0), np.float64(0.125))
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(fun)
+    called = converted_when_called(fun)
     if not uses_tensors((x0, args), lambda: called(np.asarray(x0, float), *args)):
         return scipy.optimize.root(fun, x0, args, method, jac, tol, callback, options)
     name = method.lower()
@@ -190,10 +188,10 @@ def _jacobian(
     fun: Callable[..., Any], jac: Any, args: tuple[Any, ...]
 ) -> Function | DerivedFunction:
     if jac is True:
-        return lambda y: as_array(fun(y, *args)[1])
+        return lambda y: array_of(fun(y, *args)[1])
     if callable(jac):
-        given = converted(jac)
-        return lambda y: as_array(given(y, *args))
+        given = converted_when_called(jac)
+        return lambda y: array_of(given(y, *args))
     return DerivedFunction(0, jacobian)
 
 
@@ -248,17 +246,17 @@ def fsolve(
     np.float64(0.083333333)
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     if not uses_tensors((x0, args), lambda: called(np.atleast_1d(np.asarray(x0, float)), *args)):
         return scipy.optimize.fsolve(
             func, x0, args, fprime, full_output, col_deriv, xtol, maxfev, band, epsfcn, factor, diag
         )
-    given = None if fprime is None else converted(fprime)
-    jac = given if given is None or not col_deriv else lambda y, *args: as_array(given(y, *args)).T
+    given = None if fprime is None else converted_when_called(fprime)
+    jac = given if given is None or not col_deriv else lambda y, *args: array_of(given(y, *args)).T
     options = {"xtol": xtol, "maxfev": maxfev, "band": band, "factor": factor, "diag": diag}
     if epsfcn is not None:
         options["eps"] = epsfcn
-    found = root(func, np.atleast_1d(as_array(x0)), args, "hybr", jac, options=options)
+    found = root(func, np.atleast_1d(array_of(x0)), args, "hybr", jac, options=options)
     if not full_output:
         return found.x
     return found.x, dict(found, fvec=found.fun), found.status, found.get("message", "")
@@ -305,7 +303,7 @@ def fixed_point(
     np.float64(0.25)
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     if not uses_tensors((x0, args), lambda: called(np.asarray(x0, float), *args)):
         return scipy.optimize.fixed_point(func, x0, args, xtol, maxiter, method)
     start = floating(x0)

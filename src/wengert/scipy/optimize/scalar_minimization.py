@@ -14,11 +14,10 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.autodiff.grad import grad
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
 
-from ..dispatch import floating
+from ..dispatch import converted_when_called, floating
 from .derived_functions import Maker, TracedFunctions
 from .equations import Equation, solve_equation, uses_tensors
 from .optimality import at_bounds, minimal_value_of, projected
@@ -101,7 +100,7 @@ def minimize_scalar(
     np.float64(0.8352)
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(fun)
+    called = converted_when_called(fun)
     if not uses_tensors((bracket, bounds, args), lambda: called(0.5, *args)):
         return scipy.optimize.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
     name = (method or ("brent" if bounds is None else "bounded")).lower()

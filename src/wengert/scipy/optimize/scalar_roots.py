@@ -15,13 +15,12 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.autodiff.jvp_vjp import jvp
-from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
 from wengert.errors import ShapeError, at, user_line
 
-from ..dispatch import floating
+from ..dispatch import converted_when_called, floating
 from .bracketing import METHODS, RootLimits, root_in_graph
 from .derived_functions import DerivedFunction
 from .equations import Solved, raise_unconverged, solve, uses_tensors
@@ -140,7 +139,7 @@ def root_scalar(
     (np.float64(0.083333333), np.float64(-0.006944444))
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(f)
+    called = converted_when_called(f)
     first = x0 if bracket is None else bracket[0]
     starts = [x0, x1] if bracket is None else list(bracket)
     starts = [x for x in starts if x is not None]
@@ -195,7 +194,7 @@ def _found(
 
 
 def _given(fprime: Any, args: tuple[Any, ...], number: Callable[[Any, str], Any]) -> Function:
-    derivative = converted(fprime)
+    derivative = converted_when_called(fprime)
     return lambda x: number(derivative(x, *args), "the result of fprime")
 
 
@@ -271,7 +270,7 @@ def _bracketing(name: str) -> Callable[..., Any]:
         **more: Any,
     ) -> Any:
         args = args if isinstance(args, tuple) else (args,)
-        called = converted(f)
+        called = converted_when_called(f)
         start = 0.5 if isinstance(a, Handle) else float(a)
         if not uses_tensors((a, b, args), lambda: called(start, *args)):
             return theirs(
@@ -390,7 +389,7 @@ def newton(
     array([0.25      , 0.16666667])
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     if not uses_tensors((x0, x1, args), lambda: called(np.asarray(x0, float)[()], *args)):
         return scipy.optimize.newton(
             func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp
@@ -402,12 +401,12 @@ def newton(
         lambda x: casts.astype(floating(called(x, *args)), float)
     ]
     if callable(fprime):
-        given = converted(fprime)
+        given = converted_when_called(fprime)
         functions.append(lambda x: casts.astype(floating(given(x, *args)), float))
     elif x1 is None or callable(fprime2):
         functions.append(DerivedFunction(0, _elementwise_slope))
     if callable(fprime2):
-        second = converted(fprime2)
+        second = converted_when_called(fprime2)
         functions.append(lambda x: casts.astype(floating(second(x, *args)), float))
     solver = NewtonSolver(tol, maxiter, rtol)
     found = solve("newton", functions, 0, spec, solver, starts)

@@ -13,8 +13,7 @@ from typing import Any
 
 import scipy.optimize
 
-from wengert._engine.core.conversion_hook import converted
-
+from ..dispatch import converted_when_called
 from .equations import uses_tensors
 from .scalar_minimization import minimize_scalar
 
@@ -70,7 +69,7 @@ def _searched(
     maxiter: int,
 ) -> Any:
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     if not uses_tensors((brack, args), lambda: called(0.5, *args)):
         theirs = getattr(scipy.optimize, name)
         return theirs(func, args, brack, tol, full_output, maxiter)
@@ -106,7 +105,7 @@ def fminbound(
     np.float64(1.0)
     """
     args = args if isinstance(args, tuple) else (args,)
-    called = converted(func)
+    called = converted_when_called(func)
     if not uses_tensors((x1, x2, args), lambda: called(0.5, *args)):
         return scipy.optimize.fminbound(func, x1, x2, args, xtol, maxfun, full_output, disp)
     options = {"xatol": xtol, "maxiter": maxfun, "disp": disp}
