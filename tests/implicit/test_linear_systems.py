@@ -244,3 +244,24 @@ def test_bad_input():
         wg.custom_linear_solve(lambda x: x, B, lambda matvec, b: b[:2])
     with pytest.raises(ArgumentError, match="custom_linear_solve"):
         wg.custom_linear_solve(A, B)
+
+
+def test_a_jacobian_of_reshaped_parts_in_a_loop():
+    """The products with unit vectors are constants, several of which have the same array."""
+
+    def rate(y):
+        u, v = y[:64].reshape(8, 8), y[64:].reshape(8, 8)
+        return np.concatenate([(np.roll(u, 1, 0) - u * u * v).ravel(), (v - u).ravel()])
+
+    def step(y):
+        product = lambda v: 30.0 * v - wg.jvp(rate, (y,), (v,))[1]  # noqa: E731
+        return y + 0.1 * wg.custom_linear_solve(product, y)
+
+    def run(y):
+        return wg.while_loop(lambda s: s[1] < 2, lambda s: (step(s[0]), s[1] + 1), (y, 0))[0]
+
+    y = expected = np.linspace(0.0, 1.0, 128)
+    for _ in range(2):
+        matrix = 30.0 * np.eye(128) - wg.jacobian(rate)(expected)
+        expected = expected + 0.1 * np.linalg.solve(matrix, expected)
+    np.testing.assert_allclose(wg.jit(run)(y), expected, rtol=1e-12)

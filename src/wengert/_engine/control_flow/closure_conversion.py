@@ -431,10 +431,16 @@ def together(closures: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
         own_positions.append(own)
     bodies = []
     for closure, own in zip(closures, own_positions, strict=True):
-        own_inputs = dict(zip(own, closure.body.inputs[: len(own)], strict=True))
+        own_inputs: dict[int, Node] = {}
+        firsts = [
+            own_inputs.setdefault(k, n) for k, n in zip(own, closure.body.inputs, strict=False)
+        ]
+        # One array may be the value of several constants.
+        copies = rebuilt(closure.body.nodes, dict(zip(closure.body.inputs, firsts, strict=False)))
+        outputs = [copies.get(n, n) for n in closure.body.outputs]
         captured_inputs = [own_inputs.get(k) or _placeholder_for(x) for k, x in enumerate(captured)]
         inputs = [*captured_inputs, *closure.body.inputs[len(own) :]]
-        bodies.append(Body(*closure.body.outputs, inputs=inputs, name=closure.body.name))
+        bodies.append(Body(*outputs, inputs=inputs, name=closure.body.name))
     return bodies, captured
 
 
