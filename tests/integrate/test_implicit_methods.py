@@ -217,3 +217,19 @@ def test_a_mass_matrix_that_is_not_singular(method):
         lambda t, y: mass @ coupled(t, y), (0.0, 1.5), solution(0.0), method=method, mass=mass
     )
     np.testing.assert_allclose(found.y, solution(1.5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno3"])
+def test_a_banded_jacobian(method):
+    y0 = np.sin(np.linspace(0.2, 3.0, 40))
+
+    def last(p):
+        return solve(heat, (0.0, 0.2), y0, (p,), method=method, rtol=1e-6, atol=1e-8).y
+
+    expected = solve_ivp(heat, (0.0, 0.2), y0, "Radau", args=(P,), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(last(P), expected.y[:, -1], rtol=1e-4, atol=1e-7)
+    slope = wg.jit(wg.grad(lambda p: np.sum(last(p))))(P)
+    forward = wg.jit(wg.jacfwd(lambda p: np.sum(last(p))))(P)
+    np.testing.assert_allclose(slope, forward, rtol=1e-9)
+    notes = wg.explain(lambda p: last(p))(P).notes
+    assert any("banded" in n.message for n in notes if n.kind == "linear system")

@@ -56,7 +56,7 @@ class EsdirkMethod(Method):
 
     def start(self, problem: IvpProblem, t: Any, y: Any) -> Any:
         """The derivative of the state, and no matrix."""
-        return problem.slope(t, y), tuple(IterationMatrix.empty(y)), np.float64(1.0)
+        return problem.slope(t, y), tuple(IterationMatrix.empty(problem, t, y)), np.float64(1.0)
 
     def derivative(self, carry: Any) -> Any:
         """The derivative of the state."""
@@ -86,7 +86,7 @@ class EsdirkMethod(Method):
             start = given + step * combination(guess, slopes)
             found = newton(
                 residual,
-                lambda r: matrix.solution(problem, step, r),
+                lambda r: matrix.solution(problem, t, fixed(y), step, r),
                 fixed(start),
                 scale,
                 small,

@@ -19,7 +19,7 @@ from .explicit_steps import combination
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance
 from .rosenbrock_tables import RosenbrockTable
-from .stage_systems import StageMatrix, identity
+from .stage_systems import stage_matrix
 
 
 class RosenbrockMethod(Method):
@@ -50,9 +50,7 @@ class RosenbrockMethod(Method):
         table = self.table
         one = np.ones((), dtype=np.float64)
         _, slope = jvp(lambda time: problem.f(time, y), (t * one,), (one,))
-        jac = problem.jacobian(t, y)
-        mass = identity(jac) if problem.mass is None else problem.mass
-        matrix = StageMatrix(mass / (h * table.gamma) - jac)
+        matrix = stage_matrix(problem, t, y, 1.0 / (h * table.gamma))
         us: list[Any] = []
         state, f = y, carry
         before: tuple[float, ...] = ()

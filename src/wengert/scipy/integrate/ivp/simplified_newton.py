@@ -25,7 +25,7 @@ from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .problem import IvpProblem, Tolerance, fixed, rms
-from .stage_systems import UNROLLED, identity
+from .stage_systems import UNROLLED, StructuredMatrix, identity, products_by_structure
 
 MAX_ITERATIONS = 8
 _SLOW_RATE = 0.3  # of convergence: the next step computes the Jacobian anew
@@ -37,8 +37,10 @@ _RUNNING, _CONVERGED, _FAILED = 0, 1, 2
 class IterationMatrix(NamedTuple):
     """The matrix ``M - h gamma J`` of the iteration, and what is needed to keep it.
 
-    jac : the Jacobian at the start of this step or of an earlier one.
-    packed, pivots : factors of the matrix; empty for small systems, which are factorized anew.
+    jac : the Jacobian at the start of this step or of an earlier one; empty if it is banded or
+        sparse: then it is that of this step.
+    packed, pivots : factors of the matrix; empty for small systems, which are factorized anew, and
+        for banded and sparse ones.
     step : the step size of the factors.
     is_current : whether `jac` is that at the start of this step.
     is_needed : whether the next step computes the Jacobian.
@@ -52,9 +54,9 @@ class IterationMatrix(NamedTuple):
     is_needed: Any
 
     @classmethod
-    def empty(cls, y: Any) -> IterationMatrix:
-        """Before the first step, for the state `y`."""
-        n = shape_of(y)[0]
+    def empty(cls, problem: IvpProblem, t: Any, y: Any) -> IterationMatrix:
+        """Before the first step, from the state `y`."""
+        n = 0 if products_by_structure(problem, t, y) is not None else shape_of(y)[0]
         size = 0 if is_small(y) else n
         return cls(
             np.zeros((n, n), y.dtype),
@@ -76,6 +78,8 @@ class IterationMatrix(NamedTuple):
         jac, lu : numbers
             Of Jacobians and of factorizations that are computed.
         """
+        if shape_of(self.jac)[0] == 0:
+            return self._replace(step=h, is_current=np.bool_(True)), 1, 1
         if is_small(y):
             jac = fixed(problem.jacobian(t, y))
             return self._replace(jac=jac, step=h, is_current=np.bool_(True)), 1, 1
@@ -103,8 +107,12 @@ class IterationMatrix(NamedTuple):
         )
         return found, np.where(self.is_needed, 1, 0), np.where(changed, 1, 0)
 
-    def solution(self, problem: IvpProblem, scale: Any, b: Any) -> Any:
-        """The solution for a vector; scale is h gamma."""
+    def solution(self, problem: IvpProblem, t: Any, y: Any, scale: Any, b: Any) -> Any:
+        """The solution for a vector; scale is h gamma, (t, y) the start of the step."""
+        if shape_of(self.jac)[0] == 0:
+            products = products_by_structure(problem, t, y)
+            assert products is not None
+            return StructuredMatrix(lambda v: v - scale * products(v)).solve(b)
         if is_small(b):
             return solve(_matrix(problem, self.jac, scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]

@@ -1,28 +1,49 @@
 """Linear systems with one matrix and several right-hand sides, as the stages of a step have them.
 
-    StageMatrix     a matrix that is factorized once
-    FactoredRule    a solution with given factors, and its derivative of any order
-    identity        the identity of the size of a Jacobian
+    stage_matrix           scale * M - J, by the structure of the Jacobian
+    StageMatrix            a matrix that is factorized once
+    FactoredRule           a solution with given factors, and its derivative of any order
+    StructuredMatrix       a banded or sparse matrix, given by its products
+    products_by_structure  products with a Jacobian that is banded or sparse
+    identity               the identity of the size of a Jacobian
 
 The derivative of a solution is a solution with the same factors: of the change of the right-hand
 side and of the matrix in forward mode, with the adjoint in reverse mode.  The derivative of the
-factorization itself is not taken.
+factorization itself is not taken.  Banded and sparse systems are those of `custom_linear_solve`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.autodiff.grad import stop_gradient
+from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.core.handle import shape_of
+from wengert._engine.core.spec import Spec
+from wengert._engine.implicit import custom_linear_solve
+from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.matrix_structure import structure_of
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 from wengert._engine.ops.linalg.linear_solve import adjoint, solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
+from .problem import IvpProblem
+
 UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
+_LEAST_STRUCTURED = 32  # unknowns of systems whose pattern is looked for
+
+
+def stage_matrix(problem: IvpProblem, t: Any, y: Any, scale: Any) -> StageMatrix | StructuredMatrix:
+    """The matrix ``scale * M - J`` at a state, ready to solve systems."""
+    products = products_by_structure(problem, t, y)
+    if products is not None:
+        return StructuredMatrix(lambda v: scale * v - products(v))
+    jac = problem.jacobian(t, y)
+    mass = identity(jac) if problem.mass is None else problem.mass
+    return StageMatrix(scale * mass - jac)
 
 
 class StageMatrix:
@@ -91,3 +112,40 @@ class FactoredRule(SolverRule):
 def identity(jacobian: Any) -> Any:
     """The mass matrix of a problem without one."""
     return np.eye(shape_of(jacobian)[0])
+
+
+class StructuredMatrix:
+    """A square matrix that is banded or sparse.
+
+    products : the products with it.
+    """
+
+    def __init__(self, products: Callable[[Any], Any]) -> None:
+        self.products = products
+
+    def solve(self, b: Any) -> Any:
+        """The solution for a vector."""
+        return custom_linear_solve(self.products, b)
+
+
+def products_by_structure(problem: IvpProblem, t: Any, y: Any) -> Callable[[Any], Any] | None:
+    """The products with the Jacobian if it is banded or sparse; otherwise None.
+
+    The pattern is that of the right-hand side as a graph; with a mass matrix, or a Jacobian that
+    the caller gives, it is not looked for.
+    """
+    n = shape_of(y)[0]
+    if problem.mass is not None or problem.jac is not None:
+        return None
+    if not isinstance(n, int) or n < _LEAST_STRUCTURED:
+        return None
+
+    def products(v: Any) -> Any:
+        return jvp(lambda y: problem.f(t, y), (y,), (v,))[1]
+
+    spec = Spec((n,), y.dtype)
+    # With the diagonal, which the matrix of the stages has in any case.
+    found, _ = GraphFunction.traced(
+        lambda v: [v - products(v)], [spec], "products with the Jacobian"
+    )
+    return products if structure_of(found.body, found.captured, n).kind != "dense" else None
