@@ -119,8 +119,9 @@ class Interpolant:
 
     def at(self, t: Any) -> Any:
         """The state at one time."""
-        ts = self.ts
-        count = self.n_segments
+        ts, count = self.ts, self.n_segments
+        if not count:
+            return self.ys[0] + 0 * t
         backward = ts[-1] < ts[0]
         sign = np.where(backward, -1.0, 1.0)
         index = np.searchsorted(sign * ts, sign * t, side="left") - 1

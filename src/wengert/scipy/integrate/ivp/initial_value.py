@@ -206,6 +206,10 @@ def checked_state(y0: Any, what: str) -> Any:
             f"{what}: y0 has shape {tuple(y0.shape)}, and must be a vector. For one number write "
             f"[y0]{at(user_line())}."
         )
+    if not is_traced(y0) and not np.all(np.isfinite(value_of(y0))):
+        raise ArgumentError(
+            f"{what}: all components of the initial state `y0` must be finite{at(user_line())}."
+        )
     return y0 if y0.dtype.kind in "fc" and y0.dtype.itemsize >= 8 else casts.astype(y0, float)
 
 

@@ -237,15 +237,14 @@ def _attempt(
     step = method.step(problem, s.t, h, s.y, given, settings.tolerance)
     error, converged = _relative_error(method, settings.tolerance, step, h, s.y)
     accepted = (error < 1) & converged & ~is_too_small
-    counts = Evaluations(*s.counts).plus(step.counts)
+    counts, extra = Evaluations(*s.counts).plus(step.counts), Evaluations()
     stops, carry, seen_events, t_end, y_end = np.bool_(False), step.carry, None, t_new, step.y
     is_full = s.attempts + 1 >= settings.max_steps
     if events is not None:
-        seen_events, found, more = events.after(
+        seen_events, found, extra = events.after(
             EventState(*s.events), accepted, s.t, h, s.y, t_new, step.y, step.dense
         )
         t_end, y_end, stops = found.t, found.y, found.stops
-        counts = counts.plus(more)
         is_full = is_full | events.is_full(seen_events)
         if events.has_resets:
             carry, more = _restarted(problem, method, found, carry)
@@ -255,8 +254,9 @@ def _attempt(
     for observer, state in zip(observers, s.observers, strict=True):
         state, more = observer.after(state, attempt)
         seen.append(state)
-        counts = counts.plus(more)
+        extra = extra.shared(more)
         is_full = is_full | observer.is_full(state)
+    counts = counts.plus(extra)
     status = np.where(is_full, Status.TOO_MANY, Status.RUNNING)
     status = np.where(accepted & (t_end == end), Status.FINISHED, status)
     status = np.where(stops, Status.EVENT, status)

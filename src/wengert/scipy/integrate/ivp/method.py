@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .problem import IvpProblem, Tolerance, rms
 
 
@@ -30,6 +32,10 @@ class Evaluations(NamedTuple):
     def plus(self, other: Evaluations) -> Evaluations:
         """The sums."""
         return Evaluations(*[a + b for a, b in zip(self, other, strict=True)])
+
+    def shared(self, other: Evaluations) -> Evaluations:
+        """The larger numbers: of evaluations that both need, counted once."""
+        return Evaluations(*[np.maximum(a, b) for a, b in zip(self, other, strict=True)])
 
 
 class MethodStep(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
+from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from .loop import Attempt, Observer
 from .method import Evaluations, Method
@@ -24,7 +25,8 @@ class AtTimes(Observer):
     """
 
     def __init__(self, problem: IvpProblem, method: Method, times: Any) -> None:
-        self.problem, self.method, self.times = problem, method, times
+        # A plain array cannot be read at an index that is known only when the loop runs.
+        self.problem, self.method, self.times = problem, method, as_tensor(times)
 
     def start(self, t: Any, y: Any) -> Any:
         """No time is reached; the states are NaN."""
