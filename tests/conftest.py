@@ -86,11 +86,16 @@ def pytest_runtest_protocol(item):
 
 
 _states = {}  # of the generators of each module of tests, as it was imported
+_current = []  # the module of the tests that run
 
 
 def pytest_runtest_setup(item):
     """A generator of a module starts anew: which tests have run before makes no difference."""
     module = getattr(item, "module", None)
+    if _current != [module]:  # what earlier modules have left is not looked at again either
+        _current[:] = [module]
+        gc.collect(1)
+        gc.freeze()
     if module not in _states:
         found = [x for x in vars(module or object).values() if isinstance(x, np.random.Generator)]
         _states[module] = [(x.bit_generator, x.bit_generator.state) for x in found]
@@ -113,7 +118,8 @@ def pytest_runtest_teardown(item):
 
 def pytest_collection_finish():
     _MessageUse.count = 0  # modules of tests import wengert.distributed
-    # Tens of thousands of tests, and all modules: each collection of garbage would look at them.
+    # Tens of thousands of tests, and all modules: each collection of garbage would look at them,
+    # and would take half a second in tests that collect.
     gc.collect()
     gc.freeze()
 
