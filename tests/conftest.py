@@ -60,6 +60,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    machine_code.begin(config)
     if DURATIONS is not None:
         config.pluginmanager.register(selection.Durations(DURATIONS))
     for name in wg.SUBMODULES:  # they may register operations of their own

@@ -10,6 +10,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from tests.machine_code import kernel_object
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
@@ -57,7 +58,7 @@ class Compiled:
         body.write(f"ret i64 {status}")
         module.add(function)
         self.text = module.text(execution_engine.heading())
-        self.code = execution_engine.Code(execution_engine.object_of(self.text), steps.symbols)
+        self.code = execution_engine.Code(kernel_object(self.text), steps.symbols)
         self.run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.code.address("kernel"))
 
     def __call__(self, pointers: list[int], sizes: dict[str, int]) -> int:
