@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from tests.distributed.sampling import sampled
+from tests.distributed.sampling import sampled, ways
 
 import wengert as wg
 from wengert import distributed as d
@@ -168,14 +168,14 @@ def _along(f, x, v):
 
 def check_values_and_both_modes(comm):
     x, v = _data(comm)
-    for f in _programs(comm):
+    for number, f in enumerate(_programs(comm)):
         name, value = f.__name__, f(x)
         np.testing.assert_allclose(wg.jit(f)(x), value, rtol=1e-12, err_msg=name)
         g = wg.grad(f)(x)
         np.testing.assert_allclose(wg.jit(wg.grad(f))(x), g, rtol=1e-11, atol=1e-12, err_msg=name)
         along = sum(comm.mpi.allgather(np.vdot(g, v)))
         np.testing.assert_allclose(along, _along(f, x, v), rtol=1e-7, atol=1e-7, err_msg=name)
-        for run in (lambda f: f, wg.jit):
+        for run in ways(number):
             dot = run(lambda x, f=f: wg.jvp(f, (x,), (v,))[1])(x)
             np.testing.assert_allclose(dot, along, rtol=1e-11, err_msg=name)
 
@@ -267,15 +267,15 @@ def _messages_of(f, x):
 def check_second_order(comm):
     """Forward over reverse, reverse over forward, reverse over reverse, forward over forward."""
     x, v = _data(comm)
-    for f in sampled(_programs(comm)):
+    for number, f in enumerate(sampled(_programs(comm))):
         name, expected = f.__name__, _along(wg.grad(f), x, v)
         orders = {
             "forward over reverse": lambda x, f=f: wg.hvp(f, (x,), (v,)),
             "reverse over forward": wg.grad(lambda x, f=f: wg.jvp(f, (x,), (v,))[1]),
             "reverse over reverse": wg.grad(lambda x, f=f: d.allreduce(np.sum(wg.grad(f)(x) * v))),
         }
-        for order, second in orders.items():
-            for run in (lambda f: f, wg.jit):
+        for k, (order, second) in enumerate(orders.items()):
+            for run in ways(number + k):
                 np.testing.assert_allclose(
                     run(second)(x), expected, rtol=1e-6, atol=1e-6, err_msg=f"{name}, {order}"
                 )
@@ -284,7 +284,7 @@ def check_second_order(comm):
             return wg.jvp(lambda x: wg.jvp(f, (x,), (v,))[1], (x,), (v,))[1]
 
         total = sum(comm.mpi.allgather(np.vdot(expected, v)))
-        for run in (lambda f: f, wg.jit):
+        for run in ways(number + 1):
             np.testing.assert_allclose(run(curvature)(x), total, rtol=1e-6, err_msg=name)
 
 
@@ -328,20 +328,22 @@ def check_rules_of_the_user_in_branches(comm):
     other = program(plain)
     value, expected, second = other(x), wg.grad(other)(x), wg.hvp(other, (x,), (v,))
     along = wg.jvp(other, (x,), (v,))[1]
-    for rule in (f, h):  # the missing mode is the transpose
+    for number, rule in enumerate((f, h)):  # the missing mode is the transpose
         one = program(rule)
 
         def twice(x, one=one):
             return wg.grad(lambda x: d.allreduce(np.sum(wg.grad(one)(x) * v)))(x)
 
-        for run in (lambda f: f, wg.jit):
-            np.testing.assert_allclose(run(one)(x), value, rtol=1e-12)
-            np.testing.assert_allclose(run(wg.grad(one))(x), expected, rtol=1e-11, atol=1e-12)
-            dot = run(lambda x, one=one: wg.jvp(one, (x,), (v,))[1])(x)
-            np.testing.assert_allclose(dot, along, rtol=1e-11)
-            product = run(lambda x, one=one: wg.hvp(one, (x,), (v,)))(x)
-            np.testing.assert_allclose(product, second, rtol=1e-10, atol=1e-11)
-            np.testing.assert_allclose(run(twice)(x), second, rtol=1e-10, atol=1e-11)
+        derivatives = [
+            (one, value, 1e-12, 0.0),
+            (wg.grad(one), expected, 1e-11, 1e-12),
+            (lambda x, one=one: wg.jvp(one, (x,), (v,))[1], along, 1e-11, 0.0),
+            (lambda x, one=one: wg.hvp(one, (x,), (v,)), second, 1e-10, 1e-11),
+            (twice, second, 1e-10, 1e-11),
+        ]
+        for k, (derivative, wanted, rtol, atol) in enumerate(derivatives):
+            for run in ways(number + k):
+                np.testing.assert_allclose(run(derivative)(x), wanted, rtol=rtol, atol=atol)
 
 
 def check_rules_may_call_their_function(comm):

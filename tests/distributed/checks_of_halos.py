@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
+from tests.distributed.sampling import sampled, ways
 
 import wengert as wg
 from wengert import distributed as d
@@ -96,28 +99,24 @@ def check_borders_without_corners(comm):
 
 def check_transposes(comm):
     """The dot-product law over all processes, for vjp, jvp and the compiled functions."""
-    for grid, _, shape in _grids(comm):
-        for corners in (True, False):
-            for exchange in (d.halo_exchange, _finished):
-                rng = np.random.default_rng((3, comm.rank))
-                x, v, t = rng.normal(size=(3, *shape))
+    exchanges = (d.halo_exchange, _finished)
+    cases = sampled(list(itertools.product(_grids(comm), (True, False), exchanges)))
+    for (grid, _, shape), corners, exchange in cases:
+        rng = np.random.default_rng((3, comm.rank))
+        x, v, t = rng.normal(size=(3, *shape))
 
-                def f(x, exchange=exchange, grid=grid, corners=corners):
-                    return exchange(x, grid, corners=corners)
+        def f(x, exchange=exchange, grid=grid, corners=corners):
+            return exchange(x, grid, corners=corners)
 
-                pushed = wg.jvp(f, (x,), (v,))[1]
-                pulled = wg.vjp(f, x)[1](t)[0]
-                np.testing.assert_allclose(
-                    wg.jit(lambda x, v, f=f: wg.jvp(f, (x,), (v,))[1])(x, v), pushed
-                )
-                np.testing.assert_allclose(
-                    wg.jit(lambda x, t, f=f: wg.vjp(f, x)[1](t)[0])(x, t), pulled
-                )
-                left, right = (
-                    comm.mpi.allreduce(np.vdot(pushed, t)),
-                    comm.mpi.allreduce(np.vdot(v, pulled)),
-                )
-                assert abs(left - right) < 1e-12 * (1 + abs(left))
+        pushed = wg.jvp(f, (x,), (v,))[1]
+        pulled = wg.vjp(f, x)[1](t)[0]
+        np.testing.assert_allclose(wg.jit(lambda x, v, f=f: wg.jvp(f, (x,), (v,))[1])(x, v), pushed)
+        np.testing.assert_allclose(wg.jit(lambda x, t, f=f: wg.vjp(f, x)[1](t)[0])(x, t), pulled)
+        left, right = (
+            comm.mpi.allreduce(np.vdot(pushed, t)),
+            comm.mpi.allreduce(np.vdot(v, pulled)),
+        )
+        assert abs(left - right) < 1e-12 * (1 + abs(left))
 
 
 def check_batches_and_second_order(comm):
@@ -145,7 +144,7 @@ def check_batches_and_second_order(comm):
 
 def check_map_overlap(comm):
     """Equal to the function after the exchange, with the same gradient."""
-    for grid, _, shape in _grids(comm):
+    for number, (grid, _, shape) in enumerate(_grids(comm)):
         k = len(grid.shape)
         shape = tuple(n + 2 for n in shape[:k]) + shape[k:]
 
@@ -165,7 +164,7 @@ def check_map_overlap(comm):
 
         x = np.random.default_rng(comm.rank).normal(size=shape)
         t = np.random.default_rng((2, comm.rank)).normal(size=stencil(x).shape)
-        for run in (lambda f: f, wg.jit):
+        for run in ways(number):
             np.testing.assert_allclose(run(apart)(x), plain(x), rtol=1e-14)
             pulled = [run(lambda x, t, f=f: wg.vjp(f, x)[1](t)[0])(x, t) for f in (apart, plain)]
             np.testing.assert_allclose(*pulled, rtol=1e-12, atol=1e-13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.distributed.sampling import ways
 
 import wengert as wg
 from wengert import distributed as d
@@ -174,25 +175,25 @@ def check_gradients(comm):
 def check_second_order(comm):
     """Hessian-vector products against differences of gradients; reverse over reverse too."""
     x, v = 1.0 + 0.3 * _array(comm, (3,)), _array(comm, (3,), seed=1)
-    for name, f in _functions(comm):
+    for number, (name, f) in enumerate(_functions(comm)):
         g = wg.grad(f)
         expected = _differences(g, x, v, comm)
-        for kind, product in (
-            ("eager", lambda x, f=f: wg.hvp(f, (x,), (v,))),
-            ("compiled", wg.jit(lambda x, f=f: wg.hvp(f, (x,), (v,)))),
-            ("reverse", wg.grad(lambda x, g=g: d.allreduce(np.sum(g(x) * v)))),
+        for kind, product, runs in (
+            ("forward", lambda x, f=f: wg.hvp(f, (x,), (v,)), ways(number)),
+            ("reverse", wg.grad(lambda x, g=g: d.allreduce(np.sum(g(x) * v))), [lambda f: f]),
         ):
-            np.testing.assert_allclose(
-                product(x), expected, rtol=1e-6, atol=1e-6, err_msg=f"{name} {kind}"
-            )
+            for run in runs:
+                np.testing.assert_allclose(
+                    run(product)(x), expected, rtol=1e-6, atol=1e-6, err_msg=f"{name} {kind}"
+                )
 
 
 def check_batches(comm):
     x = 1.0 + 0.3 * _array(comm, (4, 3))
-    for name, f in _functions(comm):
+    for number, (name, f) in enumerate(_functions(comm)):
         expected = np.stack([f(row) for row in x])
-        np.testing.assert_allclose(wg.vmap(f)(x), expected, rtol=1e-12, err_msg=name)
-        np.testing.assert_allclose(wg.jit(wg.vmap(f))(x), expected, rtol=1e-12, err_msg=name)
+        for run in ways(number):
+            np.testing.assert_allclose(run(wg.vmap(f))(x), expected, rtol=1e-12, err_msg=name)
         expected = np.stack([wg.grad(f)(row) for row in x])
         np.testing.assert_allclose(wg.vmap(wg.grad(f))(x), expected, rtol=1e-10, err_msg=name)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.distributed import sampling
-from tests.distributed.sampling import sampled
+from tests.distributed.sampling import sampled, ways
 
 import wengert as wg
 from wengert import distributed as d
@@ -66,22 +65,20 @@ def _band(left, middle, right):
     return middle[:, None] * ones - left * lower - right * upper
 
 
-def _compare(comm, f, serial, arguments, own, directions):
-    """Value, gradient, tangent and Hessian products, eager and compiled."""
+def _compare(comm, f, serial, arguments, own, directions, number=0):
+    """Value, gradient, tangent and Hessian products, compiled and eager (`sampling.ways`)."""
     every = tuple(range(len(arguments)))
     value, gradient = wg.value_and_grad(serial, argnums=every)(*arguments)
     tangent = wg.jvp(serial, arguments, directions)[1]
     product = wg.hvp(serial, arguments, directions)
     mine, moved = tuple(map(own, arguments)), tuple(map(own, directions))
-    for run in (wg.jit, lambda f: f):
+    for run in ways(number):
         np.testing.assert_allclose(run(f)(*mine), value, rtol=1e-9)
         found = run(wg.grad(f, argnums=every))(*mine)
         for a, b in zip(found, gradient, strict=True):
             np.testing.assert_allclose(a, own(b), rtol=1e-7, atol=1e-9)
         got = run(lambda *x: wg.jvp(f, x, moved)[1])(*mine)
         np.testing.assert_allclose(got, tangent, rtol=1e-7)
-        if run is not wg.jit and sampling.step > 1:
-            return
         found = run(lambda *x: wg.hvp(f, x, moved))(*mine)
         for a, b in zip(found, product, strict=True):
             np.testing.assert_allclose(a, own(b), rtol=1e-6, atol=1e-8)
@@ -161,7 +158,7 @@ def check_roots_of_a_divided_grid(comm):
 
         return np.sum(np.sin(wg.custom_root(lambda u: a @ u + 0.2 * u**3 - b, 0.0 * b, solve)))
 
-    _compare(comm, f, serial, fields, own, directions)
+    _compare(comm, f, serial, fields, own, directions, 1)
 
 
 def check_the_same_unknowns_in_all_processes(comm):
@@ -173,7 +170,7 @@ def check_the_same_unknowns_in_all_processes(comm):
     turned = np.array([[1.0, 0.3], [-0.2, 1.0]])  # makes the matrix not symmetric
     cases = [(True, np.eye(2), _conjugate_gradients(lambda a, b: np.sum(a * b)))]
     cases.append((False, turned, _richardson(0.6, 30)))
-    for symmetric, mix, solve in cases:
+    for number, (symmetric, mix, solve) in enumerate(cases):
         for marks in sampled([True, False]):
 
             def f(x, y, mix=mix, solve=solve, symmetric=symmetric, marks=marks):
@@ -191,7 +188,7 @@ def check_the_same_unknowns_in_all_processes(comm):
                 return np.sum(np.sin(x @ w))
 
             directions = np.cos(rows), np.sin(y)
-            _compare(comm, f, serial, (rows, y), lambda x: x[part], directions)
+            _compare(comm, f, serial, (rows, y), lambda x: x[part], directions, number)
 
 
 def check_systems_that_are_refused(comm):

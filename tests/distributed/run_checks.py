@@ -2,12 +2,14 @@
 
     python tests/distributed/run_checks.py [--quick] checks_of_operations ...
 
-With --quick machine code is made in a hurry (tests/machine_code.py), and checks that compile most
-choose a third of their programs (`sampled`).
+With --quick machine code is made in a hurry (tests/machine_code.py), checks that compile most
+choose a third of their programs, and run derivatives of second order eagerly or compiled by turns
+(sampling.py).
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import sys
@@ -24,6 +26,8 @@ def main(*modules: str) -> None:
     failed: dict[str, str] = {}
     for module in modules:
         checks = importlib.import_module(f"tests.distributed.{module}")
+        gc.collect(1)
+        gc.freeze()  # as tests/conftest.py does
         for name in sorted(n for n in vars(checks) if n.startswith("check_")):
             error = None
             try:

@@ -1,9 +1,16 @@
-"""Which programs the checks that compile most choose: all of them, or every third."""
+"""Which programs the checks that compile most choose, and the ways in which they run them.
+
+sampled    all programs, or every third
+ways       as they are and compiled, or one of the two by turns
+step       1: everything; run_checks.py sets another with --quick
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import wengert as wg
 
 step = 1
 
@@ -11,3 +18,15 @@ step = 1
 def sampled(programs: Sequence[Any]) -> Sequence[Any]:
     """All programs, or every third (set by run_checks.py)."""
     return programs[::step]
+
+
+def ways(number: int) -> list[Callable[[Any], Any]]:
+    """What is done to a function before it is called: nothing, and `jit`; one of them by turns.
+
+    Parameters
+    ----------
+    number : int
+        Of the function: 0, 1, 2 ...
+    """
+    both: list[Callable[[Any], Any]] = [wg.jit, lambda f: f]
+    return both if step == 1 else [both[number % 2]]
