@@ -1,4 +1,4 @@
-"""Faults of hooks and of `grad_fn` called by hand."""
+"""Faults of hooks, of `grad_fn` called by hand, and of the types of derivatives."""
 
 import numpy as np
 import pytest
@@ -46,3 +46,21 @@ def test_grad_fn_of_an_operation_with_a_forward_rule_only():
     op = Opaque(lambda x: 3.0 * x, name="thrice", jvp=lambda dots, out, x: 3.0 * dots[0])
     y = op(wg.tensor(X, requires_grad=True))
     assert y.grad_fn(X)[0].tolist() == [3.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.reshape(x, 1)),
+        lambda x: np.sum(np.ravel(x)),
+        lambda x: np.sum(np.tile(x, 3)),
+        lambda x: np.sum(np.expand_dims(x, 0)),
+        np.sin,
+    ],
+)
+@pytest.mark.parametrize("x", [2.0, np.float32(2.0), np.array(2.0)])
+def test_derivatives_without_axes_are_scalars_of_numpy(f, x):
+    kind = np.asarray(x).dtype.type
+    assert type(wg.grad(f)(x)) is type(wg.jit(wg.grad(f))(x)) is kind
+    assert type(wg.vjp(f, x)[1](kind(1.0))[0]) is kind
+    assert [type(y) for y in wg.jvp(f, (x,), (x,))] == [kind, kind]
