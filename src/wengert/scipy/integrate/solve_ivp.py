@@ -51,7 +51,8 @@ def solve_ivp(
     y0 : array_like or Tensor, shape (n,)
         The initial state, real or complex.
     method : str
-        'RK45', 'RK23' or 'DOP853'; the implicit methods need plain numbers.
+        'RK45', 'RK23', 'DOP853' or 'Radau', or one of those of `wengert.integrate.solve`; 'BDF' and
+        'LSODA' need plain numbers.
     t_eval : array_like or Tensor, shape (m,), optional
         The times of the result; without it the steps, in eager calls only.
     dense_output : bool
@@ -64,6 +65,8 @@ def solve_ivp(
         Further arguments of `fun` and of the events, which are differentiated.
     first_step, max_step, rtol, atol
         As in SciPy.
+    jac : array_like, sparse array or callable, optional
+        As in SciPy; for implicit methods. Without it the Jacobian is computed exactly.
 
     Returns
     -------
@@ -108,7 +111,7 @@ def solve_ivp(
             **options,
         )
     what = "solve_ivp"
-    known = ("first_step", "max_step", "rtol", "atol")
+    known = ("first_step", "max_step", "rtol", "atol", "jac")
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ArgumentError(
@@ -124,13 +127,27 @@ def solve_ivp(
         t0,
         t1,
         y0,
-        IvpOptions(method, **{k: v for k, v in options.items() if v is not None}),
+        _options(method, options, args),
         what,
         save,
         times,
         many,
     )
     return _result(found, save, times, bool(many) or events is not None)
+
+
+def _options(method: Any, options: dict[str, Any], args: tuple[Any, ...]) -> IvpOptions:
+    """The options that are given, with the Jacobian as a function of time and state."""
+    given = {k: v for k, v in options.items() if v is not None}
+    jac = given.get("jac")
+    if jac is not None:
+        given["jac"] = lambda t, y: _dense(converted(jac)(t, y, *args) if callable(jac) else jac)
+    return IvpOptions(method, **given)
+
+
+def _dense(matrix: Any) -> Any:
+    """A matrix that may be a sparse array."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
 def _arguments(args: Any) -> tuple[Any, ...]:
