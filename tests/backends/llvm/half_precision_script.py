@@ -139,7 +139,7 @@ def whole_numbers() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] != "host":
-        execution_engine.cpu, execution_engine.features = (lambda: sys.argv[1]), (lambda: "")
+        execution_engine.cpu, execution_engine._own_features = (lambda: sys.argv[1]), (lambda: "")
     called: set[str] = set()
     load = execution_engine.Code.__init__
 

@@ -110,7 +110,7 @@ def test_what_llvm_makes_a_call_of_has_an_address(
     monkeypatch: pytest.MonkeyPatch, cpu: str
 ) -> None:
     monkeypatch.setattr(execution_engine, "cpu", lambda: cpu)
-    monkeypatch.setattr(execution_engine, "features", lambda: "")
+    monkeypatch.setattr(execution_engine, "_own_features", lambda: "")
     other = execution_engine._new_machine(2)
     images = []
     for text in (
