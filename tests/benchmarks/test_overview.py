@@ -133,7 +133,7 @@ def test_one_failing_suite_does_not_stop_the_others(tmp_path, monkeypatch, capfd
 
 
 def test_every_suite_has_results():
-    """A page can be rendered: those that need files from elsewhere, opf and s2mpj, are no suites."""
+    """Pages can be rendered; opf and s2mpj, which need files from elsewhere, are no suites."""
     import suites
 
     assert suites.suites().keys() == {
