@@ -1,7 +1,8 @@
 """An integral by a routine of SciPy as one operation, whose parameter is the integrand.
 
 In a compiled function it is a host callback, which calls SciPy with machine code where SciPy takes
-it, and with a compiled function elsewhere.
+it, and with a compiled function elsewhere.  The first step of `quad` is native code, which is often
+enough (first_rule.py).
 
     Integrated      what a routine returns
     Routine         the interface of a routine with its options
@@ -10,6 +11,7 @@ it, and with a compiled function elsewhere.
     VectorRoutine   scipy.integrate.quad_vec
     integrate       the integral for plain operands
     scipy_integral  the operation; it has no derivative (integral_rule.py)
+    adaptive_integral  the same, always by SciPy
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.integrate
 
+from wengert._engine.control_flow import cond
 from wengert._engine.core.handle import wrap
+from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
@@ -33,10 +37,12 @@ from wengert._engine.serialization.class_registry import register_class
 from wengert.errors import NotDifferentiableError, at, user_line
 
 from .compiled_integrand import Integrand, InterpretedIntegrand, compiled, with_sizes
+from .first_rule import is_short, kronrod_sums
 
 _NUMBER = Spec((), np.dtype(float))
 _MAX_SEPARATE = 16  # elements of a vector that are integrated one after another
 _LIMIT_OF_VECTORS = 10000
+_LEAST_TOLERANCE = 50.0 * float(np.finfo(float).eps)  # of QUADPACK, without an absolute one
 _INTERVALS_OF_SCALE = 20  # for the integral of the absolute value
 
 # The derivative of a weight with respect to its parameter k: a weight, and the factor of x.
@@ -101,6 +107,7 @@ class QuadRoutine(Routine):
     """`scipy.integrate.quad` with its options.
 
     what : the name in warnings.
+    is_infinite : whether a limit is known to be infinite, so that SciPy begins in another way.
     """
 
     what: str
@@ -111,6 +118,7 @@ class QuadRoutine(Routine):
     weight: str | None = None
     maxp1: int = 50
     limlst: int = 50
+    is_infinite: bool = False
 
     def __call__(
         self, integrand: Integrand, consts: Sequence[Any], ends: Sequence[Any], shape: Any
@@ -175,6 +183,12 @@ class QuadRoutine(Routine):
         """`quad_vec` with the same tolerances."""
         options = (("limit", max(self.limit, _LIMIT_OF_VECTORS)), ("points", self.points))
         return VectorRoutine(self.what, self.epsabs, self.epsrel, (*options, ("norm", "max")))
+
+    def begins_with_kronrod(self) -> bool:
+        """Whether it is `qags` with valid options, which begins with 21 points."""
+        is_plain = self.points is None and self.weight is None and self.limit > 1
+        is_plain = is_plain and not self.is_infinite
+        return is_plain and (self.epsabs > 0.0 or self.epsrel >= _LEAST_TOLERANCE)
 
     def for_parameter(self, k: int) -> tuple[QuadRoutine, float]:
         """The derivative with respect to a parameter of the weight: another weight, and the factor.
@@ -282,9 +296,37 @@ def scipy_integral(*operands: Any, integrand: Body, captured: int, routine: Rout
     return found.value, found.error, np.int64(found.status), np.int64(found.neval)
 
 
-scipy_integral.host_callback = BY_SCIPY
+@opaque(name="scipy_integral.adaptive", trusted=True, oracle=_of_line)
+def adaptive_integral(*operands: Any, integrand: Body, captured: int, routine: Routine) -> Any:
+    """`scipy_integral` by SciPy, also if few evaluations suffice."""
+    return scipy_integral.run(*operands, integrand=integrand, captured=captured, routine=routine)
 
 
+scipy_integral.host_callback = adaptive_integral.host_callback = BY_SCIPY
+
+
+@scipy_integral.compose
+def _(*operands: Any, integrand: Body, captured: int, routine: Routine) -> Any:
+    if not (isinstance(routine, QuadRoutine) and routine.begins_with_kronrod()):
+        return NotImplemented
+    if not is_short(integrand):
+        return NotImplemented
+    params = {"integrand": integrand, "captured": captured, "routine": routine}
+    a, b = operands[captured : captured + 2]
+    value, error, ends = kronrod_sums(
+        integrand, operands[:captured], a, b, routine.epsabs, routine.epsrel
+    )
+    shape = integrand.outputs[0].spec.shape
+    count = 21 * (shape[0] if shape else 1)
+    largest = lookup("max")(error, axis=None) if shape else error
+
+    def short(*_: Any) -> Any:
+        return value, largest, np.int64(0), np.int64(count)
+
+    return cond(ends, short, lambda *xs: tuple(adaptive_integral(*xs, **params)), *operands)
+
+
+@adaptive_integral.spec
 @scipy_integral.spec
 def _(*operands: Spec, integrand: Body, captured: int, routine: Routine) -> Any:
     result = integrand.outputs[0].spec
@@ -293,6 +335,7 @@ def _(*operands: Spec, integrand: Body, captured: int, routine: Routine) -> Any:
     return Spec(result.shape, result.dtype), error, count, count
 
 
+@adaptive_integral.examples
 @scipy_integral.examples
 def _(rng: np.random.Generator) -> Any:
     with tracing_body():
@@ -300,5 +343,7 @@ def _(rng: np.random.Generator) -> Any:
         value = wrap(c) * wrap(x)
     body = Body(value.node, inputs=[c, x], name="c * x")
     routine = QuadRoutine("quad", 1.49e-8, 1.49e-8, 50)
-    params = {"integrand": body, "captured": 1, "routine": routine}
-    yield (np.float64(rng.uniform(1.0, 9.0)), np.float64(0.0), np.float64(3.0)), params
+    params: dict[str, Any] = {"integrand": body, "captured": 1}
+    for by_scipy in (False, True):
+        params["routine"] = replace(routine, is_infinite=by_scipy)
+        yield (np.float64(rng.uniform(1.0, 9.0)), np.float64(0.0), np.float64(3.0)), dict(params)

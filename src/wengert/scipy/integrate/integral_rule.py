@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -289,6 +290,9 @@ def integral_of(
         The limits, and parameters of the weight.
     routine : Routine
     """
+    if isinstance(routine, QuadRoutine):
+        known = [x for x in ends[:2] if not isinstance(x, Handle)]
+        routine = replace(routine, is_infinite=bool(np.any(np.isinf(known))))
     integrand, consts = GraphFunction.traced(lambda x: [f(x)], [spec], name)
     rule = Integral(name, integrand, routine, [isinstance(x, Handle) for x in ends])
     numbers = [x if isinstance(x, Handle) else np.float64(x) for x in ends]
