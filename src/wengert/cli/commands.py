@@ -78,7 +78,7 @@ def _add_export(commands: Any) -> None:
     export = commands.add_parser(
         "export",
         help="write a function and its derivatives for other languages",
-        description="Write a function of a module, and derivatives of it, as an object file, a "
+        description="Write a function of a module, and derivatives of it, as C, an object file, a "
         "shared library, LLVM IR or WebAssembly, with a C header.",
     )
     export.add_argument("function", metavar="MODULE:FUNCTION", help="or model.py:FUNCTION")
@@ -87,7 +87,7 @@ def _add_export(commands: Any) -> None:
     )
     export.add_argument("--out", type=Path, required=True, help="the file to write")
     export.add_argument("--derivatives", default="value", help="value,gradient,hvp ...")
-    export.add_argument("--format", help="object, shared, llvm, wasm; by default of the suffix")
+    export.add_argument("--format", help="c, object, shared, llvm, wasm; by default of the suffix")
     export.add_argument("--target", help="native, x86-64, aarch64, riscv64, wasm32, or a triple")
     export.add_argument("--name", help="the name in C")
     export.add_argument("--argnums", default="0", help="what to differentiate with respect to")

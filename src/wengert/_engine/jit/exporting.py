@@ -243,7 +243,7 @@ def export(
         What is exported: "value", "gradient", "value_and_gradient", "jacobian", "hessian", "jvp",
         "vjp", "hvp", "sparse_jacobian", "sparse_hessian". The value is the C function NAME, the
         others are NAME_gradient and so on.
-    format : {"object", "shared", "llvm", "wasm"}, optional
+    format : {"c", "object", "shared", "llvm", "wasm"}, optional
         By default that of the file's suffix.
     target : str, optional
         "native" (the default: this computer's processor), "x86-64", "x86-64-v3", "x86-64-v4",

@@ -1,8 +1,17 @@
-"""Programs as files for other languages: LLVM IR, object files, shared libraries, C.
+"""Programs as files for other languages: C, object files, shared libraries, LLVM IR.
 
 Read from the top; docs/design/0024-export.md has the reasons:
 
 files.py             `rendered(path, functions, ...)`: the files of some functions, in a format
+c_source.py          functions as one file of C99; its printer, from the top:
+c_functions.py       a function: declarations, and branches between blocks
+c_calls.py           calls of functions and of intrinsics
+c_operations.py      other instructions
+c_values.py          values as variables, or as expressions for later
+c_expressions.py     instructions without effects as expressions
+c_lines.py           lines of LLVM IR, taken apart
+c_helpers.py         functions that printed C calls
+c_types.py           types and constants
 linking.py           object files as shared libraries and WebAssembly modules
 object_code.py       LLVM IR as an object file for a processor
 header.py            the C header

@@ -1,7 +1,8 @@
 """Names of inputs, outputs and sizes as identifiers of C and C++.
 
-    identifier   a text as an identifier
-    distinct     several of them, all different
+    identifier      a text as an identifier
+    function_name   the same for a function, which differs from those of C's library
+    distinct        several of them, all different
 
 `p['a']` becomes `p_a`.  A keyword, a macro of the standard headers and a name that C reserves (that
 begins with an underscore) get an underscore at their end, or the letter x before them.
@@ -23,6 +24,29 @@ _RESERVED = frozenset(
     "INFINITY I complex imaginary assert stdin stdout stderr "
     "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t".split()
 )
+
+# Functions of C's library that compilers know, or that common headers declare.
+_LIBRARY = frozenset(
+    "abort abs acos acosh asin asinh atan atan2 atanh bcmp bcopy bzero calloc cbrt ceil copysign "
+    "cos cosh drem erf erfc exit exp exp10 exp2 expm1 fabs fdim ffs finite floor fma fmax fmin "
+    "fmod free frexp gamma hypot ilogb index isinf isnan isfinite j0 j1 jn labs ldexp lgamma llabs "
+    "llrint llround log log10 log1p log2 logb lrint lround malloc memchr memcmp memcpy memmove "
+    "memset modf nan nearbyint nextafter nexttoward pow pow10 printf puts remainder remquo rindex "
+    "rint round scalb scalbln scalbn select signbit significand sin sincos sinh sqrt strcat strchr "
+    "strcmp strcpy strlen tan tanh tgamma time trunc y0 y1 yn random rand read write open close "
+    "link signal system remove rename".split()
+)
+
+
+def function_name(text: str) -> str:
+    """A text as the name of a function.
+
+    Examples
+    --------
+    >>> function_name("exp"), function_name("model.energy")
+    ('exp_', 'model_energy')
+    """
+    return identifier(text, _LIBRARY)
 
 
 def identifier(text: str, taken: Iterable[str] = ()) -> str:

@@ -19,13 +19,15 @@ from wengert.errors import ArgumentError, BackendError, at, user_line
 
 from ..ir.processors import Processor
 from . import linking
-from .c_names import distinct, identifier
+from .c_names import distinct, function_name
+from .c_source import c_source
 from .exported import Exported, exported
 from .header import Described, header
-from .object_code import module_text, object_code
-from .targets import target_of
+from .object_code import merged, module_text, object_code
+from .targets import SCALAR, target_of
 
 FORMATS = {
+    "c": (".c",),
     "llvm": (".ll",),
     "object": (".o", ".obj"),
     "shared": (".so", ".dylib", ".dll"),
@@ -106,16 +108,24 @@ def rendered(
     if blas not in ("include", "link"):
         raise ArgumentError(f"blas={blas!r} is neither 'include' nor 'link'{at(user_line())}.")
     chosen = _format_of(path, format)
+    if chosen == "c" and target is not None:
+        raise ArgumentError(
+            f"C is the same for all targets, but target={target!r} is given. Leave it out"
+            f"{at(user_line())}."
+        )
     if chosen == "wasm" and target is None:
         target = "wasm32"
-    processor = target_of(target)
+    processor = SCALAR if chosen == "c" else target_of(target)
     if chosen == "wasm" and "wasm" not in processor.triple:
         raise ArgumentError(
             f"format='wasm' is for the target 'wasm32', and not for {target!r}{at(user_line())}."
         )
     made = [_function(f, processor, workspace, blas == "link") for f in functions]
-    text = module_text(made, processor)
-    content = text.encode() if chosen == "llvm" else object_code(text, processor)
+    if chosen == "c":
+        content = c_source(path.stem, made, merged(made), version("wengert")).encode()
+    else:
+        text = module_text(made, processor)
+        content = text.encode() if chosen == "llvm" else object_code(text, processor)
     if chosen in ("shared", "wasm"):
         names = [n for f in made for n in (f.name, f"{f.name}_work")]
         content = linking.linked(content, processor, names, linker)
@@ -154,7 +164,7 @@ def _function(
     count, total = len(given.inputs), len(given.inputs) + len(given.outputs)
     made = exported(
         graph,
-        identifier(given.name),
+        function_name(given.name),
         names[:count],
         names[count:total],
         dict(zip(sizes, names[total:], strict=True)),

@@ -77,7 +77,7 @@ def header(stem: str, described: Sequence[Described], version: str) -> str:
     version : str
         That of wengert.
     """
-    prefix = identifier(stem).upper()
+    prefix = identifier(stem.upper())
     codes = ",\n".join(
         f"    {prefix}_{name} = {code} /* {meaning} */" for name, (code, meaning) in STATUS.items()
     )

@@ -1,0 +1,230 @@
+"""Values of a function that is printed as C: variables, or expressions for later.
+
+    FunctionValues    the values and stack slots of a function; printers derive from it
+    c_name            the name of a value, a function or a constant
+
+Values that are used once, in the block where they are computed, become parts of expressions; others
+become variables.  Stack slots that are only loaded and stored as a whole become variables, which is
+what counters and accumulators are.  An expression that reads a slot or memory is evaluated before
+the next statement that may write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import c_expressions
+from .c_lines import Line, lines_of, typed
+from .c_types import CType, kind_of, literal, split
+
+_HEAD = re.compile(r"define (?:internal )?(?:preserve_allcc )?(.*?)@([-\w.$]+)\(([^()]*)\)")
+_BITCAST = re.compile(r"bitcast \((\w+) (\S+) to (\w+)\)")
+_REPEATED = re.compile(r"@llvm\.(([su](min|max)|abs)\b|\w+\.with\.overflow)")
+_LONGEST = 160  # characters of an expression within another one
+MEMORY = "memory"
+
+
+def c_name(name: str) -> str:
+    """The name of a value, a function or a constant in C."""
+    return re.sub(r"[^0-9A-Za-z_]", "_", name)
+
+
+@dataclass
+class _Unevaluated:
+    """The expressions of a value that is not yet evaluated, one for each lane.
+
+    reads : the slots and the memory that they read.
+    """
+
+    kind: CType
+    lanes: list[str]
+    reads: frozenset[str]
+
+
+class FunctionValues:
+    """The values of one function.
+
+    Parameters
+    ----------
+    text : str
+        Its definition.
+    structs : dict from str to CType
+        Receives the types with several values that it uses.
+    signature : str, optional
+        The head of the function in C, if it is not internal.
+    prefix : mapping from str to str
+        Statements that define arguments of such a function, by their names.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        structs: dict[str, CType],
+        signature: str = "",
+        prefix: Mapping[str, str] | None = None,
+    ) -> None:
+        head = _HEAD.match(text.split("\n", 1)[0])
+        assert head is not None, text.split("\n", 1)[0]
+        self.result, self.name = head[1].strip(), head[2]
+        self._structs, self._signature, self._prefix = structs, signature, dict(prefix or {})
+        self._arguments = [typed(a) for a in split(head[3])]
+        self._lines = lines_of(text)
+        self._uses = Counter(n for line in self._lines for n in line.uses)
+        self._values: dict[str, list[str]] = {}
+        self._kinds: dict[str, CType] = {}
+        self._pending: dict[str, _Unevaluated] = {}
+        self._slots: dict[str, CType] = {}  # those that are variables
+        self._declared: dict[str, list[str]] = {}
+        self._body: list[str] = []
+        self._depth = 1
+        self._repeated = {
+            n
+            for line in self._lines
+            if (line.op == "fcmp" and line.rest.split()[0] in ("one", "ueq", "uno", "ord"))
+            or (line.op == "call" and _REPEATED.search(line.rest))
+            for n in line.uses
+        }
+        self._find_slots()
+        self._blocks = self._block_of_uses()
+
+    # ---- before printing -----------------------------------------------------------------------
+
+    def _find_slots(self) -> None:
+        """The stack slots that are variables: only loaded and stored as a whole."""
+        slots = {
+            line.result: kind_of(split(line.rest)[0]) for line in self._lines if line.op == "alloca"
+        }
+        whole: Counter[str] = Counter()
+        for line in self._lines:
+            if line.op in ("load", "store"):
+                kind, place = self._access(line)
+                if place in slots and slots[place] == kind and not kind.count:
+                    whole[place] += 1
+        self._slots = {n: k for n, k in slots.items() if whole[n] == self._uses[n]}
+        loaded = {self._access(x)[1] for x in self._lines if x.op == "load"}
+        self._unread = {n for n in self._slots if n not in loaded}
+
+    def _access(self, line: Line) -> tuple[CType, str]:
+        """The type that a load or store accesses, and the name of the address."""
+        first, second = split(line.rest)[:2]
+        kind = kind_of(first) if line.op == "load" else kind_of(typed(first)[0])
+        return kind, typed(second)[1].lstrip("%")
+
+    def _block_of_uses(self) -> dict[str, set[int]]:
+        """The blocks in which each value is used or computed."""
+        found: dict[str, set[int]] = {}
+        block = 0
+        for line in self._lines:
+            if line.op == "label":
+                block += 1
+            for name in (*line.uses, *([line.result] if line.result else [])):
+                found.setdefault(name, set()).add(block)
+        return found
+
+    # ---- values --------------------------------------------------------------------------------
+
+    def _c(self, name: str) -> str:
+        """The variable of a value; two underscores keep it apart from names of the user."""
+        return f"{c_name(name)}__" if self._signature else c_name(name)
+
+    def _names(self, name: str, kind: CType) -> list[str]:
+        if not kind.is_several:
+            return [name]
+        return [f"{name}_{k}" for k in range(len(kind.scalars))]
+
+    def _bind(self, name: str, kind: CType, variable: str) -> list[str]:
+        self._kinds[name] = kind
+        self._values[name] = self._names(variable, kind)
+        return self._values[name]
+
+    def _struct(self, kind: CType) -> CType:
+        if kind.is_several:
+            self._structs[kind.struct] = kind
+        return kind
+
+    def _lanes(self, kind: CType, operand: str) -> tuple[list[str], frozenset[str]]:
+        """The expressions of an operand, and what they read."""
+        count = len(kind.scalars)
+        if operand.startswith("%"):
+            name = operand[1:]
+            pending = self._pending.pop(name, None)
+            if pending is not None:
+                return pending.lanes, pending.reads
+            return self._values[name], frozenset()
+        if operand.startswith("@"):
+            return [f"((char *){c_name(operand[1:])})"], frozenset()
+        if operand.startswith("splat"):
+            scalar, value = typed(operand[operand.index("(") + 1 : -1])
+            return [literal(value, scalar)] * count, frozenset()
+        if operand.startswith("<"):
+            parts = [typed(p) for p in split(operand[1:-1])]
+            return [literal(v, scalar) for scalar, v in parts], frozenset()
+        match = _BITCAST.match(operand)
+        if match is not None:
+            inner = literal(match[2], match[1])
+            return [c_expressions.expression("bitcast", match[1], [inner], match[3])], frozenset()
+        return [literal(operand, s) for s in kind.scalars], frozenset()
+
+    def _value(self, line: Line, kind: CType, lanes: list[str], reads: frozenset[str]) -> None:
+        """The value of an instruction: an expression for later, or variables."""
+        name = line.result
+        once = self._uses[name] == 1 and len(self._blocks[name]) == 1
+        short = all(len(x) <= _LONGEST for x in lanes)
+        if not self._uses[name]:
+            return
+        if once and short and not self._is_repeated(name):
+            self._pending[name] = _Unevaluated(kind, lanes, reads)
+            self._kinds[name] = kind
+            return
+        for variable, text in zip(self._bind(name, kind, self._c(name)), lanes, strict=True):
+            self._write(f"{variable} = {bare(text)};")
+        self._declare(name, kind)
+
+    def _is_repeated(self, name: str) -> bool:
+        """Whether the instruction that uses a value needs it several times."""
+        return name in self._repeated
+
+    def _declare(self, name: str, kind: CType) -> None:
+        for variable, scalar in zip(self._names(self._c(name), kind), kind.scalars, strict=True):
+            self._declared.setdefault(kind_of(scalar).c, []).append(variable)
+
+    def _evaluate(self, reads: str | None) -> None:
+        """Make variables of the pending expressions that read something; of all for None."""
+        for name, pending in list(self._pending.items()):
+            if reads is None or reads in pending.reads:
+                del self._pending[name]
+                variables = self._bind(name, pending.kind, self._c(name))
+                for variable, text in zip(variables, pending.lanes, strict=True):
+                    self._write(f"{variable} = {bare(text)};")
+                self._declare(name, pending.kind)
+
+    def _write(self, text: str) -> None:
+        self._body.append("    " * self._depth + text)
+
+
+def offsets(kind: CType) -> list[tuple[int, str]]:
+    """The offset in memory and the type of each lane."""
+    return [(k * kind_of(s).size, s) for k, s in enumerate(kind.scalars)]
+
+
+def declared(c: str, name: str) -> str:
+    return f"{c}{name}" if c.endswith("*") else f"{c} {name}"
+
+
+def bare(text: str) -> str:
+    """An expression without the parentheses around it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth and k < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def enclosed(text: str) -> str:
+    return f"({bare(text)})"
