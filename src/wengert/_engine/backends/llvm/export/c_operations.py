@@ -1,6 +1,8 @@
 """Instructions without control flow, as expressions and statements of C.
 
 FunctionOperations    loads, stores, addresses, arithmetic, vectors as their lanes
+
+A vector is one expression for each lane; rearranging lanes has no cost.
 """
 
 from __future__ import annotations
