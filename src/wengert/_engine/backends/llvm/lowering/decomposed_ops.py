@@ -9,6 +9,7 @@ operations (`Op.compose`), which are traced here for the shapes of the node.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import rebuilt
@@ -17,6 +18,8 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import LeafOp, Node, constant
 from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.constraints import requirements_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import DtypeError, TracedBranchError
 
 if TYPE_CHECKING:
@@ -32,7 +35,8 @@ class _NotDecomposable(Exception):
 def composed(node: Node) -> BaseGraph | None:
     """The graph that defines a node; None if its operation has no definition for these operands.
 
-    None also if the graph would have other shapes or dtypes than the operation.
+    None also if the graph would have other shapes or dtypes than the operation, or is valid for
+    fewer sizes: nobody would check them.
 
     Parameters
     ----------
@@ -54,10 +58,17 @@ def composed(node: Node) -> BaseGraph | None:
         inside = closure_conversion.closed(fun, specs, node.op.name, hoist=False)
     except (_NotDecomposable, TracedBranchError, DtypeError):  # or a symbolic size, or float16
         return None
+    if not _conditions([node]) >= _conditions(inside.body.nodes):
+        return None
     body = _with_constants(inside.body, inside.captured)
     wanted = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     found = [(n.spec.shape, n.spec.dtype) for n in body.outputs]
     return body if found == [(s.shape, s.dtype) for s in wanted] else None
+
+
+def _conditions(nodes: Iterable[Node]) -> set[tuple[Dim, bool]]:
+    """What nodes require of the sizes: lengths that are at least zero, or equal to zero."""
+    return {(r.length, r.equal) for r in requirements_of(nodes)}
 
 
 def _with_constants(body: Body, captured: list[Any]) -> BaseGraph:
