@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,7 +26,6 @@ from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.jit import jit
 from wengert.errors import BackendError
 
-_MAX_COMPILED = 256
 _CALLS_BEFORE_COMPILATION = 5000  # code for a node takes 1 to 2 ms, an evaluation of it 0.5 us
 _MAX_COMPILED_NODES = 1000
 _Program = Callable[[Sequence[Any]], list[Any]]
@@ -78,20 +76,12 @@ def _is_fixed(spec: Any) -> bool:
     return type(spec) is Spec and spec.dtype.kind in "fiub" and spec.dtype.isnative
 
 
-_lock = lock()
-_kept: OrderedDict[Body, CompiledBody] = OrderedDict()
+_compiled: KeptGraphs[CompiledBody] = KeptGraphs()
 
 
 def compiled_body(body: Body) -> CompiledBody:
     """The compiled function of a body; the last ones are kept."""
-    with _lock:
-        found = _kept.get(body)
-        if found is None:
-            found = _kept[body] = CompiledBody(body)
-        _kept.move_to_end(body)
-        while len(_kept) > _MAX_COMPILED:
-            _kept.popitem(last=False)
-    return found
+    return _compiled.get(body, lambda: CompiledBody(body))
 
 
 class _CallCount:
