@@ -262,3 +262,13 @@ def test_an_empty_interval_returns_the_start():
 def test_bad_arguments(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+def test_the_time_at_which_a_function_touches_zero_has_no_derivative():
+    def time(p):
+        touch = Event(lambda t, y: (y[0] - 1.0) ** 2, count=1)
+        return solve(lambda t, y: -p * y, (0.0, 1.0), np.array([1.0]), events=touch).t
+
+    assert time(2.0) == 0.0
+    assert np.isnan(wg.grad(time)(2.0))
+    assert np.isnan(wg.jit(wg.grad(time))(2.0))

@@ -1,6 +1,6 @@
 """The solution between the steps.
 
-StepBuffers      the state after each step, and what the interpolant takes
+StepBuffers   the state after each step, and what the interpolant takes
 with_end      the last state with the derivatives of the end of the interval
 Interpolant   the solution as a function of time
 """

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import jvp
-from wengert._engine.control_flow import cond
+from wengert._engine.control_flow import cond, custom_jvp
 
 from ...optimize.bracketing import RootLimits, root_unchecked
 from .method import Evaluations, Method
@@ -281,8 +281,8 @@ class Events:
         for _ in range(_NEWTON_STEPS):
             g, slope = jvp(value, (shift,), (np.float64(1.0),))
             is_flat = slope == 0
-            change = np.where(is_flat, 0.0, g / np.where(is_flat, 1.0, slope))
-            shift = shift - change
+            change = np.where(is_flat, g, g / np.where(is_flat, 1.0, slope))
+            shift = shift - _undefined_if(fixed(is_flat), change)
         shift = shift - fixed(shift)  # the value is that of SciPy
         return root + shift, flow(problem, root, at, shift)
 
@@ -300,6 +300,18 @@ class Events:
         g, slope = fixed(g), fixed(slope)
         still_there = np.abs(g) <= np.maximum(_RELATIVE_ZERO * np.abs(slope), size)
         return new, np.where(still_there, sign * np.sign(slope) * _SMALLEST_POSITIVE, g)
+
+
+@custom_jvp
+def _undefined_if(condition: Any, x: Any) -> Any:
+    """x, whose derivative is NaN where the condition holds: the function touches zero there."""
+    return x
+
+
+@_undefined_if.defjvp
+def _undefined_tangent(primals: Any, tangents: Any) -> Any:
+    condition, x = primals
+    return x, tangents[1] * np.where(condition, np.nan, 1.0)
 
 
 def flow(problem: IvpProblem, t: Any, y: Any, d: Any) -> Any:

@@ -3,11 +3,12 @@
 User functions become graphs, whose captured values are operands.  The program of equal graphs,
 methods and options is compiled in the first eager call and kept; within a trace it is inlined.
 
-    EventPlan     an event whose functions are graphs
-    IvpPlan          everything that is static
-    IvpValues        everything else
-    IvpOutcome       the results
-    solved        the results for a plan and values
+    EventPlan    an event whose functions are graphs
+    IvpPlan      everything that is static
+    IvpValues    everything else
+    IvpOutcome   the results
+    solved       the results for a plan and values
+    traced       a user's function as a graph
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import Any, NamedTuple
 
 from wengert._engine.control_flow.eager_loops import becomes_node
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import describe
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.jit import jit
@@ -68,9 +68,9 @@ class IvpPlan:
 
 
 class IvpValues(NamedTuple):
-    """IvpValues that may be tensors.
+    """What may be a tensor.
 
-    captured : of the functions, in the order of `functions_of`.
+    captured : by the functions: the right-hand side, its Jacobian, each event and its reset.
     first_step, mass, times : or None.
     """
 
@@ -105,16 +105,6 @@ class IvpOutcome(NamedTuple):
     counts: tuple[Any, ...]
     saved: Any
     events: tuple[Any, ...]
-
-
-def functions_of(plan: IvpPlan) -> list[GraphFunction]:
-    """The functions whose captured values are in `IvpValues.captured`."""
-    found = [plan.rhs]
-    found.extend([plan.jac] if plan.jac is not None else [])
-    for event in plan.events:
-        found.append(event.function)
-        found.extend([event.reset] if event.reset is not None else [])
-    return found
 
 
 def _run(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
@@ -200,8 +190,3 @@ def traced(
     """A user's function as a graph, and the values that it captures."""
     found, captured = GraphFunction.traced(lambda *xs: [f(*xs)], specs, what)
     return found, tuple(captured)
-
-
-def spec_of_value(x: Any) -> Any:
-    """The spec of a value."""
-    return describe(x)
