@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.ops.linalg.definite_factors import definite_packed
+from wengert._engine.ops.linalg.packed_storage import order_of_pivots
 from wengert.errors import ArgumentError, DtypeError, MatrixError, ShapeError, StructureError
 
 RNG = np.random.default_rng(7)
@@ -265,3 +267,55 @@ def test_a_jacobian_of_reshaped_parts_in_a_loop():
         matrix = 30.0 * np.eye(128) - wg.jacobian(rate)(expected)
         expected = expected + 0.1 * np.linalg.solve(matrix, expected)
     np.testing.assert_allclose(wg.jit(run)(y), expected, rtol=1e-12)
+
+
+# ---- positive definite matrices ------------------------------------------------------------------
+
+
+def symmetric(n, kind):
+    """A symmetric matrix; 'nearly': up to rounding."""
+    rng = np.random.default_rng(n)
+    q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    a = q @ np.diag(np.linspace(1.0, 3.0, n)) @ q.T
+    a = (a + a.T) / 2
+    if kind == "nearly":
+        return a * (1.0 + 1e-16 * rng.integers(-4, 4, size=(n, n)))
+    if kind == "indefinite":
+        return a - 2.0 * np.eye(n) + 0.01 * np.ones((n, n))
+    return a - 0.1 * np.triu(a, 1) if kind == "other" else a
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("kind", ["definite", "nearly", "indefinite", "other"])
+@pytest.mark.parametrize("n", [12, 40])
+def test_definite_matrices_are_found(n, kind, compiled):
+    """They have no exchanges of rows; the others are factorized as usual."""
+    a, b = symmetric(n, kind), np.linspace(-1.0, 1.0, n)
+    wrap = wg.jit if compiled else lambda f: f
+    packed, pivots = wrap(lambda a: definite_packed(a))(a)
+    low, up = np.tril(packed.T, -1) + np.eye(n), np.triu(packed.T)
+    order = np.argsort(order_of_pivots.run(np.asarray(pivots)))
+    np.testing.assert_allclose((low @ up)[order], a, rtol=1e-12, atol=1e-13)
+    if kind in ("definite", "nearly"):
+        np.testing.assert_allclose(low, up.T / np.diagonal(up), atol=1e-12)
+        assert np.all(pivots == np.arange(1, n + 1))
+
+    def loss(a, b):
+        return np.sum(wg.custom_linear_solve(lambda x: a @ x, b) ** 2)
+
+    value, (of_a, of_b) = wrap(wg.value_and_grad(loss, (0, 1)))(a, b)
+    x = np.linalg.solve(a, b)
+    multipliers = np.linalg.solve(a.T, 2.0 * x)
+    np.testing.assert_allclose(value, x @ x, rtol=1e-10)
+    np.testing.assert_allclose(of_b, multipliers, rtol=1e-9)
+    np.testing.assert_allclose(of_a, -np.outer(multipliers, x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_definite_matrices_in_batches_with_nan(compiled):
+    many = np.stack([symmetric(14, k) for k in ("definite", "indefinite", "other")])
+    many[2, 3, 4] = np.nan
+    solve = wg.vmap(lambda a: wg.custom_linear_solve(lambda x: a @ x, np.ones(14)))
+    found = (wg.jit(solve) if compiled else solve)(many)
+    np.testing.assert_allclose(found[:2], np.linalg.solve(many[:2], np.ones((2, 14, 1)))[..., 0])
+    assert np.isnan(found[2]).any()

@@ -16,6 +16,7 @@ the same kind, so derivatives of any order exist.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from wengert._engine.core.recording import no_grad
 from wengert._engine.core.trace_notes import note
 from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_singular
+from wengert._engine.ops.linalg.definite_factors import definite_packed
 from wengert._engine.ops.linalg.linear_solve import adjoint
 from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
@@ -49,6 +51,7 @@ from .solve_methods import KrylovSolver, checked_method, solve_definite
 from .solver_calls import SolverRule, solver_call
 from .unknowns_of_processes import UNCLEAR, communicator_of, means, refuse_unclear, shared
 
+_LEAST_TRIED = 12  # unknowns of systems that are tried as positive definite
 _UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
 Solve = Callable[[Callable[[Any], Any], Any], Any]
 
@@ -70,10 +73,10 @@ def custom_linear_solve(
         The right-hand side.
     solve : callable or str, optional
         ``solve(matvec, b)`` returns `x`; it is not differentiated. By default ("lu") the matrix is
-        computed and factorized, as a diagonal, banded, sparse or dense one, depending on the
-        pattern of its elements, which is found when `matvec` is traced. "cholesky": the same for a
-        positive definite matrix. "cg" (positive definite), "gmres", "bicgstab": SciPy's methods,
-        which need only products.
+        computed and factorized, as a diagonal, banded, sparse or dense one, by the pattern found
+        when `matvec` is traced, and as a positive definite one if its elements are those of one.
+        "cholesky": it must be positive definite. "cg" (positive definite), "gmres", "bicgstab":
+        SciPy's methods, which need only products.
     transpose_solve : callable or str, optional
         ``transpose_solve(vecmat, b)``, the same for the adjoint function; `solve` by default.
     symmetric : bool, default False
@@ -305,7 +308,8 @@ class LinearSystem(SolverRule):
             flat = solve_dense(adjoint(a) if self.is_adjoint else a, flat)
             return _split(flat, self.specs)
         # In a compiled function both directions share one factorization.
-        packed, pivots = lu_packed(a)
+        is_tried = isinstance(size, int) and size >= _LEAST_TRIED
+        packed, pivots = definite_packed(a) if is_tried else lu_packed(a)
         if self.of_derivative:
             flat = refuse_singular(flat, reciprocal_condition(a, packed), what=MATRIX)
         column = lookup("expand_dims")(flat, axis=1)
@@ -428,10 +432,7 @@ def matrix(product: GraphFunction, consts: Sequence[Any], specs: Sequence[Any]) 
 
 
 def _size(spec: Any) -> Any:
-    size: Any = 1
-    for n in spec.shape:
-        size = size * n
-    return size
+    return functools.reduce(operator.mul, spec.shape, 1)
 
 
 def _split(flat: Any, specs: Sequence[Any]) -> list[Any]:

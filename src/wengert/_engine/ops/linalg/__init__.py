@@ -4,6 +4,7 @@ matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
 factorizations          Cholesky, QR, triangular solves
 packed_storage          packed LU factors, and solving with them
+definite_factors        the same by Cholesky's method, if the matrix is positive definite
 condition               condition numbers, and the refusal of nearly singular matrices
 determinants            determinants and their derivatives of any order
 eigen_svd               eigenvalues, singular values
@@ -18,6 +19,7 @@ results                 named tuples that functions of `numpy.linalg` return
 from . import (
     check,
     condition,
+    definite_factors,
     determinants,
     eigen_svd,
     factorizations,
@@ -31,6 +33,7 @@ from . import (
 __all__ = [
     "check",
     "condition",
+    "definite_factors",
     "determinants",
     "eigen_svd",
     "factorizations",

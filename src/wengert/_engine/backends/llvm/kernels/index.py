@@ -12,6 +12,7 @@ KERNEL_MODULES: dict[str, str] = {
     for module, names in {
         "check": "accepted refuse_residual bracketed",
         "linalg.banded_solve": "interpolate.banded",
+        "linalg.definite_factors": "definite_packed",
         "linalg.condition": "reciprocal_condition refuse_singular",
         "conv.conv1d_full": "slide convolve",
         "conv.conv_im2col": "convolution convolution_input convolution_weight",

@@ -6,6 +6,7 @@ complex_solve          complex systems with several right-hand sides, parts sepa
 complex_tiles          the loops over parts of rows that it consists of
 triangular_solve       systems with triangular matrices
 cholesky_qr            Cholesky, QR and LU factorizations
+definite_factors       Cholesky factors of definite matrices, LU factors of others
 packed_factors         LU factors as a value, solving with them, row permutations
 condition              condition numbers from LU factors, refusal of nearly singular matrices
 cholesky_vjp           the cotangent of the Cholesky factorization
