@@ -298,7 +298,9 @@ print(gradient.tobytes().hex(), len(calls))
 def start(folder, scale="0.5", hash_seed="0"):
     """A process that compiles the program; its files are in a folder."""
     script = folder / "program.py"
-    script.write_text(PROGRAM.replace("SCALE", scale))
+    content = PROGRAM.replace("SCALE", scale)
+    if not script.exists() or script.read_text() != content:
+        script.write_text(content)  # not while another process may be reading it
     # The order of sets of names differs between processes.
     own = {"WENGERT_CACHE": str(folder / "cache"), "PYTHONHASHSEED": hash_seed}
     command = [sys.executable, str(script)]
