@@ -58,6 +58,7 @@ class Suite:
     workloads : in the order of the page.
     render : from saved results to the text of the page.
     flags : of the compiler that the page names, from the list with which C is compiled.
+    further : libraries that this suite alone measures.
     """
 
     script: Path
@@ -66,6 +67,7 @@ class Suite:
     page: str
     render: Callable[[dict[str, Any]], str]
     flags: Callable[[], list[str]]
+    further: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -151,7 +153,7 @@ class Suite:
         sections = [found[key] for key in order]
         flags = [f for f in self.flags() if f.startswith(("-O", "-m", "-ff"))]
         return {
-            "machine": elsewhere.versions(machine(PACKAGES)),
+            "machine": elsewhere.versions(machine((*PACKAGES, *self.further))),
             "compiler": f"gcc {' '.join(flags)}",
             "load": round(os.getloadavg()[1], 1),  # of five minutes, this run included
             "jit": all(section["jit"] for section in sections),

@@ -11,7 +11,7 @@ when its turn comes, so that the arrays of the one before are gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Case:
 
     ``bytes`` are those that a perfect program would move; given, they are reported as a rate.
     ``within`` is the relative deviation beyond which a result is wrong, if not the usual one.
+    ``reference`` are the right arrays, where contestants approximate: the error of each is shown.
+    ``published`` are seconds that others have published, by who: they are shown, and no more.
     """
 
     name: str
@@ -51,6 +53,8 @@ class Case:
     dtype: str = "float64"
     bytes: float | None = None
     within: float | None = None
+    reference: Any = None
+    published: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def tolerance(self) -> float:

@@ -1,8 +1,9 @@
 """Agreement first, then time: the measurement of one case.
 
 Every contestant computes once, and its numbers are compared with those of the others: the middle
-one of all results is taken as right, element by element, so that no contestant is the judge.  One
-that deviates is reported as wrong and is not timed.  Then all run in turn, in a rotating order
+one of all results is taken as right, element by element, so that no contestant is the judge (or the
+reference, where a case has one: then the deviation is kept as the error).  One that deviates is
+reported as wrong and is not timed.  Then all run in turn, in a rotating order
 (_harness.interleave); a sample is so many calls that it lasts a millisecond, timed by timeit's
 loop ``r = f(x)``, which adds nothing of ours to a call.  Contestants that take a large part of the
 budget at each call take turns among themselves, so that they do not cost the others their
@@ -110,8 +111,8 @@ def sampling(call: Call) -> Callable[[int], tuple[float, float, float]]:
     return sample
 
 
-def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any]]:
-    """Make every call and run it once; return those that agree, and notes on the others."""
+def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any], dict[str, float]]:
+    """Make every call and run it once; those that agree, notes on the others, and deviations."""
     calls: dict[str, Call] = {}
     numbers: dict[str, Any] = {}
     notes: dict[str, Any] = {}
@@ -128,17 +129,20 @@ def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any]]:
         except Exception as error:  # of whatever kind a library raises: a result, and shown
             notes[name] = {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
     right = middle(list(numbers.values())) if numbers else []
-    for name, got in numbers.items():
-        off = deviation(got, right)
-        if off > case.tolerance:
-            notes[name] = {"wrong": off}
+    if case.reference is not None:
+        right = arrays(case.reference)
+    off = {name: deviation(got, right) for name, got in numbers.items()}
+    for name in numbers:
+        if off[name] > case.tolerance:
+            notes[name] = {"wrong": off[name]}
             del calls[name]
-    return calls, notes
+    notes |= {name: {"published": seconds} for name, seconds in case.published.items()}
+    return calls, notes, off
 
 
 def measure(case: Case, budget: float) -> dict[str, Any]:
     """Time a case for about ``budget`` seconds."""
-    calls, notes = prepare(case)
+    calls, notes, off = prepare(case)
     groups: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     each = {False: 0.0, True: 0.0}
     for name, call in calls.items():
@@ -161,6 +165,8 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
                 "cores": sum(busy) / sum(elapsed),
                 "faults": statistics.median(faults),
             }
+            if case.reference is not None:
+                timed[name]["error"] = off[name]
     return {
         "case": case.name,
         "dtype": case.dtype,
@@ -168,6 +174,6 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
         "repetitions": max(repetitions.values(), default=0),
         "contestants": {
             name: timed.get(name) or notes.get(name, {"failed": "nothing"})
-            for name in case.contestants
+            for name in (*case.contestants, *case.published)
         },
     }

@@ -1,9 +1,9 @@
 """Saved results as Markdown: a table for each workload, cases in rows and contestants in columns.
 
-A cell is the median.  Two ratios stand at the end of each row: the time of the best peer library,
-and that of C by hand, over wengert's, of elapsed time and of the processor's; so more than one is
-faster, less than one slower.  Contestants without a time are listed below the table, with the
-reason.
+A cell is the median, with the error after it where contestants approximate; what others published
+is in italics.  Two ratios stand at the end of each row: the time of the best peer library, and that
+of C by hand, over wengert's, of elapsed time and of the processor's; so more than one is faster,
+less than one slower.  Contestants without a time are listed below the table, with the reason.
 """
 
 from __future__ import annotations
@@ -73,6 +73,10 @@ def workload(section: dict[str, Any]) -> list[str]:
                 cell += f", {case['contestants'][name]['faults']:.0f} faults"
             if cell and "megabytes" in case["contestants"][name]:
                 cell += f", {case['contestants'][name]['megabytes']:.1f} MB"
+            if cell and "error" in case["contestants"][name]:
+                cell += f", {case['contestants'][name]['error']:.0e}"
+            if "published" in case["contestants"].get(name, {}):
+                cell = f"*{duration(case['contestants'][name]['published'])}*"
             cells.append("cannot" if "cannot" in case["contestants"].get(name, {}) else cell)
         ratios = [
             over(measured, of, section.get("peers"))
