@@ -24,7 +24,7 @@ NAMES = {
     "interpreter": "the interpreter", "gradbench": "GradBench",
     "kernels": "kernels of an ocean model, and orders", "growth": "growth",
     "sparse": "sparse derivatives", "taylor": "Taylor series",
-    "solvers": "derivatives of solutions",
+    "solvers": "derivatives of solutions", "odes": "differential equations",
     "distributed": "two processes",
 }  # fmt: skip
 

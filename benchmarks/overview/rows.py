@@ -18,13 +18,14 @@ from .targets import (
     mean_over_c,
     over,
     over_c,
+    published,
     ratios,
     times,
 )  # fmt: skip
 
 EAGER, NATIVE, LOOPS = "0003-eager-speed.md", "0009-native.md", "0010-loops.md"
 MEASURED, SOURCE = "0013-benchmarks.md", "0019-source-front-end.md"
-MESSAGES = "0021-messages.md"
+MESSAGES, ODES = "0021-messages.md", "0025-differential-equations.md"
 BEST = "best peer over wengert"
 C = "C over wengert"
 
@@ -32,6 +33,7 @@ C = "C over wengert"
 CALLS = "compiled gradient call, n = 1 to 10"
 LOOP = "value and gradient of loops: Lorenz, Kalman"
 STEPS = ("torch", "torch.compile", "JAX")
+CVODES = ("diffrax", "CasADi")
 
 ROWS = (
     Target(CALLS, "at most 0.5 us", times("native", "calls"), 0.5e-6,
@@ -107,6 +109,23 @@ ROWS = (
     Target("GradBench's evals with Python's loops", "at most 1.2 times the functional program",
            over("plain_loops", "evals", "wengert", "functional"), 1.2,
            "benchmarks-plain-loops.md", SOURCE, most=True),
+    Target("stiff equations: Robertson to 1e5", "at most 25 us (numbalsoda, published)",
+           times("odes", "values", "^Robertson$"), 25e-6,
+           "benchmarks-odes.md", ODES, most=True, shown=duration),
+    Target("adjoints of differential equations", "published times of Julia over wengert: 1",
+           published("odes", "gradients"), 1.0, "benchmarks-odes.md", ODES),
+    Target("adjoints of differential equations", "best of diffrax and CVODES over wengert: 1",
+           ratios("odes", "gradients", peers=CVODES), 1.0, "benchmarks-odes.md", ODES),
+    Target("forward sensitivities", "published times of Julia over wengert: 1",
+           published("odes", "sensitivities"), 1.0, "benchmarks-odes.md", ODES),
+    Target("forward sensitivities", "best of diffrax and CVODES over wengert: 1",
+           ratios("odes", "sensitivities", peers=CVODES), 1.0, "benchmarks-odes.md", ODES),
+    Target("1,000 trajectories", "numbalsoda over wengert: 1",
+           ratios("odes", "trajectories", peers=("numbalsoda",)), 1.0,
+           "benchmarks-odes.md", ODES),
+    Target("first solution or gradient of a differential equation", "at most 0.5 s",
+           times("odes", "first_calls"), 0.5, "benchmarks-odes.md", ODES,
+           most=True, shown=duration),
     Target("a sum over data on two processes (MPI)", "one process over two: 1.8",
            over("distributed", "sum", "one process", "wengert"), 1.8,
            "benchmarks-distributed.md", MESSAGES),

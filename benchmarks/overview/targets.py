@@ -114,6 +114,22 @@ def times(suite: str, name: str, pattern: str = "") -> Callable[[Everything], Fi
     return read
 
 
+def published(suite: str, name: str) -> Callable[[Everything], Figures]:
+    """The best time that others have published over that of wengert."""
+
+    def read(found: Everything) -> Figures:
+        figures = {}
+        for section in found.raw.get(suite, {}).get("sections", ()):
+            for case in section["cases"] if section["name"] == name else ():
+                times = case["contestants"]
+                known = [t["published"] for t in times.values() if "published" in t]
+                if known and "median" in times["wengert"]:
+                    figures[case["case"]] = min(known) / times["wengert"]["median"]
+        return figures
+
+    return read
+
+
 def over(suite: str, name: str, ours: str, other: str) -> Callable[[Everything], Figures]:
     """The time of one contestant over that of another."""
 
