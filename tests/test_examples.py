@@ -245,6 +245,12 @@ def test_the_conductivity_of_a_plate_in_full(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_period_of_the_oregonator(tmp_path):
+    text = pictured("oregonator.py", tmp_path)
+    assert figure(text, r"period (\S+);") == pytest.approx(302.858, abs=1e-2)
+
+
+@pytest.mark.slow
 def test_the_inverse_heat_equation(tmp_path):
     text = pictured("inverse_heat.py", tmp_path)
     assert figure(text, r"deviation from the normal equations (\S+)") < 1e-6
