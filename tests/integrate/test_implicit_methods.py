@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import wengert as wg
+from wengert.errors import ArgumentError, DtypeError, ShapeError
 from wengert.integrate import solve
 from wengert.scipy.integrate.ivp.methods import NATIVE
 from wengert.scipy.integrate.ivp.problem import IvpProblem, Tolerance
@@ -233,3 +234,74 @@ def test_a_banded_jacobian(method):
     np.testing.assert_allclose(slope, forward, rtol=1e-9)
     notes = wg.explain(lambda p: last(p))(P).notes
     assert any("banded" in n.message for n in notes if n.kind == "linear system")
+
+
+MATRIX = 2.0 * np.eye(2)
+
+
+def decay(t, y):
+    return -y
+
+
+def solved_with(method, y0=(1.0, 1.0), **options):
+    return solve(decay, (0.0, 1.0), np.array(y0), method=method, **options).y
+
+
+@pytest.mark.parametrize("method", ["tsit5", "RK23", "RK45", "DOP853", "vern7"])
+def test_explicit_methods_refuse_a_mass_matrix(method):
+    with pytest.raises(ArgumentError, match=r"explicit.*rodas4, rodas5p, kvaerno3.*Radau"):
+        solved_with(method, mass=MATRIX)
+    with pytest.raises(ArgumentError, match="explicit"):
+        wg.jit(lambda m: solved_with(method, mass=m))(MATRIX)
+
+
+@pytest.mark.parametrize(
+    ("mass", "error", "match"),
+    [
+        (np.ones(2), ShapeError, r"\(2,\).*\(2, 2\)"),
+        (2.0, ShapeError, r"\(2, 2\)"),
+        (np.eye(3), ShapeError, r"\(3, 3\).*\(2, 2\)"),
+        (2j * np.eye(2), DtypeError, "complex.*y0"),
+        (np.array([["a", "b"]] * 2), DtypeError, "numbers"),
+        (np.diag([1.0, np.nan]), ArgumentError, "finite"),
+    ],
+)
+def test_mass_matrices_that_cannot_be(mass, error, match):
+    with pytest.raises(error, match=match):
+        solved_with("rodas4", mass=mass)
+
+
+def test_mass_matrices_of_integers_and_lists():
+    expected = solved_with("rodas4", mass=MATRIX)
+    assert solved_with("rodas4", mass=MATRIX.astype(int)).tolist() == expected.tolist()
+    assert solved_with("rodas4", mass=MATRIX.tolist()).tolist() == expected.tolist()
+    np.testing.assert_allclose(expected, np.exp(-0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["rodas4", "Radau"])
+def test_jacobians_that_cannot_be(method):
+    with pytest.raises(ShapeError, match=r"jac has shape \(3,\).*\(2, 2\)"):
+        solved_with(method, jac=lambda t, y: np.ones(3))
+    with pytest.raises(DtypeError, match="jac is complex"):
+        solved_with(method, jac=lambda t, y: 1j * np.eye(2))
+    given = solved_with(method, jac=lambda t, y: [[-1.0, 0.0], [0.0, -1.0]])
+    np.testing.assert_allclose(given, solved_with(method), rtol=1e-12)
+
+
+def test_radau_is_for_real_states():
+    with pytest.raises(DtypeError, match=r"Radau.*real states.*rodas4.*kvaerno5"):
+        solved_with("Radau", (1.0 + 0j, 2.0 + 0j))
+
+
+@pytest.mark.parametrize("method", ["rodas4", slow("kvaerno5")])
+def test_complex_states(method):
+    def last(q):
+        mass = np.array([[2j, 0.0], [0.0, 1.0]])
+        found = solve(
+            lambda t, y: 1j * q * y, (0.0, 1.0), [1.0 + 0j, 1.0 + 0j], method=method, mass=mass
+        )
+        return found.y.real
+
+    values, slopes = np.stack([last(0.7), wg.jit(wg.jacfwd(last))(0.7)])
+    np.testing.assert_allclose(values, [np.exp(0.35), np.cos(0.7)], rtol=1e-5)
+    np.testing.assert_allclose(slopes, [np.exp(0.35) / 2, -np.sin(0.7)], rtol=1e-5)

@@ -65,8 +65,8 @@ def solve(
     method : str
         'tsit5', 'RK45', 'RK23', 'vern7', 'DOP853': explicit methods of order 5, 5, 3, 7, 8. For
         stiff problems, and with `mass`: 'rodas4', 'rodas5p', Rosenbrock methods, the fastest for
-        few components; 'kvaerno3', 'kvaerno4', 'kvaerno5', and 'Radau' of order 5, whose stages are
-        solved by Newton's method with one factorization for several steps.
+        few components; 'kvaerno3', 'kvaerno4', 'kvaerno5', and 'Radau' of order 5, for real states,
+        whose stages are solved by Newton's method with one factorization for several steps.
     rtol, atol : float or vector
         Relative and absolute tolerance of the error in each step.
     saveat : array, or 'steps', optional
@@ -84,9 +84,10 @@ def solve(
     max_steps : int
         The largest number of attempted steps.
     jac : callable, optional
-        ``jac(t, y, *args)`` of shape (n, n); by default it is computed. For implicit methods.
+        ``jac(t, y, *args)`` of shape (n, n); by default it is computed. Explicit methods do not
+        use it.
     mass : array of shape (n, n), optional
-        The constant matrix of M y' = rhs; for implicit methods.
+        The constant matrix of M y' = rhs. Explicit methods refuse it.
     memory : int or str, optional
         The memory limit of the backward pass, as in `wengert.while_loop`.
     check : bool
@@ -115,9 +116,11 @@ def solve(
     The derivative, in both modes and at any order, is that of the steps that were taken, whose
     sizes are constants: it is exact for the numbers that are computed (discrete adjoint). Steps
     that were rejected have no part in it. With respect to the ends of the interval the derivative
-    is that of the exact solution. Cost: a gradient about twice the solution; forward mode one
-    solution for each parameter, computed together. The tolerances hold for the solution, not for
-    its derivatives.
+    is that of the exact solution. Cost of a gradient, measured: 1.9 to 3.0 solutions for most
+    problems; of Kvaerno's methods for large sparse systems more, since the backward pass factorizes
+    the matrix of each stage (18 solutions for 'kvaerno4' and 2,048 unknowns). Forward mode costs
+    one solution for each parameter, computed together. The tolerances hold for the solution, not
+    for its derivatives.
 
     Examples
     --------

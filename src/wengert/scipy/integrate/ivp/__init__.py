@@ -1,6 +1,7 @@
 """Initial value problems: methods, the loop of their steps, and events.
 
 initial_value    problems of users: arguments checked, functions traced, buffers large enough
+matrix_arguments the mass matrix and the Jacobian, checked; which methods take them
 program          a whole solution as a function of arrays, compiled once
 loop             the loop: steps until the end, an event or a failure
 method           the interface of the methods; methods.py their names

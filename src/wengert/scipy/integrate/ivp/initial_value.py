@@ -24,6 +24,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at
 
 from .events import Event
 from .loop import Status
+from .matrix_arguments import check_dtype, checked_jacobian, checked_mass
 from .method import Method
 from .methods import method_of
 from .program import EventPlan, IvpOutcome, IvpPlan, IvpValues, solved, traced
@@ -107,24 +108,17 @@ def solve(
     t0, t1 = _time(t0, what), _time(t1, what)
     y0 = checked_state(y0, what)
     spec = Spec(tuple(describe(y0).shape), describe(y0).dtype)
+    check_dtype(method, spec, what)
+    mass = checked_mass(options.mass, method, spec, what)
     specs = (_NUMBER, spec)
     rhs, captured = traced(_checked_rhs(f, spec, what), specs, what)
     graphs = [captured]
     jac = None
     if options.jac is not None:
-        jac, captured = traced(_converted(options.jac), specs, f"{what}: jac")
+        jac, captured = traced(checked_jacobian(options.jac, spec, what), specs, f"{what}: jac")
         graphs.append(captured)
-    plans = []
-    for event in events:
-        function, captured = traced(_event(event.function, what), specs, f"{what}: an event")
-        graphs.append(captured)
-        reset = None
-        if event.reset is not None:
-            reset, captured = traced(
-                _checked_rhs(event.reset, spec, f"{what}: reset"), specs, f"{what}: reset"
-            )
-            graphs.append(captured)
-        plans.append(EventPlan(function, event.direction, event.count, reset))
+    plans, more = _traced_events(events, spec, what)
+    graphs.extend(more)
     rtol, atol = _tolerances(options, spec, what)
     plan = IvpPlan(
         method,
@@ -146,10 +140,29 @@ def solve(
         _positive(options.max_step, "max_step", what),
         np.int64(options.max_steps),
         _first_step(options.first_step, t0, t1, what),
-        options.mass,
+        mass,
         times,
     )
     return IvpSolved(method, _in_buffers(plan, values, max_events, what))
+
+
+def _traced_events(
+    events: Sequence[Event], spec: Spec, what: str
+) -> tuple[list[EventPlan], list[tuple[Any, ...]]]:
+    """The events as graphs, and the values that these capture."""
+    specs = (_NUMBER, spec)
+    plans, graphs = [], []
+    for event in events:
+        function, captured = traced(_event(event.function, what), specs, f"{what}: an event")
+        graphs.append(captured)
+        reset = None
+        if event.reset is not None:
+            reset, captured = traced(
+                _checked_rhs(event.reset, spec, f"{what}: reset"), specs, f"{what}: reset"
+            )
+            graphs.append(captured)
+        plans.append(EventPlan(function, event.direction, event.count, reset))
+    return plans, graphs
 
 
 def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: str) -> IvpOutcome:
@@ -221,10 +234,6 @@ def _time(t: Any, what: str) -> Any:
             f"{what}: an end of the interval is {t!r}, and must be a real number{at(user_line())}."
         )
     return casts.astype(t, float) if is_traced(t) or spec.dtype != float else t * 1.0
-
-
-def _converted(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda t, y: _vector(converted(f)(t, y))
 
 
 def _vector(x: Any) -> Any:

@@ -74,7 +74,8 @@ class Method:
     name: str
     order: int
     error_order: int
-    is_implicit = False
+    is_implicit = False  # whether it takes a Jacobian and a mass matrix
+    takes_complex = True
     dense_counts = Evaluations()  # evaluations in `prepared`
     dense_arrays = 0  # how many vectors `prepared` returns
 

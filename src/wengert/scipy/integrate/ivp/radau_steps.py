@@ -85,6 +85,7 @@ class RadauMethod(Method):
     order = 5
     error_order = 3
     is_implicit = True
+    takes_complex = False
     dense_arrays = 3
 
     def start(self, problem: IvpProblem, t: Any, y: Any) -> Any:
