@@ -330,3 +330,29 @@ def test_without_tensors_the_result_is_that_of_scipy(method):
     np.testing.assert_array_equal(ours.t, theirs.t)
     np.testing.assert_array_equal(ours.y, theirs.y)
     assert ours.nfev == theirs.nfev
+
+
+@pytest.mark.parametrize("method", ["tsit5", "Rodas5P"])
+def test_methods_that_scipy_does_not_have_need_no_tensors(method):
+    found = solve_ivp(rational, SPANS[0], START, method=method, rtol=1e-6, atol=1e-9)
+    assert type(found.y) is np.ndarray and found.success
+    theirs = scipy.integrate.solve_ivp(rational, SPANS[0], START, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.y[:, -1], theirs.y[:, -1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("times", [np.linspace(0, 1, 5), np.zeros(0)])
+def test_times_and_dense_output(times):
+    def total(a):
+        found = solve_ivp(
+            lambda t, y: [y[1], -a * y[0]], (0, 1), [1.0, 0], t_eval=times, dense_output=True
+        )
+        return np.sum(found.y) + found.sol(0.3)[0]
+
+    value, slope = wg.value_and_grad(total)(1.0)
+    theirs = scipy.integrate.solve_ivp(
+        lambda t, y: [y[1], -y[0]], (0, 1), [1.0, 0], t_eval=times, dense_output=True
+    )
+    np.testing.assert_allclose(value, np.sum(theirs.y) + theirs.sol(0.3)[0], rtol=1e-13)
+    step = 1e-5
+    difference = (total(1 + step) - total(1 - step)) / (2 * step)
+    np.testing.assert_allclose(slope, difference, rtol=1e-3)  # step sizes depend on a

@@ -1,8 +1,8 @@
 """Initial value problems: scipy.integrate.solve_ivp.
 
-Without tensors SciPy's function is called.  With tensors, and in compiled functions, RK23, RK45,
-DOP853 and Radau take the same steps in one loop of machine code; its derivative is that of these
-steps.
+Without tensors SciPy's function is called for its methods.  With tensors, and in compiled functions,
+RK23, RK45, DOP853 and Radau take the same steps in one loop of machine code; its derivative is that
+of these steps.
 
     solve_ivp    the solution of a system of ordinary differential equations
 """
@@ -25,8 +25,12 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 from .ivp.dense_output import Interpolant
 from .ivp.events import Event
 from .ivp.initial_value import MESSAGES, IvpOptions, solve
+from .ivp.methods import NATIVE
 
 __all__ = ["solve_ivp"]
+
+_OF_SCIPY = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+_OURS = {name.lower() for name in NATIVE if name not in _OF_SCIPY}
 
 
 def solve_ivp(
@@ -98,7 +102,8 @@ def solve_ivp(
     [1.213061, -1.213061]
     """
     args = _arguments(args)
-    if not _uses_tensors(fun, t_span, y0, t_eval, events, args, options):
+    is_ours = isinstance(method, str) and method.lower() in _OURS
+    if not is_ours and not _uses_tensors(fun, t_span, y0, t_eval, events, args, options):
         return scipy.integrate.solve_ivp(
             fun,
             t_span,
@@ -121,7 +126,7 @@ def solve_ivp(
         )
     t0, t1 = t_span
     times = None if t_eval is None else _times(t_eval, t0, t1, what)
-    save = "times" if times is not None else "dense" if dense_output else "steps"
+    save = "dense" if dense_output else "times" if times is not None else "steps"
     many = _events(events, args)
     found = solve(
         lambda t, y: converted(fun)(t, y, *args),
@@ -131,7 +136,7 @@ def solve_ivp(
         _options(method, options, args),
         what,
         save,
-        times,
+        times if save == "times" else None,
         many,
     )
     return _result(found, save, times, bool(many) or events is not None)
@@ -230,6 +235,11 @@ def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
         ts, ys = ts[:count], ys[:count]
         if save == "dense":
             sol = _Solution(Interpolant(found.method, ts, ys, [x[: count - 1] for x in parts]))
+            if times is not None:
+                first, last = sorted([float(value_of(ts[0])), float(value_of(ts[-1]))])
+                reached = [first <= float(t) <= last for t in value_of(times)]
+                ts = as_array(times)[np.array(reached, bool)]
+                ys = sol(ts).T
     t_events = y_events = None
     if has_events:
         t_events, y_events = [], []
@@ -283,4 +293,8 @@ class _Solution:
         t = as_array(t)
         if not t.shape:
             return self.interpolant.at(t)
+        if len(t.shape) != 1:
+            raise ShapeError(f"sol: `t` must be a float or a 1-D array{at(user_line())}.")
+        if not t.shape[0]:
+            return self.interpolant.ys[:0].T
         return np.stack([self.interpolant.at(x) for x in t], axis=-1)
