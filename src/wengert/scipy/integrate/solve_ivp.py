@@ -1,8 +1,8 @@
 """Initial value problems: scipy.integrate.solve_ivp.
 
-Without tensors SciPy's function is called for its methods.  With tensors, and in compiled functions,
-RK23, RK45, DOP853 and Radau take the same steps in one loop of machine code; its derivative is that
-of these steps.
+Without tensors SciPy's function is called for its methods.  With tensors, and in compiled
+functions, RK23, RK45, DOP853 and Radau take the same steps in one loop of machine code; its
+derivative is that of these steps.
 
     solve_ivp    the solution of a system of ordinary differential equations
 """
