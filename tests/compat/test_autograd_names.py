@@ -237,3 +237,45 @@ def test_shapes_of_lists_of_tensors():
 
     assert grad(f)(X).tolist() == [0.0, -2.0, 0.0]
     assert seen == [((1, 3), 2, (3,), 0)]
+
+
+def test_matrices_of_functions_whose_rules_have_reverse_mode_only():
+    @primitive
+    def cube(x, n):
+        return x**n
+
+    # the rule leaves out its boxes, as programs for autograd do that call SciPy in it
+    def vjp(ans, x, n):
+        slope = onp.asarray(3.0 * autograd.tracer.getval(x) ** 2)
+        return lambda g: onp.asarray(autograd.tracer.getval(g)) * slope
+
+    defvjp(cube, vjp, None)
+    f = lambda x: np.sum(cube(x, 3) * x[0])  # noqa: E731
+    y = onp.array([2.0, 3.0])
+    onp.testing.assert_allclose(jacobian(lambda x: cube(x, 3)[:1])(y), [[12.0, 0.0]])
+    # so second derivatives lack what the rule leaves out: the values are those of autograd
+    onp.testing.assert_allclose(autograd.hessian(f)(y), [[12.0, 27.0], [0.0, 0.0]])
+    product = autograd.hessian_vector_product(f)(y, onp.array([1.0, 0.0]))
+    onp.testing.assert_allclose(product, [12.0, 27.0])
+
+
+def test_derivatives_with_respect_to_arrays_of_integers():
+    whole = onp.array([1, 2, 3])
+    assert autograd.elementwise_grad(np.square)(whole).tolist() == [2.0, 4.0, 6.0]
+    assert grad(lambda p: np.sum(p["n"] ** 2 * p["x"]))({"n": whole, "x": X})["n"].tolist() == [
+        1.0,
+        -4.0,
+        12.0,
+    ]
+    assert jacobian(lambda x: 0.5 * x)(whole).tolist() == (0.5 * onp.eye(3)).tolist()
+    with pytest.raises(TypeError):  # as in autograd
+        grad(np.sin)(3)
+
+
+def test_views_of_dicts_are_joined():
+    def f(p):
+        total = np.sum(np.stack(p.values()) ** 2) + np.sum(np.concatenate(p[k] for k in "ab"))
+        return total + np.sum(np.array(p.values())) + np.sum(np.vstack(map(np.sin, p.values())))
+
+    g = grad(f)({"a": X, "b": 2 * X})
+    onp.testing.assert_allclose(g["b"], 4 * X + 2.0 + onp.cos(2 * X))

@@ -219,7 +219,10 @@ def jacobian(fun: Callable[..., Any], x: Any) -> Any:
            [0., 4.]])
     """
     if not vspace(x).iscomplex:
-        return jacobians.jacobian(fun)(x)
+        try:
+            return jacobians.jacobian(fun)(x)
+        except NotDifferentiableError:  # a primitive has no forward mode, which autograd never uses
+            return jacobians.jacobian(fun, mode="rev")(x)
     vjp, value = make_vjp(fun)(x)
     space = vspace(value)
     if space.iscomplex or space.shape is None:
@@ -255,8 +258,18 @@ def hessian_tensor_product(fun: Callable[..., Any], argnum: int = 0) -> Callable
     >>> hessian_vector_product(f)(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([6., 0.])
     """
-    of_gradient = make_jvp(grad(fun, argnum), argnum)
-    return lambda *args, **kwargs: of_gradient(*args[:-1], **kwargs)(args[-1])[1]
+    gradient = grad(fun, argnum)
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        *given, v = args
+        try:
+            return make_jvp(gradient, argnum)(*given, **kwargs)(v)[1]
+        except NotDifferentiableError:  # a primitive has no forward mode: reverse over reverse
+            return grad(lambda *xs, **kw: np.tensordot(gradient(*xs, **kw), v, np.ndim(v)), argnum)(
+                *given, **kwargs
+            )
+
+    return product
 
 
 hessian_vector_product = hessian_tensor_product

@@ -2,6 +2,8 @@
 
 unary_to_nary   a decorator: ``op(fun, x)`` becomes ``op(fun, argnum=0)(*args, **kwargs)``
 get_name        the name of a function in messages
+
+Arrays of integers, with respect to which autograd differentiates too, become floating-point arrays.
 """
 
 from __future__ import annotations
@@ -10,10 +12,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from wengert._engine.core import pytree
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.core.validation import integers
 
 __all__ = ["get_name", "unary_to_nary"]
+
+
+def _floating(x: Any) -> Any:
+    return x.astype(float) if isinstance(x, np.ndarray) and x.dtype.kind in "iu" else x
 
 
 def get_name(fun: Any) -> str:
@@ -53,7 +62,8 @@ def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
                 return fun(*full, **kwargs)
 
             of_one.__name__ = get_name(fun)
-            x = args[chosen[0]] if is_one else tuple([args[i] for i in chosen])
+            found = args[chosen[0]] if is_one else tuple([args[i] for i in chosen])
+            x = pytree.tree_map(_floating, found)
             return operator(of_one, x, *more, **options)
 
         of_arguments.__name__ = f"{name}_of_{get_name(fun)}_wrt_argnum_{argnum}"

@@ -3,6 +3,7 @@
     shape, ndim                       also of lists of tensors
     where                             native Python values stay such
     int8 ... int64, integer           conversions of tensors to integers, without derivative
+    array, concatenate, stack ...     also of views of dicts and of generators
     make_diagonal                     the transpose of `diagonal`
     metadata                          shape, number of axes, dtype, and whether it is complex
 
@@ -11,6 +12,8 @@ All other names are those of `wengert.numpy`.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator, KeysView, ValuesView
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,13 @@ from .... import numpy as wnp
 from .numpy_vjps import metadata
 
 __all__ = [
+    "array",
+    "column_stack",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
     "int8",
     "int16",
     "int32",
@@ -65,6 +75,24 @@ def shape(a: Any) -> Any:
 def ndim(a: Any) -> int:
     """``np.ndim``, also of lists of tensors."""
     return len(shape(a))
+
+
+def _of_iterables(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a sequence of arrays, which also accepts views of dicts, and generators."""
+
+    @functools.wraps(function)
+    def joined(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(arrays, ValuesView | KeysView | Iterator):
+            arrays = list(arrays)
+        return function(arrays, *args, **kwargs)
+
+    return joined
+
+
+array = _of_iterables(wnp.array)
+concatenate, stack = _of_iterables(wnp.concatenate), _of_iterables(wnp.stack)
+vstack, hstack = _of_iterables(wnp.vstack), _of_iterables(wnp.hstack)
+dstack, column_stack = _of_iterables(wnp.dstack), _of_iterables(wnp.column_stack)
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
