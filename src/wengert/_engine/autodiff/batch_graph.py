@@ -23,7 +23,7 @@ from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
 from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import Handle, describe, dtype_of, shape_of, value_of, wrap
-from wengert._engine.core.message_order import advance
+from wengert._engine.core.message_order import OrderWanted, advance, current
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, is_recording, no_grad, switches, tracing
@@ -335,6 +335,8 @@ def map_over_batch(
     values = iter(pairs)
     tokens = None if last_token is None else pairs[len(nodes) - 1][0]
     if isinstance(tokens, Handle):
+        if current() is None and current_trace() is not None:
+            raise OrderWanted(f"{what}: it calls a function for debugging{at(user_line())}.")
         advance(apply(lookup("sum"), (tokens,), {"axis": 0}))
     return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 

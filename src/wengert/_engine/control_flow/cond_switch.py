@@ -14,7 +14,7 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced
-from wengert._engine.core.message_order import advance, ordered_by
+from wengert._engine.core.message_order import OrderWanted, advance, ordered_by
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import function
 from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
@@ -22,7 +22,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from .closure_conversion import Closed, closed, together
 from .eager_loops import apart, is_plain, numeric, plain_result, strong
 from .loops import mapped
-from .message_carry import MessagesSent, token_to_carry, with_token
+from .message_carry import token_to_carry, with_token
 from .operations import cond_op, switch_op
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _record_conditional(
         closures = [
             closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs
         ]
-    except MessagesSent:
+    except OrderWanted:
         first, branches = token_to_carry(), [_with_token(f) for f in functions]
         with ordered_by(None):
             out, last = _record_conditional(op, which, branches, (first, *operands), what)

@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of
-from wengert._engine.core.message_order import advance, ordered_by
+from wengert._engine.core.message_order import OrderWanted, advance, ordered_by
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, bounds
@@ -31,7 +31,7 @@ from .checkpoint_budget import budget_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole
-from .message_carry import MessagesSent, token_to_carry, with_token
+from .message_carry import token_to_carry, with_token
 from .operations import while_op
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def fori_loop(
         length = max(length, 0)
     try:
         closure = closed(step, [_NUMBER, *carry.specs], what, steps=length)
-    except MessagesSent:
+    except OrderWanted:
         first = token_to_carry()
         with ordered_by(None):
             val, last = fori_loop(
@@ -242,7 +242,7 @@ def while_loop(
     try:
         body = closed(step, carry.specs, what)
         condition_closure = closed(condition, carry.specs, f"{what}: the condition")
-    except MessagesSent:
+    except OrderWanted:
         first = token_to_carry()
         with ordered_by(None):
             val, last = while_loop(

@@ -21,7 +21,7 @@ from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
-from wengert._engine.core.message_order import advance, ordered_by
+from wengert._engine.core.message_order import OrderWanted, advance, ordered_by
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
@@ -40,7 +40,7 @@ from wengert.errors import (
 from .checkpoint_budget import budget_of
 from .closure_conversion import Closed, closed
 from .eager_loops import Carry, Columns, ScannedInputs, becomes_node, is_plain, strong
-from .message_carry import MessagesSent, token_to_carry, with_token
+from .message_carry import token_to_carry, with_token
 from .operations import scan_op
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def scan(
         return _scan_now(f, carry, rows, reverse)
     try:
         closure = _step_of(f, carry, rows)
-    except MessagesSent:
+    except OrderWanted:
         return _scan_with_token(f, init, xs, length, reverse, memory)
     outs = scan_node(closure, carry.leaves, rows.leaves, rows.length, reverse, budget=budget)
     leaves, ys = closure.container(outs)

@@ -1,4 +1,4 @@
-"""Loops and branches that exchange messages with other processes.
+"""Loops and branches that exchange messages with other processes, or call functions for debugging.
 
 The token that orders messages (core/message_order.py) becomes one more carry of a loop, and one
 more operand and result of a branch.  All processes have to take the same branch and the same number
@@ -25,10 +25,16 @@ from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, or
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.loop_variants import from_variants, set_variant
-from wengert._engine.core.message_order import current, is_used, ordered_by
-from wengert._engine.core.node import Node
+from wengert._engine.core.message_order import (
+    NO_MESSAGES,
+    OrderWanted,
+    current,
+    is_used,
+    ordered_by,
+)
+from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
-from wengert._engine.core.recording import tracing_body
+from wengert._engine.core.recording import current_trace, tracing_body
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.ops.messages import after_tokens
 from wengert.errors import TraceError, at
@@ -36,7 +42,7 @@ from wengert.errors import TraceError, at
 from .replay_origins import inputs_of_replay
 
 
-class MessagesSent(TraceError):
+class MessagesSent(OrderWanted):
     """A body exchanges messages, and does not carry the token that orders them."""
 
 
@@ -56,10 +62,20 @@ def body_derivative() -> Iterator[None]:
 
 
 def token_to_carry() -> Handle:
-    """The token that a loop or branch with messages begins with."""
-    token = current()
-    assert token is not None
-    first: Handle = wrap(token.node)
+    """The token that a loop or branch with messages or calls for debugging begins with.
+
+    Raises
+    ------
+    OrderWanted
+        It is in something that is traced, which needs a token too.
+    """
+    token, session = current(), current_trace()
+    if token is None and session is not None and (session.isolated or session.general):
+        raise OrderWanted(
+            "a loop or branch with a call for debugging is in a function whose steps are traced "
+            "separately from it. Call it outside, or return the values."
+        )
+    first: Handle = wrap(constant(NO_MESSAGES) if token is None else token.node)
     return first
 
 
@@ -76,7 +92,7 @@ def set_variant_with_messages(loop: Node, outs: Sequence[Any]) -> None:
 
     Whether there are residuals may differ between processes, and so would the number of messages.
     """
-    if is_used() and isinstance(outs[0], Handle) and any(map(sends_messages, bodies_of(loop))):
+    if is_used() and isinstance(outs[0], Handle) and any(map(_acts_in_order, bodies_of(loop))):
         set_variant(loop, outs[0].node.inputs[0])
 
 
@@ -161,6 +177,16 @@ def _refuse_local(origins: Any, node: Node) -> None:
             "the condition, distributed.allreduce(condition, 'any') or 'all'; mark an argument "
             f"that is the same in all processes by distributed.replicated(){at(node.where)}."
         )
+
+
+def _acts_in_order(body: Body) -> bool:
+    """Whether a body, or one inside it, has collective operations or calls for debugging."""
+    return any(
+        n.op.kind == "collective"
+        or n.op.effects.side_effect
+        or any(map(_acts_in_order, bodies_of(n)))
+        for n in body.nodes
+    )
 
 
 def sends_messages(body: Body) -> bool:

@@ -16,6 +16,7 @@ run immediately.
     refuse_first_use    the error if that happened in a function that is traced or differentiated
     current      the tensor of the current token, or None
     advance      set the current token
+    OrderWanted  what is traced needs a token, and has none
     ordered_by   a context with a token of its own
     MpiLibrary   the addresses that native code uses
 """
@@ -111,6 +112,10 @@ def advance(token: Any) -> None:
         return
     if type(token.node) is Node or type(tensor.node) is not Node:  # within `no_grad` it is neither
         rebind(tensor, token.node)
+
+
+class OrderWanted(TraceError):
+    """Something that must happen in order was traced without a token: trace it again, with one."""
 
 
 @contextmanager

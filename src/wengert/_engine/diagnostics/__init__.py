@@ -21,4 +21,5 @@ explain.py              explain: what a function does, line by line
 recorded_pass.py         forward and backward passes that keep every step
 nan_locator.py          the node that produced the first NaN; nan_switch.py turns the checks on
 debug.py                wengert.debug: print, keep, log and check intermediate values
+runtime_calls.py        its print, callback and breakpoint, which act in loops too
 """

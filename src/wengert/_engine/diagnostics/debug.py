@@ -5,10 +5,12 @@
     retrieve    store a value, to be read from `retrieved` after the run
     log         append a line of JSON about a value to a file, or send it to a logger
     guard       raise GuardError if a value is out of range, NaN or infinite
+    print, breakpoint, callback    of JAX: functions called when the program runs, in loops too
 
-The last four return the value, and derivatives pass through them unchanged.  Outside of a graph
-they act immediately; in a graph they act whenever it runs, in program order, even if the result is
-not used.  In a graph that is built from `wengert.input`, use the result, or list it in
+show, retrieve, log and guard return the value, and derivatives pass through them unchanged.
+Outside of a graph they act immediately; in a graph they act whenever it runs, in program order,
+even if the result is not used.  In a graph that is built from `wengert.input`, use the result, or
+list it in
 ``computation(..., effects=[...])``.
 """
 
@@ -30,11 +32,22 @@ from wengert._engine.ops.side_effects import Retrieved, retrieved
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 from .nan_switch import Switch
+from .runtime_calls import breakpoint, callback, print
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
-__all__ = ["Retrieved", "guard", "log", "retrieve", "retrieved", "show"]
+__all__ = [
+    "Retrieved",
+    "breakpoint",
+    "callback",
+    "guard",
+    "log",
+    "print",
+    "retrieve",
+    "retrieved",
+    "show",
+]
 
 
 def show(

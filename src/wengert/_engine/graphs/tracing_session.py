@@ -9,10 +9,11 @@ function writes to are restored when it returns, and become updates of the graph
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.core import leaked_tracers, pytree
@@ -23,7 +24,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.loop_variants import from_variants
-from wengert._engine.core.message_order import is_used
+from wengert._engine.core.message_order import OrderWanted, is_used
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import Session, enable_grad, tracing
@@ -43,6 +44,8 @@ else:  # for programs of several processes
     message_carry = LazyModule("wengert._engine.control_flow.message_carry")
 
 AnyGraph = TypeVar("AnyGraph", bound=BaseGraph)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def infinite_recursion(what: str, error: RecursionError) -> TraceError:
@@ -55,6 +58,23 @@ def infinite_recursion(what: str, error: RecursionError) -> TraceError:
     )
 
 
+def _again_in_order(build: Callable[P, R]) -> Callable[P, R]:
+    """Trace a second time, with tokens, what asks for them when they are not yet in use."""
+
+    @functools.wraps(build)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        was_used = is_used()
+        try:
+            return build(*args, **kwargs)
+        except OrderWanted:
+            if was_used:
+                raise
+        return build(*args, **kwargs)
+
+    return run
+
+
+@_again_in_order
 def built(
     cls: type[AnyGraph],
     fun: Callable[..., Any],

@@ -7,6 +7,7 @@ cost_model         the cost of a node: operations and bytes
 flops              counts of floating-point operations, for `Cost.flops`
 creation           full, eye, arange
 cumulative         cumulative sums, products and extremes; linear recurrences
+debug_callbacks    calls of Python functions for debugging, in loops too
 fft                discrete Fourier transforms
 indexing_batching  batching rules of getitem, setitem, scatter and scatter_add
 joining            concatenate, stack
@@ -31,6 +32,7 @@ from . import (
     casts,
     creation,
     cumulative,
+    debug_callbacks,
     elementwise,
     fft,
     indexing,
@@ -52,6 +54,7 @@ __all__ = [
     "casts",
     "creation",
     "cumulative",
+    "debug_callbacks",
     "elementwise",
     "fft",
     "indexing",

@@ -1,5 +1,6 @@
 """Operations on the tokens that order messages (core/message_order.py).
 
+of_batch       a token for a batch of tokens
 tied           a value, which depends on a token: a result of a program with messages
 first_token    the token before the first message of a graph
 tie_results    the results of a function with messages, tied to its last token
@@ -22,6 +23,7 @@ from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.message_order import (
     NO_MESSAGES,
+    OrderWanted,
     advance,
     current,
     is_token,
@@ -77,7 +79,7 @@ class _Tied(Operation):
         return tied(zeros(spec) if x is None else x, token)
 
 
-def _of_batch(tokens: Any) -> Any:
+def of_batch(tokens: Any) -> Any:
     """A token for a batch of them, which may be empty."""
     return lookup("sum")(tokens, axis=0)
 
@@ -90,7 +92,7 @@ def _tied_batched(args: list[Any], batched: Sequence[bool], size: Any, **params:
     x, token = args
     if not batched[0]:
         x = lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
-    return tied(x, _of_batch(token) if batched[1] else token)
+    return tied(x, of_batch(token) if batched[1] else token)
 
 
 @tied.examples
@@ -172,7 +174,7 @@ joined = register(_Joined("joined", _Joined.__doc__))
 @joined.batch
 def _joined_batched(args: list[Any], batched: Sequence[bool], size: Any, **params: Any) -> Any:
     token, *results = args
-    token = joined(_of_batch(token) if batched[0] else token, *results)
+    token = joined(of_batch(token) if batched[0] else token, *results)
     return lookup("broadcast_to")(token, shape=(size,))
 
 
@@ -330,7 +332,15 @@ def ordered_in_batch(fun: Callable[[], Any], inputs: Sequence[Handle]) -> tuple[
     The token is None if the function exchanges no messages.
     """
     if not is_used() or not inputs:
-        return _without_token(fun), None
+        session = current_trace()
+        before = 0 if session is None else len(session.effects)
+        try:
+            return _without_token(fun), None
+        except OrderWanted:
+            if not inputs:
+                raise
+            if session is not None:
+                del session.effects[before:]
     token = first_token(inputs[0])
     start = token.node
     with ordered_by(token):

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
+from wengert._engine.core.message_order import OrderWanted
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.replaced_errors import hidden, raised_at
@@ -132,7 +133,7 @@ def traced(
         ):
             try:
                 result = block()
-            except (NotTraceable, RecursionError, IntegersWanted):
+            except (NotTraceable, RecursionError, IntegersWanted, OrderWanted):
                 raise
             except Exception as error:
                 error = hidden(error) or error

@@ -1,0 +1,161 @@
+"""Calls of Python functions with the values of a run, for debugging: prints and breakpoints.
+
+    DebugCallback    the operation: it takes a token and values, calls, and returns the token
+    PendingCall      the function of one node, with the arguments that are not values
+    call_in_order    call a function now or, in a graph, whenever the graph runs
+
+In a graph the calls are ordered by tokens, as messages between processes are
+(core/message_order.py): loops and branches carry the token, so a call in a loop happens in each
+step, and in a branch if it is taken.  Tokens cost a little in all traces, so they are not used
+before a call asks for them by `OrderWanted`; a graph without loops lists the calls as its effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import Example, Operation, apply
+from wengert._engine.core.handle import Handle, value_of, wrap
+from wengert._engine.core.message_order import (
+    NO_MESSAGES,
+    OrderWanted,
+    advance,
+    current,
+    is_used,
+    start_using,
+)
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import RuleContext, lookup, register
+from wengert._engine.core.op_facts import ACTS
+from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.recording import current_trace
+from wengert._engine.core.spec import Spec
+
+from .messages import of_batch
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
+__all__ = ["PendingCall", "DebugCallback", "call_in_order"]
+_VALUES = (Handle, np.ndarray, np.generic)
+
+
+class PendingCall:
+    """A function with nested arguments, of which the arrays are given at each call.
+
+    Parameters
+    ----------
+    function : callable
+    args, kwargs
+        The arguments; tensors and arrays in them are its `operands`.
+    """
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.function = function
+        self._leaves, self._structure = pytree.flatten((args, kwargs))
+        self._places = [k for k, x in enumerate(self._leaves) if isinstance(x, _VALUES)]
+        self.operands = [self._leaves[k] for k in self._places]
+        self._leaves = [None if k in self._places else x for k, x in enumerate(self._leaves)]
+
+    def __call__(self, values: Sequence[Any]) -> None:
+        """Call the function with values in the places of the operands."""
+        leaves = list(self._leaves)
+        for k, value in zip(self._places, values, strict=True):
+            leaves[k] = np.array(value)[()]  # a copy: a run may use the memory again
+        args, kwargs = pytree.unflatten(self._structure, leaves)
+        self.function(*args, **kwargs)
+
+
+class DebugCallback(Operation):
+    """A call of a Python function with values, after the calls up to a token.
+
+    Its parameter `batched` says for each axis of `vmap`, the outermost first, which of the values
+    have it: the function is called for each element of the batch.
+    """
+
+    effects = Effects(side_effect=True, serializable=False)
+    host_callback = ACTS
+    notes_where = True
+    is_users_exception = True
+    oracle = staticmethod(lambda token, *values, **params: NO_MESSAGES)
+
+    def run(self, token: Any, *values: Any, call: PendingCall, batched: Any = ()) -> Any:
+        """Call the function, and return the token."""
+        _call_each(call, values, batched)
+        return NO_MESSAGES
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of tokens."""
+        return Spec((), NO_MESSAGES.dtype)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The cotangent of the token."""
+        return [t, *[None] * (len(node.args) - 1)]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
+        """The tangent of the token."""
+        return dots[0]
+
+    def batched_as_kind(
+        self, args: Sequence[Any], batched: Sequence[bool], size: Any, params: dict[str, Any]
+    ) -> Any:
+        """One operation, which calls for each element."""
+        token = of_batch(args[0]) if batched[0] else args[0]
+        if any(batched[1:]):
+            params = {**params, "batched": (tuple(batched[1:]), *params.get("batched", ()))}
+        out = self(token, *args[1:], **params)
+        return lookup("broadcast_to")(out, shape=(size,))
+
+
+def _call_each(call: PendingCall, values: Sequence[Any], batched: Any) -> None:
+    if not batched:
+        call(values)
+        return
+    has_axis, *inner = batched
+    size = next(len(x) for x, has in zip(values, has_axis, strict=True) if has)
+    for i in range(size):
+        row = [x[i] if has else x for x, has in zip(values, has_axis, strict=True)]
+        _call_each(call, row, inner)
+
+
+debug_callback: DebugCallback = register(DebugCallback("debug_callback", DebugCallback.__doc__))
+
+
+@debug_callback.examples
+def _examples(rng: np.random.Generator) -> Iterator[Example]:
+    x, y = rng.normal(size=(2, 3)), rng.normal(size=4)
+    # A token of integers, which has no derivative that could be compared with differences.
+    yield (0, x, y), {"call": PendingCall(_nothing, (x, y), {})}
+
+
+def _nothing(*args: Array) -> None:
+    """A function without effect."""
+
+
+def call_in_order(call: PendingCall) -> None:
+    """Call a function now or, in a graph, whenever the graph runs.
+
+    Raises
+    ------
+    OrderWanted
+        What is traced must be traced again, with a token.
+    """
+    session, token = current_trace(), current()
+    has_traced = any(isinstance(x, Handle) for x in call.operands)
+    if session is None or not (has_traced or token is not None or session.general):
+        call([value_of(x) for x in call.operands])
+    elif token is not None:
+        advance(apply(debug_callback, [wrap(token.node), *call.operands], {"call": call}))
+    elif session.isolated or not (has_traced or is_used()):
+        start_using()
+        raise OrderWanted(
+            "a call for debugging is in a function whose steps are traced separately from it, "
+            "such as a rule of a derivative. Call it outside, or return the values."
+        )
+    else:
+        out = apply(debug_callback, [NO_MESSAGES, *call.operands], {"call": call})
+        session.effects.append(out.node)
