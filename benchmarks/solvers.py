@@ -19,7 +19,7 @@ from typing import Any
 from _suite import Suite
 
 PAGE = "benchmarks-solvers.md"  # under docs
-WORKLOADS = ("roots", "minima", "systems", "effects", "integrals")
+WORKLOADS = ("roots", "minima", "systems", "effects", "integrals", "peers")
 
 
 def render(results: dict[str, Any]) -> str:

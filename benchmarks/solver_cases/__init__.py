@@ -5,6 +5,7 @@ minima        a penalized logistic regression, and curves fitted to data
 systems       sparse linear systems: a bar, a plate, finite elements
 effects       the Laplace approximation of a chain of random effects
 integrals     integrals with parameters
+peers         problems of optimistix and lineax, by the same algorithms
 by_numba      what numba compiles: Brent's method, and recurrences of tridiagonal matrices
 fresh         arguments that differ in each call
 """
