@@ -356,3 +356,16 @@ def test_times_and_dense_output(times):
     step = 1e-5
     difference = (total(1 + step) - total(1 - step)) / (2 * step)
     np.testing.assert_allclose(slope, difference, rtol=1e-3)  # step sizes depend on a
+
+
+def test_times_that_a_failed_solution_does_not_reach_have_no_derivative():
+    def total(p, count):
+        times = np.array([0.1, 0.2, 0.5])
+        found = solve_ivp(lambda t, y: p * y**2, (0, 0.5), [1.0, 4.0], t_eval=times)
+        return np.sum(found.y[:, :count])
+
+    both = wg.jit(wg.value_and_grad(total), static_argnums=1)
+    assert np.all(np.isnan(both(1.0, 3)))
+    eager = wg.value_and_grad(lambda p: total(p, 2))(1.0)
+    np.testing.assert_allclose(both(1.0, 2), eager, rtol=1e-12)
+    assert np.all(np.isfinite(both(0.1, 3)))

@@ -272,3 +272,19 @@ def test_the_time_at_which_a_function_touches_zero_has_no_derivative():
     assert time(2.0) == 0.0
     assert np.isnan(wg.grad(time)(2.0))
     assert np.isnan(wg.jit(wg.grad(time))(2.0))
+
+
+@pytest.mark.parametrize("saveat", [None, np.array([0.1, 0.2, 0.5])])
+def test_a_failed_solution_in_a_loop_has_no_derivative(saveat):
+    def total(p, ys):
+        def body(s, y):
+            return s + np.sum(solve(lambda t, y: p * y**2, (0, 0.5), y, saveat=saveat).y), None
+
+        return wg.scan(body, 0.0, ys)[0]
+
+    both = wg.jit(wg.value_and_grad(total, (0, 1)))
+    value, (dp, dys) = both(1.0, np.array([[1.0], [4.0]]))  # infinite at 0.25
+    assert np.isnan(value) and np.isnan(dp)
+    assert np.isfinite(dys[0, 0]) and np.isnan(dys[1, 0])
+    value, (dp, dys) = both(0.1, np.array([[1.0], [4.0]]))
+    assert np.isfinite(value) and np.isfinite(dp) and np.all(np.isfinite(dys))

@@ -92,7 +92,7 @@ def checked(status: Any, t: Any, y: Any, what: str) -> Any:
     """The state at the end; an error if it is not reached.
 
     Within a graph the error is raised when it runs; within a loop or branch of a graph, which
-    cannot raise, the state is NaN instead.
+    cannot raise, the state and its derivatives are NaN instead.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def checked(status: Any, t: Any, y: Any, what: str) -> Any:
         The end is not reached.
     """
     if is_traced(status) and not RuntimeChecks.may_raise():
-        return np.where(status < 0, np.nan, y)
+        return y * np.where(status < 0, np.nan, 1.0)  # a constant would have the derivative zero
     _raise_if_failed(status, t, y, what)
     return y
 

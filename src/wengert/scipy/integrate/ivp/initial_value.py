@@ -178,7 +178,8 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
             )
         if keeps_events:
             event_capacity = 1 + max([e.count for e in plan.events])
-        return solved(replace(plan, event_capacity=event_capacity), values)
+        found = solved(replace(plan, event_capacity=event_capacity), values)
+        return _with_nan_derivatives(found) if plan.save == "times" else found
     capacity = _FIRST_CAPACITY if keeps_steps else 0
     while True:
         full = replace(
@@ -192,6 +193,14 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
             capacity *= _GROWTH
         else:
             event_capacity *= _GROWTH
+
+
+def _with_nan_derivatives(found: IvpOutcome) -> IvpOutcome:
+    """Derivatives that are NaN, not zero, of the states that a failed solution did not reach."""
+    index, ys = found.saved
+    is_missing = (found.status < 0) & (np.arange(ys.shape[0]) >= index)
+    missing = np.where(is_missing, np.nan, 0.0)[:, None] * found.y
+    return found._replace(saved=(index, ys + missing))
 
 
 def _leaves(values: IvpValues) -> list[Any]:
