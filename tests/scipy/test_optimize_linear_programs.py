@@ -5,6 +5,7 @@ import pytest
 import scipy.optimize as theirs
 
 import wengert as wg
+from wengert._engine.implicit.functions import GraphFunction
 from wengert.errors import ArgumentError, ConvergenceError, MatrixError
 from wengert.scipy import optimize
 from wengert.testing import check_grads
@@ -143,3 +144,28 @@ def test_bad_input():
         wg.grad(lambda c: program(c, method="simplex").fun)(C)
     with pytest.raises(ValueError, match=r"[Ii]nvalid|infeasible|NaN|inf"):
         wg.grad(lambda c: optimize.linear_sum_assignment(c * np.nan)[0].sum() * c[0, 0])(np.eye(2))
+
+
+def test_later_calls_trace_nothing(monkeypatch):
+    """Graphs of conditions and costs depend on shapes only, and are kept; values are current."""
+    a = np.array([[1.0, 2.0], [0.5, -1.0], [1.0, 1.0]])
+    programs = {
+        "linprog": lambda b: optimize.linprog([3.0, 5.0], -a, -b, bounds=[(0, 4), (0, 9)]).fun,
+        "milp": lambda b: (
+            optimize.milp([3.0, 5.0], integrality=[1, 0], constraints=(a, b, np.inf)).fun
+        ),
+        "nnls": lambda b: np.sum(optimize.nnls(a, b)[0]),
+        "lsq_linear": lambda b: np.sum(optimize.lsq_linear(a, b, (0.0, 0.7)).x),
+    }
+    points = np.array([3.2, -1.0, 1.0]), np.array([4.7, -2.0, 2.5])
+    want = {k: wg.grad(f)(points[1]) for k, f in programs.items()}
+    for f in programs.values():
+        wg.grad(f)(points[0])
+
+    def traced(*_, **__):
+        raise AssertionError("a graph is traced again")
+
+    monkeypatch.setattr(GraphFunction, "traced_alone", traced)
+    monkeypatch.setattr(GraphFunction, "traced_together", traced)
+    for k, f in programs.items():
+        np.testing.assert_array_equal(wg.grad(f)(points[1]), want[k])

@@ -81,7 +81,8 @@ class TracedFunctions(NamedTuple):
         count = len(self.consts)
         own = count - self.shared
         shared = [describe(x) for x in self.consts[own:]]
-        specs = [*[n.spec for n in self.graphs[0].body.inputs[:own]], *shared, spec]
+        captured = self.graphs[0].body.inputs[:own] if self.graphs else []
+        specs = [*[n.spec for n in captured], *shared, spec]
 
         def made(*xs: Any) -> list[Any]:
             given = [lambda y, f=f: f(xs[:own], [y])[0] for f in self.graphs]

@@ -21,7 +21,8 @@ from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors
 from .constraints import Ends, bounds_of
-from .equations import raise_unconverged, solve
+from .derived_functions import TracedFunctions
+from .equations import Equation, Solved, raise_unconverged, solve_equation
 from .optimality import projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions
@@ -97,10 +98,7 @@ def nnls(A: Any, b: Any, *, maxiter: int | None = None) -> Any:
     a, right, spec = _operands(A, b, "nnls")
     solver = LinearSolver(SolverOptions({"maxiter": maxiter}))
 
-    def condition(x: Any) -> Any:
-        return projected(x, a.T @ (a @ x - right), 0.0)
-
-    found = solve("nnls", [condition], 0, spec, solver, [a, right], count=1)
+    found = _solved("nnls", spec, solver, [a, right])
     raise_unconverged(found, "nnls", maxiter or 3 * int(a.shape[1]))
     return found.solution, np.linalg.norm(a @ found.solution - right)
 
@@ -160,12 +158,20 @@ def lsq_linear(
         "max_iter": max_iter, "verbose": verbose, "lsmr_maxiter": lsmr_maxiter,
     }  # fmt: skip
     low_high = bounds_of(Ends(ends), int(spec.shape[0]))
-
-    def condition(x: Any) -> Any:
-        return projected(x, a.T @ (a @ x - right), *low_high)
-
-    solver = LinearSolver(SolverOptions(options))
-    starts = [a, right, *low_high]
-    found = solve("lsq_linear", [condition], 0, spec, solver, starts, count=1)
+    found = _solved("lsq_linear", spec, LinearSolver(SolverOptions(options)), [a, right, *low_high])
     residual = a @ found.solution - right
     return result_of(found, residual, cost=0.5 * residual @ residual)
+
+
+def _solved(name: str, spec: Spec, solver: LinearSolver, values: Sequence[Any]) -> Solved:
+    """The solution for a matrix, a right-hand side, and bounds if they are not zero below."""
+    traced = TracedFunctions([], list(values), len(values), name)
+    rule = Equation(
+        name, [traced.made((name, "conditions"), _conditions, spec)], 0, spec, solver, 1
+    )
+    return solve_equation(rule, traced.consts, values)
+
+
+def _conditions(_: Sequence[Function], values: Sequence[Any]) -> Function:
+    a, right, *ends = values
+    return lambda x: projected(x, a.T @ (a @ x - right), *(ends or [0.0]))

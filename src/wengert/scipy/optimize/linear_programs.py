@@ -7,7 +7,7 @@ linear_sum_assignment   the assignment of least cost
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import scipy.optimize
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.spec import Spec
+from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
@@ -24,10 +25,11 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating, holds_tensors
 from .constraints import bounds_of
-from .equations import Solved, solve
-from .optimality import at_bounds, complementarity, minimal_value, projected
+from .derived_functions import TracedFunctions
+from .equations import Equation, solve_equation
+from .optimality import at_bounds, complementarity, minimal_value_of, projected
 from .roots import result_of
-from .solver_operation import Function, Outcome, SolverOptions
+from .solver_operation import Function, Outcome, Solver, SolverOptions
 
 __all__ = ["linear_sum_assignment", "linprog"]
 
@@ -137,27 +139,74 @@ def linprog(
             f"linprog of tensors with method={method!r} and integrality={integrality!r}: it has "
             f"derivatives with HiGHS and continuous unknowns only{at(user_line())}."
         )
-    program = LinearProgram(c, (A_ub, b_ub), (A_eq, b_eq), bounds)
-    unequal, equal = len(program.right_ub), len(program.right_eq)
-    solver = LinearProgramSolver(method, SolverOptions(options or {}), equal, unequal)
+    program = LinearProgram(LinearProgram.values_of(c, (A_ub, b_ub), (A_eq, b_eq), bounds))
+    solver = LinearProgramSolver(
+        method, SolverOptions(options or {}), program.equal, program.unequal
+    )
     starts = [program.costs, *program.ends]
-    starts += [program.a_ub, program.right_ub] if unequal else []
-    starts += [program.a_eq, program.right_eq] if equal else []
-    found = solve("linprog", [program.conditions], 0, program.spec, solver, starts, count=1)
-    return program.result(found)
+    starts += [program.a_ub, program.right_ub] if program.unequal else []
+    starts += [program.a_eq, program.right_eq] if program.equal else []
+    return program.solved("linprog", solver, starts)
 
 
 class LinearProgram:
-    """A linear program, as functions of unknowns and multipliers."""
+    """A linear program, as functions of unknowns and multipliers.
 
-    def __init__(self, c: Any, upper: Any, equal: Any, bounds: Any) -> None:
-        self.costs = casts.astype(floating(c), float).reshape(-1)
+    Parameters
+    ----------
+    values : sequence of array
+        Costs, lower and upper bounds, equalities ``A_eq, b_eq`` and inequalities ``A_ub, b_ub``.
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = tuple(values)
+        self.costs, *ends, self.a_eq, self.right_eq, self.a_ub, self.right_ub = self.values
+        self.ends = tuple(ends)
         self.size = int(self.costs.shape[0])
-        self.a_ub, self.right_ub = _constraint(upper, self.size)
-        self.a_eq, self.right_eq = _constraint(equal, self.size)
-        self.ends = _ends(bounds, self.size)
-        self.begin = self.size + len(self.right_eq)  # of the multipliers of inequalities
-        self.spec = Spec((self.begin + len(self.right_ub),), np.dtype(float))
+        self.equal, self.unequal = len(self.right_eq), len(self.right_ub)
+        self.begin = self.size + self.equal  # of the multipliers of inequalities
+        self.spec = Spec((self.begin + self.unequal,), np.dtype(float))
+
+    @staticmethod
+    def values_of(c: Any, upper: Any, equal: Any, bounds: Any) -> tuple[Any, ...]:
+        """The values of a program that is given in SciPy's forms."""
+        costs = casts.astype(floating(c), float).reshape(-1)
+        size = int(costs.shape[0])
+        given = _constraint(equal, size), _constraint(upper, size)
+        return costs, *_ends(bounds, size), *given[0], *given[1]
+
+    def key(self) -> Hashable:
+        """Of everything that the functions depend on except the values."""
+        return type(self)
+
+    def with_values(self, values: Sequence[Any]) -> LinearProgram:
+        """A program of the same kind."""
+        return LinearProgram(values)
+
+    def solved(self, name: str, solver: Solver, starts: Sequence[Any]) -> Any:
+        """SciPy's result, with tensors; graphs are kept for equal shapes."""
+        traced = TracedFunctions([], list(self.values), len(self.values), name)
+        conditions, cost, envelope = (
+            self._graph(traced, k) for k in ("conditions", "cost", "envelope")
+        )
+        rule = Equation(name, [conditions], 0, self.spec, solver, 1)
+        found = solve_equation(rule, traced.consts, starts)
+        z = found.solution
+        value = minimal_value_of(cost, envelope, traced.consts, z, found.success, rule.reason())
+        x = z[: self.size]
+        more = {
+            "multipliers": z[self.size :],
+            "slack": self.right_ub - self.a_ub @ x,
+            "con": self.right_eq - self.a_eq @ x,
+        }
+        return result_of(found._replace(solution=x), value, **more)
+
+    def _graph(self, traced: TracedFunctions, name: str) -> GraphFunction:
+        def make(_: Sequence[Function], values: Sequence[Any]) -> Function:
+            function: Function = getattr(self.with_values(values), name)
+            return function
+
+        return traced.made((self.key(), name), make, self.spec)
 
     def cost(self, z: Any) -> Any:
         """The cost."""
@@ -166,9 +215,9 @@ class LinearProgram:
     def lagrangian(self, z: Any) -> Any:
         """The Lagrange function."""
         x, value = z[: self.size], self.cost(z)
-        if len(self.right_eq):
+        if self.equal:
             value = value - z[self.size : self.begin] @ (self.a_eq @ x - self.right_eq)
-        if len(self.right_ub):
+        if self.unequal:
             value = value - z[self.begin :] @ (self.right_ub - self.a_ub @ x)
         return value
 
@@ -176,9 +225,9 @@ class LinearProgram:
         """The conditions of Karush, Kuhn and Tucker."""
         x = z[: self.size]
         parts = [projected(x, grad(self.lagrangian)(z)[: self.size], *self.ends)]
-        if len(self.right_eq):
+        if self.equal:
             parts.append(self.a_eq @ x - self.right_eq)
-        if len(self.right_ub):
+        if self.unequal:
             parts.append(complementarity(z[self.begin :], self.right_ub - self.a_ub @ x))
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
@@ -186,18 +235,6 @@ class LinearProgram:
         """The Lagrange function, with elements at active bounds as functions of these."""
         x = at_bounds(z[: self.size], grad(self.lagrangian)(z)[: self.size], *self.ends)
         return self.lagrangian(np.concatenate([x, z[self.size :]]))
-
-    def result(self, found: Solved) -> Any:
-        """SciPy's result, with tensors."""
-        z = found.solution
-        value = minimal_value(self.cost, self.envelope, self.spec, z, found.success)
-        x = z[: self.size]
-        more = {
-            "multipliers": z[self.size :],
-            "slack": self.right_ub - self.a_ub @ x,
-            "con": self.right_eq - self.a_eq @ x,
-        }
-        return result_of(found._replace(solution=x), value, **more)
 
 
 def _constraint(constraint: tuple[Any, Any], size: int) -> tuple[Any, Any]:

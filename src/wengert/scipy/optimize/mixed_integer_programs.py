@@ -11,7 +11,7 @@ continuous unknowns, whose multipliers are found by solving it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,6 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating, holds_tensors
 from .constraints import known_values
-from .equations import solve
 from .linear_programs import LinearProgram
 from .optimality import at_bounds, complementarity, projected
 from .solver_operation import Function, Outcome, SolverOptions
@@ -81,11 +80,17 @@ class MixedIntegerSolver:
 class IntegersFixed(LinearProgram):
     """A linear program whose integers are fixed, as functions of unknowns and multipliers."""
 
-    def __init__(
-        self, c: Any, upper: Any, equal: Any, bounds: Any, integrality: Sequence[int]
-    ) -> None:
-        super().__init__(c, upper, equal, bounds)
-        self.kinds = np.array(integrality)
+    def __init__(self, values: Sequence[Any], integrality: tuple[int, ...]) -> None:
+        super().__init__(values)
+        self.integrality, self.kinds = integrality, np.array(integrality)
+
+    def key(self) -> Hashable:
+        """The kinds of the unknowns too."""
+        return type(self), self.integrality
+
+    def with_values(self, values: Sequence[Any]) -> IntegersFixed:
+        """A program of the same kind."""
+        return IntegersFixed(values, self.integrality)
 
     def free(self, x: Any) -> Any:
         """Which unknowns are continuous; a semicontinuous one that is zero stays zero."""
@@ -183,14 +188,10 @@ def milp(
     size = int(np.size(c)) if not hasattr(c, "shape") else int(np.prod(c.shape))
     kinds = _kinds(integrality, size)
     upper, equal = _sides(given, size)
-    program = IntegersFixed(c, upper, equal, _bounds(ends, size), kinds)
-    solver = MixedIntegerSolver(kinds, SolverOptions(options or {}), len(program.right_eq))
-    starts = [
-        program.costs, *program.ends, program.a_eq, program.right_eq, program.a_ub,
-        program.right_ub,
-    ]  # fmt: skip
-    found = solve("milp", [program.conditions], 0, program.spec, solver, starts, count=1)
-    return program.result(found)
+    values = LinearProgram.values_of(c, upper, equal, _bounds(ends, size))
+    program = IntegersFixed(values, kinds)
+    solver = MixedIntegerSolver(kinds, SolverOptions(options or {}), program.equal)
+    return program.solved("milp", solver, program.values)
 
 
 def _kinds(integrality: Any, size: int) -> tuple[int, ...]:

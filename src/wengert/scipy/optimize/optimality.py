@@ -16,19 +16,17 @@ bounds as functions of these, so its gradient needs no linear system.
     projected           the first of the equations
     at_bounds           the solution as a function of the bounds
     complementarity     the last
-    minimal_value       the value of a function at a minimum, with the derivative of another
-    minimal_value_of    the same for graphs
+    minimal_value_of    the value of a function at a minimum, with the derivative of another
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.core.recording import no_grad
-from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import evaluated
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.kept_graphs import by_graph
@@ -142,36 +140,6 @@ class MinimalValue(SolverRule):
         return [None] if found is None else found
 
 
-def minimal_value(
-    value: Callable[[Any], Any],
-    lagrangian: Callable[[Any], Any],
-    spec: Spec,
-    z: Any,
-    success: Any,
-    reason: str = "",
-) -> Any:
-    """The value of a function at a minimum, with the derivative of the envelope theorem.
-
-    Parameters
-    ----------
-    value, lagrangian : callable
-        Of one vector, unknowns and multipliers; captured values are differentiated.
-    spec : Spec
-        Of the vector.
-    z : array
-        The minimum; derivatives of higher order depend on it.
-    success : bool
-        Whether it was found; otherwise the value has no derivative.
-    reason : str
-        Why it was not found, if that is known.
-    """
-    functions = [value] if lagrangian is value else [value, lagrangian]
-    graphs, consts = GraphFunction.traced_together(
-        [lambda v, f=f: [f(v)] for f in functions], [spec], "the minimal value"
-    )
-    return minimal_value_of(graphs[0], graphs[-1], consts, z, success, reason)
-
-
 def minimal_value_of(
     value: GraphFunction,
     lagrangian: GraphFunction,
@@ -180,5 +148,20 @@ def minimal_value_of(
     success: Any,
     reason: str = "",
 ) -> Any:
-    """`minimal_value` for graphs with the same captured values."""
+    """The value of a function at a minimum, with the derivative of the envelope theorem.
+
+    Parameters
+    ----------
+    value, lagrangian : GraphFunction
+        Of one vector, unknowns and multipliers; with the same captured values, which are
+        differentiated.
+    consts : sequence
+        The captured values.
+    z : array
+        The minimum; derivatives of higher order depend on it.
+    success : bool
+        Whether it was found; otherwise the value has no derivative.
+    reason : str
+        Why it was not found, if that is known.
+    """
     return solver_call(MinimalValue(value, lagrangian, reason), [*consts, z, success])[0]
