@@ -22,6 +22,8 @@ ORDERS = {"rodas4": 4, "rodas5p": 5, "kvaerno3": 3, "kvaerno4": 4, "kvaerno5": 5
 ORDERS_OF_INTERPOLANTS = {"rodas4": 3, "rodas5p": 4, "Radau": 3}  # the others: cubic, 3
 # of Robertson's first component at 40, by differences of solutions of SciPy with rtol 1e-11
 SLOPE = [-4.2475588, 1.3730808e-5, -2.2883551e-9]
+# More of the error of many short steps is left at the end.
+RTOL = {name: 1e-6 for name in IMPLICIT} | {"BDF": 1e-7}
 CONVERGED = Tolerance(1e-8, 1e-8)  # the iterations end at 1e-12
 
 
@@ -79,10 +81,10 @@ def test_halving_the_steps_shows_the_order(name):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("method", ["rodas5p", "kvaerno5", "Radau"])
+@pytest.mark.parametrize("method", ["rodas5p", "kvaerno5", "Radau", "BDF"])
 def test_stiff_problems(problem, method):
     f, y0, end, expected = PROBLEMS[problem]
-    found = solve(f, (0.0, end), np.array(y0), method=method, rtol=1e-6, atol=1e-10)
+    found = solve(f, (0.0, end), np.array(y0), method=method, rtol=RTOL[method], atol=1e-10)
     np.testing.assert_allclose(found.y, expected, rtol=2e-5)
 
 
@@ -93,23 +95,24 @@ def test_robertson(method):
     np.testing.assert_allclose(found.y, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
 @pytest.mark.parametrize(("problem", "end"), [("robertson", 1e5), ("hires", 321.8122)])
-def test_radau_takes_the_steps_of_scipy(problem, end):
+def test_the_steps_of_scipy(problem, end, method):
     f, y0, *_ = PROBLEMS[problem]
     jac = wg.jit(wg.jacobian(lambda y: f(0.0, y)))
     options = {"rtol": 1e-6, "atol": 1e-10}
-    found = solve(f, (0.0, end), np.array(y0), method="Radau", saveat="steps", **options)
-    theirs = solve_ivp(f, (0.0, end), y0, "Radau", jac=lambda t, y: jac(y), **options)
+    found = solve(f, (0.0, end), np.array(y0), method=method, saveat="steps", **options)
+    theirs = solve_ivp(f, (0.0, end), y0, method, jac=lambda t, y: jac(y), **options)
     np.testing.assert_allclose(found.t, theirs.t, rtol=1e-7)
     np.testing.assert_allclose(found.y.T, theirs.y, rtol=1e-7, atol=1e-14)
     assert (found.nfev, found.njev, found.nlu) == (theirs.nfev, theirs.njev, theirs.nlu)
 
 
-@pytest.mark.parametrize("method", [*QUICK, *map(slow, OTHERS)])
+@pytest.mark.parametrize("method", [*QUICK, "BDF", *map(slow, OTHERS)])
 def test_an_equation_between_the_components(method):
     """Robertson's problem with the sum of the components in place of a differential equation."""
     y0, times = np.array([1.0, 0.0, 0.0]), np.array([0.4, 40.0])
-    options = {"method": method, "rtol": 1e-6, "atol": 1e-10, "saveat": times}
+    options = {"method": method, "rtol": RTOL[method], "atol": 1e-10, "saveat": times}
     mass = np.diag([1.0, 1.0, 0.0])
 
     def states(rates):
@@ -171,7 +174,7 @@ def test_second_derivatives_of_steps(name):
     np.testing.assert_allclose(second, (8 * near - far) / 12e-3, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [*QUICK, *map(slow, OTHERS)])
+@pytest.mark.parametrize("method", [*QUICK, "BDF", *map(slow, OTHERS)])
 def test_a_system_that_is_factorized(method):
     y0 = np.sin(np.linspace(0.2, 3.0, 12))
     options = {"rtol": 1e-7, "atol": 1e-9}
@@ -196,7 +199,7 @@ def test_the_gradient_in_both_modes():
         np.testing.assert_allclose(slope, SLOPE, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["rodas4", "kvaerno4", "Radau"])
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno4", "Radau", "BDF"])
 def test_rows_of_a_batch_have_their_own_steps(method):
     def last(scale):
         y0 = np.array([1.0, 0.0, 0.0])
@@ -211,7 +214,7 @@ def test_rows_of_a_batch_have_their_own_steps(method):
         assert count == one(scale)[1]
 
 
-@pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "Radau"])
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "Radau", "BDF"])
 def test_a_mass_matrix_that_is_not_singular(method):
     mass = np.array([[2.0, 1.0], [0.5, 3.0]])
     found = solve(
@@ -220,7 +223,7 @@ def test_a_mass_matrix_that_is_not_singular(method):
     np.testing.assert_allclose(found.y, solution(1.5), rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["rodas4", "kvaerno3"])
+@pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "BDF"])
 def test_a_banded_jacobian(method):
     y0 = np.sin(np.linspace(0.2, 3.0, 40))
 

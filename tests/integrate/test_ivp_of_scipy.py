@@ -16,8 +16,8 @@ from wengert.errors import ArgumentError
 from wengert.scipy.integrate import solve_ivp
 from wengert.scipy.integrate.ivp.methods import NATIVE
 
-METHODS = [name for name in ("RK23", "RK45", "DOP853", "Radau") if name in NATIVE]
-IMPLICIT = [name for name in METHODS if name == "Radau"]
+METHODS = [name for name in ("RK23", "RK45", "DOP853", "Radau", "BDF") if name in NATIVE]
+IMPLICIT = [name for name in METHODS if NATIVE[name][0].is_implicit]
 ALL = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
 START = np.array([1 / 3, 2 / 9])
 SPANS = [(5.0, 9.0), (5.0, 1.0)]
@@ -44,7 +44,7 @@ def assert_within(y, right, times=5.0):
 
 def both(span, start=START, fun=rational, **options):
     """Of wengert, with a tensor, and of SciPy, whose Jacobians are differences if none is given."""
-    if options.get("method") == "Radau" and fun is rational:
+    if options.get("method") in IMPLICIT and fun is rational:
         options = {"jac": jacobian} | options
     ours = solve_ivp(fun, span, wg.tensor(start), **options)
     return ours, scipy.integrate.solve_ivp(fun, span, start, **options)

@@ -66,7 +66,8 @@ def solve(
         'tsit5', 'RK45', 'RK23', 'vern7', 'DOP853': explicit methods of order 5, 5, 3, 7, 8. For
         stiff problems, and with `mass`: 'rodas4', 'rodas5p', Rosenbrock methods, the fastest for
         few components; 'kvaerno3', 'kvaerno4', 'kvaerno5', and 'Radau' of order 5, for real states,
-        whose stages are solved by Newton's method with one factorization for several steps.
+        whose stages are solved by Newton's method with one factorization for several steps; 'BDF',
+        backward differences of order 1 to 5, with the fewest evaluations in a step.
     rtol, atol : float or vector
         Relative and absolute tolerance of the error in each step.
     saveat : array, or 'steps', optional

@@ -1,7 +1,7 @@
 """Initial value problems: scipy.integrate.solve_ivp.
 
 Without tensors SciPy's function is called for its methods.  With tensors, and in compiled
-functions, RK23, RK45, DOP853 and Radau take the same steps in one loop of machine code; its
+functions, RK23, RK45, DOP853, Radau and BDF take the same steps in one loop of machine code; its
 derivative is that of these steps.
 
     solve_ivp    the solution of a system of ordinary differential equations
@@ -56,8 +56,8 @@ def solve_ivp(
     y0 : array_like or Tensor, shape (n,)
         The initial state, real or complex.
     method : str
-        'RK45', 'RK23', 'DOP853' or 'Radau', or one of those of `wengert.integrate.solve`; 'BDF' and
-        'LSODA' need plain numbers.
+        'RK45', 'RK23', 'DOP853', 'Radau' or 'BDF', or one of those of `wengert.integrate.solve`;
+        'LSODA' needs plain numbers.
     t_eval : array_like or Tensor, shape (m,), optional
         The times of the result; without it the steps, in eager calls only.
     dense_output : bool

@@ -9,6 +9,7 @@ explicit_steps   explicit methods; explicit_tables, high_order_tables their coef
 rosenbrock_steps Rosenbrock methods; rosenbrock_tables their coefficients
 esdirk_steps     Kvaerno's methods; esdirk_tables their coefficients
 radau_steps      SciPy's Radau; radau_table its coefficients
+bdf_steps        SciPy's BDF; bdf_table its coefficients, bdf_iteration the equation of a step
 stage_systems    linear systems with one matrix and several right-hand sides
 simplified_newton Newton's method with one matrix for several iterations and steps
 problem          the right-hand side, its Jacobian and the mass matrix; tolerances

@@ -178,7 +178,7 @@ def _first(
 ) -> LoopState:
     """The state before the first step, without observers and events."""
     carry = method.start(problem, start, y0)
-    counts, size = Evaluations(1), settings.first_step
+    counts, size = method.start_counts, settings.first_step
     if size is None:
         counts = counts.plus(Evaluations(EVALUATIONS))
         size = initial_step(
@@ -324,7 +324,7 @@ def _restarted(
         found.y,
         carry,
     )
-    return carry, Evaluations(np.where(found.jumps, 1, 0))
+    return carry, Evaluations(*[np.where(found.jumps, n, 0) for n in method.start_counts])
 
 
 def _relative_error(

@@ -76,6 +76,7 @@ class Method:
     error_order: int
     is_implicit = False  # whether it takes a Jacobian and a mass matrix
     takes_complex = True
+    start_counts = Evaluations(1)  # evaluations in `start`
     dense_counts = Evaluations()  # evaluations in `prepared`
     dense_arrays = 0  # how many vectors `prepared` returns
 

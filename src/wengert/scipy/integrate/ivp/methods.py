@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from wengert.errors import ArgumentError, at, user_line
 
+from .bdf_steps import BdfMethod
 from .esdirk_steps import EsdirkMethod
 from .esdirk_tables import KVAERNO3, KVAERNO4, KVAERNO5
 from .explicit_steps import Dop853, ExplicitMethod
@@ -31,6 +32,7 @@ NATIVE: dict[str, tuple[Method, StepControl]] = {
     "kvaerno4": (EsdirkMethod(KVAERNO4), PI_CONTROL),
     "kvaerno5": (EsdirkMethod(KVAERNO5), PI_CONTROL),
     "Radau": (RadauMethod(), I_CONTROL),
+    "BDF": (BdfMethod(), I_CONTROL),
 }
 
 

@@ -1,0 +1,213 @@
+"""The equation of a step with backward differences, and Newton's iteration for it, as in SciPy.
+
+    BdfFormula     the equation
+    BdfJacobian    the Jacobian and the factors of the iteration, which are kept over steps
+    BdfSolution    the result
+    solved         the iteration: with the Jacobian of an earlier step as long as it converges
+
+Nothing here is differentiated but the residual of the equation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.control_flow import cond, while_loop
+from wengert._engine.core.handle import shape_of
+from wengert._engine.ops.linalg.linear_solve import solve
+from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.tensor.numpy_dispatch import as_tensor
+
+from .bdf_table import LEADING, SUMS
+from .method import Evaluations
+from .problem import IvpProblem, Tolerance, fixed, rms
+from .simplified_newton import is_small, newton_tolerance
+from .stage_systems import StructuredMatrix, identity, products_by_structure
+
+MAX_ITERATIONS = 4
+_RUNNING, _CONVERGED, _FAILED = 0, 1, 2
+
+
+class BdfFormula(NamedTuple):
+    """The equation ``M (earlier + d) = scale * f(t, predicted + d)`` for the difference d."""
+
+    t: Any
+    predicted: Any
+    earlier: Any
+    scale: Any
+
+    @classmethod
+    def of(cls, t: Any, h: Any, y: Any, differences: list[Any], order: Any) -> BdfFormula:
+        """For a step from (t, y) of size h; the differences are zero above the order."""
+        leading = as_tensor(LEADING)[order]
+        predicted, earlier = y, 0.0
+        for weight, difference in zip(SUMS[1:], differences, strict=True):
+            predicted = predicted + difference
+            earlier = earlier + weight * difference
+        return cls(t + h, predicted, earlier / leading, h / leading)
+
+    def residual(self, problem: IvpProblem, d: Any) -> Any:
+        """The difference of both sides."""
+        left = self.earlier + d
+        left = left if problem.mass is None else problem.mass @ left
+        return left - self.scale * problem.f(self.t, self.predicted + d)
+
+
+class BdfJacobian(NamedTuple):
+    """The matrix ``M - scale * jac`` of the iteration.
+
+    jac : the Jacobian, of this step or an earlier one; empty if it is banded or sparse.
+    t, y : where a banded or sparse Jacobian is taken; otherwise `y` is empty.
+    packed, pivots : factors of the matrix; empty for small, banded and sparse systems.
+    scale : of the matrix.
+    has_factors : whether the matrix is used in the next attempt.
+    is_current : whether `jac` is that of this step.
+    """
+
+    jac: Any
+    t: Any
+    y: Any
+    packed: Any
+    pivots: Any
+    scale: Any
+    has_factors: Any
+    is_current: Any
+
+    @classmethod
+    def at(cls, problem: IvpProblem, t: Any, y: Any) -> BdfJacobian:
+        """The Jacobian at a state, without factors."""
+        n = shape_of(y)[0]
+        if products_by_structure(problem, t, y) is not None:
+            jac, size = np.zeros((0, 0), y.dtype), 0
+        else:
+            jac, size = fixed(problem.jacobian(t, y)), 0 if is_small(y) else n
+            y = np.zeros(0, y.dtype)
+        packed, pivots = np.zeros((size, size), jac.dtype), np.zeros((size,), np.int32)
+        none = np.bool_(False)
+        return cls(jac, t * 1.0, y, packed, pivots, np.float64(0.0), none, none)
+
+    def updated(self, problem: IvpProblem, formula: BdfFormula, is_again: Any) -> BdfJacobian:
+        """With factors; `is_again`: of the Jacobian at the new time."""
+        scale = np.where(self.has_factors, self.scale, formula.scale)
+        new = self._replace(
+            scale=scale, has_factors=np.bool_(True), is_current=self.is_current | is_again
+        )
+        if self.is_structured:
+            return new._replace(
+                t=np.where(is_again, formula.t, self.t),
+                y=np.where(is_again, formula.predicted, self.y),
+            )
+        jac = cond(
+            is_again,
+            lambda old: fixed(problem.jacobian(formula.t, formula.predicted)),
+            lambda old: old,
+            self.jac,
+        )
+        if is_small(formula.predicted):
+            return new._replace(jac=jac)
+        packed, pivots = cond(
+            self.has_factors,
+            lambda jac, *old: old,
+            lambda jac, *old: tuple(lu_packed(_matrix(problem, jac, formula.scale))),
+            jac,
+            self.packed,
+            self.pivots,
+        )
+        return new._replace(jac=jac, packed=packed, pivots=pivots)
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether the Jacobian is banded or sparse: then it is known by its products."""
+        return shape_of(self.y)[0] != 0
+
+    def solution(self, problem: IvpProblem, b: Any) -> Any:
+        """The solution of the linear system."""
+        if self.is_structured:
+            products = products_by_structure(problem, self.t, self.y)
+            assert products is not None
+            return StructuredMatrix(lambda v: v - self.scale * products(v)).solve(b)
+        if is_small(b):
+            return solve(_matrix(problem, self.jac, self.scale), b)
+        return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
+
+
+def _matrix(problem: IvpProblem, jac: Any, scale: Any) -> Any:
+    return (identity(jac) if problem.mass is None else problem.mass) - scale * jac
+
+
+class BdfSolution(NamedTuple):
+    """The result of the iteration.
+
+    d : the solution, if `converged`.
+    is_finite : whether the right-hand side is.
+    iterations : their number with the last Jacobian.
+    counts : evaluations.
+    jacobian : that was used.
+    """
+
+    d: Any
+    converged: Any
+    is_finite: Any
+    iterations: Any
+    counts: Any
+    jacobian: Any
+
+
+def solved(
+    problem: IvpProblem, formula: BdfFormula, jacobian: BdfJacobian, tolerance: Tolerance
+) -> BdfSolution:
+    """Iterate; if that fails with an earlier Jacobian, again with that at the new time."""
+    formula = BdfFormula(*map(fixed, formula))
+    weights, small = tolerance.scale(formula.predicted), newton_tolerance(tolerance)
+
+    def attempt(state: Any) -> Any:
+        _, is_again, found = state
+        found = BdfSolution(*found)
+        before = BdfJacobian(*found.jacobian)
+        used = before.updated(problem, formula, is_again)
+        d, converged, is_finite, count = _iterated(problem, formula, used, weights, small)
+        counts = Evaluations(count, np.where(is_again, 1, 0), np.where(before.has_factors, 0, 1))
+        counts = Evaluations(*found.counts).plus(counts)
+        repeats = ~converged & ~used.is_current
+        used = used._replace(has_factors=used.has_factors & converged)
+        found = BdfSolution(d, converged, is_finite, count, tuple(counts), tuple(used))
+        return repeats, repeats, tuple(found)
+
+    yes, no, zero = np.bool_(True), np.bool_(False), np.int64(0)
+    start = BdfSolution(0.0 * formula.predicted, no, no, zero, (zero,) * 3, tuple(jacobian))
+    *_, found = while_loop(lambda s: s[0], attempt, (yes, no, tuple(start)))
+    found = BdfSolution(*found)
+    d, converged, is_finite, iterations = map(fixed, found[:4])
+    counts, used = Evaluations(*map(fixed, found.counts)), BdfJacobian(*map(fixed, found.jacobian))
+    return BdfSolution(d, converged, is_finite, iterations, counts, used)
+
+
+def _iterated(
+    problem: IvpProblem, formula: BdfFormula, jacobian: BdfJacobian, weights: Any, small: Any
+) -> tuple[Any, Any, Any, Any]:
+    """The solution, whether it is one, whether the right-hand side is finite, and iterations."""
+
+    def iteration(state: Any) -> Any:
+        _, d, old_size, count, _ = state
+        residual = formula.residual(problem, d)
+        is_finite = np.all(np.isfinite(residual))
+        change = jacobian.solution(problem, residual)
+        size = rms(change / weights)
+        is_first = count == 0
+        rate = size / np.where(is_first, 1.0, old_size)
+        left = np.where(rate < 1, 1.0 - rate, 1.0)
+        power = rate * np.where(count < 3, rate, 1.0) * np.where(count < 2, rate, 1.0)
+        is_slow = ~is_first & ((rate >= 1) | (power / left * size > small))
+        fails = ~is_finite | is_slow
+        is_done = (size == 0) | (~is_first & (rate / left * size < small))
+        is_last = count == MAX_ITERATIONS - 1
+        status = np.where(is_done, _CONVERGED, np.where(is_last, _FAILED, _RUNNING))
+        new = np.where(fails, d, d - change)
+        return np.where(fails, _FAILED, status), new, size, count + 1, is_finite
+
+    start = 0.0 * formula.predicted
+    state = (np.int64(_RUNNING), start, np.float64(1.0), np.int64(0), np.bool_(True))
+    status, d, _, count, is_finite = while_loop(lambda s: s[0] == _RUNNING, iteration, state)
+    return d, status == _CONVERGED, is_finite, count
