@@ -362,6 +362,27 @@ def run(program):
     return done.stdout.split()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="page faults are counted as Linux does")
+def test_freed_small_blocks_are_kept():
+    """Not returned to the system, as glibc does with more than 128 KiB: then each page faults."""
+    program = """
+import ctypes, resource
+from wengert._engine.backends.llvm.runtime import runtime_library
+alloc, free = map(runtime_library.function, ("wengert_alloc", "wengert_free"))
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [alloc(100_000) for _ in range(40)]
+    for block in blocks:
+        ctypes.memset(block, 1, 100_000)
+    for block in blocks:
+        free(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(faults(), faults(), faults())
+"""
+    first, *later = map(int, run(program))
+    assert max(later) < 100 < first
+
+
 def test_arrays_that_live_until_the_process_ends():
     """They are freed after Python has taken its modules apart."""
     program = """

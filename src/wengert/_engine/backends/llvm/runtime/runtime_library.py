@@ -67,6 +67,7 @@ _HOT = (
     *("acquire", "size_of", "link", "unlink", "wengert_alloc", "small_block", "wengert_free"),
     *("array_malloc", "array_free", "wengert_parts", "begin", "run_all", "wengert_get_threads"),
 )
+_FREED_BYTES = 8 << 20  # more than the small blocks of one call of usual programs
 _LOCK = lock()
 
 
@@ -149,12 +150,26 @@ def _started() -> dict[str, int]:
     calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
     calls["wengert_memory_start"]()
     calls["wengert_team_start"]()
+    _keep_heap()
     allocator_stats.attach(
         {name: calls[f"wengert_memory_{name}"] for name in ("read", "limit", "trim")}
     )
     thread_count.attach(calls["wengert_set_threads"])
     call_in_child(addresses["wengert_memory_child"], addresses["wengert_team_start"])
     return addresses
+
+
+def _keep_heap() -> None:
+    """Let the C library keep freed memory, twice `_FREED_BYTES`, for further small blocks.
+
+    glibc returns the end of its heap to the system if more than 128 KiB of it are free, and each
+    call of a program with some arrays of tens of kilobytes gets fresh pages.  After a large block
+    has been freed, it keeps twice the size of that block; no page of this one is touched.
+    """
+    allocate, release = ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree
+    allocate.restype, allocate.argtypes = _ADDRESS, [ctypes.c_size_t]
+    release.restype, release.argtypes = None, [_ADDRESS]
+    release(allocate(_FREED_BYTES))
 
 
 def _has_threads() -> bool:
