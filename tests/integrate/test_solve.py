@@ -147,6 +147,21 @@ def test_dense_output_and_all_steps():
     assert slope == pytest.approx(oscillator(1.7, expected.y[2], P)[0], rel=1e-5)
 
 
+@pytest.mark.parametrize("method", ["tsit5", "DOP853", "rodas5p", "kvaerno5", "Radau"])
+def test_interpolants_evaluate_times_together(method, monkeypatch):
+    found = solve(oscillator, (0.0, 3.0), Y0, (P,), method=method, saveat="steps", dense=True)
+    times = np.linspace(-0.1, 3.1, 40)
+    expected = np.stack([found.sol(t) for t in times])
+    inner, calls = found.sol.interpolant.method, []
+    interpolate = type(inner).interpolate
+    monkeypatch.setattr(
+        type(inner), "interpolate", lambda *args: calls.append(1) or interpolate(*args)
+    )
+    np.testing.assert_array_equal(found.sol(times), expected)
+    assert len(calls) == 1
+    assert found.sol(times[:0]).shape == (0, len(Y0))
+
+
 def test_the_time_of_an_event_is_differentiable_to_higher_orders():
     def fall_time(h):
         hit = Event(lambda t, y: y[0], direction=-1, count=1)

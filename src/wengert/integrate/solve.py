@@ -310,8 +310,7 @@ class _At:
         t = as_array(t)
         if not t.shape:
             return self.leaves.container(self.interpolant.at(t))
-        states = np.stack([self.interpolant.at(x) for x in t])
-        return self.leaves.container(states, (t.shape[0],))
+        return self.leaves.container(self.interpolant.states(t), (t.shape[0],))
 
     def __repr__(self) -> str:
         return repr(self.interpolant)

@@ -296,6 +296,4 @@ class _Solution:
             return self.interpolant.at(t)
         if len(t.shape) != 1:
             raise ShapeError(f"sol: `t` must be a float or a 1-D array{at(user_line())}.")
-        if not t.shape[0]:
-            return self.interpolant.ys[:0].T
-        return np.stack([self.interpolant.at(x) for x in t], axis=-1)
+        return self.interpolant.states(t).T

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.vmap import vmap
+
 from .loop import Attempt, Observer
 from .method import Evaluations, Method
 from .problem import IvpProblem
@@ -119,16 +121,26 @@ class Interpolant:
 
     def at(self, t: Any) -> Any:
         """The state at one time."""
-        ts, count = self.ts, self.n_segments
-        if not count:
-            return self.ys[0] + 0 * t
-        backward = ts[-1] < ts[0]
-        sign = np.where(backward, -1.0, 1.0)
+        return self._polynomial(*self._located(t)) if self.n_segments else self.ys[0] + 0 * t
+
+    def states(self, t: Any) -> Any:
+        """The states at a vector of times, along the first axis."""
+        if not t.shape[0] or not self.n_segments:
+            return self.ys[:1] + 0 * t[:, None]
+        return vmap(self._polynomial)(*self._located(t))
+
+    def _located(self, t: Any) -> tuple[Any, ...]:
+        """Of one time or of each: the position in its step, and what the polynomial takes."""
+        ts = self.ts
+        sign = np.where(ts[-1] < ts[0], -1.0, 1.0)
         index = np.searchsorted(sign * ts, sign * t, side="left") - 1
-        index = np.minimum(np.maximum(index, 0), count - 1)
+        index = np.minimum(np.maximum(index, 0), self.n_segments - 1)
         size, y_new, *prepared = [x[index] for x in self.parts]
         theta = (t - ts[index]) / np.where(size == 0, 1.0, size)
-        return self.method.interpolate(theta, size, self.ys[index], y_new, prepared)
+        return theta, size, self.ys[index], y_new, *prepared
+
+    def _polynomial(self, theta: Any, size: Any, y: Any, y_new: Any, *prepared: Any) -> Any:
+        return self.method.interpolate(theta, size, y, y_new, prepared)
 
     def __repr__(self) -> str:
         return f"<Interpolant from {self.ts[0]} to {self.ts[-1]} with {self.n_segments} steps>"
