@@ -136,6 +136,20 @@ def test_loops_stay_loops(tmp_path):
     assert sizes[200] < 1.05 * sizes[20] < 100_000
 
 
+def test_one_of_several_branches(tmp_path):
+    def f(x, k):
+        return wg.switch(k, [np.sum, lambda x: np.sum(x * x), lambda x: np.sum(x**3)], x)
+
+    exported = wg.jit(f).export(
+        tmp_path / "f.c", (wg.spec(3), wg.spec((), "int64")), derivatives=("value", "gradient"),
+        name="f",
+    )  # fmt: skip
+    called, x = library(exported), np.array([1.0, 2.0, -3.0])
+    for k, (value, gradient) in enumerate(((0.0, x**0), (14.0, 2 * x), (-18.0, 3 * x * x))):
+        assert called("f", x, k)[0] == value
+        np.testing.assert_array_equal(called("f_gradient", x, k)[0], gradient)
+
+
 def test_codes_and_names(tmp_path):
     def double(int, work):
         return {"int": np.cumsum(int) @ work, "x": int[::-1]}

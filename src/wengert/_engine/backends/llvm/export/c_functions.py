@@ -13,10 +13,11 @@ from collections import Counter
 
 from .c_calls import FunctionCalls
 from .c_lines import Line, typed
-from .c_types import kind_of, split
+from .c_types import kind_of, literal, split
 from .c_values import bare, c_name, declared, enclosed
 
 _WORD = re.compile(r"\w+")
+_CASE = re.compile(r"i\d+ (-?\d+), label %([-\w.$]+)")
 
 
 class FunctionPrinter(FunctionCalls):
@@ -101,7 +102,9 @@ class FunctionPrinter(FunctionCalls):
             return self._label(position)
         if line.op == "br":
             return self._branch(position)
-        if line.op == "ret":
+        if line.op == "switch":
+            self._switch(line)
+        elif line.op == "ret":
             self._return(line)
         elif line.op == "store":
             self._store(line)
@@ -156,6 +159,20 @@ class FunctionPrinter(FunctionCalls):
             self._write(f"if ({bare(test)}) goto {self._label_name(yes)};")
             self._write(f"goto {self._label_name(no)};")
         return position + 1
+
+    def _switch(self, line: Line) -> None:
+        """A branch for each value of an integer, and one for others."""
+        number, rest = split(line.rest)
+        kind_text, operand = typed(number)
+        (value,), _ = self._lanes(kind_of(kind_text), operand)
+        self._evaluate(None)
+        otherwise, _, cases = rest.partition("[")
+        self._write(f"switch ({bare(value)}) {{")
+        for constant, label in _CASE.findall(cases):
+            shown = literal(constant, kind_text)
+            self._write(f"case {shown}: goto {self._label_name(label)};")
+        self._write(f"default: goto {self._label_name(otherwise.split('%')[1].strip())};")
+        self._write("}")
 
     def _return(self, line: Line) -> None:
         if line.rest == "void":
