@@ -29,7 +29,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.graphs import trace
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.serialization.atomic_files import write
-from wengert.errors import ArgumentError, at, user_line
+from wengert.errors import ArgumentError, BackendError, at, user_line
 
 
 @dataclass(frozen=True)
@@ -305,6 +305,22 @@ def export(
     write(where, [found.code])
     write(header, [found.header])
     return ExportedFiles(where, header, found.functions, found.target)
+
+
+def with_constants(fun: Any, args: Sequence[Any], is_plain: bool = True) -> Graph:
+    """The simplified graph of a compiled function, whose captured arrays are constants.
+
+    Raises
+    ------
+    BackendError
+        The function has static arguments too (it is not `is_plain`).
+    """
+    if not is_plain:
+        raise BackendError(
+            f"{fun.__name__} has static arguments and captures arrays, so it has no address. Pass "
+            f"the arrays as arguments{at(user_line())}."
+        )
+    return trace(fun)(*[pytree.tree_map(_spec, a) for a in args]).simplify()
 
 
 def _spec(x: Any) -> Any:

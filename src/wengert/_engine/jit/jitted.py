@@ -356,19 +356,24 @@ class Jitted(Generic[P, R]):
     def address(self, *args: Any, **options: Any) -> Any:
         """The address of a C function, for arguments as in `lower`.
 
+        Captured arrays are constants of the function, copied now.
+
         Raises
         ------
         BackendError
             The backend does not generate machine code.
         """
-        compiled = self._compiled_ahead(args, {})
+        compiled, call = self._executable_program(self._layout.call(args, {}, specs=True), args, {})
         make = getattr(compiled.backend, "address", None)
         if make is None:
             raise BackendError(
                 f"the backend {compiled.backend.name!r} generates no machine code, so "
                 f"{self.__name__} has no address. Compile it with backend='llvm'{at(user_line())}."
             )
-        return make(compiled.executed, **options)
+        if call.given is call:
+            return make(compiled.executed, **options)
+        # Captured arrays are inputs of the program.
+        return make(exporting.with_constants(self, args, self._layout.is_plain), **options)
 
     def export(self, path: Any, specs: Any, **options: Any) -> Any:
         """Write the function, and derivatives of it, as a file for other languages.

@@ -241,10 +241,10 @@ class Native(Backend):
             )
         return found
 
-    def address(self, graph: BaseGraph, signature: str = "numbers") -> Any:
+    def address(self, graph: BaseGraph, signature: str = "numbers", library: Any = None) -> Any:
         """A C function pointer; see `abi.c_pointers`."""
         compiled = self.compiled(graph)
-        return c_pointers.pointer(compiled.program, compiled.code, signature)
+        return c_pointers.pointer(compiled.program, compiled.code, signature, library)
 
     def export(
         self, path: Path, functions: Sequence[FunctionToExport], **options: Any

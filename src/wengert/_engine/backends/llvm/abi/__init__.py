@@ -19,6 +19,8 @@ shared_routines        functions that all entry points call, compiled once per p
 array_fingerprint      fingerprints of arrays in one pass
 verified_arithmetic    sums and products in the same pass as fingerprints; a search for NaN
 c_pointers             C function pointers for other libraries: `pointer(program, code, signature)`
+vector_callbacks       those with vectors: of samplers, solvers and filters
+frame_builder          C functions that fill a frame and run the kernel
 ipopt_callbacks        the callbacks of Ipopt among them
 """
 

@@ -11,9 +11,11 @@ the program; it has one of these signatures:
     double(int, double*, void*)    the same; the pointer is to the inputs that are not in the array
     arrays                         int64 f(void **inputs, void **outputs, int64 *sizes)
     ipopt f, g, jac_g, h           the callbacks of Ipopt (ipopt_callbacks.py)
+    logp, rhs, filter ...          those of samplers, solvers and filters (vector_callbacks.py)
 
 `arrays` works for all programs: pointers to the C-contiguous data of each input and each output,
-and the symbolic sizes in alphabetical order; nothing is checked.
+and the symbolic sizes in alphabetical order.  Addresses must not be null and must be aligned;
+lengths of arrays cannot be checked.
 
 The function cannot raise.  If a run fails (an index out of range, a singular matrix), or the
 lengths are not those that the program was compiled for, floating-point results are NaN, others the
@@ -34,11 +36,12 @@ from wengert.errors import ArgumentError, BackendError, at, user_line
 from ..ir import execution_engine
 from ..ir.execution_engine import Code
 from ..ir.ir_builder import ModuleBuilder, Name
-from ..ir.llvm_types import in_memory, is_supported, literal
-from . import ipopt_callbacks
+from ..ir.llvm_types import in_memory, is_supported, literal, part_of
+from . import ipopt_callbacks, vector_callbacks
 from .argument_guards import lengths as check_lengths
-from .ipopt_callbacks import CallbackBuilder
+from .frame_builder import FrameBuilder
 from .ports import CallInterface, Port
+from .vector_callbacks import VectorBuilder
 
 _DOUBLES = {
     "double(double,void*)": [("double", "x"), ("ptr", "data")],
@@ -68,15 +71,20 @@ class Pointer:
     signature : str
     callbacks : HostCallbacks or None
         Has the error of a run that a host callback ended.
+    declaration : str
+        The C type of the pointer for callbacks of vectors, for `cffi.FFI.cast`.
     """
 
     address: int
     function: Any
     signature: str
     callbacks: Any = None
+    declaration: str = ""
 
 
-def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> Pointer:
+def pointer(
+    program: CallInterface, code: Code, signature: str = "numbers", library: Any = None
+) -> Pointer:
     """A C function pointer.
 
     Parameters
@@ -87,6 +95,8 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
     signature : str
         One of the forms listed above; spaces do not matter.  ``numbers`` may be spelled out, as
         ``double(double, double)``.
+    library : ctypes.CDLL, optional
+        SUNDIALS, for its forms.
 
     Raises
     ------
@@ -117,6 +127,8 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
             f"the program needs a frame of {program.slots} slots, too many for the stack of a C "
             f"function. Call it through Python{at(user_line())}."
         )
+    if form in vector_callbacks.FORMS:
+        return _vectors(program, code, form, library)
     if form == "arrays":
         arguments, result = _ARRAYS, "i64"
         types: Any = [ctypes.POINTER(ctypes.c_void_p)] * 2 + [ctypes.POINTER(ctypes.c_int64)]
@@ -140,6 +152,8 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
         types = [_C["row" if name == "row" else kind] for kind, name in arguments]
         restype = ctypes.c_double
     else:
+        if form != "numbers" and not form.startswith("double("):
+            raise _unknown(signature)
         _refuse_unless(_are_numbers(program), program, signature, "0-d numbers")
         arguments = [(in_memory(p.spec.dtype), f"x{k}") for k, p in enumerate(program.inputs)]
         result = in_memory(program.outputs[0].spec.dtype)
@@ -151,11 +165,38 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
     module = ModuleBuilder()
     builder = _PointerBuilder(module, program, code.address("kernel"), arguments, result)
     builder.build(form)
+    return _made(module, (restype, types), program, code, signature)
+
+
+def _vectors(program: CallInterface, code: Code, form: str, library: Any) -> Pointer:
+    """A callback of `vector_callbacks`."""
+    vector_callbacks.check(program, form)
+    described = vector_callbacks.FORMS[form]
+    module = ModuleBuilder()
+    arguments = described.llvm()
+    builder = VectorBuilder(module, program, code.address("kernel"), arguments, "i32")
+    builder.symbols = vector_callbacks.addresses(form, library)
+    builder.build(described)
+    types = ctypes.c_int, described.ctypes()
+    return _made(module, types, program, (code, library), form, described.declaration())
+
+
+def _made(
+    module: ModuleBuilder,
+    types: tuple[Any, list[Any]],
+    program: CallInterface,
+    keeps: Any,
+    signature: str,
+    declaration: str = "",
+) -> Pointer:
+    """The function of a module, which keeps its code, the program and the constants alive."""
     own = Code(execution_engine.object_of(module.text(execution_engine.heading())), {})
     address = own.address("pointer")
-    function: Any = ctypes.CFUNCTYPE(restype, *types)(address)
-    function.keeps = own, code, program  # kept alive by the function
-    return Pointer(address, function, signature, getattr(program, "callbacks", None))
+    result, arguments = types
+    function: Any = ctypes.CFUNCTYPE(result, *arguments)(address)
+    function.keeps = own, keeps, program
+    callbacks = getattr(program, "callbacks", None)
+    return Pointer(address, function, signature, callbacks, declaration)
 
 
 def _are_floats(program: CallInterface, has_data: bool) -> bool:
@@ -205,27 +246,13 @@ def _refuse_unless(fits: bool, program: CallInterface, signature: str, passes: s
 def _unknown(signature: str) -> ArgumentError:
     return ArgumentError(
         f"{signature!r} is not a supported signature of this function. Use 'numbers', "
-        "'double(double, void*)', 'double(int, double*)', 'double(int, double*, void*)' or "
-        f"'arrays'{at(user_line())}."
+        "'double(double, void*)', 'double(int, double*)', 'double(int, double*, void*)', 'arrays', "
+        f"{', '.join(map(repr, vector_callbacks.FORMS))}{at(user_line())}."
     )
 
 
-class _PointerBuilder(CallbackBuilder):
+class _PointerBuilder(FrameBuilder):
     """Builds the C function."""
-
-    def __init__(
-        self,
-        module: ModuleBuilder,
-        program: CallInterface,
-        kernel: int,
-        arguments: list[Any],
-        result: str,
-    ) -> None:
-        super().__init__(module, "pointer", arguments, result)
-        self._program, self._kernel, self._result = program, kernel, result
-        self._frame = self.function.slot(f"[{max(program.slots, 1)} x i64]", 8)
-        for slot, array in program.constants:
-            self._put(slot, str(array.ctypes.data), "i64")
 
     def build(self, form: str) -> None:
         """Write the body of the function."""
@@ -257,32 +284,12 @@ class _PointerBuilder(CallbackBuilder):
         self.write(f"ret {self._result} {value}")
         self._return_on_miss(f"{self._result} {self._failure_value(form)}")
 
-    def _return_on_miss(self, value: str) -> None:
-        """The block for failed checks."""
-        self.label("miss")
-        self.write(f"ret {value}")
-        self.module.add(self.function)
-
     def _failure_value(self, form: str) -> Name:
         """The result returned by a failed run."""
         dtype = np.dtype(np.float64) if form in _DOUBLES else self._program.outputs[0].spec.dtype
         if dtype.kind == "f":
             return literal(np.nan, dtype)
         return "0" if dtype.kind == "b" else str(np.iinfo(dtype).min)
-
-    def _run(self) -> Name:
-        kernel = f"inttoptr (i64 {self._kernel} to ptr)"
-        self.branch_on_checks()
-        return self.value(f"call i64 {kernel}(ptr {self._frame})")
-
-    def _put(self, slot: int, value: Name, kind: str) -> None:
-        self.store(kind, value, self._frame, 8 * slot)
-
-    def _cell(self, port: Port, value: Name) -> Name:
-        """A stack slot with a value in the dtype of a port."""
-        cell = self.function.slot("[16 x i8]", 16)
-        self.store(in_memory(port.spec.dtype), value, cell)
-        return cell
 
     def _ipopt(self, form: str) -> None:
         """A callback of Ipopt: counted, timed, and false unless the result is finite."""
@@ -311,22 +318,23 @@ class _PointerBuilder(CallbackBuilder):
     def _addresses(self) -> None:
         program = self._program
         for name, ports in (("inputs", program.inputs), ("outputs", program.outputs)):
+            if ports:
+                self.check_address(f"%{name}")
+                self.branch_on_checks()
             for k, port in enumerate(ports):
-                self._put(port.slot, self.load("ptr", f"%{name}", 8 * k), "ptr")
-        for k, slot in enumerate(program.size_slots):
+                place = self.load("ptr", f"%{name}", 8 * k)
+                self.check_address(place, part_of(port.spec.dtype).itemsize)
+                self._put(port.slot, place, "ptr")
+        if program.sizes:
+            self.check_address("%sizes")
+            self.branch_on_checks()
+        for k, size_name in enumerate(program.sizes):
             size = self.load("i64", "%sizes", 8 * k)
-            self._put(slot, size, "i64")
-            self.lengths.bound[program.sizes[k]] = size
+            self.check(self.value(f"icmp sge i64 {size}, 1"))
+            self.lengths.bound[size_name] = size
+        self._check_requirements()
         for port in program.inputs:
             self._contiguous(port)
-
-    def _contiguous(self, port: Port) -> None:
-        """Set the strides of C-contiguous data if the port takes strides."""
-        if port.strided:
-            step: Any = port.spec.dtype.itemsize
-            for axis in range(port.spec.ndim - 1, -1, -1):
-                self._put(port.slot + 1 + axis, self.lengths.number(step), "i64")
-                step = step * port.spec.shape[axis]
 
     def _doubles(self, form: str) -> None:
         """Read the inputs from the array of doubles, then from the data pointer."""
@@ -353,12 +361,7 @@ class _PointerBuilder(CallbackBuilder):
             self.go("miss")
             self.label(self.fresh("never"))
             return
-        for requirement in program.requirements:
-            relation = "eq" if requirement.equal else "sge"
-            value = self.lengths.number(requirement.length)
-            self.check(self.value(f"icmp {relation} i64 {value}, 0"))
-        for size, slot in zip(program.sizes, program.size_slots, strict=True):
-            self._put(slot, self.lengths.bound[size], "i64")
+        self._check_requirements()
         if found:
             self._contiguous(program.inputs[0])
         k = 0
