@@ -10,7 +10,8 @@ scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, 
 minimization              minimize; constraints.py, minimum_conditions.py, minimize_solver.py
 scalar_minimization       minimize_scalar
 global_minimization       differential_evolution, dual_annealing, shgo, direct, basinhopping
-least_squares_problems    least_squares, curve_fit
+least_squares_problems    least_squares
+curve_fitting             curve_fit; covariances.py: ranks and factors of Jacobians
 linear_least_squares      nnls, lsq_linear
 isotonic                  isotonic_regression
 linear_programs           linprog, linear_sum_assignment
@@ -30,6 +31,7 @@ import scipy.optimize as _scipy_optimize
 
 from wengert._engine.core.lazy_import import public_dir
 
+from .curve_fitting import curve_fit
 from .global_minimization import (
     basinhopping,
     differential_evolution,
@@ -38,7 +40,7 @@ from .global_minimization import (
     shgo,
 )
 from .isotonic import isotonic_regression
-from .least_squares_problems import curve_fit, least_squares
+from .least_squares_problems import least_squares
 from .linear_least_squares import lsq_linear, nnls
 from .linear_programs import linear_sum_assignment, linprog
 from .minimization import minimize

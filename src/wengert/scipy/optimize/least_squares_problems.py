@@ -1,13 +1,11 @@
-"""Nonlinear least squares, and curves fitted to data.
+"""Nonlinear least squares.
 
 least_squares        sums of squares, with bounds and robust losses
-curve_fit            parameters of a curve, with their covariance
 LeastSquaresSolver   the solver
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +15,11 @@ import scipy.optimize
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import jacobian
-from wengert._engine.core.handle import describe, is_traced
+from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.ops import casts
-from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors
 from .constraints import Ends, bounds_of, plain_start
@@ -31,7 +29,7 @@ from .optimality import at_bounds, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions
 
-__all__ = ["curve_fit", "least_squares"]
+__all__ = ["least_squares"]
 
 # The losses of SciPy: functions of z, the squares of scaled residuals.
 _LOSSES: dict[str, Function] = {
@@ -239,140 +237,3 @@ def _low_high(ends: Sequence[Any], size: int) -> tuple[Any, ...]:
     if all(not holds_tensors(e) and np.all(np.isinf(e)) for e in ends):
         return ()
     return bounds_of(Ends(ends), size)
-
-
-def curve_fit(
-    f: Callable[..., Any],
-    xdata: Any,
-    ydata: Any,
-    p0: Any = None,
-    sigma: Any = None,
-    absolute_sigma: bool = False,
-    check_finite: bool | None = None,
-    bounds: Any = (-np.inf, np.inf),
-    method: str | None = None,
-    jac: Any = None,
-    *,
-    full_output: bool = False,
-    nan_policy: str | None = None,
-    **kwargs: Any,
-) -> Any:
-    """Parameters of a curve that fits data, as ``scipy.optimize.curve_fit``.
-
-    Parameters
-    ----------
-    f : callable
-        ``f(xdata, *parameters)``; captured tensors are differentiated.
-    xdata, ydata : array
-        The data; differentiated.
-    p0 : array, optional
-        The initial guess, ones by default; its derivative is zero.
-    sigma : array, optional
-        Standard deviations, or a covariance matrix, of `ydata`; differentiated.
-    absolute_sigma, bounds, method, full_output, **kwargs
-        As in SciPy.
-    check_finite, jac, nan_policy
-        Without effect if tensors are given: derivatives are exact.
-
-    Returns
-    -------
-    popt, pcov : array
-        The parameters and their covariance; tensors.
-    infodict, mesg, ier
-        Only with ``full_output=True``.
-
-    Raises
-    ------
-    RuntimeError
-        The method did not converge. In a graph it is not known: derivatives raise
-        ConvergenceError.
-
-    Examples
-    --------
-    >>> import numpy as np, wengert as wg
-    >>> from wengert.scipy import optimize
-    >>> x = np.linspace(0.0, 4.0, 9)
-    >>> def decay(x, a, b):
-    ...     return a * np.exp(-b * x)
-    >>> def error_of_rate(y):
-    ...     popt, pcov = optimize.curve_fit(decay, x, y)
-    ...     return np.sqrt(pcov[1, 1])
-    >>> y = decay(x, 2.5, 1.3) + 0.1 * np.cos(7.0 * x)
-    >>> wg.grad(error_of_rate)(y).round(3)[:4]
-    array([ 0.052, -0.214,  0.137, -0.082])
-    """
-    if "args" in kwargs:
-        raise ValueError("'args' is not a supported keyword argument.")
-    if not uses_tensors((xdata, ydata, p0, sigma, bounds), lambda: _first(f, xdata, p0)):
-        return scipy.optimize.curve_fit(
-            f, xdata, ydata, p0, sigma, absolute_sigma, check_finite, bounds, method, jac,
-            full_output=full_output, nan_policy=nan_policy, **kwargs,
-        )  # fmt: skip
-    called = converted_when_called(f)
-    x, y = array_of(xdata), floating(ydata).reshape(-1)
-    start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(array_of(p0))
-    whiten = _whitening(sigma, y)
-
-    def residuals(p: Any) -> Any:
-        return whiten(floating(called(x, *[p[k] for k in range(len(start))])).reshape(-1) - y)
-
-    ends = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else bounds
-    unbounded = all(not holds_tensors(e) and np.all(np.isinf(e)) for e in ends)
-    name = method or ("lm" if unbounded else "trf")
-    if name == "lm":
-        kwargs.setdefault("x_scale", "jac")  # as in leastsq, which SciPy calls
-    if "maxfev" in kwargs:
-        kwargs["max_nfev"] = kwargs.pop("maxfev")
-    found = least_squares(residuals, start, bounds=bounds, method=name, **kwargs)
-    if not is_traced(found.success) and not found.success:
-        raise RuntimeError(f"Optimal parameters not found: {found.get('message', '')}")
-    popt, count = found.x, int(found.fun.shape[0])
-    slopes = found.jac
-    pcov = np.linalg.inv(slopes.T @ slopes)
-    if not absolute_sigma:
-        free = count - len(start)
-        pcov = pcov * (2.0 * found.cost / free if free > 0 else np.inf)
-    if not full_output:
-        return popt, pcov
-    details = {"nfev": found.nfev, "fvec": found.fun}
-    return popt, pcov, details, found.get("message", ""), found.status
-
-
-def _first(f: Callable[..., Any], xdata: Any, p0: Any) -> Any:
-    start = np.ones(_parameters_of(f)) if p0 is None else np.atleast_1d(np.asarray(p0, float))
-    return converted_when_called(f)(np.asarray(xdata), *start)
-
-
-def _parameters_of(f: Callable[..., Any]) -> int:
-    """The number of parameters of a curve, from its signature."""
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    count = len([p for p in parameters if p.kind in kinds]) - 1
-    if count < 1:
-        raise ValueError("Unable to determine number of fit parameters.")
-    return count
-
-
-def _whitening(sigma: Any, y: Any) -> Function:
-    """The function that divides residuals by their standard deviations.
-
-    Raises
-    ------
-    ShapeError
-        `sigma` does not match the data.
-    """
-    if sigma is None:
-        return lambda r: r
-    sigma = floating(sigma)
-    if sigma.size == 1 or sigma.shape == y.shape:
-        return lambda r: r / sigma
-    if sigma.shape == (y.shape[0], y.shape[0]):
-        factor = np.linalg.cholesky(sigma)
-        return lambda r: np.linalg.solve(factor, r)
-    raise ShapeError(
-        f"curve_fit: sigma has shape {sigma.shape} for {y.shape[0]} data. Give a standard "
-        f"deviation for each, or a covariance matrix{at(user_line())}."
-    )

@@ -177,7 +177,7 @@ class LinearProgram:
 
     def key(self) -> Hashable:
         """Of everything that the functions depend on except the values."""
-        return type(self)
+        return type(self).__name__
 
     def with_values(self, values: Sequence[Any]) -> LinearProgram:
         """A program of the same kind."""

@@ -86,7 +86,7 @@ class IntegersFixed(LinearProgram):
 
     def key(self) -> Hashable:
         """The kinds of the unknowns too."""
-        return type(self), self.integrality
+        return type(self).__name__, self.integrality
 
     def with_values(self, values: Sequence[Any]) -> IntegersFixed:
         """A program of the same kind."""

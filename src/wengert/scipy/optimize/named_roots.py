@@ -19,6 +19,7 @@ import scipy.optimize
 from wengert._engine.core.handle import is_traced, value_of
 
 from ..dispatch import converted_when_called
+from .covariances import has_full_rank, minpack_factors
 from .equations import uses_tensors
 from .least_squares_problems import least_squares
 from .roots import root
@@ -103,9 +104,9 @@ def leastsq(
 ) -> Any:
     """A minimum of a sum of squares, as ``scipy.optimize.leastsq``.
 
-    The parameters and results are those of SciPy, without the factors of the Jacobian in
-    `infodict`; `epsfcn` and `factor` have no effect. The derivative is that of `least_squares`,
-    also that of the covariance.
+    The parameters and results are those of SciPy; `epsfcn` and `factor` have no effect, and in a
+    graph the factors of the Jacobian are not in `infodict`. The derivative is that of
+    `least_squares`, also that of the covariance, which is None if the Jacobian has not full rank.
 
     See Also
     --------
@@ -141,6 +142,7 @@ def leastsq(
     code = np.where(found.status < 2, 5 - found.status, found.status - 1)  # MINPACK's
     if not full_output:
         return found.x, code
-    covariance = np.linalg.inv(found.jac.T @ found.jac)
-    details = {"nfev": found.nfev, "fvec": found.fun}
+    full = has_full_rank(found.jac)
+    covariance = np.linalg.inv(found.jac.T @ found.jac) if full else None
+    details = {"nfev": found.nfev, "fvec": found.fun, **minpack_factors(found.jac, found.fun)}
     return found.x, covariance, details, found.get("message", ""), code
