@@ -186,3 +186,17 @@ def test_abscissas_that_are_no_arrays():
     np.testing.assert_allclose(got, [2.0])
     got = fitted(lambda x, a: a * x["t"], {"t": X}, 3.0 * X)[0]
     np.testing.assert_allclose(got, [3.0])
+
+
+def test_covariance_of_badly_scaled_parameters():
+    """The condition number of the Jacobian is not squared: positive eigenvalues, all digits."""
+    x = np.linspace(1.0, 1.001, 40)
+    curve = lambda x, a, b, c: 1e6 * a * (x - 1.0) ** 2 + 1e-3 * b * x + 1e-4 * c  # noqa: E731
+    y = curve(x, 1.0, 2.0, 3.0) + 1e-9 * np.sin(1e5 * x)
+    for method in ("lm", "trf"):
+        pcov = fitted(curve, x, y, p0=[1.0, 2.0, 3.0], absolute_sigma=True, method=method)[1]
+        np.testing.assert_array_equal(pcov, pcov.T)
+        columns = np.stack([1e6 * (x - 1.0) ** 2, 1e-3 * x, np.full(40, 1e-4)], axis=1)
+        inverse = np.linalg.inv(np.linalg.qr(columns, mode="r"))
+        np.testing.assert_allclose(pcov, inverse @ inverse.T, rtol=1e-5)
+        assert np.linalg.eigvalsh(pcov).min() > 0.0

@@ -1,6 +1,7 @@
 """What fits need of the Jacobian at the solution.
 
 has_full_rank     whether a covariance is determined
+covariance_of     the covariance of the solution
 minpack_factors   the factors of the Jacobian under MINPACK's names
 """
 
@@ -14,6 +15,8 @@ import scipy.linalg
 import scipy.optimize
 
 from wengert._engine.core.handle import is_traced, value_of
+
+from ..linalg import solve_triangular
 
 
 def has_full_rank(jacobian: Any) -> bool:
@@ -34,6 +37,13 @@ def has_full_rank(jacobian: Any) -> bool:
     factor = scipy.linalg.qr(values / norms, mode="r", pivoting=True)[0]
     sizes = np.abs(np.diag(factor))
     return bool(np.all(sizes > np.finfo(float).eps * max(values.shape) * sizes[0]))
+
+
+def covariance_of(jacobian: Any) -> Any:
+    """The inverse of ``J.T @ J``, by a factor of J, whose condition number is not squared."""
+    factor = np.linalg.qr(jacobian, mode="r")
+    inverse = solve_triangular(factor, np.eye(int(factor.shape[0])))
+    return inverse @ inverse.T
 
 
 def minpack_factors(jacobian: Any, residuals: Any) -> dict[str, Any]:

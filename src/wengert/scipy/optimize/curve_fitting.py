@@ -1,6 +1,8 @@
 """Parameters of curves that fit data.
 
-curve_fit    parameters and their covariance, by leastsq or least_squares
+Without tensors SciPy is called; otherwise `leastsq` or `least_squares` of the residuals.
+
+curve_fit    parameters and their covariance
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors
 from ..linalg import solve_triangular
 from .constraints import Ends, bounds_of, known_values
-from .covariances import has_full_rank
+from .covariances import covariance_of, has_full_rank
 from .equations import uses_tensors
 from .least_squares_problems import least_squares
 from .named_roots import leastsq
@@ -148,7 +150,7 @@ def _by_least_squares(
         raise RuntimeError(f"Optimal parameters not found: {found.get('message', '')}")
     slopes = found.jac
     if has_full_rank(slopes):
-        covariance = np.linalg.inv(slopes.T @ slopes)
+        covariance = covariance_of(slopes)
     else:  # as in SciPy: without the directions that do not change the curve
         inverse = np.linalg.pinv(slopes, rcond=np.finfo(float).eps * max(slopes.shape))
         covariance = inverse @ inverse.T

@@ -19,7 +19,7 @@ import scipy.optimize
 from wengert._engine.core.handle import is_traced, value_of
 
 from ..dispatch import converted_when_called
-from .covariances import has_full_rank, minpack_factors
+from .covariances import covariance_of, has_full_rank, minpack_factors
 from .equations import uses_tensors
 from .least_squares_problems import least_squares
 from .roots import root
@@ -143,6 +143,6 @@ def leastsq(
     if not full_output:
         return found.x, code
     full = has_full_rank(found.jac)
-    covariance = np.linalg.inv(found.jac.T @ found.jac) if full else None
+    covariance = covariance_of(found.jac) if full else None
     details = {"nfev": found.nfev, "fvec": found.fun, **minpack_factors(found.jac, found.fun)}
     return found.x, covariance, details, found.get("message", ""), code
