@@ -8,6 +8,7 @@ operations with nothing wrong, so that a law cannot find faults by finding them 
 
 import numpy as np
 import pytest
+from scipy import integrate
 
 from wengert._engine.autodiff import accumulation_buffers, eager_visits
 from wengert._engine.core.handle import is_traced, value_of
@@ -20,7 +21,7 @@ from wengert._engine.ops.elementwise.exponential import sigmoid
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.elementwise.trigonometric import cos
 from wengert.errors import CheckError
-from wengert.testing import check_op
+from wengert.testing import check_grads, check_op
 from wengert.testing.laws.common import LAWS, laws_of
 
 FAULTS = []
@@ -384,3 +385,12 @@ def test_dtype_is_kept_finds_an_engine_that_does_not_cast(monkeypatch, rng):
         monkeypatch.setattr(module, "project", lambda bar, node: bar)
     with pytest.raises(CheckError, match="float32"):
         LAWS["dtype_is_kept"](op, rng)
+
+
+def test_check_grads_reads_the_source_of_functions():
+    def filled(x):
+        out = np.zeros(2)
+        out[0] = x * integrate.quad(lambda s: np.exp(-s * x), 0.0, 1.0)[0]
+        return out
+
+    check_grads(filled, (0.5,), order=1)

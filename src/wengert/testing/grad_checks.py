@@ -16,6 +16,7 @@ import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.spec import spec_of
 from wengert.errors import CheckError, StructureError
@@ -106,7 +107,7 @@ def _check(f: Any, args: Any, order: int, how: _How, what: str, names: Any = Non
         full = list(leaves)
         for i, x in zip(slots, chosen, strict=True):
             full[i] = x
-        outs = pytree.flatten(f(*pytree.unflatten(structure, full)))[0]
+        outs = pytree.flatten(converted(f)(*pytree.unflatten(structure, full)))[0]
         return tuple(y for y in outs if _varies(value_of(y)))
 
     point = tuple(np.asarray(leaves[i]) for i in slots)

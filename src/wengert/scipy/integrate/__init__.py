@@ -14,6 +14,7 @@ first_rule           the first step of quad as operations
 compiled_integrand   integrands as machine code
 sampled_integrand    integrals of functions that cannot be traced
 solve_ivp            solve_ivp; ivp the methods, their loop and its events
+odeint               odeint
 
 Integrals of samples are differentiable with respect to the samples and to `x` or `dx`; integrals of
 functions with respect to the limits and everything that the function depends on.
@@ -24,6 +25,7 @@ from wengert._engine.core.lazy_import import public_dir
 from .cubature import cubature
 from .fixed_quadrature import fixed_quad, newton_cotes
 from .nquad import dblquad, nquad, tplquad
+from .odeint import odeint
 from .quad import quad
 from .quad_vec import quad_vec
 from .sampled import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
@@ -38,6 +40,7 @@ __all__ = [
     "fixed_quad",
     "newton_cotes",
     "nquad",
+    "odeint",
     "quad",
     "quad_vec",
     "romb",

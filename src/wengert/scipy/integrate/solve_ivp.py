@@ -4,7 +4,8 @@ Without tensors SciPy's function is called for its methods.  With tensors, and i
 functions, RK23, RK45, DOP853, Radau and BDF take the same steps in one loop of machine code; its
 derivative is that of these steps.
 
-    solve_ivp    the solution of a system of ordinary differential equations
+    solve_ivp      the solution of a system of ordinary differential equations
+    uses_tensors   whether a problem has tensors among its arguments or captured
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.recording import no_grad
+from wengert._engine.ops import joining
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
@@ -27,7 +29,7 @@ from .ivp.events import Event
 from .ivp.initial_value import MESSAGES, IvpOptions, solve
 from .ivp.methods import NATIVE
 
-__all__ = ["solve_ivp"]
+__all__ = ["solve_ivp", "uses_tensors"]
 
 _OF_SCIPY = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 _OURS = {name.lower() for name in NATIVE if name not in _OF_SCIPY}
@@ -104,7 +106,7 @@ def solve_ivp(
     """
     args = _arguments(args)
     is_ours = isinstance(method, str) and method.lower() in _OURS
-    if not is_ours and not _uses_tensors(fun, t_span, y0, t_eval, events, args, options):
+    if not is_ours and not uses_tensors(fun, t_span, y0, t_eval, events, args, options):
         return scipy.integrate.solve_ivp(
             fun,
             t_span,
@@ -169,7 +171,7 @@ def _arguments(args: Any) -> tuple[Any, ...]:
         ) from None
 
 
-def _uses_tensors(
+def uses_tensors(
     fun: Any, t_span: Any, y0: Any, t_eval: Any, events: Any, args: Any, options: Any
 ) -> bool:
     """Whether tensors are among the arguments, or captured by the functions."""
@@ -186,7 +188,7 @@ def _uses_tensors(
 
 def _times(t_eval: Any, t0: Any, t1: Any, what: str) -> Any:
     """The times of the result, checked as in SciPy."""
-    times = as_array(t_eval)
+    times = as_array(joining.stacked(t_eval))
     if len(times.shape) != 1:
         raise ShapeError(f"{what}: `t_eval` must be 1-dimensional{at(user_line())}.")
     if any(map(is_traced, (times, t0, t1))):

@@ -1,0 +1,151 @@
+"""scipy.integrate.odeint: SciPy's values, and derivatives with respect to everything."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+from scipy.integrate import odeint, solve_ivp
+
+import wengert as wg
+from wengert.errors import ArgumentError, ShapeError
+
+RATES, START = np.array([1.5, 1.0, 3.0, 1.0]), np.array([1.0, 0.5])
+TIMES = np.linspace(0.0, 2.0, 5)
+TIGHT = {"rtol": 1e-12, "atol": 1e-12}
+
+
+def species(y, t, a, b, c, d):
+    u, v = y
+    return [a * u - b * u * v, -c * v + d * u * v]
+
+
+def matrix(y, t, a, b, c, d):
+    return [[a - b * y[1], -b * y[0]], [d * y[1], -c + d * y[0]]]
+
+
+def states(rates, start, times, **options):
+    return odeint(species, start, times, tuple(rates), **options)
+
+
+def test_values_are_those_of_scipy():
+    right = scipy.integrate.odeint(species, START, TIMES, tuple(RATES), **TIGHT)
+    for times, expected in ((TIMES, right), (TIMES[::-1].copy(), None)):
+        found = wg.jit(lambda p, t=times: states(p, START, t, **TIGHT))(RATES)
+        if expected is None:
+            expected = scipy.integrate.odeint(species, START, times, tuple(RATES), **TIGHT)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    default = wg.jit(lambda p: states(p, START, TIMES))(RATES)
+    np.testing.assert_allclose(default, right, rtol=3e-6)
+
+
+def test_derivatives_agree_with_differences():
+    def f(p, y, t):
+        return np.sum(np.sin(states(p, y, t, **TIGHT)))
+
+    wg.check_grads(f, (RATES, START, TIMES), order=1)
+    gradients = wg.grad(f, argnums=(0, 1, 2))
+    for a, b in zip(gradients(RATES, START, TIMES), wg.jit(gradients)(RATES, START, TIMES),
+                    strict=True):  # fmt: skip
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_second_derivatives_agree_with_differences():
+    def f(p, y, t):
+        return np.sum(np.sin(states(p, y, t, **TIGHT)))
+
+    wg.check_grads(f, (RATES, START, TIMES), order=2)
+
+
+def test_a_stiff_problem():
+    def fast(y, t, k):
+        return np.array([-k * (y[0] - np.cos(t)), y[0] - y[1]])
+
+    k, times = 1e6, [0.0, 1.0, 2.0]
+    f = wg.jit(wg.value_and_grad(lambda k: odeint(fast, [0.0, 1.0], times, (k,))[-1, 1]))
+    value, slope = f(k)
+    right = [odeint(fast, [0.0, 1.0], times, (x,), **TIGHT)[-1, 1] for x in (k, 0.9 * k, 1.1 * k)]
+    assert value == pytest.approx(right[0], rel=1e-7)
+    assert slope == pytest.approx((right[2] - right[1]) / (0.2 * k), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"Dfun": matrix, "h0": 1e-3, "hmax": 0.1, "mxstep": 5000, "mxordn": 12, "ml": 1},
+        {"Dfun": lambda *a: np.array(matrix(*a)).T, "col_deriv": True},
+    ],
+)
+def test_options(options):
+    def f(p):
+        return states(p, START, TIMES, **options)[-1, 0]
+
+    steps = 1e-5 * np.eye(4)
+    ends = [states(RATES + sign * h, START, TIMES, **TIGHT)[-1, 0]
+            for h in steps for sign in (1, -1)]  # fmt: skip
+    right = (np.array(ends[::2]) - ends[1::2]) / 2e-5
+    np.testing.assert_allclose(wg.grad(f)(RATES), right, rtol=1e-5)
+
+
+def test_arguments_are_a_tuple():
+    with pytest.raises(ArgumentError, match="args=\\(x,\\)"):
+        wg.grad(lambda k: odeint(lambda y, t, k: -k * y, 2.0, [0.0, 1.0], k)[1, 0])(0.5)
+
+
+def test_one_number_as_the_state_and_the_order_of_arguments():
+    def value(k):
+        return odeint(lambda t, y, k: -k * y, 2.0, [0.0, 1.0], (k,), tfirst=True)[1, 0]
+
+    assert wg.grad(value)(0.5) == pytest.approx(-2 * np.exp(-0.5), rel=1e-7)
+
+    def value(k):
+        return odeint(lambda y, t: -k * y, [k, 1.0], [0.0, 1.0])[1, 0]
+
+    assert wg.grad(value)(0.5) == pytest.approx(0.5 * np.exp(-0.5), rel=1e-7)
+    batch = wg.vmap(wg.grad(value))(np.array([0.5, 1.0]))
+    np.testing.assert_allclose(batch, [0.5 * np.exp(-0.5), 0.0], rtol=1e-7, atol=1e-7)
+
+
+def test_intervals_of_length_zero_and_repeated_times():
+    one = wg.grad(lambda y: np.sum(states(RATES, y, [1.0])))
+    assert one(START).tolist() == [1.0, 1.0]
+    moving = wg.jacobian(lambda t: states(RATES, START, t)[:, 0])
+    assert moving(np.array([1.0, 1.0])).tolist() == [[0.0, 0.0], [-1.0, 1.0]]
+    twice = wg.jit(lambda y: states(RATES, y, np.array([1.0, 1.0, 2.0, 2.0])))(START)
+    assert (twice[0] == twice[1]).all() and (twice[2] == twice[3]).all()
+    assert twice[0].tolist() == START.tolist()
+
+
+def test_a_solution_that_becomes_infinite():
+    def f(k):
+        return odeint(lambda y, t: k * y**2, 2.0, [0.0, 0.1, 1.0])[:, 0]
+
+    with pytest.warns(scipy.integrate.ODEintWarning, match="smaller|less than spacing"):
+        jac = wg.jacobian(f)(1.0)
+    assert jac[1] == pytest.approx(0.625)
+    compiled = wg.jit(f)(1.0)
+    assert np.isfinite(compiled).tolist() == [True, True, False]
+
+
+def test_times_out_of_order():
+    with pytest.raises(ArgumentError, match="must be increasing or decreasing"):
+        wg.grad(lambda y: np.sum(states(RATES, y, [0.0, 1.0, 0.5])))(START)
+    found = wg.jit(lambda t: states(RATES, START, t))(np.array([0.0, 1.0, 0.5]))
+    assert np.isnan(found).all()
+    with pytest.raises(ShapeError, match="at least one time"):
+        wg.grad(lambda y: np.sum(states(RATES, y, np.zeros((0,)))))(START)
+
+
+@pytest.mark.parametrize("option", [{"full_output": True}, {"tcrit": [1.0]}, {"hmin": 1e-3}])
+def test_options_of_scipy_only(option):
+    odeint(species, START, TIMES, tuple(RATES), **option)
+    with pytest.raises(ArgumentError, match="solve_ivp"):
+        wg.grad(lambda p: np.sum(states(p, START, TIMES, **option)))(RATES)
+
+
+def test_lists_of_tensors_are_states_and_times():
+    def f(a):
+        found = solve_ivp(lambda t, y: -y, (0, a), [a, 1.0], t_eval=[0.0, a], rtol=1e-9, atol=1e-9)
+        return found.y[0, -1]
+
+    assert wg.grad(f)(2.0) == pytest.approx(-np.exp(-2.0), rel=1e-6)
+    assert wg.jit(wg.grad(f))(2.0) == pytest.approx(-np.exp(-2.0), rel=1e-6)
