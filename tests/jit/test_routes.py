@@ -86,3 +86,40 @@ def test_lengths_and_emptiness_change_nothing():
     for n in (3, 4, 0, 1, 5):
         np.testing.assert_array_equal(f(np.ones(n), 2.0), 2.0 * np.ones(n))
         np.testing.assert_array_equal(f(a=np.ones(n, np.float32), b=2.0), 2.0 * np.ones(n))
+
+
+def test_a_check_does_not_cost_the_entry(compiler, monkeypatch):
+    if compiler != "llvm":
+        pytest.skip("native code only")
+
+    @wg.jit
+    def root(x):
+        if np.sum(x) < 0:
+            raise ValueError("negative sum")
+        assert np.all(x < 100)
+        return np.sqrt(np.sum(x))
+
+    for _ in range(3):
+        root(X)
+    assert straight(root, monkeypatch, X) == np.sqrt(np.sum(X))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="negative sum"):
+            straight(root, monkeypatch, -X)
+        with pytest.raises(AssertionError):
+            straight(root, monkeypatch, 100 * X)
+    assert straight(root, monkeypatch, X) == np.sqrt(np.sum(X))
+
+
+def test_a_check_that_fails_leaves_modified_arguments(compiler):
+    @wg.jit
+    def scaled(x, factor):
+        x *= factor
+        assert factor > 0
+        return np.sum(x)
+
+    x = X.copy()
+    for _ in range(3):
+        scaled(x, 1.0)
+    with pytest.raises(AssertionError):
+        scaled(x, -1.0)
+    np.testing.assert_array_equal(x, X)

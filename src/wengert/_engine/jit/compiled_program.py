@@ -99,6 +99,11 @@ class CompiledProgram:
         )
         self._extras = () if graph.is_deferred else extras_of(graph)
         self._has_other_effects = bool(graph.updates or graph.effects or grads or assigned)
+        # Conditions that raise have no effect on a run that succeeds; arguments are not modified
+        # by one that raises.
+        self._raises_only = not (graph.updates or grads or assigned) and all(
+            n.op.effects.only_if_true and not written for n in graph.effects
+        )
         self._has_side_effects = self._has_other_effects or bool(written)
         self.is_plain = not self._extras
         self.results: ResultStructure = graph.structure[1]
@@ -179,7 +184,7 @@ class CompiledProgram:
     def may_have_entry(self) -> bool:
         """Whether all that it does besides computing results is to modify arguments."""
         return not (
-            self._has_other_effects
+            not self._raises_only
             or bool(self.numbers)
             or self.is_inline
             or self.assumes_inequalities
