@@ -14,6 +14,7 @@ first_rule           the first step of quad as operations
 compiled_integrand   integrands as machine code
 sampled_integrand    integrals of functions that cannot be traced
 solve_ivp            solve_ivp; ivp the methods, their loop and its events
+lsoda                solve_ivp by SciPy's own loop
 odeint               odeint
 
 Integrals of samples are differentiable with respect to the samples and to `x` or `dx`; integrals of

@@ -28,10 +28,12 @@ from .ivp.dense_output import Interpolant
 from .ivp.events import Event
 from .ivp.initial_value import MESSAGES, IvpOptions, solve
 from .ivp.methods import NATIVE
+from .lsoda import STATIC_OPTIONS, by_lsoda
 
 __all__ = ["solve_ivp", "uses_tensors"]
 
 _OF_SCIPY = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+_OPTIONS = ("first_step", "max_step", "rtol", "atol", "jac")
 _OURS = {name.lower() for name in NATIVE if name not in _OF_SCIPY}
 
 
@@ -58,8 +60,9 @@ def solve_ivp(
     y0 : array_like or Tensor, shape (n,)
         The initial state, real or complex.
     method : str
-        'RK45', 'RK23', 'DOP853', 'Radau' or 'BDF', or one of those of `wengert.integrate.solve`;
-        'LSODA' needs plain numbers.
+        'RK45', 'RK23', 'DOP853', 'Radau' or 'BDF', or one of those of `wengert.integrate.solve`.
+        'LSODA' is SciPy's own loop with compiled functions, and has no derivative, events or dense
+        output with tensors: use 'BDF' or 'Radau' for stiff problems, 'DOP853' for others.
     t_eval : array_like or Tensor, shape (m,), optional
         The times of the result; without it the steps, in eager calls only.
     dense_output : bool
@@ -86,6 +89,8 @@ def solve_ivp(
         An argument cannot be.
     TraceError
         In a graph, without `t_eval`.
+    NotDifferentiableError
+        A derivative of 'LSODA' is needed.
 
     Notes
     -----
@@ -120,7 +125,8 @@ def solve_ivp(
             **options,
         )
     what = "solve_ivp"
-    known = ("first_step", "max_step", "rtol", "atol", "jac")
+    is_lsoda = isinstance(method, str) and method == "LSODA"
+    known = [*_OPTIONS, *(STATIC_OPTIONS if is_lsoda else ())]
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ArgumentError(
@@ -129,6 +135,11 @@ def solve_ivp(
         )
     t0, t1 = t_span
     times = None if t_eval is None else _times(t_eval, t0, t1, what)
+    if is_lsoda:
+        _without_interpolant(dense_output or events is not None)
+        static = {name: options.pop(name) for name in STATIC_OPTIONS if name in options}
+        rhs = lambda t, y: converted(fun)(t, y, *args)  # noqa: E731
+        return by_lsoda(rhs, t0, t1, y0, _options(method, options, args), static, times)
     save = "dense" if dense_output else "times" if times is not None else "steps"
     many = _events(events, args)
     found = solve(
@@ -143,6 +154,15 @@ def solve_ivp(
         many,
     )
     return _result(found, save, times, bool(many) or events is not None)
+
+
+def _without_interpolant(is_needed: bool) -> None:
+    """Refuse what needs the solution between the steps of LSODA."""
+    if is_needed:
+        raise ArgumentError(
+            "solve_ivp: method='LSODA' with tensors has neither dense_output nor events. Use "
+            f"method='BDF', 'Radau', 'RK45' or 'DOP853'{at(user_line())}."
+        )
 
 
 def _options(method: Any, options: dict[str, Any], args: tuple[Any, ...]) -> IvpOptions:

@@ -111,7 +111,7 @@ def solve(
     check_dtype(method, spec, what)
     mass = checked_mass(options.mass, method, spec, what)
     specs = (_NUMBER, spec)
-    rhs, captured = traced(_checked_rhs(f, spec, what), specs, what)
+    rhs, captured = traced(checked_rhs(f, spec, what), specs, what)
     graphs = [captured]
     jac = None
     if options.jac is not None:
@@ -158,7 +158,7 @@ def _traced_events(
         reset = None
         if event.reset is not None:
             reset, captured = traced(
-                _checked_rhs(event.reset, spec, f"{what}: reset"), specs, f"{what}: reset"
+                checked_rhs(event.reset, spec, f"{what}: reset"), specs, f"{what}: reset"
             )
             graphs.append(captured)
         plans.append(EventPlan(function, event.direction, event.count, reset))
@@ -252,7 +252,7 @@ def _vector(x: Any) -> Any:
     return as_array(x)
 
 
-def _checked_rhs(f: Callable[..., Any], spec: Spec, what: str) -> Callable[..., Any]:
+def checked_rhs(f: Callable[..., Any], spec: Spec, what: str) -> Callable[..., Any]:
     """A function of time and state, whose result is checked to be like the state."""
 
     def checked(t: Any, y: Any) -> Any:

@@ -48,8 +48,10 @@ def method_of(name: object, what: str) -> tuple[Method, StepControl]:
     if found is None and isinstance(name, str):
         found = {key.lower(): value for key, value in NATIVE.items()}.get(name.lower())
     if found is None:
+        is_lsoda = isinstance(name, str) and name.lower() == "lsoda"
+        more = " ('LSODA' is SciPy's, which scipy.integrate.solve_ivp calls)" if is_lsoda else ""
         raise ArgumentError(
-            f"{what}: there is no method {name!r}. Choose one of {', '.join(NATIVE)}"
+            f"{what}: there is no method {name!r}{more}. Choose one of {', '.join(NATIVE)}"
             f"{at(user_line())}."
         )
     return found
