@@ -133,6 +133,7 @@ class ExportedFiles:
 
 Maker = Callable[[DerivativeRequest], DerivativeToExport]
 DERIVATIVES: dict[str, Maker] = {}
+_FOR_CASADI = ("value", "casadi_jacobian")
 
 
 def derivative(name: str) -> Callable[[Maker], Maker]:
@@ -164,6 +165,17 @@ def _value_and_gradient(r: DerivativeRequest) -> DerivativeToExport:
 @derivative("jacobian")
 def _jacobian(r: DerivativeRequest) -> DerivativeToExport:
     return DerivativeToExport(jacobian(r.fun, r.argnums), "jacobian", "the Jacobian")
+
+
+@derivative("casadi_jacobian")
+def _all_jacobians(r: DerivativeRequest) -> DerivativeToExport:
+    numbers = tuple(k for k, a in enumerate(r.args) if _specs_of(a))
+    blocks = jacobian(r.fun, numbers)
+
+    def function(*args: Any) -> Any:
+        return tuple(pytree.flatten(blocks(*args))[0])
+
+    return DerivativeToExport(function, "jacobian", "all Jacobians, for CasADi")
 
 
 @derivative("hessian")
@@ -226,6 +238,7 @@ def export(
     linker: str | None = None,
     workspace: int = 0,
     blas: str = "include",
+    casadi: bool = False,
     simplify: bool = True,
 ) -> ExportedFiles:
     """Write a function and derivatives of it as a file for other languages, with a C header.
@@ -259,6 +272,9 @@ def export(
     blas : {"include", "link"}
         Whether usual routines of BLAS and LAPACK are included as plain loops, or called in a
         library that the program is linked with.
+    casadi : bool
+        Whether C has the functions by which CasADi calls the value and its Jacobians too:
+        ``casadi.external("NAME_casadi", "./file.so")``.
     simplify : bool
         Whether to simplify the graphs.
 
@@ -278,6 +294,7 @@ def export(
     """
     where = Path(path)
     wanted = (derivatives,) if isinstance(derivatives, str) else tuple(derivatives)
+    wanted = tuple(dict.fromkeys((*wanted, *(_FOR_CASADI if casadi else ()))))
     own = name or getattr(fun, "__name__", "") or where.stem
     own = where.stem if own == "<lambda>" else own
     listed = args if isinstance(args, list | tuple) else (args,)
@@ -287,7 +304,7 @@ def export(
     chosen = argnums if isinstance(argnums, int) else tuple(argnums)
     request = DerivativeRequest(fun, specs, chosen, own, results)
     functions = []
-    for what in dict.fromkeys(wanted):
+    for what in wanted:
         made = _maker(what)(request)
         graph = base if what == "value" else trace(made.function)(*specs, *made.more)
         functions.append(_function(own, what, made, graph, base, simplify))
@@ -300,6 +317,7 @@ def export(
         linker=linker,
         workspace=workspace,
         blas=blas,
+        casadi=tuple(wanted.index(w) for w in _FOR_CASADI) if casadi else None,
     )
     header = where.with_suffix(".h")
     write(where, [found.code])

@@ -21,6 +21,7 @@ from .header import arguments
 from .memory_context import names_in
 
 _GLOBAL = re.compile(r"@([-\w.$]+) = internal (?:constant|global) (.*), align \d+$", re.DOTALL)
+_WORD = re.compile(r"\w+")
 _PER_LINE = 8  # numbers of a table
 _HEADING = """/* {stem}.c: written by wengert {version}; {stem}.h describes the functions. */
 #include "{stem}.h"
@@ -66,7 +67,7 @@ def c_source(
         signatures[f"{made.name}_work"] = f"int64_t {made.name}_work({sizes})", prefix
     found = _reachable(parts, list(signatures))
     structs: dict[str, CType] = {}
-    tables = [_table(text) for text in found.values() if text.startswith("@")]
+    tables = {c_name(n): _table(text) for n, text in found.items() if text.startswith("@")}
     printers = []
     external = []
     for name, text in found.items():
@@ -75,17 +76,32 @@ def c_source(
             printers.append(FunctionPrinter(text, structs, signature, prefix))
         elif text.startswith("declare") and not name.startswith("llvm."):
             external.append(_declaration(name, text))
-    bodies = [p.text() for p in printers]
-    heads = [f"{p.head()};" for p in printers if not p.is_external]
-    code = "\n\n".join(bodies)
+    bodies = _called(printers)
+    heads = [f"{p.head()};" for p in printers if c_name(p.name) in bodies and not p.is_external]
+    code = "\n\n".join(bodies.values())
+    words = set(_WORD.findall(code))
+    read = [text for name, text in tables.items() if name in words]
     types = [_struct(name, kind) for name, kind in structs.items()]
     text = "\n".join([*types, *heads, code])
     helpers = c_helpers.used(text)
     parts_of_file = [
         _HEADING.format(stem=stem, version=version), helpers, "\n".join(types),
-        "\n".join(external), "\n".join(tables), "\n".join(heads), code,
+        "\n".join(external), "\n".join(read), "\n".join(heads), code,
     ]  # fmt: skip
     return "\n\n".join(p.strip() for p in parts_of_file if p.strip()) + "\n"
+
+
+def _called(printers: Sequence[FunctionPrinter]) -> dict[str, str]:
+    """The text of each function that is called: not those whose results are not used."""
+    texts = {c_name(p.name): p.text() for p in printers}
+    uses = {name: texts.keys() & set(_WORD.findall(text)) for name, text in texts.items()}
+    pending = [c_name(p.name) for p in printers if p.is_external]
+    found = set(pending)
+    while pending:
+        new = uses[pending.pop()] - found
+        found |= new
+        pending += new
+    return {name: text for name, text in texts.items() if name in found}
 
 
 def _signature(made: Exported) -> tuple[str, dict[str, str]]:

@@ -21,6 +21,7 @@ from ..ir.processors import Processor
 from . import linking
 from .c_names import distinct, function_name
 from .c_source import c_source
+from .casadi_names import casadi_source
 from .exported import Exported, exported
 from .header import Described, header
 from .object_code import merged, module_text, object_code
@@ -86,6 +87,7 @@ def rendered(
     linker: str | None = None,
     workspace: int = 0,
     blas: str = "include",
+    casadi: tuple[int, int] | None = None,
 ) -> Export:
     """Generate the functions of some graphs.
 
@@ -104,6 +106,8 @@ def rendered(
         Bytes of workspace for arrays whose lengths are computed by the run.
     blas : {"include", "link"}
         Whether routines of BLAS and LAPACK are included, or called in a library.
+    casadi : (int, int), optional
+        The places of the value and of the Jacobians in `functions`, if CasADi is to find them.
     """
     if blas not in ("include", "link"):
         raise ArgumentError(f"blas={blas!r} is neither 'include' nor 'link'{at(user_line())}.")
@@ -112,6 +116,11 @@ def rendered(
         raise ArgumentError(
             f"C is the same for all targets, but target={target!r} is given. Leave it out"
             f"{at(user_line())}."
+        )
+    if chosen != "c" and casadi is not None:
+        raise ArgumentError(
+            f"casadi=True adds functions in C, but the format is {chosen!r}. Give format='c', and "
+            f"compile the file as a shared library{at(user_line())}."
         )
     if chosen == "wasm" and target is None:
         target = "wasm32"
@@ -122,7 +131,10 @@ def rendered(
         )
     made = [_function(f, processor, workspace, blas == "link") for f in functions]
     if chosen == "c":
-        content = c_source(path.stem, made, merged(made), version("wengert")).encode()
+        text = c_source(path.stem, made, merged(made), version("wengert"))
+        if casadi is not None:
+            text += "\n" + casadi_source(*[made[k] for k in casadi])
+        content = text.encode()
     else:
         text = module_text(made, processor)
         content = text.encode() if chosen == "llvm" else object_code(text, processor)
