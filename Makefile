@@ -18,6 +18,7 @@
 #                  `make guard-update` stores the present ones
 #   make gradbench GradBench's own evals against wengert: GRADBENCH=path of a checkout of it
 #   make docs      generate pages, then run all code blocks and docstring examples
+#   make docs-site the documentation site, in out/site/html; a warning is a failure
 #   make lint      ruff; `make format` fixes what it can
 #   make clean     remove environments and caches
 
@@ -40,7 +41,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs lint format layers types clean
+.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs docs-site lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -84,6 +85,9 @@ docs: .venv/ready
 	@for script in docs/generate/*.py; do test ! -e $$script || $(BIN)/python $$script || exit 1; done
 	@$(BIN)/python -m pytest tests/test_docs.py
 
+docs-site: .venv/ready
+	@$(BIN)/python -m tools.documentation.build
+
 bench: .venv-bench/ready .venv-pytensor/ready
 	@$(BENCH)/python benchmarks/suites.py $(BENCH_OPTIONS)
 
@@ -111,7 +115,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx,editors]'
+	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx,editors,docs]'
 	@touch $@
 
 .venv-oldest/ready: pyproject.toml tests/oldest.py

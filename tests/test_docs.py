@@ -77,13 +77,15 @@ def run_block(block, page, namespace):
     if re.search(r"^\s*>>> ", block.source, re.MULTILINE):
         run_examples(block.source, page, block.line - 1, namespace, page)
         return
+    # As in a notebook, each block is a file, so that its functions have their source. They cannot
+    # be one file: how CPython compiles `np.f()` depends on whether the file imports `np`.
+    file = f"block-at-{block.line}/{page}"
     try:
         source = "\n" * (block.line - 1) + block.source
-        # Functions of a notebook have their source too.
-        linecache.cache[page] = len(source), None, source.splitlines(keepends=True), page
-        exec(compile(source, page, "exec"), namespace)
+        linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+        exec(compile(source, file, "exec"), namespace)
     except Exception as error:
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == page]
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
         line = lines[-1] if lines else getattr(error, "lineno", None) or block.line
         raise PageError(f"{page}:{line}: {type(error).__name__}: {error}") from error
 
@@ -174,6 +176,12 @@ def run_page(text):
 def test_blocks_of_a_page_share_names():
     page = "```python\na = 1\n```\ntext\n```python\n>>> a + 1\n2\n>>> b = a\n```\n"
     assert run_page(page)["b"] == 1
+
+
+def test_functions_of_earlier_blocks_have_their_source():
+    first = "```python\ndef f(x):\n    return x\n```\n"
+    page = first + "```python\nimport inspect\ns = inspect.getsource(f)\n```\n"
+    assert run_page(page)["s"] == "def f(x):\n    return x\n"
 
 
 def test_an_indented_block_runs():

@@ -17,6 +17,7 @@ from .rows import ROWS
 
 PAGE, PLOTS = "benchmarks.md", "plots"  # under docs
 ALL = "overview"
+FEW = "selection"
 NAMES = {
     "native": "native code", "loops": "loops", "eager": "eager operations, import, memory",
     "linalg": "linear algebra", "convolution": "convolution", "learning": "training",
@@ -31,7 +32,7 @@ NAMES = {
 
 def drawn(found: Everything) -> dict[str, str]:
     """Every plot, by name."""
-    made = {ALL: plots.of_all(found)}
+    made = {ALL: plots.of_all(found), FEW: plots.of_few(found)}
     for suite in found.raw:
         if picture := curves.drawn(found.raw[suite]) or plots.of_suite(found.of(suite)):
             made[suite] = picture

@@ -1,6 +1,7 @@
 """Plots: every case is a row, every contestant a mark on an axis of ratios.
 
     of_all      all workloads: the best peer, and C by hand, over wengert; a mark for each case
+    of_few      the same for the workloads on one thread that the first page of the site shows
     of_suite    one suite: the time of each contestant over wengert's; a row for each case
 
 One is where wengert stands; right of it is slower than wengert.
@@ -22,6 +23,7 @@ COLOURS = {
     "numba": "#2ca02c", "wengert": "#e377c2",
 }  # fmt: skip
 PEER, HAND = "#d62728", "#444444"
+FEW = "native", "npbench", "loops", "sparse"
 LARGEST = 10_000.0  # what is further away stands at the edge
 
 
@@ -74,10 +76,15 @@ def titled(section: Section) -> str:
     return section.title + (f", {section.threads} threads" if section.threads > 1 else "")
 
 
-def of_all(found: Everything) -> str:
-    """The best peer and C over wengert, for all workloads."""
+def of_few(found: Everything) -> str:
+    """The best peer and C over wengert, for native code, loops, NPBench and sparse derivatives."""
+    return of_all(found, [s for s in found.sections if s.suite in FEW and s.threads == 1])
+
+
+def of_all(found: Everything, sections: Sequence[Section] | None = None) -> str:
+    """The best peer and C over wengert, for all workloads or those given."""
     rows: list[tuple[Section, Mapping[str, float], Mapping[str, float]]] = []
-    for section in found.sections:
+    for section in found.sections if sections is None else sections:
         peers, hand = section.ratios("peer", "", section.peers), section.ratios("C")
         if peers or hand:
             rows.append((section, peers, hand))

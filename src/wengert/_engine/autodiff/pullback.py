@@ -147,7 +147,9 @@ def check_scalar(out: Operand, what: str) -> np.dtype[Any]:
     else:
         returned = str(spec)
     remedy = "Sum the result, or use wengert.jacobian"
-    if isinstance(out, tuple):
+    if returned == "a NoneType":
+        remedy = "A function without `return` returns None: return the number"
+    elif isinstance(out, tuple):
         remedy = "Return one number, or pass has_aux=True to return (value, aux)"
     elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind == "c":
         remedy = "Take its real part, abs, or another real function of it"

@@ -268,7 +268,8 @@ def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
         cls = DtypeError
     elif not isinstance(error, ValueError | TypeError):
         cls = OperandError  # type: ignore[assignment]
-    return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
+    said = str(error).rstrip(" .")
+    return cls(f"{op.name} of {operands}: {said}." + (f" (at {where})" if where else ""))
 
 
 class OutputOperation(Op):

@@ -1,0 +1,157 @@
+"""The documentation site: its reference has every public name, links lead somewhere, and it builds
+without warnings.
+
+quick   the pages of reference as text, links, docstrings
+slow    the whole site is built, and looked at in a browser
+"""
+
+import importlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wengert as wg
+
+pytest.importorskip("numpydoc", reason="needs the extra `docs`")
+
+from tools.documentation import docstrings, pages, public_names, reference
+
+ROOT = Path(__file__).resolve().parents[1]
+ALIASES = {"extend.op_library", "extend.operator_arithmetic", "extend.operator_library"}
+
+
+@pytest.fixture(scope="module")
+def places():
+    return reference.first_places()
+
+
+@pytest.mark.parametrize("module", public_names.MODULES)
+def test_every_public_name_is_described(module, places):
+    found = public_names.module(module)
+    names = set(getattr(found, "__all__", [])) or {n for n in dir(found) if n[0] != "_"}
+    text = reference.page(module, places)
+    for name in names:
+        listed = f"`{name} <{module}.{name}>`" in text
+        described = f":: {module}.{name}" in text or f":py:mod:`{module}.{name}`" in text
+        assert listed and described, name
+
+
+def test_every_public_module_has_a_page():
+    public = {f"wengert.{name}" for name in {*wg.PACKAGES, *wg.ENGINE} - ALIASES}
+    assert public - {"wengert.extend.operators"} <= set(public_names.MODULES)
+    for module in public_names.MODULES:
+        for name in public_names.names(module):
+            full = f"{module}.{name}"
+            try:
+                thing = importlib.import_module(full)
+            except ModuleNotFoundError:
+                continue
+            assert (
+                full in public_names.MODULES
+                or not getattr(thing, "__all__", None)
+                or (f".. py:data:: {full}" in "\n".join(reference.module_entry(full, thing)))
+            )
+
+
+def test_names_of_the_package_are_sorted_by_subject():
+    subjects = public_names.subjects()
+    assert subjects["derivatives of functions"][:2] == ["grad", "value_and_grad"]
+    named = [name for names in subjects.values() for name in names]
+    assert sorted(named) == sorted(public_names.names("wengert"))
+
+
+@pytest.mark.parametrize(
+    ("target", "page", "place"),
+    [
+        ("jit.md#captured-values", "docs/loops.md", "jit.md#captured-values"),
+        ("../glossary.md", "docs/design/0001-engine.md", "../glossary.md"),
+        ("../examples/nile.py", "docs/examples.md", "gallery/nile.md"),
+        ("docs/jit.md", "CHANGELOG.md", "jit.md"),
+        ("design/", "docs/benchmarks.md", "design/index.md"),
+        ("../CONTRIBUTING.md", "docs/architecture.md", "CONTRIBUTING.md"),
+        ("../tests/run.py", "docs/architecture.md", None),
+        ("https://example.org/a.md", "docs/jit.md", "https://example.org/a.md"),
+    ],
+)
+def test_links_lead_to_pages_of_the_site(target, page, place):
+    assert pages.on_site(target, page) == place
+
+
+def test_code_is_not_rewritten():
+    text = "`[a](../src/b.py)` [c](../src/d.py)\n```python\nx[1](../src/e.py)\n```\n"
+    assert pages.rewritten(text, "docs/jit.md") == text.replace("[c](../src/d.py)", "c")
+
+
+def test_docstrings_become_text_without_accidental_markup():
+    link = {"grad": "wengert.grad"}.get
+    text = "The `grad` of `x` in x**2 * y_ |z|.\n\na_ * b_::\n\n    c_ * d_\n"
+    assert docstrings.rendered(text, link).splitlines() == [
+        r"The :py:obj:`grad <wengert.grad>` of ``x`` in x\*\*2 \* y\_ \|z\|.",
+        "",
+        r"a\_ \* b\_::",
+        "",
+        "    c_ * d_",
+    ]
+    assert docstrings.summary("*Cost.* See :ref:`this`.\n\nMore.", link) == "*Cost.* See ``this``."
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site."""
+    pytest.importorskip("sphinx", reason="needs the extra `docs`")
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "tools.documentation.build", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out / "html"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_site_has_every_name_and_can_be_searched(site):
+    inventory = importlib.import_module("sphinx.util.inventory").InventoryFile
+    found = inventory.loads((site / "objects.inv").read_bytes(), uri="")
+    known = {name for kind in found.data for name in found.data[kind]}
+    for module in public_names.MODULES:
+        assert {f"{module}.{name}" for name in public_names.names(module)} <= known | set(
+            public_names.MODULES
+        )
+    assert "value_and_grad" in (site / "searchindex.js").read_text(encoding="utf-8")
+
+
+BROWSERS = "chromium chromium-browser google-chrome google-chrome-stable".split()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_site_in_a_browser(site):
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if chromium is None:
+        pytest.skip("needs chromium")
+    shown = "index getting-started mistakes coverage api/index api/wengert gallery/index".split()
+    troubles = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda r: r.url.startswith("file:") or troubles.append(r.url))
+        for name in shown:
+            page.goto((site / f"{name}.html").as_uri())
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 390, f"{name} is wider than a phone: {width}"
+            links = page.eval_on_selector_all("a[href]", "them => them.map(a => a.href)")
+            for link in {link.split("#")[0] for link in links if link.startswith("file:")}:
+                assert Path(link.removeprefix("file://").split("?")[0]).exists(), link
+        page.goto((site / "coverage.html").as_uri())
+        page.fill("#coverage-filter", "logsumexp")
+        assert page.inner_text("#coverage-count").startswith("1 of ")
+        page.goto((site / "search.html").as_uri() + "?q=value_and_grad")
+        page.wait_for_selector("#search-results li")
+        assert page.locator("#search-results a[href*='wengert.value_and_grad']").count()
+        browser.close()
+    assert not troubles
