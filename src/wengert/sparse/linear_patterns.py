@@ -24,6 +24,7 @@ __all__ = ["color_columns", "operation", "pattern_of"]
 _MODULES = {
     "linalg.banded_solve": "wengert.scipy.linalg.banded",
     "sparse.solve": "wengert.scipy.sparse.linalg.solve_operation",
+    "sparse.near_solve": "wengert.scipy.sparse.linalg.near_solve_operation",
     "scipy_solver": "wengert.scipy.optimize.solver_operation",
 }
 

@@ -10,6 +10,7 @@ imported at first use), once for each graph.  It decides how a system is solved:
 
     MatrixStructure      what is known of a matrix
     structure_of         that of the matrix of a linear function
+    entries_of           the entries of a sparse matrix, by its products
     solve_diagonal, solve_banded, solve_sparse
     probe_vector         a vector whose solution has the size of the inverse
 """
@@ -203,17 +204,25 @@ def probe_vector(size: int) -> Array:
     return vector
 
 
+def entries_of(structure: MatrixStructure, products: Products, dtype: Any) -> Any:
+    """The entries of a sparse matrix in the order of its pattern."""
+    indices, indptr, colors = structure.indices, structure.indptr, structure.colors
+    assert indices is not None and indptr is not None and colors is not None
+    numbers = np.arange(structure.products)
+    rows = products((colors == numbers[:, None]).astype(dtype))
+    positions = colors[indices] * structure.size + np.repeat(
+        np.arange(structure.size), np.diff(indptr)
+    )
+    return rows.reshape(-1)[positions]
+
+
 def solve_sparse(
     structure: MatrixStructure, products: Products, b: Any, adjoint: bool, dtype: Any, checked: bool
 ) -> Any:
     """The solution of a sparse system; with `checked` a nearly singular matrix is an error."""
-    indices, indptr, colors = structure.indices, structure.indptr, structure.colors
-    assert indices is not None and indptr is not None and colors is not None
-    size = structure.size
-    numbers = np.arange(structure.products)
-    rows = products((colors == numbers[:, None]).astype(dtype))
-    positions = colors[indices] * size + np.repeat(np.arange(size), np.diff(indptr))
-    data = rows.reshape(-1)[positions]
+    size, indices, indptr = structure.size, structure.indices, structure.indptr
+    assert indices is not None and indptr is not None
+    data = entries_of(structure, products, dtype)
     finite = np.all(np.isfinite(data)) & np.all(np.isfinite(b))
     on_diagonal = (np.repeat(np.arange(size), np.diff(indptr)) == indices).astype(dtype)
     data = np.where(finite, data, on_diagonal)

@@ -24,7 +24,7 @@ from .bdf_table import LEADING, SUMS
 from .method import Evaluations
 from .problem import IvpProblem, Tolerance, fixed, rms
 from .simplified_newton import is_small, newton_tolerance
-from .stage_systems import StructuredMatrix, identity, products_by_structure
+from .stage_systems import StructuredMatrix, identity, structured_jacobian
 
 MAX_ITERATIONS = 4
 _RUNNING, _CONVERGED, _FAILED = 0, 1, 2
@@ -79,7 +79,7 @@ class BdfJacobian(NamedTuple):
     def at(cls, problem: IvpProblem, t: Any, y: Any) -> BdfJacobian:
         """The Jacobian at a state, without factors."""
         n = shape_of(y)[0]
-        if products_by_structure(problem, t, y) is not None:
+        if structured_jacobian(problem, t, y) is not None:
             jac, size = np.zeros((0, 0), y.dtype), 0
         else:
             jac, size = fixed(problem.jacobian(t, y)), 0 if is_small(y) else n
@@ -125,9 +125,9 @@ class BdfJacobian(NamedTuple):
     def solution(self, problem: IvpProblem, b: Any) -> Any:
         """The solution of the linear system."""
         if self.is_structured:
-            products = products_by_structure(problem, self.t, self.y)
-            assert products is not None
-            return StructuredMatrix(lambda v: v - self.scale * products(v)).solve(b)
+            found = structured_jacobian(problem, self.t, self.y)
+            assert found is not None
+            return StructuredMatrix(lambda v: v - self.scale * found.products(v)).solve(b)
         if is_small(b):
             return solve(_matrix(problem, self.jac, self.scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]

@@ -23,9 +23,9 @@ from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from .bdf_iteration import MAX_ITERATIONS, BdfFormula, BdfJacobian, BdfSolution, solved
 from .bdf_table import ERROR, MAX_ORDER, rescaled
-from .esdirk_steps import stage_solver, unchanged
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance, fixed, rms
+from .stage_roots import stage_solver, unchanged
 
 _SAFETY = 0.9
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 10.0

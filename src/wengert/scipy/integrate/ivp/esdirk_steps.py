@@ -14,18 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.vmap import vmap
-from wengert._engine.core.handle import shape_of
-from wengert._engine.implicit import custom_root
-from wengert._engine.ops.linalg.linear_solve import solve
-
 from .esdirk_tables import EsdirkTable
 from .explicit_steps import combination
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance, fixed
 from .simplified_newton import IterationMatrix, newton, newton_tolerance
-
-_DENSE = 64  # unknowns up to which derivatives of stages do not look for a pattern of zeros
+from .stage_roots import stage_root
 
 
 class EsdirkCarry(NamedTuple):
@@ -73,6 +67,7 @@ class EsdirkMethod(Method):
         scale, small = tolerance.scale(fixed(y)), newton_tolerance(tolerance)
         step, eta = h * table.gamma, carry.eta
         slopes, increments = [carry.slope], []
+        structure, near = matrix.near(problem, t, fixed(y), step)
         converged, slowest, evaluations = np.bool_(True), np.float64(0.0), np.int64(0)
         for time, row, guess in zip(table.times[1:], table.a, table.predictor, strict=True):
             given = h * combination(row, slopes)
@@ -96,7 +91,7 @@ class EsdirkMethod(Method):
             converged, eta = found.converged, found.eta
             slowest = np.maximum(slowest, found.rate)
             evaluations = evaluations + found.iterations
-            u = custom_root(residual, found.x, unchanged, tangent_solve=stage_solver(y))
+            u = stage_root(residual, found.x, structure, near)
             increments.append(u)
             slopes.append((u - given) / step)
         new_matrix, same_matrix = matrix.after(slowest, converged)
@@ -117,18 +112,3 @@ class EsdirkMethod(Method):
         change = y_new - y
         bend = (1 - 2 * theta) * change + (theta - 1) * h * first + theta * h * last
         return y + theta * (change + (theta - 1) * bend)
-
-
-def unchanged(residual: Any, start: Any) -> Any:
-    """The initial guess, for a root that is known already."""
-    return start
-
-
-def stage_solver(y: Any) -> Any:
-    """The solver of derivatives of stages: dense for small systems; None: by the pattern."""
-    n = shape_of(y)[0]
-    return _dense if isinstance(n, int) and n <= _DENSE else None
-
-
-def _dense(product: Any, b: Any) -> Any:
-    return solve(vmap(product, out_axes=1)(np.eye(b.shape[0], dtype=b.dtype)), b)

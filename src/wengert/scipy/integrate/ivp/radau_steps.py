@@ -21,7 +21,6 @@ from wengert._engine.implicit import custom_root
 from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
-from .esdirk_steps import stage_solver, unchanged
 from .explicit_steps import combination
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance, fixed, rms
@@ -36,6 +35,7 @@ from .radau_table import (
     WEIGHTS,
 )
 from .simplified_newton import is_small, newton_tolerance
+from .stage_roots import stage_solver, unchanged
 from .stage_systems import identity
 
 _MAX_ITERATIONS = 6

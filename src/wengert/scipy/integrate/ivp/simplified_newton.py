@@ -21,11 +21,12 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
+from wengert._engine.implicit.matrix_structure import MatrixStructure
 from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .problem import IvpProblem, Tolerance, fixed, rms
-from .stage_systems import UNROLLED, StructuredMatrix, identity, products_by_structure
+from .stage_systems import UNROLLED, StructuredMatrix, identity, structured_jacobian
 
 MAX_ITERATIONS = 8
 _SLOW_RATE = 0.3  # of convergence: the next step computes the Jacobian anew
@@ -56,7 +57,7 @@ class IterationMatrix(NamedTuple):
     @classmethod
     def empty(cls, problem: IvpProblem, t: Any, y: Any) -> IterationMatrix:
         """Before the first step, from the state `y`."""
-        n = 0 if products_by_structure(problem, t, y) is not None else shape_of(y)[0]
+        n = 0 if structured_jacobian(problem, t, y) is not None else shape_of(y)[0]
         size = 0 if is_small(y) else n
         return cls(
             np.zeros((n, n), y.dtype),
@@ -110,12 +111,21 @@ class IterationMatrix(NamedTuple):
     def solution(self, problem: IvpProblem, t: Any, y: Any, scale: Any, b: Any) -> Any:
         """The solution for a vector; scale is h gamma, (t, y) the start of the step."""
         if shape_of(self.jac)[0] == 0:
-            products = products_by_structure(problem, t, y)
-            assert products is not None
-            return StructuredMatrix(lambda v: v - scale * products(v)).solve(b)
+            found = structured_jacobian(problem, t, y)
+            assert found is not None
+            return StructuredMatrix(lambda v: v - scale * found.products(v)).solve(b)
         if is_small(b):
             return solve(_matrix(problem, self.jac, scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
+
+    def near(
+        self, problem: IvpProblem, t: Any, y: Any, scale: Any
+    ) -> tuple[MatrixStructure | None, Any]:
+        """The structure of a sparse matrix, and its entries."""
+        found = structured_jacobian(problem, t, y)
+        if found is None or found.structure.kind != "sparse":
+            return None, None
+        return found.structure, fixed(found.entries(scale, y.dtype))
 
     def after(self, slowest: Any, converged: Any) -> tuple[IterationMatrix, IterationMatrix]:
         """For the next step, and for another attempt of this one.

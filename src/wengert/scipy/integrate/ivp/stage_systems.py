@@ -4,7 +4,7 @@
     StageMatrix            a matrix that is factorized once
     FactoredRule           a solution with given factors, and its derivative of any order
     StructuredMatrix       a banded or sparse matrix, given by its products
-    products_by_structure  products with a Jacobian that is banded or sparse
+    structured_jacobian    products with a Jacobian that is banded or sparse, and its pattern
     identity               the identity of the size of a Jacobian
 
 The derivative of a solution is a solution with the same factors: of the change of the right-hand
@@ -15,17 +15,18 @@ factorization itself is not taken.  Banded and sparse systems are those of `cust
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.autodiff.jvp_vjp import jvp
+from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit import custom_linear_solve
 from wengert._engine.implicit.functions import GraphFunction
-from wengert._engine.implicit.matrix_structure import structure_of
+from wengert._engine.implicit.matrix_structure import MatrixStructure, entries_of, structure_of
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 from wengert._engine.ops.linalg.linear_solve import adjoint, solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
@@ -38,9 +39,9 @@ _LEAST_STRUCTURED = 32  # unknowns of systems whose pattern is looked for
 
 def stage_matrix(problem: IvpProblem, t: Any, y: Any, scale: Any) -> StageMatrix | StructuredMatrix:
     """The matrix ``scale * M - J`` at a state, ready to solve systems."""
-    products = products_by_structure(problem, t, y)
-    if products is not None:
-        return StructuredMatrix(lambda v: scale * v - products(v))
+    found = structured_jacobian(problem, t, y)
+    if found is not None:
+        return StructuredMatrix(lambda v: scale * v - found.products(v))
     jac = problem.jacobian(t, y)
     mass = identity(jac) if problem.mass is None else problem.mass
     return StageMatrix(scale * mass - jac)
@@ -128,8 +129,24 @@ class StructuredMatrix:
         return custom_linear_solve(self.products, b)
 
 
-def products_by_structure(problem: IvpProblem, t: Any, y: Any) -> Callable[[Any], Any] | None:
-    """The products with the Jacobian if it is banded or sparse; otherwise None.
+class StructuredJacobian(NamedTuple):
+    """A Jacobian that is banded or sparse.
+
+    products : the product with a vector.
+    structure : with the diagonal.
+    """
+
+    products: Callable[[Any], Any]
+    structure: MatrixStructure
+
+    def entries(self, scale: Any, dtype: Any) -> Any:
+        """The entries of ``I - scale * J``, which is sparse."""
+        rows = vmap(lambda v: v - scale * self.products(v))
+        return entries_of(self.structure, rows, dtype)
+
+
+def structured_jacobian(problem: IvpProblem, t: Any, y: Any) -> StructuredJacobian | None:
+    """The Jacobian if it is banded or sparse; otherwise None.
 
     The pattern is that of the right-hand side as a graph; with a mass matrix, or a Jacobian that
     the caller gives, it is not looked for.
@@ -148,4 +165,5 @@ def products_by_structure(problem: IvpProblem, t: Any, y: Any) -> Callable[[Any]
     found, _ = GraphFunction.traced(
         lambda v: [v - products(v)], [spec], "products with the Jacobian"
     )
-    return products if structure_of(found.body, found.captured, n).kind != "dense" else None
+    structure = structure_of(found.body, found.captured, n)
+    return StructuredJacobian(products, structure) if structure.kind != "dense" else None

@@ -9,6 +9,7 @@ cholesky_factors          Cholesky factors by LAPACK and CHOLMOD
 cholmod                   CHOLMOD, through cvxopt; the only module that imports it
 factors                   the factors of a matrix, kept for the derivatives
 solve_operation           linear systems as operations on the arrays of the CSR format
+near_solve_operation      the same by the factors of another matrix, as a preconditioner
 direct                    spsolve, splu, factorized, spsolve_triangular, inv
 determinant_operations    determinants as operations
 determinants              logdet, slogdet
@@ -36,6 +37,7 @@ import scipy.sparse.linalg
 
 from wengert._engine.core.lazy_import import public_dir
 
+from . import near_solve_operation as _near_solve_operation  # noqa: F401  registers it
 from .determinants import logdet, slogdet
 from .direct import SparseLU, factorized, inv, splu, spsolve, spsolve_triangular
 from .eigenvalues import eigs, eigsh, svds

@@ -1,0 +1,90 @@
+"""Derivatives of stages of large sparse systems: one factorization for the stages of a step."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.integrate import solve
+from wengert.scipy.sparse.linalg.factors import counts, factor_of
+from wengert.scipy.sparse.linalg.near_solve_operation import SparseProducts, gmres, near_solve
+
+SIDE = 16
+Y0 = np.sin(np.arange(SIDE**2.0))
+P = np.array([0.3, 0.8])
+OPTIONS = {"method": "kvaerno3", "rtol": 1e-4, "atol": 1e-6}
+
+
+def reaction(t, y, p):
+    """A reaction on a periodic grid, with diffusion."""
+    u = y.reshape(SIDE, SIDE)
+    near = np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1)
+    return (p[0] * 30.0 * (near - 4.0 * u) + p[1] * u - u**3).reshape(-1)
+
+
+def last(p):
+    return solve(reaction, (0.0, 0.2), Y0, (p,), **OPTIONS)
+
+
+def total(p):
+    return np.sum(last(p).y ** 2)
+
+
+def test_gradients_in_both_modes_and_their_factorizations():
+    gradient = wg.jit(wg.grad(total))
+    slope = gradient(P)
+    np.testing.assert_allclose(slope, wg.jit(wg.jacfwd(total))(P), rtol=1e-10)
+    np.testing.assert_allclose(slope, wg.grad(total)(P), rtol=1e-10)
+    tight = {"method": "vern7", "rtol": 1e-10, "atol": 1e-12}
+    exact = wg.grad(lambda p: np.sum(solve(reaction, (0.0, 0.2), Y0, (p,), **tight).y ** 2))(P)
+    np.testing.assert_allclose(slope, exact, rtol=1e-3)
+    found, before = last(P * 1.01), counts.factorized
+    gradient(P * 1.01)
+    # About one in the solution, and one in the backward pass, of each step of three stages.
+    assert counts.factorized - before < 2.5 * found.n_steps
+
+
+def test_second_derivatives():
+    direction = np.array([1.0, -0.5])
+    found = wg.jit(lambda p: wg.hvp(total, (p,), (direction,)))(P)
+    gradient, h = wg.jit(wg.grad(total)), 1e-5
+    expected = (gradient(P + h * direction) - gradient(P - h * direction)) / (2 * h)
+    # Differences contain the changes of the step sizes.
+    np.testing.assert_allclose(found, expected, rtol=2e-2)
+
+
+def test_batches_are_rows():
+    rows = P * np.array([1.0, 1.1])[:, None]
+    gradient = wg.jit(wg.grad(total))
+    found = wg.jit(wg.vmap(wg.grad(total)))(rows)
+    np.testing.assert_allclose(found, [gradient(p) for p in rows], rtol=1e-8)
+
+
+def matrix(rng, n=60):
+    from scipy.sparse import eye_array, random_array
+
+    a = (random_array((n, n), density=0.1, rng=rng) + 4 * eye_array(n)).tocsr()
+    a.sort_indices()
+    return a
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-3, 0.1, 3.0])
+@pytest.mark.parametrize("unit", [1.0, 1.0 + 0.5j])
+def test_a_system_has_the_accuracy_of_a_factorization(change, unit):
+    rng = np.random.default_rng(0)
+    a = matrix(rng) * unit
+    near = a.data * (1 + change * rng.normal(size=a.nnz))
+    b = rng.normal(size=(60, 2)) * unit
+    for trans, op in enumerate((a, a.T, a.conj().T)):
+        x = near_solve(a.data, near, a.indices, a.indptr, b, trans=trans)
+        np.testing.assert_allclose(op @ x, b, atol=1e-12)
+
+
+def test_a_factorization_takes_over():
+    rng = np.random.default_rng(1)
+    a = matrix(rng)
+    near, b = rng.normal(size=a.nnz), rng.normal(size=60)
+    parts = a.indices, a.indptr
+    assert gmres(SparseProducts(a.data, *parts, 0), factor_of(near, *parts), b) is None
+    x = near_solve(a.data, near, *parts, b[:, None])[:, 0]
+    np.testing.assert_allclose(a @ x, b, atol=1e-12)
+    assert near_solve(a.data, near, *parts, np.zeros((60, 1))).tolist() == [[0.0]] * 60
