@@ -3,12 +3,15 @@
 As in SciPy, a function may return a list where an array is meant, also of numbers that are traced.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
 from scipy import optimize as theirs
 
 import wengert as wg
+from wengert.errors import ArgumentError, ConvergenceError, ShapeError
 from wengert.scipy import optimize
 
 
@@ -130,3 +133,37 @@ def test_infeasible_points_are_no_minima():
         lambda x: 0.0 * x[0] + 1.0, start, bounds=[(-2, 2)] * 3, constraints=limits, method="slsqp"
     )
     assert not found.success
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "Newton-CG", "BFGS", "Nelder-Mead"])
+def test_values_that_are_nan_are_no_minimum(method):
+    """The gradient of a logarithm is finite where the logarithm is not, and may be zero there."""
+
+    def lowest(a):
+        return optimize.minimize(
+            lambda x: np.sum(np.log(x * a - 10.0)) + np.sum(x**2), np.ones(2), method=method
+        )
+
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not wg.vjp(lambda a: lowest(a).success, 1.0)[0]
+        with pytest.raises(ConvergenceError):
+            wg.grad(lambda a: np.sum(lowest(a).x))(1.0)
+
+
+def test_bounds_that_do_not_fit():
+    """Their number, their shape, and methods without them: errors in place of other problems."""
+    f = lambda a: lambda x: np.sum((x - a) ** 2)  # noqa: E731
+    with pytest.raises(ShapeError, match="number of bounds is not compatible"):
+        wg.grad(lambda a: optimize.minimize(f(a), np.ones(3), bounds=[(1.0, 2.0)] * 2).fun)(1.0)
+    for method in ("brent", "golden"):
+        with pytest.raises(ArgumentError, match="does not take bounds"):
+            wg.grad(lambda a, m=method: optimize.minimize_scalar(f(a), method=m, bounds=(0, 9)).x)(
+                1.0
+            )
+    with pytest.raises(ArgumentError, match="needs bounds"):
+        wg.grad(lambda a: optimize.minimize_scalar(f(a), (0.0, 9.0), method="bounded").x)(1.0)
+    with pytest.raises(ShapeError, match="finite scalars"):
+        wg.grad(lambda a: optimize.fminbound(f(a), np.zeros(2), 1.0))(1.0)
+    ends = np.zeros(1), np.full((1, 1), 5.0)
+    np.testing.assert_allclose(wg.grad(lambda a: optimize.fminbound(f(a), *ends))(1.0), 1.0)

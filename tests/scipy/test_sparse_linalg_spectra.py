@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as theirs
 
@@ -133,8 +134,16 @@ def test_equal_eigenvalues_have_no_derivative():
 
 def test_options_that_are_refused():
     a = wg.tensor(SYMMETRIC.toarray())
-    with pytest.raises(ArgumentError, match="with M"):
-        linalg.eigsh(a, 2, M=np.eye(N))
+    with pytest.raises(ArgumentError, match="with Minv"):
+        linalg.eigsh(a, 2, Minv=np.eye(N))
+    with pytest.raises(ArgumentError, match="one of eigsh"):
+        linalg.eigs(a, 2, M=np.eye(N))
+    with pytest.raises(ArgumentError, match="LinearOperator"):
+        linalg.eigsh(a, 2, M=linalg.aslinearoperator(np.eye(N)))
+    with pytest.raises(ArgumentError, match="complex"):
+        linalg.eigsh(a, 2, M=np.eye(N) + 0j)
+    with pytest.raises(ShapeError, match="must be equal"):
+        linalg.eigsh(a, 2, M=np.eye(N + 1))
     with pytest.raises(ArgumentError, match="k=8"):
         linalg.eigsh(a, 8)
     with pytest.raises(ArgumentError, match="'propack'"):
@@ -241,3 +250,55 @@ def test_norms_of_empty_rows_and_estimates():
     with pytest.raises(ArgumentError, match="no derivative"):
         linalg.onenormest(with_data(a, wg.tensor(a.data)))
     assert linalg.spilu is theirs.spilu
+
+
+def _beam(p):
+    """Stiffness and mass of a chain of elements."""
+    ones = np.ones(11)
+    stiffness = [2.0 + p[0] * np.arange(1.0, 13.0), -p[1] * ones, -p[1] * ones]
+    mass = [2.0 + p[2] * np.linspace(0.0, 1.0, 12), 0.3 * ones, 0.3 * ones]
+    return [diags_array(d, offsets=[0, 1, -1]).tocsr() for d in (stiffness, mass)]
+
+
+@pytest.mark.parametrize("options", [{"which": "SA"}, {"sigma": 0.0}, {"sigma": 0.8}])
+def test_generalized_eigenvalues(options):
+    """A v = w M v: values as by LAPACK, derivatives of vectors too."""
+    p = np.array([0.3, 1.0, 0.5])
+
+    def pairs(p):
+        w, v = linalg.eigsh(_beam(p)[0], 3, M=_beam(p)[1], **options)
+        return w, v * np.sign(v[0])
+
+    def f(p):
+        w, v = pairs(p)
+        return w @ np.arange(1.0, 4.0) + v[:, 1] @ np.cos(np.arange(12.0))
+
+    w, v = wg.vjp(pairs, p)[0]
+    a, m = (x.toarray() for x in _beam(p))
+    want = dense.eigh(a, m, eigvals_only=True)
+    np.testing.assert_allclose(np.min(np.abs(w[:, None] - want), axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(v.T @ m @ v, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(a @ v, m @ v * w, atol=1e-12)
+    check_grads(f, (p,), order=2)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(p), wg.grad(f)(p), rtol=1e-9)
+
+
+def test_generalized_eigenvalues_of_dense_and_equal():
+    """Dense matrices; a multiple eigenvalue has no derivative."""
+    a, m = (x.toarray() for x in _beam(np.array([0.3, 1.0, 0.5])))
+    lowest = lambda m: linalg.eigsh(a, 1, M=m, sigma=0.0, return_eigenvectors=False)[0]  # noqa: E731
+    w, v = dense.eigh(a, m)
+    np.testing.assert_allclose(wg.grad(lowest)(m), -w[0] * np.outer(v[:, 0], v[:, 0]), atol=1e-12)
+    with pytest.raises(MatrixError):
+        wg.grad(lambda s: np.sum(linalg.eigsh(s * np.eye(6), 2, M=2.0 * np.eye(6))[0]))(2.0)
+
+
+def test_dok_and_lil_matrices():
+    """SciPy's formats for construction are matrices of linear systems like the others."""
+    a = np.array([[4.0, 1.0], [0.0, 3.0]])
+    want = np.linalg.inv(a).T @ np.ones(2)
+    for make in (sp.dok_array, sp.lil_array):
+        matrix = make(a)
+        for solve in (linalg.spsolve, lambda a, b: linalg.gmres(a, b, rtol=1e-12)[0]):
+            gradient = wg.grad(lambda b, s=solve, m=matrix: np.sum(s(m, b)))
+            np.testing.assert_allclose(gradient(np.ones(2)), want, rtol=1e-9)

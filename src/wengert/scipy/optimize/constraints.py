@@ -19,7 +19,7 @@ from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.joining import stacked
 from wengert._engine.tensor.numpy_dispatch import as_array
-from wengert.errors import ArgumentError, at, user_line
+from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import converted_when_called, floating, holds_tensors
 from .solver_operation import Function
@@ -132,15 +132,24 @@ def _end(given: Any, otherwise: float) -> Any:
 
 
 def bounds_of(bounds: Any, size: int) -> tuple[Any, Any]:
-    """Lower and upper bounds as vectors."""
+    """Lower and upper bounds as vectors.
+
+    Raises
+    ------
+    ShapeError
+        Their number is not that of the unknowns, nor one.
+    """
     if hasattr(bounds, "lb"):
         low, high = bounds.lb, bounds.ub
     else:
         pairs = list(bounds)
         low = np.stack([_end(a, -np.inf) for a, _ in pairs])
         high = np.stack([_end(b, np.inf) for _, b in pairs])
-    ends = [
-        np.broadcast_to(casts.astype(floating(_joined(end)), float).reshape(-1), (size,))
-        for end in (low, high)
-    ]
-    return ends[0], ends[1]
+    ends = [casts.astype(floating(_joined(end)), float).reshape(-1) for end in (low, high)]
+    for end in ends:
+        if int(end.size) not in (1, size):
+            raise ShapeError(
+                f"{int(end.size)} bounds for {size} unknowns: the number of bounds is not "
+                f"compatible with the length of `x0`{at(user_line())}."
+            )
+    return np.broadcast_to(ends[0], (size,)), np.broadcast_to(ends[1], (size,))

@@ -41,7 +41,7 @@ def has_full_rank(jacobian: Any) -> bool:
 
 def covariance_of(jacobian: Any) -> Any:
     """The inverse of ``J.T @ J``, by a factor of J, whose condition number is not squared."""
-    factor = np.linalg.qr(jacobian, mode="r")
+    factor: Any = np.linalg.qr(jacobian, mode="r")
     inverse = solve_triangular(factor, np.eye(int(factor.shape[0])))
     return inverse @ inverse.T
 

@@ -84,6 +84,8 @@ class MinimizeSolver:
         z = np.concatenate([x, multipliers])
         begin = np.concatenate([np.asarray(starts[0], float), multipliers])
         balance = dict(zip(self.names, functions, strict=True)).get("balance")
+        # The derivative may exist where the value does not, as that of a logarithm.
+        balanced = balanced and not np.isnan(found.fun)
         if not found.success and balanced and balance is not None:
             feasible = all([_is_feasible(k, x, by_name) for k in ("ineq", "bound") if k in by_name])
             balanced = feasible and _are_satisfied(balance, z, begin, self.size)

@@ -16,6 +16,7 @@ import scipy.optimize
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
+from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import converted_when_called, floating
 from .derived_functions import Maker, TracedFunctions
@@ -85,6 +86,13 @@ def minimize_scalar(
     OptimizeResult
         `x` and `fun` are tensors.
 
+    Raises
+    ------
+    ArgumentError
+        The method 'bounded' without bounds, or another one with bounds.
+    ShapeError
+        An end of an interval is not a number.
+
     Notes
     -----
     The solution is accurate to about the square root of the machine precision, and the derivative
@@ -104,8 +112,11 @@ def minimize_scalar(
     if not uses_tensors((bracket, bounds, args), lambda: called(0.5, *args)):
         return scipy.optimize.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
     name = (method or ("brent" if bounds is None else "bounded")).lower()
-    ends = [] if bounds is None else [casts.astype(floating(b), float) for b in bounds]
-    given = ends or [casts.astype(floating(b), float) for b in (bracket or ())]
+    if (name == "bounded") != (bounds is not None):
+        needed = "needs bounds" if bounds is None else "does not take bounds; use 'bounded'"
+        raise ArgumentError(f"minimize_scalar: method={name!r} {needed}{at(user_line())}.")
+    ends = [] if bounds is None else [_end(b) for b in bounds]
+    given = ends or [_end(b) for b in (bracket or ())]
 
     def objective(x: Any) -> Any:
         return casts.astype(floating(called(x, *args)).reshape(()), float)
@@ -120,6 +131,23 @@ def minimize_scalar(
     of_value = graphs["objective"], graphs["envelope"], traced.consts
     value = minimal_value_of(*of_value, found.solution, found.success, rule.reason())
     return result_of(found, value)
+
+
+def _end(given: Any) -> Any:
+    """The end of an interval as a number.
+
+    Raises
+    ------
+    ShapeError
+        It has more than one element.
+    """
+    end = casts.astype(floating(given), float)
+    if end.size != 1:
+        raise ShapeError(
+            f"minimize_scalar: an end of the interval has shape {end.shape}; ends must be finite "
+            f"scalars{at(user_line())}."
+        )
+    return end.reshape(())
 
 
 def _condition(functions: Sequence[Function], ends: Sequence[Any]) -> Function:

@@ -60,11 +60,14 @@ class EigenMethod(IterativeMethod):
         return Spec((self.k,), dtype.type(0).real.dtype), Spec((n, self.k), dtype)
 
     def __call__(self, matrices: Sequence[Any], starts: Sequence[Any]) -> tuple[Any, ...]:
-        """Call SciPy."""
-        (a,), options = matrices, dict(self.options.value)
+        """Call SciPy; the second matrix is that of a generalized problem."""
+        (a, *mass), options = matrices, dict(self.options.value)
+        if mass:
+            options["M"] = mass[0].tocsc()
         if options["v0"] is None:
             options["v0"] = np.random.default_rng(0).uniform(0.5, 1.5, a.shape[0])
         start = np.asarray(value_of(options["v0"])).astype(a.dtype)
+        a = a.tocsc() if mass else a
         options["v0"] = start
         w, v = getattr(scipy.sparse.linalg, self.name)(a, **options)
         if self.name == "eigsh":

@@ -29,6 +29,7 @@ from wengert.errors import ArgumentError, MatrixError, at, user_line
 from ...optimize.solver_operation import SolverOptions
 from ..arrays import csr_array
 from .eigenvalue_rules import EigenMethod, EigenPairs, HermitianValues, HermitianVectors, Pattern
+from .generalized_eigenvalues import generalized_pairs
 from .iterative_operation import results
 from .linear_operator import LinearOperator, aslinearoperator
 from .matrix_functions import CompressedMatrix, matrix_function
@@ -40,8 +41,9 @@ def _refuse(what: str, **given: Any) -> None:
     named = [name for name, x in given.items() if x is not None]
     if named:
         raise ArgumentError(
-            f"{what} of tensors with {', '.join(named)}: only standard eigenvalue problems have "
-            f"derivatives. Solve M^-1 A v = w v instead{at(user_line())}."
+            f"{what} of tensors with {', '.join(named)}: it has derivatives without. A problem "
+            f"A v = w M v with symmetric matrices is one of eigsh; else solve M^-1 A v = w v"
+            f"{at(user_line())}."
         )
 
 
@@ -96,7 +98,10 @@ def eigsh(
     sigma, which, v0, ncv, maxiter, tol
         As in SciPy; `sigma` and `v0` are constants.
     return_eigenvectors : bool, default True
-    M, Minv, OPinv, mode, rng
+    M : array or sparse array, optional
+        Symmetric positive definite, for ``A v = w M v``; its elements may be tensors. Both
+        matrices are real, and no LinearOperator.
+    Minv, OPinv, mode, rng
         Only without tensors.
 
     Returns
@@ -128,16 +133,19 @@ def eigsh(
     >>> wg.grad(lowest)(np.ones(4)).round(6)
     array([0.25    , 0.042893, 0.042893, 0.25    ])
     """
-    if not (isinstance(A, LinearOperator) or uses_tensors(A)):
+    if not (isinstance(A, LinearOperator) or uses_tensors(A, *[] if M is None else [M])):
         w, v = scipy.sparse.linalg.eigsh(
             A, k, M, sigma, which, v0, ncv, maxiter, tol, True, Minv, OPinv, mode, **options
         )
         order = np.argsort(w)  # without eigenvectors ARPACK returns another order
         return (w[order], v[:, order]) if return_eigenvectors else w[order]
     other = None if mode == "normal" else mode
-    _refuse("eigsh", M=M, Minv=Minv, OPinv=OPinv, mode=other)
+    _refuse("eigsh", Minv=Minv, OPinv=OPinv, mode=other)
     given = {"k": k, "sigma": sigma, "which": which, "v0": v0, "ncv": ncv}
     given |= {"maxiter": maxiter, "tol": tol}
+    if M is not None:
+        pairs = generalized_pairs(A, M, given)
+        return pairs if return_eigenvectors else pairs[0]
     dtype = np.result_type(A.dtype, np.float32)
     matrix, consts, pattern, found = _pairs("eigsh", A, dtype, given)
     vectors = HermitianVectors(matrix, pattern)

@@ -28,7 +28,8 @@ def is_sparse(a: Any) -> bool:
 
 def uses_tensors(*arguments: Any) -> bool:
     """Whether tensors, or sparse arrays of tensors, are among the arguments."""
-    return any([holds_tensors(x.data if is_sparse(x) else x) for x in arguments])
+    # SciPy's DOK arrays have no `data`, and hold no tensors.
+    return any([holds_tensors(getattr(x, "data", None) if is_sparse(x) else x) for x in arguments])
 
 
 class CompressedRows(NamedTuple):
