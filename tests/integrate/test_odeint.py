@@ -6,6 +6,7 @@ import scipy.integrate
 from scipy.integrate import odeint, solve_ivp
 
 import wengert as wg
+import wengert.scipy.integrate
 from wengert.errors import ArgumentError, ShapeError
 
 RATES, START = np.array([1.5, 1.0, 3.0, 1.0]), np.array([1.0, 0.5])
@@ -35,6 +36,16 @@ def test_values_are_those_of_scipy():
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     default = wg.jit(lambda p: states(p, START, TIMES))(RATES)
     np.testing.assert_allclose(default, right, rtol=3e-6)
+
+
+def test_without_tensors_the_function_of_scipy_is_called():
+    right, details = scipy.integrate.odeint(species, START, TIMES, tuple(RATES), full_output=True)
+    found, counts = wengert.scipy.integrate.odeint(
+        species, START, TIMES, tuple(RATES), full_output=True
+    )
+    assert (found == right).all() and (counts["nst"] == details["nst"]).all()
+    captured = wg.grad(lambda a: np.sum(odeint(lambda y, t, k: -a * k * y, 2.0, [0, 1], (3.0,))))
+    assert captured(0.5) == pytest.approx(-6.0 * np.exp(-1.5), rel=1e-6)
 
 
 def test_derivatives_agree_with_differences():

@@ -442,3 +442,35 @@ def test_ufunc_at_of_a_symbolic_size():
     graph = wg.trace(f)(wg.spec(("n",)))
     for n in (1, 4):
         np.testing.assert_array_equal(graph(np.arange(1.0 * n)), f(np.arange(1.0 * n)))
+
+
+def test_pandas_objects_as_indices():
+    pandas = pytest.importorskip("pandas")
+    x = np.array([1.0, 2.0, 3.0])
+    for part in (pandas.Series([True, False, True]), pandas.Series([2, 0]), pandas.Index([0, 2])):
+
+        def read(x, part=part):
+            return np.sum(x[part] ** 2)
+
+        def written(x, part=part):
+            y = 1.0 * x
+            y[part] = 2.0 * x[part]
+            return np.sum(y**2)
+
+        for f, right in ((read, [2.0, 0.0, 6.0]), (written, [8.0, 4.0, 24.0])):
+            assert wg.grad(f)(x).tolist() == right
+            assert wg.jit(wg.grad(f))(x).tolist() == right
+            assert np.diag(wg.hessian(f)(x)).tolist() == (np.array(right) / x).tolist()
+            assert wg.jit(wg.hessian(f))(x).shape == (3, 3)
+
+
+def test_a_pandas_mask_that_is_modified_later():
+    pandas = pytest.importorskip("pandas")
+
+    def f(x):
+        mask = pandas.Series([True, False, True])
+        y = x[mask]
+        mask[:] = False
+        return np.sum(y**2)
+
+    assert wg.grad(f)(np.array([1.0, 2.0, 3.0])).tolist() == [2.0, 0.0, 6.0]

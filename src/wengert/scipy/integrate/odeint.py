@@ -125,8 +125,8 @@ def odeint(
     rhs = _by_time(func, args, tfirst)
     times, state = _times(t), as_array(joining.stacked(y0))
     state = state if state.shape else state.reshape(1)
-    tolerances = {"rtol": rtol, "atol": atol}
-    if not uses_tensors(rhs, (times[0],), state, times, None, args, tolerances):
+    others = {"rtol": rtol, "atol": atol, "args": args}  # `rhs` has the arguments already
+    if not uses_tensors(rhs, (times[0],), state, times, None, (), others):
         given = (args, Dfun, col_deriv, full_output, ml, mu, rtol, atol, tcrit, h0, hmax, hmin)
         more = (ixpr, mxstep, mxhnil, mxordn, mxords, printmessg, tfirst)
         return scipy.integrate.odeint(func, y0, t, *given, *more)

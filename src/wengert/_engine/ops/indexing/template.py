@@ -87,6 +87,10 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
                 "assign with it, x[i] and x[i] = v, or write a loop over the positions"
                 f"{at(user_line())}."
             )
+        elif hasattr(type(part), "__array__"):  # of pandas, for example
+            template.append(IndexSlot(len(operands)))
+            operands.append(_index_array(np.array(part)))  # a copy: it may be modified later
+            continue
         template.append(part)
     if operands and x is not None:
         refuse_caught(x, operands)
