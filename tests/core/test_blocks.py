@@ -181,6 +181,7 @@ INTERRUPTED = {
     "a gradient in a graph": lambda: wg.trace(wg.grad(lambda x: np.sum(x * x)))(wg.spec(2)),
     "rewriting": lambda: wg.trace(lambda: np.sin(wg.numpy.ones(2)) + 0.0)().simplify(),
 }
+SAMPLED = "a batch", "a gradient in a graph"  # test_interrupts_at_any_moment has some moments
 
 
 def opened(*blocks):
@@ -191,7 +192,13 @@ def opened(*blocks):
 
 # One that is raised where a generator is freed is reported, and not raised.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("act", INTERRUPTED.values(), ids=INTERRUPTED)
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(act, id=name, marks=pytest.mark.slow if name in SAMPLED else ())
+        for name, act in INTERRUPTED.items()
+    ],
+)
 def test_an_interrupt_wherever_one_can_be(act):
     """Each moment in turn, anywhere in the library."""
     gc.collect()

@@ -2,6 +2,7 @@
 
 sampled    all programs, or every third
 ways       as they are and compiled, or one of the two by turns
+by_turns   all of what is checked of a program, or every second
 step       1: everything; run_checks.py sets another with --quick
 """
 
@@ -30,3 +31,16 @@ def ways(number: int) -> list[Callable[[Any], Any]]:
     """
     both: list[Callable[[Any], Any]] = [wg.jit, lambda f: f]
     return both if step == 1 else [both[number % 2]]
+
+
+def by_turns(number: int, checked: Sequence[Any]) -> Sequence[Any]:
+    """All of what is checked of a program, or every second, of the next program the others.
+
+    Parameters
+    ----------
+    number : int
+        Of the program: 0, 1, 2 ...
+    checked : sequence
+        Such as derivatives by several orders of the modes.
+    """
+    return checked if step == 1 else checked[number % 2 :: 2]

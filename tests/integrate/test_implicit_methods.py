@@ -152,6 +152,7 @@ STEPS = 1e-3 * np.eye(3)
 
 @pytest.mark.parametrize("name", [*QUICK, *map(slow, OTHERS)])
 @pytest.mark.parametrize("size", [2, 6])
+@pytest.mark.sample(4)  # each method, and both sizes
 def test_derivatives_of_steps_are_exact(name, size):
     """Beside differences on the same steps, of order 4."""
     last = steps_of(name, size)

@@ -55,6 +55,7 @@ def whole(q, span=None, method="tsit5", times=None):
 
 @pytest.mark.parametrize("method", ["tsit5", "DOP853"])
 @pytest.mark.parametrize("times", [None, np.array([0.7, 1.5, 2.0])])
+@pytest.mark.sample(2)  # each method, and each choice of times
 def test_derivatives_in_both_modes_are_those_of_the_solution(method, times):
     q = np.concatenate([P, Y0, [0.5, 3.0]])
     f = wg.jit(lambda q: whole(q, None, method, times))

@@ -140,7 +140,7 @@ def test_splines_along_long_axes(order):
 
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", range(6))
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 def test_coordinates(order, mode):
     """Values at coordinates inside, at and beyond the borders."""
     points = np.stack([RNG.uniform(-9, 15, 40), RNG.uniform(-9, 15, 40)])
