@@ -205,11 +205,27 @@ def named_with_else_that_leaves(A, x, k):
     return s * i + v
 
 
+def with_types(A, x, k):
+    last: int
+    s: float = 0.0
+    for i in range(12):
+        last = i
+        if x[i] > 0:
+            part: float = x[i] * last
+            s += part
+    if s > 100.0:
+        total: float = np.sum(x)
+        return total
+    rest: float = s * 2.0
+    return rest
+
+
 PROGRAMS = [
     named_where_a_loop_ends, named_with_else_that_leaves, matched, matched_with_guards,
     matched_and_left, matched_sequences, named_in_conditions, named_with_else,
     contained, filtered, iterators, enumerated, iterated, unraveled,
     arrays_of_a_table, functions_of_a_table, numbers_of_a_dict, local_tables, sorted_positions,
+    with_types,
 ]  # fmt: skip
 
 

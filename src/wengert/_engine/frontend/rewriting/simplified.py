@@ -21,6 +21,8 @@
                                    if test:
                                        b
 
+    v: T = f()              ->     v = f()
+
 A ``match`` statement with other patterns (sequences, classes ...) is left to Python.
 
 with_simple_statements    the transformation
@@ -29,7 +31,7 @@ with_simple_statements    the transformation
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ..tree_traversal import copied, traverse
 from .syntax import load, located
@@ -37,16 +39,23 @@ from .syntax import load, located
 
 def with_simple_statements(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a function, written as simpler ones."""
-    if not any(isinstance(n, ast.Match | ast.NamedExpr) for s in body for n in traverse(s)):
+    kinds = ast.Match | ast.NamedExpr | ast.AnnAssign
+    if not any(isinstance(n, kinds) for s in body for n in traverse(s)):
         return body
-    module = _Simplifier().visit(ast.Module(body, []))
+    nodes = [n for s in body for n in traverse(s)]
+    types_only = {n.target for n in nodes if isinstance(n, ast.AnnAssign) and n.value is None}
+    names = [n for n in nodes if isinstance(n, ast.Name) and n not in types_only]
+    assigned = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    module = _Simplifier(assigned).visit(ast.Module(body, []))
     assert isinstance(module, ast.Module)
     return module.body
 
 
 class _Simplifier(ast.NodeTransformer):
-    def __init__(self) -> None:
-        self._count = 0
+    """The transformation of one function; `assigned` are the variables that it assigns to."""
+
+    def __init__(self, assigned: Set[str]) -> None:
+        self._count, self._assigned = 0, assigned
 
     def _variable(self, word: str) -> str:
         self._count += 1
@@ -67,6 +76,19 @@ class _Simplifier(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         """A lambda."""
         return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """An assignment, or a variable, with a type, which is not evaluated in a function.
+
+        A branch becomes a function that assigns to variables of the enclosing one, and these must
+        not have types in it.
+        """
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        if node.value is None:
+            return located(node, ast.Pass()) if node.target.id in self._assigned else node
+        return located(node, ast.Assign([node.target], node.value))
 
     # ---- match -----------------------------------------------------------------------------------
 
