@@ -5,6 +5,7 @@
     python benchmarks/odes.py --quick        few problems, little time, nothing written
     python benchmarks/odes.py --only NAME    some workloads only (may be repeated); the others'
                                              results stay as they are
+    python benchmarks/odes.py --seconds 1    less time for each case: less than 5 minutes
     python benchmarks/odes.py --render       write docs/benchmarks-odes.md
 
 Workloads are modules of benchmarks/ode_cases; how they are run is said in _suite.py.
