@@ -19,6 +19,7 @@
 #   make gradbench GradBench's own evals against wengert: GRADBENCH=path of a checkout of it
 #   make docs      generate pages, then run all code blocks and docstring examples
 #   make docs-site the documentation site, in out/site/html; a warning is a failure
+#   make package   build the wheel and the sdist, and install both in new environments
 #   make lint      ruff; `make format` fixes what it can
 #   make clean     remove environments and caches
 
@@ -41,7 +42,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs docs-site lint format layers types clean
+.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs docs-site package lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -87,6 +88,9 @@ docs: .venv/ready
 
 docs-site: .venv/ready
 	@$(BIN)/python -m tools.documentation.build
+
+package: .venv/ready
+	@$(BIN)/python tools/package_check.py
 
 bench: .venv-bench/ready .venv-pytensor/ready
 	@$(BENCH)/python benchmarks/suites.py $(BENCH_OPTIONS)

@@ -1,0 +1,47 @@
+"""The wheel and the sdist, as tools/package_check.py sees them.
+
+`make package` also installs them in new environments; here the wheel runs with the packages that
+are installed.
+"""
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+pytest.importorskip("build", reason="needs the extra `dev`")
+pytest.importorskip("hatchling", reason="needs the extra `dev`")
+
+
+@pytest.fixture(scope="module")
+def check():
+    spec = importlib.util.spec_from_file_location("package_check", ROOT / "tools/package_check.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist(check, tmp_path):
+    paths = check.built(tmp_path)
+    assert [path.suffix for path in paths] == [".whl", ".gz"]
+    for path in paths:
+        check.contents(path)
+        check.metadata(path)
+        assert path.stat().st_size < check.LARGEST * 1e6
+    site = tmp_path / "site-packages"
+    zipfile.ZipFile(paths[0]).extractall(site)
+    code = f"import sys; sys.path.insert(0, {str(site)!r})\n{check.PROGRAM}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=site)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_citation_has_the_version_of_the_package():
+    import wengert
+
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {wengert.__version__}\n" in text
