@@ -25,7 +25,13 @@ def test_the_first_message_of_a_process_may_be_in_a_gradient(way):
     assert status == 0 and output.count("equal") == 2, output
 
 
-@pytest.mark.parametrize("way", ["eager", "compiled", "forward", "batch"])
-def test_the_first_import_in_a_function_that_is_transformed_is_refused(way):
-    status, output = started(2, Path(__file__).parent / "first_imports.py", way)
-    assert status == 0 and output.count("refused") == 2, output
+WAYS = "eager", "compiled", "forward", "batch"
+SLOW = [pytest.param(2, way, marks=pytest.mark.slow) for way in WAYS[1:]]
+
+
+@pytest.mark.parametrize(
+    ("count", "way"), [(2, "eager"), (1, "compiled"), (1, "forward"), (1, "batch"), *SLOW]
+)
+def test_the_first_import_in_a_function_that_is_transformed_is_refused(count, way):
+    status, output = started(count, Path(__file__).parent / "first_imports.py", way)
+    assert status == 0 and output.count("refused") == count, output

@@ -177,6 +177,7 @@ def run(steps, a, c, bias):
     return made[-1], made[-2], np.sum(made[-3], axis=0)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed):
     rng = np.random.default_rng(seed)
