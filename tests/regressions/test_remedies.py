@@ -14,7 +14,16 @@ import scipy.stats
 from scipy.spatial import distance
 
 import wengert as wg
-from wengert.errors import ConversionError, DtypeError, TracedBranchError, TraceError
+from wengert.errors import (
+    ArgumentError,
+    ConversionError,
+    DtypeError,
+    NotDifferentiableError,
+    NotScalarError,
+    StructureError,
+    TracedBranchError,
+    TraceError,
+)
 
 # What is refused in functions that are not converted.
 pytestmark = pytest.mark.usefixtures("unconverted")
@@ -124,3 +133,37 @@ def test_pandas_beside_tensors():
                 call(f)(X)
     with pytest.raises(DtypeError, match=r"to_numpy\(float\)"):
         wg.grad(lambda t: np.sum(pd.Series(["a", "b", "c"]) * t))(X)
+
+
+def labelled(package, **attributes):
+    """An object like one of a library that need not be installed."""
+    found = type("Labelled", (), {"__module__": f"{package}.core", **attributes,
+                                  "__array__": lambda self, *a, **k: np.array(X)})  # fmt: skip
+    return found()
+
+
+@pytest.mark.parametrize(
+    ("package", "argument", "result"),
+    [
+        ("pandas", r"pandas\.Series\(result, x\.index\)", r"Return its values, x\.to_numpy\(\)"),
+        ("xarray", r"x\.copy\(data=result\)", r"Return its values, x\.data"),
+        ("pint", r"units of the result divided by those of x", r"x\.to\(unit\)\.magnitude"),
+    ],
+)
+def test_arrays_with_labels_or_units_as_arguments_and_results(package, argument, result):
+    x = labelled(package)
+    for transform in (wg.grad, wg.jacobian, wg.hessian):
+        with pytest.raises(NotDifferentiableError, match=argument):
+            transform(np.sum)(x)
+    with pytest.raises(StructureError, match=argument):
+        wg.vmap(np.sum)(x)
+    with pytest.raises(NotScalarError, match=result):
+        wg.grad(lambda t: x)(1.0)
+    with pytest.raises(StructureError, match=result):
+        wg.jit(lambda t: x)(1.0)
+
+
+def test_compiled_functions_do_not_lose_units():
+    with pytest.raises(ArgumentError, match=r"Labelled in meter\. Pass a number of chosen units"):
+        wg.jit(np.sum)(labelled("pint", dimensionless=False, units="meter"))
+    assert wg.jit(np.sum)(labelled("pint", dimensionless=True)) == np.sum(X)

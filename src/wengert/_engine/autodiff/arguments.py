@@ -18,6 +18,7 @@ from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
+from wengert._engine.core.labelled_arrays import values_of
 from wengert._engine.core.large_arrays import recycling
 from wengert._engine.core.message_order import is_used, refuse_first_use
 from wengert._engine.core.node import ConstantLeaf, Node, constant
@@ -92,7 +93,8 @@ class Variables:
         elif spec is None:
             if isinstance(leaf, str | bytes | None) and len(self.leaves) > 1:
                 return None  # in a container, leaves that are not numbers stay unchanged
-            kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
+            kind = f"a {type(leaf).__name__}"
+            remedy = values_of(leaf) or "Pass an array of floats"
         elif spec.dtype.kind in "fc":
             return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
         else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.labelled_arrays import values_of
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import current_trace, is_recording
@@ -146,7 +147,7 @@ def check_scalar(out: Operand, what: str) -> np.dtype[Any]:
         return dtype
     else:
         returned = str(spec)
-    remedy = "Sum the result, or use wengert.jacobian"
+    remedy = values_of(out, is_result=True) or "Sum the result, or use wengert.jacobian"
     if returned == "a NoneType":
         remedy = "A function without `return` returns None: return the number"
     elif isinstance(out, tuple):

@@ -20,6 +20,7 @@ import optree
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
+from wengert._engine.core.labelled_arrays import values_of
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
@@ -240,9 +241,10 @@ def _batched_leaves(
         if not isinstance(x, Handle):
             spec = describe(x)
             if spec is None or isinstance(spec, tuple):
+                remedy = values_of(x) or "Give None for it in in_axes"
                 raise StructureError(
                     f"{what}: {_argument_name(arguments, i)} is a {type(x).__name__}, which has no "
-                    f"batch axis. Give None for it in in_axes{at(user_line())}."
+                    f"batch axis. {remedy}{at(user_line())}."
                 )
             if isinstance(x, np.ma.MaskedArray) and x.mask is not np.ma.nomask:
                 raise ConversionError(

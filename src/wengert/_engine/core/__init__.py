@@ -54,6 +54,7 @@ scalar_inputs.py               inputs without axes: numbers, or arrays that are 
 trace_notes.py                 decisions of the front end, for explain
 runtime_checks.py              conditions that raise when the graph runs
 exception_handlers.py          exceptions that a try statement may catch
+labelled_arrays.py             objects of pandas, xarray and pint, in messages
 other_libraries.py             names of PyTorch and JAX
 message_order.py               the order of messages to other processes
 lazy_import.py                 modules imported at first use; public names of modules

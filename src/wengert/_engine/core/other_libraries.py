@@ -205,7 +205,7 @@ PACKAGE: dict[str, str] = {
     "tree_map": "wengert.tree.map",
     "tree_util": "wengert.tree",
     "pure_callback": "wengert.primitive",
-    "io_callback": "wengert.debug.show",
+    "io_callback": "wengert.debug.callback",
     "debug_nans": "wengert.debug(nan=True)",
     "config": "float64 is the default; wengert.policy",
     "float0": "float64 zeros",

@@ -22,6 +22,7 @@ from wengert._engine.core.conversion_hook import converted, object_changes
 from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
+from wengert._engine.core.labelled_arrays import values_of
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.loop_variants import from_variants
 from wengert._engine.core.message_order import OrderWanted, is_used
@@ -250,9 +251,10 @@ def _is_output(x: Any, what: str) -> bool:
         return False
     if describe(x) is None:
         refuse_unknown_length(x)
+        remedy = values_of(x, is_result=True) or "Return arrays, numbers, None and containers"
         raise StructureError(
-            f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. Return "
-            f"arrays, numbers, None and containers of them{at(user_line())}."
+            f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. "
+            f"{remedy}{at(user_line())}."
         )
     if isinstance(x, Handle):
         refuse_ambiguous(x.node)

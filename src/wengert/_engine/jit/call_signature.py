@@ -22,6 +22,7 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.labelled_arrays import has_units, values_of
 from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import switches
@@ -288,6 +289,11 @@ def _key_and_shape(x: Any, specs: bool) -> tuple[Any, Any]:
 
 def _as_array(x: Any) -> np.ndarray[Any, Any]:
     """A series, a table or an array of another library as a NumPy array."""
+    if has_units(x):  # the function computes with numbers, and would lose them
+        raise ArgumentError(
+            f"a compiled function was given a {type(x).__name__} in {getattr(x, 'units', '')}. "
+            f"{values_of(x)}{at(user_line())}."
+        )
     array = np.asarray(x)
     if array.dtype.kind not in "biufc":
         raise ArgumentError(
