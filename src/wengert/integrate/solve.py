@@ -47,6 +47,7 @@ def solve(
     jac: Callable[..., Any] | None = None,
     mass: Any = None,
     memory: int | str | None = None,
+    adjoint: str = "discrete",
     check: bool = True,
 ) -> Solution:
     """Solve an initial value problem y' = rhs(t, y, *args).
@@ -91,6 +92,13 @@ def solve(
         The constant matrix of M y' = rhs. Explicit methods refuse it.
     memory : int or str, optional
         The memory limit of the backward pass, as in `wengert.while_loop`.
+    adjoint : str
+        What reverse mode does: 'discrete', see the notes; 'continuous': integrate the adjoint
+        equation and the integrals that are the cotangents of parameters, to the tolerances;
+        'quadrature': the same, with the control of errors by the adjoint alone, for many
+        parameters. The latter two keep the forward steps in buffers for `max_steps`, and for 4,096
+        at most (with more the gradient is NaN). They have first derivatives in reverse mode only,
+        and no events or mass matrix.
     check : bool
         Whether a solution that does not reach the end is an error. In loops and branches of
         compiled functions, which cannot raise, its state is NaN instead.
@@ -147,22 +155,15 @@ def solve(
     def vector_jac(time: Any, y: Any) -> Any:
         return converted(jac)(time, leaves.container(y), *args)  # type: ignore[type-var,misc]
 
+    given_jac = None if jac is None else vector_jac
+    sizes = first_step, max_step, max_steps
+    options = IvpOptions(method, rtol, atol, *sizes, memory, given_jac, mass, adjoint)
     found = solve_vector(
         vector_rhs,
         t0,
         t1,
         leaves.vector(leaves.leaves.values),
-        IvpOptions(
-            method,
-            rtol,
-            atol,
-            first_step,
-            max_step,
-            max_steps,
-            memory,
-            None if jac is None else vector_jac,
-            mass,
-        ),
+        options,
         _WHAT,
         save,
         None if save != "times" else times,

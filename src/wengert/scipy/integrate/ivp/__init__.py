@@ -11,6 +11,7 @@ esdirk_steps     Kvaerno's methods; esdirk_tables their coefficients
 radau_steps      SciPy's Radau; radau_table its coefficients
 bdf_steps        SciPy's BDF; bdf_table its coefficients, bdf_iteration the equation of a step
 stage_roots      derivatives of stages
+continuous_adjoint gradients from the adjoint equation
 stage_systems    linear systems with one matrix and several right-hand sides
 simplified_newton Newton's method with one matrix for several iterations and steps
 problem          the right-hand side, its Jacobian and the mass matrix; tolerances

@@ -22,6 +22,7 @@ from wengert._engine.ops import casts, joining
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 
+from .continuous_adjoint import checked_adjoint
 from .events import Event
 from .loop import Status
 from .matrix_arguments import check_dtype, checked_jacobian, checked_mass
@@ -31,6 +32,7 @@ from .program import EventPlan, IvpOutcome, IvpPlan, IvpValues, solved, traced
 
 _FIRST_CAPACITY = 128  # steps and events that are kept; it grows by the factor
 _GROWTH = 4
+_MAX_KEPT_STEPS = 4096  # by a continuous adjoint
 _MIN_RTOL = 100 * np.finfo(float).eps  # as in SciPy
 _NUMBER = Spec((), np.dtype(float))
 
@@ -56,6 +58,7 @@ class IvpOptions:
     memory: int | str | None = None
     jac: Callable[[Any, Any], Any] | None = None
     mass: Any = None
+    adjoint: str = "discrete"
 
 
 class IvpSolved(NamedTuple):
@@ -129,6 +132,12 @@ def solve(
         save=save,
         memory=options.memory,
         moving=(isinstance(t0, Handle), isinstance(t1, Handle)),
+        adjoint=checked_adjoint(
+            options.adjoint, spec, save, bool(events), options.mass is not None, what
+        ),
+        capacity=0
+        if options.adjoint == "discrete"
+        else min(int(options.max_steps), _MAX_KEPT_STEPS),
     )
     values = IvpValues(
         tuple(graphs),
@@ -180,7 +189,7 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
             event_capacity = 1 + max([e.count for e in plan.events])
         found = solved(replace(plan, event_capacity=event_capacity), values)
         return _with_nan_derivatives(found) if plan.save == "times" else found
-    capacity = _FIRST_CAPACITY if keeps_steps else 0
+    capacity = _FIRST_CAPACITY if keeps_steps else plan.capacity
     while True:
         full = replace(
             plan, event_capacity=event_capacity, capacity=capacity, keeps_all=keeps_events

@@ -23,6 +23,7 @@ from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.jit import jit
 
+from .continuous_adjoint import AdjointProblem, Record, continuous
 from .dense_output import StepBuffers, with_end
 from .events import Event, Events
 from .loop import Observer, Settings, integrate
@@ -52,6 +53,7 @@ class IvpPlan:
     save : "end", "times", "steps" or "dense"; `capacity` is the number of steps that are kept.
     memory : the memory limit of the backward pass.
     moving : whether the ends of the interval have derivatives.
+    adjoint : one of `ADJOINTS`; `capacity` is the number of steps that a continuous one keeps.
     """
 
     method: Method
@@ -65,6 +67,7 @@ class IvpPlan:
     capacity: int = 0
     memory: int | str | None = None
     moving: tuple[bool, bool] = (False, False)
+    adjoint: str = "discrete"
 
 
 class IvpValues(NamedTuple):
@@ -109,6 +112,29 @@ class IvpOutcome(NamedTuple):
 
 def _run(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
     """The results, for traced values."""
+    if plan.adjoint == "discrete":
+        return _steps(plan, values)[0]
+
+    def recorded(values: IvpValues) -> tuple[IvpOutcome, Record]:
+        outcome, (count, ts, ys, *parts) = _steps(plan, values, keeps_all=True)
+        return outcome, Record(count, ts, ys, tuple(parts))
+
+    def adjoint_problem(values: IvpValues) -> AdjointProblem:
+        return AdjointProblem(
+            lambda consts, t, y: plan.rhs(consts, [t, y])[0],
+            plan.method,
+            plan.control,
+            values.rtol,
+            values.atol,
+            values.max_steps,
+            plan.adjoint == "continuous",
+        )
+
+    return continuous(lambda values: _steps(plan, values)[0], recorded, adjoint_problem, values)
+
+
+def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[IvpOutcome, Any]:
+    """The results; with `keeps_all` also the buffers with all steps."""
     captured = iter(values.captured)
 
     def called(f: GraphFunction) -> Callable[[Any, Any], Any]:
@@ -127,10 +153,13 @@ def _run(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
     if events:
         observed = Events(problem, plan.method, events, plan.event_capacity, plan.keeps_all)
     savers: list[Observer] = []
+    buffers = StepBuffers(problem, plan.method, plan.capacity, plan.save == "dense" or keeps_all)
     if plan.save == "times":
         savers.append(AtTimes(problem, plan.method, values.times))
     elif plan.save != "end":
-        savers.append(StepBuffers(problem, plan.method, plan.capacity, plan.save == "dense"))
+        savers.append(buffers)
+    if keeps_all:
+        savers.append(buffers)
     settings = Settings(
         Tolerance(values.rtol, values.atol),
         plan.control,
@@ -147,10 +176,10 @@ def _run(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
     if observed is not None:
         _, counts, ts, ys = last.events
         happened = tuple(zip(counts, ts, ys, strict=True))
-    saved = last.observers[0] if savers else None
+    saved = None if plan.save == "end" else last.observers[0]
     if saved is not None and plan.save != "times":
         saved = with_end(saved, last.t, last.y)
-    return IvpOutcome(
+    outcome = IvpOutcome(
         last.t,
         last.y,
         last.status,
@@ -160,6 +189,7 @@ def _run(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
         saved,
         happened,
     )
+    return outcome, last.observers[-1] if keeps_all else None
 
 
 _programs: KeptGraphs[Callable[[IvpValues], IvpOutcome]] = KeptGraphs()
