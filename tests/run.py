@@ -30,7 +30,7 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 DURATIONS = TESTS / "durations.json"
 TOGETHER = "repo_rules"  # a folder whose files share the syntax trees of all modules
-UNKNOWN = 2.0  # seconds of a file that was never measured
+UNKNOWN = 2.0  # seconds of a file that was never measured, in a folder of which none was
 NO_TESTS = 5  # pytest's exit status where nothing was collected
 
 
@@ -68,7 +68,10 @@ def targets(paths: Iterable[str]) -> list[str]:
 def divided(names: Sequence[str], count: int) -> list[list[str]]:
     """Lists that take about the same time: each name, longest first, joins the shortest list."""
     known = {name: each["seconds"] for name, each in json.loads(DURATIONS.read_text()).items()}
-    cost = {n: known.get(relative(n.partition("::")[0]), UNKNOWN) for n in names}
+    folders: dict[str, list[float]] = {}
+    for file, seconds in known.items():
+        folders.setdefault(file.rpartition("/")[0], []).append(seconds)
+    cost = {name: expected(relative(name.partition("::")[0]), known, folders) for name in names}
     groups: dict[str, list[str]] = {}
     for name in names:
         folder = str(Path(name).parent)
@@ -81,6 +84,12 @@ def divided(names: Sequence[str], count: int) -> list[list[str]]:
         parts[least].extend(groups[group])
         total[least] += costs[group]
     return [sorted(part) for part in parts]
+
+
+def expected(file: str, known: dict[str, float], folders: dict[str, list[float]]) -> float:
+    """Seconds of a file: as measured, or the mean of those that were measured in its folder."""
+    others = folders.get(file.rpartition("/")[0], [UNKNOWN])
+    return known.get(file, sum(others) / len(others))
 
 
 def relative(name: str) -> str:

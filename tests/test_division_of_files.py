@@ -1,0 +1,31 @@
+"""How tests/run.py divides the files of tests among its processes.
+
+Each file is in one process; a file that was never measured is taken to last as long as the mean of
+its folder.
+"""
+
+import json
+
+from tests import run
+
+
+def test_files_that_were_never_measured_take_the_mean_of_their_folder():
+    known, folders = {"a/test_1.py": 3.0, "a/test_2.py": 5.0}, {"a": [3.0, 5.0]}
+    assert run.expected("a/test_1.py", known, folders) == 3.0
+    assert run.expected("a/test_new.py", known, folders) == 4.0
+    assert run.expected("b/test_new.py", known, folders) == run.UNKNOWN
+
+
+def test_new_files_of_a_folder_of_long_tests_are_divided(tmp_path, monkeypatch):
+    measured = {
+        "long/test_a.py": {"seconds": 20.0},
+        "short/test_b.py": {"seconds": 1.0},
+        "short/test_c.py": {"seconds": 30.0},
+    }
+    monkeypatch.setattr(run, "DURATIONS", tmp_path / "durations.json")
+    run.DURATIONS.write_text(json.dumps(measured))
+    names = ["long/test_new.py", "long/test_newer.py", *measured]
+    parts = run.divided([str(run.TESTS / name) for name in names], 2)
+    assert sorted(run.relative(name) for part in parts for name in part) == sorted(names)
+    new = [[run.relative(name) for name in part if "test_new" in name] for part in parts]
+    assert [len(each) for each in new] == [1, 1]
