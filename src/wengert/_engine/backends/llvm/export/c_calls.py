@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from . import c_expressions
+from .c_helpers import SUFFIXES
 from .c_lines import Called, Line, call_of
 from .c_operations import FunctionOperations
 from .c_types import SCALARS, CType, kind_of
@@ -79,14 +80,14 @@ class FunctionCalls(FunctionOperations):
         elif name in ("memcpy", "memmove", "memset"):
             given, _ = self._given(called)
             self._evaluate(MEMORY)
-            helper = "wengert_fill" if name == "memset" else "wengert_copy"
+            helper = "wg_fill" if name == "memset" else "wg_copy"
             self._write(f"{helper}({', '.join(map(bare, given[:3]))});")
         elif name.endswith(".with.overflow"):
             way = name.partition(".")[0]
             (a, b), reads = self._given(called)
             kind = called.arguments[0][0]
             value = c_expressions.expression(_OVERFLOW[way], kind, [a, b])
-            overflow = f"wengert_overflow_{way}_{kind}({a}, {b})"
+            overflow = f"wg_overflow_{way}_{kind}({a}, {b})"
             self._value(line, kind_of(called.kind), [value, overflow], reads)
         elif name.startswith("vector.reduce."):
             self._reduced(line, called, name.rpartition(".")[2])
@@ -140,14 +141,16 @@ class FunctionCalls(FunctionOperations):
         at = self._places(kind, places, way in ("gather", "scatter"))
         if loads:
             made = [
-                f"({flag} ? wengert_load_{s}({bare(place)}) : {other})"
+                f"({flag} ? wg_load_{SUFFIXES.get(s, s)}({bare(place)}) : {other})"
                 for s, place, flag, other in zip(kind.scalars, at, flags, others, strict=True)
             ]
             self._value(line, kind, made, reads | {MEMORY})
             return
         self._evaluate(MEMORY)
         for s, place, flag, value in zip(kind.scalars, at, flags, values, strict=True):
-            self._write(f"if ({bare(flag)}) wengert_store_{s}({bare(place)}, {bare(value)});")
+            self._write(
+                f"if ({bare(flag)}) wg_store_{SUFFIXES.get(s, s)}({bare(place)}, {bare(value)});"
+            )
 
     def _places(self, kind: CType, places: list[str], are_several: bool) -> list[str]:
         """The address of each lane."""

@@ -70,7 +70,7 @@ def _wrapped(kind: str, text: str) -> str:
 def _integer(word: str, kind: str, a: str, b: str) -> str:
     sign = _ARITHMETIC[word]
     if kind == "i128":
-        return f"wengert_wide_{'sum' if word == 'add' else 'product'}({a}, {b})"
+        return f"wg_wide_{'sum' if word == 'add' else 'product'}({a}, {b})"
     if kind == "i1" and word in ("add", "sub"):
         sign = "^"
     if word in ("and", "or", "xor"):
@@ -85,7 +85,7 @@ def _integer(word: str, kind: str, a: str, b: str) -> str:
 def _shifted(word: str, kind: str, a: str, b: str) -> str:
     if kind == "i128":
         assert word == "lshr" and "(64u)" in b, (word, b)
-        return f"wengert_wide_high({a})"
+        return f"wg_wide_high({a})"
     sign = "<<" if word == "shl" else ">>"
     if word == "ashr":
         return f"({SCALARS[kind][0]})(({SIGNED[kind]}){a} >> {b})"
@@ -133,9 +133,9 @@ def _converted(word: str, kind: str, a: str, to: str) -> str:
         if kind == to:
             return a
         way = "bits" if kind in _SUFFIX else "number"
-        return f"wengert_{way}_{_SUFFIX[kind if way == 'bits' else to]}({a})"
+        return f"wg_{way}_{_SUFFIX[kind if way == 'bits' else to]}({a})"
     if to == "i128":
-        return f"wengert_widened({a})"
+        return f"wg_widened({a})"
     if kind == "i128":
         return f"({a}.low)" if to == "i64" else f"({c})({a}.low)"
     if word == "trunc":
@@ -167,7 +167,7 @@ def intrinsic(name: str, kind: str, operands: Sequence[str]) -> str | None:
     if name in LIBM:
         return f"{LIBM[name]}{single}({', '.join(operands)})"
     if name in ("maximum", "minimum"):
-        return f"wengert_{name}_{_SUFFIX[kind]}({', '.join(operands)})"
+        return f"wg_{name}_{_SUFFIX[kind]}({', '.join(operands)})"
     if name in ("smin", "smax", "umin", "umax"):
         a, b = operands
         sign = "<" if name.endswith("min") else ">"
@@ -178,7 +178,7 @@ def intrinsic(name: str, kind: str, operands: Sequence[str]) -> str | None:
         return f"(({SIGNED[kind]}){a} < 0 ? {expression('sub', kind, ['0u', a])} : {a})"
     if name in ("ctlz", "cttz"):
         way = "leading" if name == "ctlz" else "trailing"
-        return f"wengert_{way}_{kind}({operands[0]})"
+        return f"wg_{way}_{kind}({operands[0]})"
     if name == "fshr" and kind == "i64":
-        return f"wengert_shifted_i64({', '.join(operands)})"
+        return f"wg_shifted_i64({', '.join(operands)})"
     return None

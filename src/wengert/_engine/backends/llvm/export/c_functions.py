@@ -74,23 +74,24 @@ class FunctionPrinter(FunctionCalls):
             ):
                 if variable in words:
                     zero = "NULL" if scalar == "ptr" else "0"
-                    lines.append(f"    {declared(kind_of(scalar).c, variable)} = {zero};")
+                    lines.append(f"  {declared(kind_of(scalar).c, variable)} = {zero};")
         for line in self._lines:
             if line.op == "alloca" and line.result not in self._slots:
                 name = self._c(line.result)
                 if name in words:
                     size = (kind_of(split(line.rest)[0]).size + 7) // 8
-                    lines.append(f"    uint64_t {name}[{size}];")
+                    lines.append(f"  uint64_t {name}_s[{size}];")
+                    lines.append(f"  char *const {name} = (char *){name}_s;")
         for c, variables in self._declared.items():
             star = "*" if c.endswith("*") else ""
             for k in range(0, len(variables), 8):
                 row = ", ".join(star + v for v in variables[k : k + 8])
-                lines.append(f"    {c.rstrip('* ')} {row};")
+                lines.append(f"  {c.rstrip('* ')} {row};")
         for _, name in self._arguments:
             plain = name.lstrip("%")
             if plain in self._prefix:
-                lines.append(f"    {self._prefix[plain]}")
-            lines += [f"    (void){lane};" for lane in self._values[plain] if lane not in words]
+                lines.append(f"  {self._prefix[plain]}")
+            lines += [f"  (void){lane};" for lane in self._values[plain] if lane not in words]
         return lines
 
     # ---- control -------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class FunctionPrinter(FunctionCalls):
         elif line.op == "alloca":
             if line.result not in self._slots:
                 self._kinds[line.result] = kind_of("ptr")
-                self._values[line.result] = [f"((char *){self._c(line.result)})"]
+                self._values[line.result] = [self._c(line.result)]
         else:
             assert line.result, line
             self._pure(line)
@@ -177,7 +178,8 @@ class FunctionPrinter(FunctionCalls):
     def _return(self, line: Line) -> None:
         if line.rest == "void":
             self._evaluate(None)
-            self._write("return;")
+            if line is not self._lines[-1]:
+                self._write("return;")
             return
         kind_text, operand = typed(line.rest)
         kind = kind_of(kind_text)

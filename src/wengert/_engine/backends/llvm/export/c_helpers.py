@@ -22,50 +22,52 @@ _MEMORY = {
     "double": ("double",) * 2,
     "ptr": ("char *",) * 2,
 }
+SUFFIXES = {"double": "f64", "float": "f32"}  # in names of helpers
 _SIMPLE = """
-static inline double wengert_number_f64(uint64_t x) { double y; memcpy(&y, &x, 8); return y; }
-static inline float wengert_number_f32(uint32_t x) { float y; memcpy(&y, &x, 4); return y; }
-static inline uint64_t wengert_bits_f64(double x) { uint64_t y; memcpy(&y, &x, 8); return y; }
-static inline uint32_t wengert_bits_f32(float x) { uint32_t y; memcpy(&y, &x, 4); return y; }
-static inline double wengert_maximum_f64(double x, double y) { return x != x || x > y || (x == y && !signbit(x)) ? x : y; }
-static inline double wengert_minimum_f64(double x, double y) { return x != x || x < y || (x == y && signbit(x)) ? x : y; }
-static inline float wengert_maximum_f32(float x, float y) { return x != x || x > y || (x == y && !signbit(x)) ? x : y; }
-static inline float wengert_minimum_f32(float x, float y) { return x != x || x < y || (x == y && signbit(x)) ? x : y; }
-static inline uint64_t wengert_leading_i64(uint64_t x) { uint64_t n = 0; if (x == 0) return 64; while (!(x >> 63)) { x <<= 1; n++; } return n; }
-static inline uint32_t wengert_leading_i32(uint32_t x) { uint32_t n = 0; if (x == 0) return 32; while (!(x >> 31)) { x <<= 1; n++; } return n; }
-static inline uint64_t wengert_trailing_i64(uint64_t x) { uint64_t n = 0; if (x == 0) return 64; while (!(x & 1)) { x >>= 1; n++; } return n; }
-static inline uint32_t wengert_trailing_i32(uint32_t x) { uint32_t n = 0; if (x == 0) return 32; while (!(x & 1)) { x >>= 1; n++; } return n; }
-static inline uint64_t wengert_shifted_i64(uint64_t x, uint64_t y, uint64_t n) { n &= 63; return n ? (x << (64 - n)) | (y >> n) : y; }
-static inline uint64_t wengert_integer_f64(double x) { return x != x ? 0 : x >= 9223372036854775808.0 ? UINT64_C(9223372036854775807) : x < -9223372036854775808.0 ? UINT64_C(9223372036854775808) : (uint64_t)(int64_t)x; }
-typedef struct { uint64_t low, high; } wengert_wide;
-static inline wengert_wide wengert_widened(uint64_t x) { wengert_wide y; y.low = x; y.high = 0; return y; }
-static inline wengert_wide wengert_wide_high(wengert_wide x) { return wengert_widened(x.high); }
-static inline wengert_wide wengert_wide_sum(wengert_wide x, wengert_wide y) { x.low += y.low; x.high += y.high + (x.low < y.low); return x; }
-static inline wengert_wide wengert_wide_product(wengert_wide x, wengert_wide y) { const uint64_t m = UINT64_C(4294967295), a = x.low & m, b = x.low >> 32, c = y.low & m, d = y.low >> 32, p = a * c, q = (p >> 32) + ((a * d) & m) + ((b * c) & m); wengert_wide z; z.low = (p & m) | (q << 32); z.high = b * d + ((a * d) >> 32) + ((b * c) >> 32) + (q >> 32) + x.low * y.high + x.high * y.low; return z; }
-static inline int wengert_overflow_sadd_i64(uint64_t x, uint64_t y) { const uint64_t z = x + y; return (int)(((x ^ z) & (y ^ z)) >> 63); }
-static inline int wengert_overflow_ssub_i64(uint64_t x, uint64_t y) { const uint64_t z = x - y; return (int)(((x ^ y) & (x ^ z)) >> 63); }
-static inline int wengert_overflow_smul_i64(uint64_t x, uint64_t y) { const int64_t a = (int64_t)x, b = (int64_t)y; if (a == 0 || b == 0) return 0; if (a == -1) return b < -INT64_MAX; if (b == -1) return a < -INT64_MAX; return (a > 0) == (b > 0) ? (a > 0 ? a > INT64_MAX / b : a < INT64_MAX / b) : (a > 0 ? b < (-INT64_MAX - 1) / a : a < (-INT64_MAX - 1) / b); }
-static inline int wengert_overflow_umul_i64(uint64_t x, uint64_t y) { return x != 0 && y > UINT64_MAX / x; }
-static inline void wengert_copy(char *to, const char *from, uint64_t count) { if (count) memmove(to, from, (size_t)count); }
-static inline void wengert_fill(char *to, uint8_t value, uint64_t count) { if (count) memset(to, value, (size_t)count); }
+static inline double wg_number_f64(uint64_t x) { double y; memcpy(&y, &x, 8); return y; }
+static inline float wg_number_f32(uint32_t x) { float y; memcpy(&y, &x, 4); return y; }
+static inline uint64_t wg_bits_f64(double x) { uint64_t y; memcpy(&y, &x, 8); return y; }
+static inline uint32_t wg_bits_f32(float x) { uint32_t y; memcpy(&y, &x, 4); return y; }
+static inline double wg_maximum_f64(double x, double y) { return x != x || x > y || (x == y && !signbit(x)) ? x : y; }
+static inline double wg_minimum_f64(double x, double y) { return x != x || x < y || (x == y && signbit(x)) ? x : y; }
+static inline float wg_maximum_f32(float x, float y) { return x != x || x > y || (x == y && !signbit(x)) ? x : y; }
+static inline float wg_minimum_f32(float x, float y) { return x != x || x < y || (x == y && signbit(x)) ? x : y; }
+static inline uint64_t wg_leading_i64(uint64_t x) { uint64_t n = 0; if (x == 0) return 64; while (!(x >> 63)) { x <<= 1; n++; } return n; }
+static inline uint32_t wg_leading_i32(uint32_t x) { uint32_t n = 0; if (x == 0) return 32; while (!(x >> 31)) { x <<= 1; n++; } return n; }
+static inline uint64_t wg_trailing_i64(uint64_t x) { uint64_t n = 0; if (x == 0) return 64; while (!(x & 1)) { x >>= 1; n++; } return n; }
+static inline uint32_t wg_trailing_i32(uint32_t x) { uint32_t n = 0; if (x == 0) return 32; while (!(x & 1)) { x >>= 1; n++; } return n; }
+static inline uint64_t wg_shifted_i64(uint64_t x, uint64_t y, uint64_t n) { n &= 63; return n ? (x << (64 - n)) | (y >> n) : y; }
+static inline uint64_t wg_integer_f64(double x) { return x != x ? 0 : x >= 9223372036854775808.0 ? UINT64_C(9223372036854775807) : x < -9223372036854775808.0 ? UINT64_C(9223372036854775808) : (uint64_t)(int64_t)x; }
+typedef struct { uint64_t low, high; } wg_wide;
+static inline wg_wide wg_widened(uint64_t x) { wg_wide y; y.low = x; y.high = 0; return y; }
+static inline wg_wide wg_wide_high(wg_wide x) { return wg_widened(x.high); }
+static inline wg_wide wg_wide_sum(wg_wide x, wg_wide y) { x.low += y.low; x.high += y.high + (x.low < y.low); return x; }
+static inline wg_wide wg_wide_product(wg_wide x, wg_wide y) { const uint64_t m = UINT64_C(4294967295), a = x.low & m, b = x.low >> 32, c = y.low & m, d = y.low >> 32, p = a * c, q = (p >> 32) + ((a * d) & m) + ((b * c) & m); wg_wide z; z.low = (p & m) | (q << 32); z.high = b * d + ((a * d) >> 32) + ((b * c) >> 32) + (q >> 32) + x.low * y.high + x.high * y.low; return z; }
+static inline int wg_overflow_sadd_i64(uint64_t x, uint64_t y) { const uint64_t z = x + y; return (int)(((x ^ z) & (y ^ z)) >> 63); }
+static inline int wg_overflow_ssub_i64(uint64_t x, uint64_t y) { const uint64_t z = x - y; return (int)(((x ^ y) & (x ^ z)) >> 63); }
+static inline int wg_overflow_smul_i64(uint64_t x, uint64_t y) { const int64_t a = (int64_t)x, b = (int64_t)y; if (a == 0 || b == 0) return 0; if (a == -1) return b < -INT64_MAX; if (b == -1) return a < -INT64_MAX; return (a > 0) == (b > 0) ? (a > 0 ? a > INT64_MAX / b : a < INT64_MAX / b) : (a > 0 ? b < (-INT64_MAX - 1) / a : a < (-INT64_MAX - 1) / b); }
+static inline int wg_overflow_umul_i64(uint64_t x, uint64_t y) { return x != 0 && y > UINT64_MAX / x; }
+static inline void wg_copy(char *to, const char *from, uint64_t count) { if (count) memmove(to, from, (size_t)count); }
+static inline void wg_fill(char *to, uint8_t value, uint64_t count) { if (count) memset(to, value, (size_t)count); }
 """  # noqa: E501
-_NAME = re.compile(r"\b(wengert_[a-z]\w*)\b")
+_NAME = re.compile(r"\b(wg_[a-z]\w*)\b")
 
 
 def _of_memory() -> dict[str, str]:
     found = {}
-    for kind, (value, stored) in _MEMORY.items():
+    for llvm, (value, stored) in _MEMORY.items():
+        kind = SUFFIXES.get(llvm, llvm)
         space = "" if value.endswith("*") else " "
-        found[f"wengert_load_{kind}"] = (
-            f"static inline {value}{space}wengert_load_{kind}(const char *at) "
+        found[f"wg_load_{kind}"] = (
+            f"static inline {value}{space}wg_load_{kind}(const char *at) "
             f"{{ {stored}{space}x; memcpy(&x, at, sizeof x); return x; }}"
         )
         convert = f"({stored})" if stored != value else ""
-        found[f"wengert_store_{kind}"] = (
-            f"static inline void wengert_store_{kind}(char *at, {value}{space}y) "
+        found[f"wg_store_{kind}"] = (
+            f"static inline void wg_store_{kind}(char *at, {value}{space}y) "
             f"{{ const {stored}{space}x = {convert}y; memcpy(at, &x, sizeof x); }}"
             if not value.endswith("*")
-            else f"static inline void wengert_store_{kind}(char *at, char *x) "
+            else f"static inline void wg_store_{kind}(char *at, char *x) "
             "{ memcpy(at, &x, sizeof x); }"
         )
     return found
@@ -98,5 +100,5 @@ def used(text: str) -> str:
         found.add(name)
         pending |= (set(_NAME.findall(HELPERS[name])) & HELPERS.keys()) - found
     order = [n for n in HELPERS if n in found]
-    order.sort(key=lambda n: n != "wengert_wide")  # a type comes first
+    order.sort(key=lambda n: n != "wg_wide")  # a type comes first
     return "\n".join(HELPERS[n] for n in order)

@@ -38,15 +38,19 @@ _LIBRARY = frozenset(
 )
 
 
+_OWN = ("wg_", "wengert_", "leaf_")  # what names of functions in exported C begin with
+
+
 def function_name(text: str) -> str:
     """A text as the name of a function.
 
     Examples
     --------
-    >>> function_name("exp"), function_name("model.energy")
-    ('exp_', 'model_energy')
+    >>> function_name("exp"), function_name("model.energy"), function_name("wg_model")
+    ('exp_', 'model_energy', 'xwg_model')
     """
-    return identifier(text, _LIBRARY)
+    name = identifier(text, _LIBRARY)
+    return f"x{name}" if name.startswith(_OWN) else name
 
 
 def identifier(text: str, taken: Iterable[str] = ()) -> str:

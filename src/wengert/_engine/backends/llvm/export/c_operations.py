@@ -8,6 +8,7 @@ A vector is one expression for each lane; rearranging lanes has no cost.
 from __future__ import annotations
 
 from . import c_expressions
+from .c_helpers import SUFFIXES
 from .c_lines import Line, typed
 from .c_types import CType, kind_of, split
 from .c_values import MEMORY, FunctionValues, bare, offsets
@@ -37,11 +38,11 @@ class FunctionOperations(FunctionValues):
         self._evaluate(MEMORY)
         if kind.count:
             assert operand == "zeroinitializer", line
-            self._write(f"wengert_fill({address}, 0, {kind.size});")
+            self._write(f"wg_fill({address}, 0, {kind.size});")
             return
         for (offset, scalar), text in zip(offsets(kind), lanes, strict=True):
             at = f"{address} + {offset}" if offset else bare(address)
-            self._write(f"wengert_store_{scalar}({at}, {bare(text)});")
+            self._write(f"wg_store_{SUFFIXES.get(scalar, scalar)}({at}, {bare(text)});")
 
     def _load(self, line: Line) -> None:
         kind, _ = self._access(line)
@@ -52,7 +53,7 @@ class FunctionOperations(FunctionValues):
             return
         (address,), reads = self._lanes(kind_of("ptr"), place)
         lanes = [
-            f"wengert_load_{s}({f'{address} + {o}' if o else bare(address)})"
+            f"wg_load_{SUFFIXES.get(s, s)}({f'{address} + {o}' if o else bare(address)})"
             for o, s in offsets(kind)
         ]
         self._value(line, kind, lanes, reads | {MEMORY})

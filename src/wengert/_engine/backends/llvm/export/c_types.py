@@ -27,7 +27,7 @@ SCALARS = {
     "i16": ("uint16_t", 2),
     "i32": ("uint32_t", 4),
     "i64": ("uint64_t", 8),
-    "i128": ("wengert_wide", 16),
+    "i128": ("wg_wide", 16),
     "float": ("float", 4),
     "double": ("double", 8),
     "ptr": ("char *", 8),
@@ -71,7 +71,7 @@ class CType:
     @property
     def struct(self) -> str:
         """The name of the struct for several values."""
-        return "wengert_" + "_".join(self.scalars)
+        return "wg_" + "_".join(self.scalars)
 
     @property
     def size(self) -> int:
@@ -142,7 +142,7 @@ def literal(text: str, scalar: str) -> str:
     if scalar == "i64":
         return str(value) + "u" if value < 1 << 31 else f"UINT64_C({value})"
     if scalar == "i128":
-        return f"wengert_widened({value}u)"
+        return f"wg_widened({value}u)"
     return f"{value}u" if bits > 1 else str(value)
 
 

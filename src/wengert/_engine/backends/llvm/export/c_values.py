@@ -202,7 +202,7 @@ class FunctionValues:
                 self._declare(name, pending.kind)
 
     def _write(self, text: str) -> None:
-        self._body.append("    " * self._depth + text)
+        self._body.append("  " * self._depth + text)
 
 
 def offsets(kind: CType) -> list[tuple[int, str]]:
