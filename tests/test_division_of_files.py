@@ -27,5 +27,6 @@ def test_new_files_of_a_folder_of_long_tests_are_divided(tmp_path, monkeypatch):
     names = ["long/test_new.py", "long/test_newer.py", *measured]
     parts = run.divided([str(run.TESTS / name) for name in names], 2)
     assert sorted(run.relative(name) for part in parts for name in part) == sorted(names)
-    new = [[run.relative(name) for name in part if "test_new" in name] for part in parts]
-    assert [len(each) for each in new] == [1, 1]
+    seconds = {name: each["seconds"] for name, each in measured.items()}
+    total = [sum(seconds.get(run.relative(name), 20.0) for name in part) for part in parts]
+    assert sorted(total) == [41.0, 50.0]  # 30 and 61, were a new file taken to last two seconds
