@@ -27,7 +27,6 @@ exclude_patterns = ["README.md"]
 default_role = "code"
 python_use_unqualified_type_names = True
 toc_object_entries = False
-add_module_names = False
 maximum_signature_line_length = 88
 highlight_language = "text"
 suppress_warnings = ["myst.header", "config.cache", "misc.highlighting_failure"]

@@ -118,7 +118,7 @@ def entry(module: str, name: str, places: Places) -> Iterator[str]:
     is_class = inspect.isclass(thing)
     kind = "py:class" if is_class else "py:function" if callable(thing) else "py:data"
     arguments = docstrings.signature(thing) if callable(thing) else ""
-    yield f".. {kind}:: {full}{arguments}"
+    yield f".. {kind}:: {name}{arguments}"
     yield ""
     if owner := library_of(thing):
         said = docstrings.summary(documentation(thing), lambda word: None)
@@ -142,7 +142,7 @@ def module_entry(full: str, thing: types.ModuleType) -> Iterator[str]:
     if full in public_names.MODULES:
         yield f":py:mod:`{full}` has its own page: :doc:`{full}`."
         return
-    yield f".. py:data:: {full}"
+    yield f".. py:data:: {full.rpartition('.')[2]}"
     yield "   :type: module"
     yield ""
     yield from indented(docstrings.summary(thing.__doc__, lambda word: None) or "A module.")
