@@ -44,6 +44,7 @@ def solve(
     first_step: Any = None,
     max_step: Any = np.inf,
     max_steps: int = 100_000,
+    jump_ts: Any = None,
     jac: Callable[..., Any] | None = None,
     mass: Any = None,
     memory: int | str | None = None,
@@ -85,6 +86,9 @@ def solve(
         Sizes of the first step, and of the largest.
     max_steps : int
         The largest number of attempted steps.
+    jump_ts : vector, optional
+        Times at which `rhs` is discontinuous, in any order: steps end and begin there. The
+        derivative with respect to them is that of the exact solution, up to order 4.
     jac : callable, optional
         ``jac(t, y, *args)`` of shape (n, n); by default it is computed. Explicit methods do not
         use it.
@@ -98,7 +102,7 @@ def solve(
         'quadrature': the same, with the control of errors by the adjoint alone, for many
         parameters. The latter two keep the forward steps in buffers for `max_steps`, and for 4,096
         at most (with more the gradient is NaN). They have first derivatives in reverse mode only,
-        and no events or mass matrix.
+        and no events, mass matrix or `jump_ts`.
     check : bool
         Whether a solution that does not reach the end is an error. In loops and branches of
         compiled functions, which cannot raise, its state is NaN instead.
@@ -157,7 +161,7 @@ def solve(
 
     given_jac = None if jac is None else vector_jac
     sizes = first_step, max_step, max_steps
-    options = IvpOptions(method, rtol, atol, *sizes, memory, given_jac, mass, adjoint)
+    options = IvpOptions(method, rtol, atol, *sizes, memory, given_jac, mass, adjoint, jump_ts)
     found = solve_vector(
         vector_rhs,
         t0,

@@ -40,10 +40,10 @@ ADJOINTS = ("discrete", "continuous", "quadrature")
 Rhs = Callable[[Sequence[Any], Any, Any], Any]
 
 
-def checked_adjoint(
-    name: str, spec: Spec, save: str, has_events: bool, has_mass: bool, what: str
-) -> str:
+def checked_adjoint(name: str, spec: Spec, save: str, has: dict[str, bool], what: str) -> str:
     """The kind of derivative, which must be possible.
+
+    has : whether the problem has events, a mass matrix, and times of jumps, by argument.
 
     Raises
     ------
@@ -57,14 +57,13 @@ def checked_adjoint(
         )
     why = ""
     if name != "discrete":
-        if has_events:
-            why = "has no events"
+        given = [argument for argument, is_given in has.items() if is_given]
+        if given:
+            why = f"takes no {given[0]}"
         elif save not in ("end", "times"):
             why = "needs the times of the result, saveat"
         elif spec.dtype.kind == "c":
             why = "needs a real state"
-        elif has_mass:
-            why = "has no mass matrix"
     if why:
         raise ArgumentError(
             f"{what}: adjoint={name!r} {why}. Use adjoint='discrete'{at(user_line())}."

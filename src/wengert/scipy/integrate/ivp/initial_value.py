@@ -24,6 +24,7 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at
 
 from .continuous_adjoint import checked_adjoint
 from .events import Event
+from .jump_times import checked_jumps
 from .loop import Status
 from .matrix_arguments import check_dtype, checked_jacobian, checked_mass
 from .method import Method
@@ -59,6 +60,7 @@ class IvpOptions:
     jac: Callable[[Any, Any], Any] | None = None
     mass: Any = None
     adjoint: str = "discrete"
+    jump_ts: Any = None
 
 
 class IvpSolved(NamedTuple):
@@ -113,6 +115,9 @@ def solve(
     spec = Spec(tuple(describe(y0).shape), describe(y0).dtype)
     check_dtype(method, spec, what)
     mass = checked_mass(options.mass, method, spec, what)
+    jumps = checked_jumps(options.jump_ts, what)
+    has = {"events": bool(events), "mass": mass is not None, "jump_ts": jumps is not None}
+    adjoint = checked_adjoint(options.adjoint, spec, save, has, what)
     specs = (_NUMBER, spec)
     rhs, captured = traced(checked_rhs(f, spec, what), specs, what)
     graphs = [captured]
@@ -131,13 +136,9 @@ def solve(
         tuple(plans),
         save=save,
         memory=options.memory,
-        moving=(isinstance(t0, Handle), isinstance(t1, Handle)),
-        adjoint=checked_adjoint(
-            options.adjoint, spec, save, bool(events), options.mass is not None, what
-        ),
-        capacity=0
-        if options.adjoint == "discrete"
-        else min(int(options.max_steps), _MAX_KEPT_STEPS),
+        moving=(isinstance(t0, Handle), isinstance(t1, Handle), isinstance(jumps, Handle)),
+        adjoint=adjoint,
+        capacity=0 if adjoint == "discrete" else min(int(options.max_steps), _MAX_KEPT_STEPS),
     )
     values = IvpValues(
         tuple(graphs),
@@ -151,6 +152,7 @@ def solve(
         _first_step(options.first_step, t0, t1, what),
         mass,
         times,
+        jumps,
     )
     return IvpSolved(method, _in_buffers(plan, values, max_events, what))
 

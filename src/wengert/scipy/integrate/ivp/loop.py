@@ -23,6 +23,7 @@ from wengert._engine.control_flow import cond, while_loop
 
 from .events import Events, EventState, StepEnd, flow
 from .initial_step import EVALUATIONS, initial_step
+from .jump_times import JumpTimes
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance, fixed
 from .step_control import StepControl
@@ -50,7 +51,8 @@ class Settings:
     max_step : the largest absolute size.
     max_steps : the largest number of attempts.
     memory : the memory limit of the backward pass, as in `while_loop`.
-    moving : whether the ends of the interval have derivatives.
+    moving : whether the ends of the interval, and the times of jumps, have derivatives.
+    jumps : the times at which the right-hand side jumps, a vector, or None.
     """
 
     tolerance: Tolerance
@@ -59,7 +61,8 @@ class Settings:
     max_step: Any = np.inf
     max_steps: Any = 100_000
     memory: Any = None
-    moving: tuple[bool, bool] = (False, False)
+    moving: tuple[bool, bool, bool] = (False, False, False)
+    jumps: Any = None
 
 
 class Attempt(NamedTuple):
@@ -141,6 +144,10 @@ def integrate(
     if settings.moving[0]:
         y0 = flow(problem, t0, y0, start - t0)
     direction = np.where(end >= start, 1.0, -1.0)
+    jumps = None
+    if settings.jumps is not None:
+        jumps = JumpTimes(problem, method, settings.jumps, settings.moving[2], direction, end)
+        start = jumps.from_start(start)
     first = _first(problem, method, settings, start, end, direction, y0)
     first = first._replace(
         observers=tuple([o.start(start, y0) for o in observers]),
@@ -149,7 +156,7 @@ def integrate(
 
     def body(state: LoopState) -> LoopState:
         return _attempt(
-            problem, method, settings, direction, end, observers, events, LoopState(*state)
+            problem, method, settings, direction, end, observers, events, jumps, LoopState(*state)
         )
 
     last = while_loop(
@@ -229,10 +236,14 @@ def _attempt(
     end: Any,
     observers: Sequence[Observer],
     events: Events | None,
+    jumps: JumpTimes | None,
     s: LoopState,
 ) -> LoopState:
     """The state after another attempt."""
-    h, t_new, is_too_small, is_limited = _limited(s, settings, direction, end)
+    jump = None if jumps is None else jumps.next(s.t)
+    h, t_new, is_too_small, is_limited = _limited(
+        s, settings, direction, end if jump is None else jump.time
+    )
     given = method.limited(s.carry, is_limited)
     step = method.step(problem, s.t, h, s.y, given, settings.tolerance)
     error, converged = _relative_error(method, settings.tolerance, step, h, s.y)
@@ -249,24 +260,25 @@ def _attempt(
         if events.has_resets:
             carry, more = _restarted(problem, method, found, carry)
             counts = counts.plus(more)
+    size = np.abs(h) * _factor(method, settings.control, step, error, accepted, s)
+    carry = _chosen(accepted, carry, step.rejected)
+    if jumps is not None and jump is not None:
+        is_reached = accepted & (fixed(t_end) == jump.time) & (jump.time != end) & ~stops
+        t_end, y_end, (carry, size), more = jumps.passed(
+            jump, is_reached, t_end, y_end, (carry, size), settings.tolerance, settings.max_step
+        )
+        counts = counts.plus(more)
     attempt = Attempt(accepted, s.accepted, s.t, h, s.y, step.y, step.dense, fixed(t_end), y_end)
-    seen = []
-    for observer, state in zip(observers, s.observers, strict=True):
-        state, more = observer.after(state, attempt)
-        seen.append(state)
-        extra = extra.shared(more)
-        is_full = is_full | observer.is_full(state)
-    counts = counts.plus(extra)
-    status = np.where(is_full, Status.TOO_MANY, Status.RUNNING)
-    status = np.where(accepted & (t_end == end), Status.FINISHED, status)
-    status = np.where(stops, Status.EVENT, status)
+    seen, extra, some_full = _observed(observers, s.observers, attempt, extra)
+    is_full, counts = is_full | some_full, counts.plus(extra)
+    status = _status(is_full, accepted & (t_end == end), stops)
     was_nan = ~accepted & (s.was_nan | np.isnan(error))
     failure = np.where(was_nan, Status.NOT_FINITE, Status.TOO_SMALL)
     return LoopState(
         np.where(accepted, t_end, s.t),
         np.where(accepted, y_end, s.y),
-        np.abs(h) * _factor(method, settings.control, step, error, accepted, s),
-        _chosen(accepted, carry, step.rejected),
+        size,
+        carry,
         np.where(accepted, np.maximum(error, _SMALLEST_LAST_ERROR), s.last_error),
         ~accepted,
         was_nan,
@@ -274,9 +286,32 @@ def _attempt(
         s.accepted + accepted,
         s.attempts + 1,
         counts,
-        tuple(seen),
+        seen,
         seen_events,
     )
+
+
+def _status(is_full: Any, is_at_end: Any, stops: Any) -> Any:
+    """The status after an attempt that has not failed."""
+    status = np.where(is_full, Status.TOO_MANY, Status.RUNNING)
+    status = np.where(is_at_end, Status.FINISHED, status)
+    return np.where(stops, Status.EVENT, status)
+
+
+def _observed(
+    observers: Sequence[Observer],
+    states: tuple[Any, ...],
+    attempt: Attempt,
+    counts: Evaluations,
+) -> tuple[tuple[Any, ...], Evaluations, Any]:
+    """The states of the observers after an attempt, evaluations, and whether one is full."""
+    seen, is_full = [], np.bool_(False)
+    for observer, state in zip(observers, states, strict=True):
+        state, more = observer.after(state, attempt)
+        seen.append(state)
+        counts = counts.shared(more)
+        is_full = is_full | observer.is_full(state)
+    return tuple(seen), counts, is_full
 
 
 def _factor(

@@ -52,7 +52,7 @@ class IvpPlan:
         `keeps_all` the integration ends if there are more.
     save : "end", "times", "steps" or "dense"; `capacity` is the number of steps that are kept.
     memory : the memory limit of the backward pass.
-    moving : whether the ends of the interval have derivatives.
+    moving : whether the ends of the interval, and the times of jumps, have derivatives.
     adjoint : one of `ADJOINTS`; `capacity` is the number of steps that a continuous one keeps.
     """
 
@@ -66,7 +66,7 @@ class IvpPlan:
     save: str = "end"
     capacity: int = 0
     memory: int | str | None = None
-    moving: tuple[bool, bool] = (False, False)
+    moving: tuple[bool, bool, bool] = (False, False, False)
     adjoint: str = "discrete"
 
 
@@ -74,7 +74,7 @@ class IvpValues(NamedTuple):
     """What may be a tensor.
 
     captured : by the functions: the right-hand side, its Jacobian, each event and its reset.
-    first_step, mass, times : or None.
+    first_step, mass, times, jumps : or None.
     """
 
     captured: tuple[tuple[Any, ...], ...]
@@ -88,6 +88,7 @@ class IvpValues(NamedTuple):
     first_step: Any = None
     mass: Any = None
     times: Any = None
+    jumps: Any = None
 
 
 class IvpOutcome(NamedTuple):
@@ -168,6 +169,7 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
         values.max_steps,
         plan.memory,
         plan.moving,
+        values.jumps,
     )
     last = integrate(
         problem, plan.method, settings, values.t0, values.t1, values.y0, savers, observed
