@@ -147,6 +147,7 @@ def shallow_water(count, *arguments):
     assert f"processes {count}" in text
 
 
+@pytest.mark.slow  # tests/distributed/checks_of_time_loops.py has its functions
 def test_shallow_water_in_small():
     small = ("--cells", "12", "16", "--steps", "12", "--memory", "3", "--iterations", "10")
     shallow_water(2, *small)

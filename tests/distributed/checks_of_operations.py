@@ -160,16 +160,16 @@ def _differences(f, x, v, comm):
 def check_gradients(comm):
     """Against differences of all variables of all processes together; eager and compiled."""
     x, v = 1.0 + 0.3 * _array(comm, (3,)), _array(comm, (3,), seed=1)
-    for name, f in _functions(comm):
+    for number, (name, f) in enumerate(_functions(comm)):
         expected = _differences(f, x, v, comm)
-        for kind, g in (("eager", wg.grad(f)), ("compiled", wg.jit(wg.grad(f)))):
+        for run in ways(number):
+            kind, g = run.__name__, run(wg.grad(f))
             along = sum(_every(comm, np.vdot(g(x), v)))
             assert abs(along - expected) < 1e-7 * (1 + abs(expected)), (name, kind, along, expected)
-        value, dot = wg.jvp(f, (x,), (v,))
-        assert abs(dot - expected) < 1e-7 * (1 + abs(expected)), (name, "jvp")
-        value, dot = wg.jit(lambda x, v, f=f: wg.jvp(f, (x,), (v,)))(x, v)
-        assert abs(dot - expected) < 1e-7 * (1 + abs(expected)), (name, "compiled jvp")
-        assert abs(value - f(x)) < 1e-12, name
+        for run in ways(number + 1):
+            value, dot = run(lambda x, v, f=f: wg.jvp(f, (x,), (v,)))(x, v)
+            assert abs(dot - expected) < 1e-7 * (1 + abs(expected)), (name, run.__name__, "jvp")
+            assert abs(value - f(x)) < 1e-12, name
 
 
 def check_second_order(comm):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from tests.distributed.placed_programs import arguments_of, random_program
+from tests.distributed.sampling import sampled
 
 import wengert as wg
 from wengert import distributed as d
@@ -120,7 +121,7 @@ def check_dtypes_stay(comm):
 
 
 def check_random_programs(comm):
-    for seed in range(5):
+    for seed in sampled(range(5)):
         program, args = random_program((comm.size, seed), comm.size), arguments_of(seed)
 
         def loss(*xs, program=program):

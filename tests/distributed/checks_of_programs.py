@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
-from tests.distributed.sampling import sampled
+from tests.distributed.sampling import sampled, ways
 
 import wengert as wg
 from wengert import distributed as d
@@ -101,24 +101,27 @@ def _programs(comm):
 
 def check_values_and_gradients(comm):
     x, v = _data(comm), np.random.default_rng((8, comm.rank)).normal(size=3)
-    for f in _programs(comm):
+    for number, f in enumerate(_programs(comm)):
         name, value = f.__name__, f(x)
-        assert abs(wg.jit(f)(x) - value) <= 1e-12 * (1 + abs(value)), name
+        for run in ways(number + 1):
+            assert abs(run(f)(x) - value) <= 1e-12 * (1 + abs(value)), name
         expected = _along(f, x, v)
-        for kind, g in (("eager", wg.grad(f)), ("compiled", wg.jit(wg.grad(f)))):
+        for run in ways(number):
+            kind, g = run.__name__, run(wg.grad(f))
             along = sum(comm.mpi.allgather(np.vdot(g(x), v)))
             assert abs(along - expected) <= 1e-6 * (1 + abs(expected)), (name, kind)
 
 
 def check_forward_mode_and_second_order(comm):
     x, v = _data(comm), np.random.default_rng((8, comm.rank)).normal(size=3)
-    for f in sampled(_programs(comm)):
+    for number, f in enumerate(sampled(_programs(comm))):
         expected = _along(f, x, v)
-        for kind, run in (("eager", lambda g: g), ("compiled", wg.jit)):
+        for run in ways(number):
             dot = run(lambda x, f=f: wg.jvp(f, (x,), (v,))[1])(x)
-            assert abs(dot - expected) <= 1e-6 * (1 + abs(expected)), (f.__name__, kind)
+            assert abs(dot - expected) <= 1e-6 * (1 + abs(expected)), (f.__name__, run.__name__)
+        second = _along(wg.grad(f), x, v)
+        for run in ways(number + 1):
             product = run(lambda x, f=f: wg.hvp(f, (x,), (v,)))(x)
-            second = _along(wg.grad(f), x, v)
             np.testing.assert_allclose(product, second, rtol=1e-5, atol=1e-5, err_msg=f.__name__)
 
 

@@ -6,7 +6,7 @@ import importlib.util
 
 import numpy as np
 from tests.distributed.launch import ROOT
-from tests.distributed.sampling import ways
+from tests.distributed.sampling import by_turns, ways
 
 import wengert as wg
 from wengert import distributed as d
@@ -53,11 +53,11 @@ def check_time_loops_have_the_serial_gradient(comm):
     n, m = (10 * c for c in grid.shape)
     u, k = np.random.default_rng(4).uniform(0.5, 1.0, size=(2, n, m))
     own = tuple(slice(10 * c, 10 * c + 10) for c in grid.coordinates)
-    for memory in (None, 3):
-        for apart in (False, True):
-            loss, serial = _heat(grid, 7, memory, apart)
-            if not apart:
-                value, expected = wg.value_and_grad(serial, argnums=(0, 1))(u, k)
+    serial = _heat(grid, 7, None, False)[1]
+    value, expected = wg.value_and_grad(serial, argnums=(0, 1))(u, k)
+    for number, memory in enumerate((None, 3)):
+        for apart in by_turns(number, (False, True)):
+            loss, _ = _heat(grid, 7, memory, apart)
             runs = [wg.jit] if memory or apart else [wg.jit, lambda f: f]
             for run in runs:
                 got, gradients = run(wg.value_and_grad(loss, argnums=(0, 1)))(u[own], k[own])
@@ -89,7 +89,11 @@ def check_shallow_water_example(comm):
     assert spec is not None and spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    cells, steps = (24, 36), 25
+    for cells, steps in by_turns(1, [((24, 36), 25), ((12, 16), 9)]):
+        _check_basin(example, cells, steps)
+
+
+def _check_basin(example, cells, steps):
     depth, sea, height = example.basin(cells)
     heights, misfit = example.whole(cells, steps)
     observed = 0.3 * heights(height, depth) + 0.01 * sea

@@ -78,7 +78,7 @@ WORDS = {
 }
 ENDS = "ends while others wait", "ends while others wait in compiled code"
 # Each starts the processes, a few seconds.
-QUICK = "raises", "raises in compiled code", "is killed", "ends while others wait"
+QUICK = "raises in compiled code", "is killed", "ends while others wait"
 
 
 @pytest.mark.parametrize(

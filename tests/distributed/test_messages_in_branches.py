@@ -1,14 +1,13 @@
-"""Messages in branches, and random programs with messages."""
+"""Messages in branches, and random programs with messages.
+
+`make test` runs the checks in two processes, with fewer compiled programs: test_all_checks.py.
+"""
 
 import pytest
 from tests.distributed import random_programs
 from tests.distributed.launch import failures, mpirun
 
 pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is not installed")
-
-
-def test_branches_with_two_processes():
-    assert failures(2, "--quick", "checks_of_branches") == {}
 
 
 @pytest.mark.slow

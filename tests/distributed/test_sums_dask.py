@@ -310,6 +310,7 @@ def test_a_worker_that_is_killed_loses_nothing(client, parts, w, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+@pytest.mark.slow
 def test_a_partition_that_ends_its_workers_is_named(client, parts, w):
     data = [lambda part=part: part for part in parts]
     data[3] = lambda: os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,7 @@
-"""Training with several processes, and processes that fail while they train."""
+"""Training with several processes, and processes that fail while they train.
+
+`make test` runs the checks in two processes: test_all_checks.py.
+"""
 
 import textwrap
 
@@ -11,11 +14,9 @@ pytestmark = pytest.mark.skipif(mpirun() is None, reason="mpi4py or mpirun is no
 SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(1, marks=SLOW), pytest.param(4, marks=SLOW)])
-@pytest.mark.parametrize(
-    "module",
-    ["checks_of_training", pytest.param("checks_of_compiled_training", marks=SLOW)],
-)
+@SLOW
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("module", ["checks_of_training", "checks_of_compiled_training"])
 def test_checks(module, count):
     assert failures(count, module) == {}
 
@@ -58,7 +59,7 @@ FAILURES = {
 }
 
 
-QUICK = "is killed", "raises"
+QUICK = ("raises",)  # test_failing_processes.py has processes that are killed
 
 
 @pytest.mark.parametrize(
