@@ -95,9 +95,9 @@ def solve_ivp(
     Notes
     -----
     The derivative is that of the steps that were taken, whose sizes are constants: it is exact for
-    the numbers that were computed. It costs about as much as the solution. With respect to the ends
-    of the interval it is that of the exact solution, and with respect to the time of an event that
-    of its equation. A failed solution ends where it failed; in a graph its other times are NaN, and
+    the numbers that were computed. A gradient costs 2 to 3 solutions. With respect to the ends of
+    the interval it is that of the exact solution, and with respect to the time of an event that of
+    its equation. A failed solution ends where it failed; in a graph its other times are NaN, and
     so are derivatives.
 
     Examples
