@@ -6,6 +6,7 @@
     docstrings      numpydoc docstrings as reStructuredText
     pages           Markdown pages, with links that work on the site
     gallery         a page for each example
+    notebooks       the tutorials as notebooks
     inventories     addresses of NumPy's, SciPy's and Python's documentation, without a network
     conf            the configuration of Sphinx
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import gallery, inventories, pages, reference
+from . import gallery, inventories, notebooks, pages, reference
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,6 +28,7 @@ def prepare(source: Path) -> None:
     """Write the sources of the site to a folder, which is emptied before."""
     shutil.rmtree(source, ignore_errors=True)
     pages.copy(source)
+    notebooks.publish(source / "tutorials")
     gallery.write(source / "gallery")
     reference.write(source / "api")
 
