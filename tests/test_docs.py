@@ -105,10 +105,13 @@ def run_examples(source, name, line, namespace, where):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_page(page, tmp_path, monkeypatch):
-    name = page.relative_to(ROOT).as_posix()
+    name, text = page.relative_to(ROOT).as_posix(), page.read_text(encoding="utf-8")
+    if "import matplotlib" in text:
+        pytest.importorskip("matplotlib", reason="needs the extra `show`")
+        monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
-    for block in blocks_of(page.read_text(encoding="utf-8"), name):
+    for block in blocks_of(text, name):
         run_block(block, name, namespace)
 
 

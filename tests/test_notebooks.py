@@ -75,9 +75,13 @@ def test_a_notebook_has_the_format_of_jupyter(page, made):
             }
             assert output.keys() == {"output_type"} | keys[output["output_type"]]
     assert numbers == list(range(1, len(numbers) + 1))
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    assert sum(output["output_type"] == "display_data" for output in outputs) == 1
 
 
 def test_a_notebook_runs_and_has_its_outputs(made, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="needs the extra `show`")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
     namespace, checker = {"__name__": "__main__"}, doctest.OutputChecker()
     for number, cell in enumerate(made["curve-fitting"]["cells"]):

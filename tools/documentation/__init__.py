@@ -7,6 +7,7 @@
     pages           Markdown pages, with links that work on the site
     gallery         a page for each example
     notebooks       the tutorials as notebooks
+    tutorial_pictures   the figures of the tutorials
     inventories     addresses of NumPy's, SciPy's and Python's documentation, without a network
     conf            the configuration of Sphinx
 

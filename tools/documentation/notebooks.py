@@ -4,6 +4,7 @@
                 python -m tools.documentation.notebooks [FOLDER]
     publish     writes them beside the pages of the site, which link to them
     notebook    the notebook of the text of a page, in nbformat 4.5
+    code        the sources of its cells
 
 The results are those of the page, which the tests compare. Each block of code is a cell, and so is
 each example of a block with `>>>` prompts, whose expected output is that of the cell. A picture of
@@ -70,6 +71,12 @@ def notebook(text: str, folder: Path) -> dict[str, Json]:
         "nbformat": FORMAT,
         "nbformat_minor": FORMAT_MINOR,
     }
+
+
+def code(text: str) -> list[str]:
+    """The sources of the cells of a page, in order."""
+    found = (_examples(part) for kind, part in _parts(text) if kind == "code")
+    return [source for examples in found for source, _ in examples]
 
 
 def _cells(text: str, folder: Path) -> Iterator[dict[str, Json]]:
