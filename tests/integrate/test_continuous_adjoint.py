@@ -1,5 +1,7 @@
 """The continuous adjoint beside the discrete one, at tight tolerances."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -30,12 +32,24 @@ def whole(q, adjoint, method="tsit5", times=None, tol=1e-10):
     return np.sum(found.y**2) + found.y.reshape(-1)[-1]
 
 
+@functools.cache
+def discrete(method, at_the_end):
+    times = None if at_the_end else TIMES
+    return wg.jit(wg.grad(lambda q: whole(q, "discrete", method, times)))(Q)
+
+
+@pytest.mark.sample(2)  # each method, and both adjoints
 @pytest.mark.parametrize("adjoint", ["continuous", "quadrature"])
 @pytest.mark.parametrize(
-    ("method", "times"), [("tsit5", None), ("DOP853", TIMES), ("rodas5p", TIMES)]
+    ("method", "times"),
+    [
+        ("tsit5", None),
+        pytest.param("DOP853", TIMES, marks=pytest.mark.slow),
+        ("rodas5p", TIMES),
+    ],
 )
 def test_gradients_are_those_of_the_discrete_adjoint(adjoint, method, times):
-    expected = wg.jit(wg.grad(lambda q: whole(q, "discrete", method, times)))(Q)
+    expected = discrete(method, times is None)
     f = wg.grad(lambda q: whole(q, adjoint, method, times))
     np.testing.assert_allclose(wg.jit(f)(Q), expected, rtol=3e-6, atol=3e-7)
     if times is None:
@@ -73,13 +87,16 @@ def test_batches_and_captured_values():
     assert abs(wg.grad(loss)(rows[0]) - before).max() > 1e-2
 
 
-def test_other_derivatives_are_refused():
-    f = lambda q: whole(q, "continuous", tol=1e-4)  # noqa: E731
-    for derivative in (wg.jacfwd(f), wg.jacrev(wg.grad(f)), wg.hessian(f)):
-        with pytest.raises(ArgumentError, match="reverse mode only"):
-            derivative(Q)
-        with pytest.raises(ArgumentError, match="reverse mode only"):
-            wg.jit(derivative)(Q)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "derivative", [wg.jacfwd, lambda f: wg.jacrev(wg.grad(f)), wg.hessian],
+    ids=["jacfwd", "jacrev of grad", "hessian"],
+)  # fmt: skip
+@pytest.mark.sample(3)  # each derivative, eager or compiled
+def test_other_derivatives_are_refused(derivative, compiled):
+    of_solution = derivative(lambda q: whole(q, "continuous", tol=1e-4))
+    with pytest.raises(ArgumentError, match="reverse mode only"):
+        (wg.jit(of_solution) if compiled else of_solution)(Q)
 
 
 def test_a_solution_with_too_many_steps():

@@ -8,6 +8,8 @@ published sizes that the observables determine, and `least_squares` starts from 
 Jacobian of the residuals is that of the solver's steps.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -52,11 +54,17 @@ def percentages(logs, method="tsit5"):
     ))  # fmt: skip
 
 
+@functools.cache
+def compiled(model):
+    """The observables and their Jacobian: programs that the tests of a model share."""
+    return wg.jit(model), wg.jit(wg.jacfwd(model))
+
+
 def fitted(model, true, start):
     """The minimum of the squares of compiled residuals, with their compiled Jacobian."""
-    data = model(true)
-    residuals = wg.jit(lambda x: model(x) - data)
-    return least_squares(residuals, start, jac=wg.jit(wg.jacfwd(residuals)), xtol=1e-12)
+    observables, jacobian = compiled(model)
+    data = observables(true)
+    return least_squares(lambda x: observables(x) - data, start, jac=jacobian, xtol=1e-12)
 
 
 def test_rates_of_signalling_are_recovered():
@@ -112,7 +120,7 @@ def test_both_modes_agree(model, count):
     logs = np.log10([0.027, 0.01, 0.0062, 0.0164, 0.3, 15_800.0])
     if count == 9:
         logs = np.log(np.array(list(RATES.values())))
-    weights = np.cos(np.arange(model(logs).size))
+    jacobian = compiled(model)[1](logs)
+    weights = np.cos(np.arange(len(jacobian)))
     gradient = wg.jit(wg.grad(lambda x: weights @ model(x)))(logs)
-    jacobian = wg.jit(wg.jacfwd(model))(logs)
     np.testing.assert_allclose(gradient, weights @ jacobian, rtol=1e-8)

@@ -52,6 +52,14 @@ def test_derivatives_agree_with_differences():
     def f(p, y, t):
         return np.sum(np.sin(states(p, y, t, **TIGHT)))
 
+    wg.check_grads(wg.jit(f), (RATES, START, TIMES), order=1)
+
+
+@pytest.mark.slow
+def test_eager_derivatives_agree_with_compiled_ones():
+    def f(p, y, t):
+        return np.sum(np.sin(states(p, y, t, **TIGHT)))
+
     wg.check_grads(f, (RATES, START, TIMES), order=1)
     gradients = wg.grad(f, argnums=(0, 1, 2))
     for a, b in zip(gradients(RATES, START, TIMES), wg.jit(gradients)(RATES, START, TIMES),

@@ -29,11 +29,17 @@ def total(p):
     return np.sum(last(p).y ** 2)
 
 
+gradient = wg.jit(wg.grad(total))  # compiled once for all tests
+
+
+@pytest.mark.slow
+def test_eager_gradients():
+    np.testing.assert_allclose(wg.grad(total)(P), gradient(P), rtol=1e-10)
+
+
 def test_gradients_in_both_modes_and_their_factorizations():
-    gradient = wg.jit(wg.grad(total))
     slope = gradient(P)
     np.testing.assert_allclose(slope, wg.jit(wg.jacfwd(total))(P), rtol=1e-10)
-    np.testing.assert_allclose(slope, wg.grad(total)(P), rtol=1e-10)
     tight = {"method": "vern7", "rtol": 1e-10, "atol": 1e-12}
     exact = wg.grad(lambda p: np.sum(solve(reaction, (0.0, 0.2), Y0, (p,), **tight).y ** 2))(P)
     np.testing.assert_allclose(slope, exact, rtol=1e-3)
@@ -45,8 +51,7 @@ def test_gradients_in_both_modes_and_their_factorizations():
 
 def test_second_derivatives():
     direction = np.array([1.0, -0.5])
-    found = wg.jit(lambda p: wg.hvp(total, (p,), (direction,)))(P)
-    gradient, h = wg.jit(wg.grad(total)), 1e-5
+    found, h = wg.jit(lambda p: wg.hvp(total, (p,), (direction,)))(P), 1e-5
     expected = (gradient(P + h * direction) - gradient(P - h * direction)) / (2 * h)
     # Differences contain the changes of the step sizes.
     np.testing.assert_allclose(found, expected, rtol=2e-2)
@@ -54,7 +59,6 @@ def test_second_derivatives():
 
 def test_batches_are_rows():
     rows = P * np.array([1.0, 1.1])[:, None]
-    gradient = wg.jit(wg.grad(total))
     found = wg.jit(wg.vmap(wg.grad(total)))(rows)
     np.testing.assert_allclose(found, [gradient(p) for p in rows], rtol=1e-8)
 
