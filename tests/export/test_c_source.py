@@ -87,6 +87,7 @@ ALGEBRA = {
 
 @pytest.mark.parametrize("name", ALGEBRA)
 @pytest.mark.parametrize("has_names", [False, True])
+@pytest.mark.sample(len(ALGEBRA))
 def test_linear_algebra_without_a_library(name, has_names, tmp_path):
     f = ALGEBRA[name]
     letters = {N: "n", M: "m"}

@@ -29,6 +29,7 @@ def steep(x, c):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("function", [cubic, rational, flat, steep])
+@pytest.mark.sample(4)  # each method, and each function
 def test_equal_to_scipy_to_the_last_bit(method, function):
     """Roots, numbers of steps and of calls, for many functions, intervals and tolerances."""
     rng = np.random.default_rng(METHODS.index(method))
@@ -59,6 +60,7 @@ def test_equal_to_scipy_to_the_last_bit(method, function):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sample(2)
 def test_roots_at_the_ends(method):
     """A root at an end of the interval is found without a step."""
     f = wg.jit(

@@ -16,6 +16,10 @@ from wengert.testing import check_grads
 
 MODES = pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 
+COMPILED = pytest.mark.parametrize(  # eager ones have longer tests of their own above
+    "compiled", [pytest.param(False, marks=pytest.mark.slow), True], ids=["eager", "jit"]
+)
+
 
 def mode(compiled, f):
     return wg.jit(f) if compiled else f
@@ -212,7 +216,7 @@ def test_limits_and_weights(compiled):
             check_grads(mode(compiled, f), (0.3, parameter), order=1)
 
 
-@MODES
+@COMPILED
 def test_arrays_as_parameters(compiled):
     """Captured arrays: one integral for each element, or one of a vector for many elements."""
     for n in (3, 40):
@@ -241,7 +245,7 @@ def test_batches(compiled):
     assert slopes[1][1] == 0.0
 
 
-@MODES
+@COMPILED
 def test_nested_integrals(compiled):
     """Limits that are functions of outer variables, and of parameters."""
 
@@ -276,7 +280,7 @@ def test_nested_integrals(compiled):
     check_grads(mode(compiled, many), (1.1, 0.6), order=1)
 
 
-@MODES
+@COMPILED
 def test_vectors(compiled):
     """quad_vec: arrays, also complex ones, to order two."""
     s = np.array([0.4, 1.0])
@@ -293,7 +297,7 @@ def test_vectors(compiled):
     check_grads(mode(compiled, matrix), (s,), order=1)
 
 
-@MODES
+@COMPILED
 def test_boxes(compiled):
     """Integrals over boxes: parameters, and limits."""
     k = np.array([1.0, 2.0])
@@ -318,7 +322,7 @@ def test_boxes(compiled):
     np.testing.assert_allclose(mode(compiled, wg.grad(bell))(2.0), -np.pi / 4, rtol=1e-9)
 
 
-@MODES
+@COMPILED
 def test_double_exponential(compiled):
     """tanhsinh: singular ends, arrays of limits and arguments."""
     from scipy.special import beta, digamma

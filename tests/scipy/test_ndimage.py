@@ -35,7 +35,7 @@ def same(name, *args, **kwargs):
 
 
 @MODES
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_one_axis(mode):
     """Correlations and means along one axis, with origins, for windows longer than the array."""
     w = np.array([1.0, -2.0, 0.5, 3.0])
@@ -51,7 +51,7 @@ def test_one_axis(mode):
 
 
 @MODES
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_windows(mode):
     """Filters of several axes."""
     w = RNG.normal(size=(3, 4))
@@ -157,7 +157,7 @@ def test_coordinates(order, mode):
 
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", [0, 1, 3, 4])
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)  # each order
 def test_transformations(order, mode):
     """Affine transformations, shifts, zooms and rotations."""
     options = {"order": order, "mode": mode, "cval": 0.7}
@@ -196,7 +196,7 @@ PARAMETERS = {  # function, arguments, order of the derivatives
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", PARAMETERS)
-@pytest.mark.sample(8)
+@pytest.mark.sample(7)  # each function
 def test_derivatives_of_parameters(name, compiled):
     """Matrices, offsets, angles, distances, weights, standard deviations, values of borders."""
     f, args, order = PARAMETERS[name]
@@ -262,6 +262,7 @@ X4 = RNG.normal(size=(4, 6))
 @pytest.mark.parametrize(
     "index", [None, 2, [1, 5, 2], np.array([[2, 1], [5, 5]])], ids=["all", "one", "some", "matrix"]
 )
+@pytest.mark.sample(8)  # each function
 def test_measurements(name, index):
     """Statistics for labels."""
     for factor, labels in ((1, LABELS), (1000, LABELS * 1000), (1, LABELS[0])):

@@ -46,7 +46,9 @@ def test_errors_of_data(method, absolute):
         agrees(decay, X, Y, sigma=sigma, absolute_sigma=absolute, method=method)
 
 
-@METHODS
+@pytest.mark.parametrize(
+    "method", ["lm", *[pytest.param(m, marks=pytest.mark.slow) for m in ("trf", "dogbox")]]
+)
 def test_derivatives_by_errors_of_data(method):
     def f(y, sigma, matrix):
         one = optimize.curve_fit(decay, X, y, sigma=sigma, method=method, **EXACT)

@@ -50,6 +50,7 @@ def test_cost(compiled):
 
 @MODES
 @pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy", "arctan"])
+@pytest.mark.sample(4)  # each loss
 def test_robust_losses(loss, compiled):
     """The losses of SciPy, with a scale at which some residuals are outliers."""
     f = mode(compiled, lambda y: fitted(y, loss=loss, f_scale=0.008).x)
@@ -79,6 +80,7 @@ def test_bounds(method, compiled):
 
 @MODES
 @pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.sample(2)
 def test_curve_fit(absolute, compiled):
     """Parameters and covariance, with derivatives with respect to data and errors."""
     sigma = 0.1 + 0.05 * T
@@ -149,6 +151,7 @@ def test_nnls(compiled):
 
 @MODES
 @pytest.mark.parametrize("method", ["trf", "bvls"])
+@pytest.mark.sample(2)  # each method
 def test_lsq_linear(method, compiled):
     """Bounds that are active on both sides, and inactive ones."""
     low, high = np.full(4, -0.1), np.array([0.05, np.inf, 0.2, np.inf])

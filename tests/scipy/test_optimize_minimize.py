@@ -69,7 +69,9 @@ def quartic(x, a):
     return np.sum(x**4) / 4.0 + np.sum((x - a) ** 2) + 0.3 * np.sum(x) ** 2
 
 
-@MODES
+@pytest.mark.parametrize(
+    "compiled", [pytest.param(False, marks=pytest.mark.slow), True], ids=["eager", "jit"]
+)
 def test_order_two(compiled):
     """Derivatives of solution and value equal differences of whole solutions."""
     a = np.array([0.5, -1.0, 2.0])
@@ -100,6 +102,7 @@ def test_the_gradient_of_the_value_needs_no_linear_system(compiled):
 
 @MODES
 @pytest.mark.parametrize("method", ["l-bfgs-b", "tnc", "slsqp", "trust-constr", "powell"])
+@pytest.mark.sample(5)  # each method
 def test_bounds(method, compiled):
     """Active bounds: the solution follows the bound, which may be a tensor."""
 
@@ -136,6 +139,7 @@ CONSTRAINED = ["slsqp", "trust-constr"]
 
 @MODES
 @pytest.mark.parametrize("method", CONSTRAINED)
+@pytest.mark.sample(2)  # each method
 def test_equality(method, compiled):
     """The nearest point of a circle, whose radius is a parameter."""
     options = {"ftol": 1e-15} if method == "slsqp" else {"gtol": 1e-11, "xtol": 1e-13}
@@ -182,6 +186,7 @@ def two_sided(form, p, low, high):
 @MODES
 @pytest.mark.parametrize("form", ["dict", "linear", "nonlinear"])
 @pytest.mark.parametrize("method", CONSTRAINED)
+@pytest.mark.sample(3)  # each form
 def test_inequalities(method, form, compiled):
     """The projection on a half-plane; an inactive constraint does not change the derivative."""
     options = {"ftol": 1e-15} if method == "slsqp" else {"gtol": 1e-10, "xtol": 1e-12}
@@ -260,6 +265,7 @@ def test_given_gradients(given, compiled):
 
 @MODES
 @pytest.mark.parametrize("method", [None, "brent", "golden", "bounded"])
+@pytest.mark.sample(4)  # each method
 def test_minimize_scalar(method, compiled):
     """All methods for one variable, and an active bound."""
     options = {"xatol": 1e-10} if method == "bounded" else {"xtol": 1e-10}

@@ -140,7 +140,13 @@ def test_refused_by_name(name):
             transform(call)(P)
 
 
-@pytest.mark.parametrize("name", sorted(WORKING))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "fmin_cobyla" else ())
+        for name in sorted(WORKING)
+    ],
+)
 def test_working_names(name):
     """Both modes against differences, eager and compiled."""
     check_grads(wg.jit(WORKING[name]), (P,), order=1, rtol=2e-5)

@@ -82,6 +82,7 @@ CONSTRAINED = {
 
 @MODES
 @pytest.mark.parametrize("name", CONSTRAINED)
+@pytest.mark.sample(len(CONSTRAINED))
 def test_constrained_minima(name, compiled):
     """The published minimum, moved and scaled by parameters."""
     f, inequality, equality, start, minimum, value = CONSTRAINED[name]

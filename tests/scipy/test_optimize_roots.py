@@ -44,6 +44,7 @@ A = np.array([1.0, 0.7, 1.3, 0.9])
 
 @MODES
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sample(len(METHODS))
 def test_all_methods_of_root(method, compiled):
     """Each method has the derivative of the equation."""
     options = {"fatol": 1e-12} if method == "df-sane" else {}

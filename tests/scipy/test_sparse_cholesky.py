@@ -136,6 +136,7 @@ def test_repeated_entries_in_any_order():
     "make", [lambda: band_matrix(5, 1), lambda: band_matrix(6, 2), lambda: ring(5)]
 )
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.sample(3)  # each matrix
 def test_derivatives(make, compiled):
     a = make()
     b = np.arange(1.0, 1.0 + a.shape[0])
@@ -188,6 +189,7 @@ def test_wide_patterns_are_no_bands(library):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.sample(2)  # each library
 def test_derivatives_with_either_library(library, compiled, monkeypatch):
     monkeypatch.setattr(matrix_patterns, "_MAX_BELOW", 0)
     a, b = lattice(3), np.arange(1.0, 10.0)

@@ -65,6 +65,7 @@ def test_spsolve_has_the_values_of_scipy(dtype, columns, compiled):
 
 @MODES
 @pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.sample(2)  # each dtype
 def test_derivatives_of_solutions(dtype, compiled):
     """By matrix and right-hand side, both modes, to order two."""
     a = random_matrix(5, 0.4, dtype)
@@ -88,6 +89,7 @@ def test_gradients_are_those_of_dense_matrices():
 
 @pytest.mark.parametrize("trans", ["N", "T", "H"])
 @pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.sample(3)  # each form
 def test_factors_solve_with_the_transpose_and_the_adjoint(trans, dtype):
     a = random_matrix(6, 0.4, dtype)
     b = np.random.default_rng(5).normal(size=6).astype(dtype)
@@ -191,6 +193,7 @@ def test_factorized():
 
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.sample(2)
 def test_triangular_systems(lower, unit):
     full = random_matrix(7, 0.5) + 3.0 * sp.eye_array(7)
     a = (sp.tril(full) if lower else sp.triu(full)).tocsr()

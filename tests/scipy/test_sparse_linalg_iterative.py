@@ -168,6 +168,7 @@ def test_wrong_operators():
 @pytest.mark.parametrize("name", ["lsqr", "lsmr"])
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("shape", [(6, 3), (3, 6), (4, 4)])
+@pytest.mark.sample(3)  # each shape
 def test_least_squares(shape, dtype, name):
     """Pseudoinverses of tall, wide and square matrices; with a multiple of the identity."""
     rng = np.random.default_rng(1)

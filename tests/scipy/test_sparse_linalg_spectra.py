@@ -30,6 +30,7 @@ def symmetric(data):
 
 
 @pytest.mark.parametrize("how", [{"which": "LA"}, {"which": "SA"}, {"sigma": 4.3}], ids=str)
+@pytest.mark.sample(2)
 def test_eigsh(how):
     def values(data):
         return linalg.eigsh(symmetric(data), 2, return_eigenvectors=False, **how)
@@ -261,6 +262,7 @@ def _beam(p):
 
 
 @pytest.mark.parametrize("options", [{"which": "SA"}, {"sigma": 0.0}, {"sigma": 0.8}])
+@pytest.mark.sample(2)
 def test_generalized_eigenvalues(options):
     """A v = w M v: values as by LAPACK, derivatives of vectors too."""
     p = np.array([0.3, 1.0, 0.5])
