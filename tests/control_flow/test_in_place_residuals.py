@@ -149,7 +149,7 @@ def _loss(program, loop, w):
     return f
 
 
-@pytest.mark.sample(13)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_gradients_are_those_of_the_unrolled_loop(program, dtype):
@@ -164,6 +164,7 @@ def test_gradients_are_those_of_the_unrolled_loop(program, dtype):
     assert want.dtype == wg.jit(wg.grad(f))(x).dtype == dtype
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_gradients_are_those_of_central_differences(program):
     x, w = _inputs()
@@ -174,7 +175,7 @@ def test_gradients_are_those_of_central_differences(program):
     np.testing.assert_allclose(slope, line, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_second_derivatives(program):
     x, w = _inputs()
@@ -187,6 +188,7 @@ def test_second_derivatives(program):
     np.testing.assert_allclose(reverse, want, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_numbers_do_not_depend_on_what_is_restored(program, monkeypatch):
     x, w = _inputs()
@@ -305,6 +307,7 @@ def _triangular(start, stop, step, body, x):
     return wg.fori_loop(start, stop, body, x)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("memory", [None, 2])
 def test_cholesky_stores_as_many_numbers_as_its_result_has(memory):
     def f(loop):

@@ -217,7 +217,7 @@ def scalar(f: Any, loop: Any) -> Any:
     return lambda A: (wnp.sin(f(A, loop)) * 1.5).sum()
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_values_and_gradients_are_those_of_the_python_loop(f: Any, backend: str) -> None:
@@ -230,7 +230,7 @@ def test_values_and_gradients_are_those_of_the_python_loop(f: Any, backend: str)
 
 
 @pytest.mark.parametrize("f", [cholesky, durbin, syrk, products])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_forward_mode_and_second_derivatives(f: Any) -> None:
     A, D = matrix(4), np.random.default_rng(0).normal(size=(4, 4))
     g, reference = scalar(f, wg.fori_loop), scalar(f, python_loop)
@@ -246,6 +246,7 @@ def test_forward_mode_and_second_derivatives(f: Any) -> None:
         np.testing.assert_allclose(wg.jit(second)(A), want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", [cholesky, durbin, eliminate])
 def test_vmap_and_checkpoints(f: Any) -> None:
     A = np.stack([matrix(4), matrix(4) + np.eye(4)])

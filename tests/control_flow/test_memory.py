@@ -112,7 +112,7 @@ def ways(f, *args):
     return [wg.trace(f)(*args)(*args), wg.jit(f)(*args)]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("slots", ROOMS)
 def test_gradients_are_the_same(slots):
     for n in (0, 1, 2, 30):
@@ -265,6 +265,7 @@ def settling(p, memory=None):
 WIDE = np.linspace(0.3, 1.2, 12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "slots", [1, *map(slow, (2, 3, 5, 6)), 7, 36, slow(100), slow("500 B"), "2 kB"]
 )

@@ -171,7 +171,7 @@ def peak(f, *args):
     return size
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", [fill, rows, columns, read], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
 def test_loops_take_memory_in_proportion_to_their_length(program, mode):

@@ -183,6 +183,7 @@ def differences(f):
     return np.array([(f(X + h) - f(X - h)) / 2e-6 for h in steps])
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=name)
 def test_derivatives(f):
     want = differences(f)

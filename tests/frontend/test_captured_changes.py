@@ -691,7 +691,7 @@ def as_before():
     sys.modules.pop("listed_by_hand", None)
 
 
-@pytest.mark.sample(18)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", CASES)
 def test_the_compiled_function_follows(name):
     f, change = CASES[name]()

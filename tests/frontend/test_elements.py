@@ -102,6 +102,7 @@ def stored_twice_in_a_branch(x, a):
     return np.sum(x * WEIGHTS)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "f",
     [

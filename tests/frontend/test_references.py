@@ -212,6 +212,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_references(f):
     steps = 1e-6 * np.eye(X.size)

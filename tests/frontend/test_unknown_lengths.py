@@ -105,7 +105,7 @@ def agrees(f, *arguments, first=(0,)):
         np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(part, name):
@@ -202,7 +202,7 @@ def _stores():
     ]
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("statements", _stores())
 @pytest.mark.parametrize("where", ["straight", "loop", "branch"])
 def test_stores(statements, where, tmp_path):

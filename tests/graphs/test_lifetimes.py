@@ -155,7 +155,7 @@ def test_an_input_that_has_a_value_is_fed():
         wg.Graph(np.sum(x), inputs=[x, x])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "act",
     [

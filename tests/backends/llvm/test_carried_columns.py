@@ -62,6 +62,7 @@ def given(columns=60, rows=120):
     return rng.normal(size=(rows, columns)), rng.normal(size=(rows, columns))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_results_are_as_in_numpy(program, dtype):
@@ -75,6 +76,7 @@ def test_results_are_as_in_numpy(program, dtype):
         assert np.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_derivatives(program):
     x, y = given(50, 100)

@@ -46,6 +46,7 @@ LATE = """
 """.split()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("of_matrices", [False, True])
 def test_a_first_compilation_imports_what_it_needs(of_matrices):
     result = "np.sum(np.exp(x) @ x)" if of_matrices else "np.sum(np.exp(x) * x)"

@@ -63,7 +63,7 @@ except wg.errors.TraceError:
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name, outcome", [("draws", "refused"), ("seeds", "refused"), ("looks", "compiled")]
 )

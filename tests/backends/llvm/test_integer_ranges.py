@@ -149,7 +149,7 @@ def random_source(rng):
     return "\n".join([*lines, "    return x"]) + "\n"
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_loops(seed):
     rng = random.Random(seed)

@@ -10,6 +10,7 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.program import Program
 
 
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
 @pytest.mark.parametrize("columns", [*range(65, 80), 99, 127, 128, 129])
 def test_all_lengths(dtype, columns):

@@ -157,6 +157,7 @@ def test_square_matrices_are_read_along_their_rows():
         assert space.axes[space.vector].counter == 1
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64"])
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8, 9])
 def test_a_few_short_rows_are_combined_column_by_column(count, dtype):

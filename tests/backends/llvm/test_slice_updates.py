@@ -81,6 +81,7 @@ def test_values(f):
     np.testing.assert_allclose(wg.jit(f)(x.copy(), v), expected, rtol=1e-12)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_gradients(f):
     x, v = arguments(5, 12)

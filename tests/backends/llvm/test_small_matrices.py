@@ -69,7 +69,7 @@ def all_of_one(a, p, b, c):
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("n", "dtype"),
     [(1, "f8"), (2, "f8"), (3, "f8"), (4, "f8"), (3, "f4"), (2, "i4"), (5, "f8"), (8, "f4")],
@@ -259,6 +259,7 @@ def test_one_triangle_of_a_positive_matrix(upper, n, rng):
 # ---- derivatives -------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_gradients(n, rng):
     a, b = positive(rng, 19, n), rng.normal(size=(19, n, 2))
