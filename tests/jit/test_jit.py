@@ -552,6 +552,17 @@ def test_host_callbacks_can_be_forbidden(compiler):
     equal(wg.jit(np.tanh, host_callbacks="forbid")(X), np.tanh(X))
 
 
+def test_conditions_that_raise_are_no_host_callbacks():
+    @wg.jit(host_callbacks="forbid")
+    def total(x):
+        assert np.all(x < 5)
+        return np.sum(x)
+
+    equal(total(X), np.sum(X))
+    with pytest.raises(AssertionError):
+        total(X + 5)
+
+
 def test_native_text(compiler):
     lowered = wg.jit(lambda x: np.sum(x * x)).lower(wg.spec("n"))
     if compiler == "llvm":

@@ -92,7 +92,8 @@ def jit(
     threads : int, optional
         The maximum number of threads that the program may use; by default the backend decides.
     host_callbacks : {"allow", "forbid"}
-        Whether operations without a native implementation may be called back in Python.
+        Whether operations without a native implementation may be called back in Python. A
+        condition that raises is allowed: Python is called only to raise.
     simplify : bool, default True
         Whether to simplify the graph first.
     source : bool, default True
