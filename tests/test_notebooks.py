@@ -53,7 +53,7 @@ def test_a_notebook_has_the_format_of_jupyter(page, made):
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook.keys() == {"cells", "metadata", "nbformat", "nbformat_minor"}
     cells = notebook["cells"]
-    assert cells[0]["cell_type"] == "markdown" and cells[0]["source"][0].startswith("# Tutorial")
+    assert cells[0]["cell_type"] == "markdown" and cells[0]["source"][0].startswith("# ")
     names = [cell["id"] for cell in cells]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in names)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import wengert as wg
+from tools.documentation import notebooks
 from wengert._engine.tensor import methods, operators
 
 PROGRAM = Path(__file__).with_name("user_program.py")
@@ -50,6 +51,21 @@ def test_mypy_agrees_with_the_program_alone():
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", str(PROGRAM)], capture_output=True, text=True
     )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_mypy_agrees_with_the_tutorials(tmp_path):
+    """As a user runs it, without options but for libraries that have no types."""
+    for page in notebooks.tutorials():
+        code = "\n".join(notebooks.code(page.read_text(encoding="utf-8")))
+        (tmp_path / f"{page.stem.replace('-', '_')}.py").write_text(code, encoding="utf-8")
+    options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, str(tmp_path)],
+        capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT / "src")},
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout
 
 
