@@ -49,14 +49,15 @@ def sampled(items: Sequence[Any], quick: bool) -> None:
 
 
 def parameters(item: Any) -> tuple[Hashable, ...]:
-    """The values of a case: as they are where they are plain, else by their position.
+    """The values of a case: as they are where they are plain, else which objects they are.
 
-    Values and not positions, as in a list of (shape, dtype) every case has a position of its own.
+    Not their positions, as in a list of (shape, dtype) every case has a position of its own, and
+    pytest numbers the cases of several marks in one row.
     """
     call = getattr(item, "callspec", None)
     given = {} if call is None else call.params
     return tuple(
-        (name, repr(value) if isinstance(value, PLAIN) else call.indices[name])
+        (name, repr(value) if isinstance(value, PLAIN) else id(value))
         for name, value in sorted(given.items())
     )
 
