@@ -1,6 +1,7 @@
 """The examples run as programs from the command line, and print the expected results.
 
-Small versions run by default; the slow tests run the examples in full.
+Small versions run by default, except of examples whose functions a page of docs or another test
+runs; the slow tests run the examples in full.
 """
 
 import importlib
@@ -127,6 +128,7 @@ def larger_than_memory(*arguments):
     return figure(text, r"data +(\d+) MiB"), figure(text, r"peak memory +(\d+) MiB")
 
 
+@pytest.mark.slow  # tests/distributed/test_sums_dask.py has its sums
 def test_larger_than_memory_in_small():
     larger_than_memory("--partitions", "8", "--rows", "2000")
 
@@ -221,18 +223,21 @@ def pictured(script, out, *arguments):
     return text
 
 
+@pytest.mark.slow  # docs/solver-examples.md runs its essential parts
 def test_penalties_by_the_validation_error(tmp_path):
     text = pictured("penalties.py", tmp_path)
     assert figure(text, r"new points: .* 20 penalties (\S+)") < 0.4
     assert figure(text, r"finite differences deviate by (\S+)") < 1e-6
 
 
+@pytest.mark.slow  # docs/solver-examples.md runs its essential parts
 def test_the_equilibrium_of_propane(tmp_path):
     text = pictured("propane.py", tmp_path)
     assert figure(text, r"deviation from the printed root (\S+)") < 1e-6
     assert figure(text, r"solutions deviate by (\S+)") < 1e-6
 
 
+@pytest.mark.slow  # docs/solver-examples.md runs its essential parts
 def test_the_conductivity_of_a_plate_in_small(tmp_path):
     text = pictured("conductivity.py", tmp_path, "--side", "40", "--at-most", "0.1")
     assert figure(text, r"finite differences deviate by (\S+)") < 1e-6

@@ -382,17 +382,22 @@ def start(*arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_readers_and_writers_at_once():
+TEAMS = pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+
+
+@TEAMS
+def test_readers_and_writers_at_once(count):
     """Each sees whole files or none, while the others write, clear and delete."""
-    team = [start(seed, 150) for seed in range(3)]
+    team = [start(seed, 150) for seed in range(count)]
     for process in team:
         _, complaint = process.communicate(timeout=60)
         assert process.returncode == 0, complaint
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_writer_that_is_killed_in_the_middle(folder, rng):
-    team = [start(seed, 10**9) for seed in range(3)]
+@TEAMS
+def test_a_writer_that_is_killed_in_the_middle(folder, rng, count):
+    team = [start(seed, 10**9) for seed in range(count)]
     for process in team:
         assert process.stdout.readline() == "ready\n"
     for process in team:
