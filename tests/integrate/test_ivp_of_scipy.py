@@ -143,7 +143,7 @@ def test_events_and_their_directions(method, direction, backward):
     assert sizes == {0: [1, 1], 1: rising, -1: rising[::-1]}[direction]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_terminal_event_ends_the_dense_output(method):
     ours, theirs = both((5.0, 8.0), method=method, events=events(), dense_output=True)
@@ -177,7 +177,7 @@ def test_a_number_of_occurrences_is_a_positive_integer(terminal):
         solve_ivp(rational, (5, 8), wg.tensor(START), events=crossing)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_largest_and_the_first_step(method, span):
@@ -191,7 +191,7 @@ def test_the_largest_and_the_first_step(method, span):
             solve_ivp(rational, span, wg.tensor(START), method=method, **wrong)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("span", "times"),
@@ -219,7 +219,7 @@ def test_times_outside_and_unsorted_are_refused():
             solve_ivp(rational, (5, 9), wg.tensor(START), t_eval=times)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_no_times_before_an_event(method):
     def early(t, y):
@@ -268,7 +268,7 @@ def oscillator(t, w, omega, k, last):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS[2:], *METHODS[:2]])  # the first needs few steps
 def test_arguments_of_functions_and_events(method):
     falling = lambda t, w, *args: w[0]  # noqa: E731
     rising = lambda t, w, *args: w[1]  # noqa: E731

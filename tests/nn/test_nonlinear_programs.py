@@ -113,6 +113,7 @@ def test_derivatives_of_second_order(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sample(1)
 def test_compiled_and_batched_derivatives(method):
     x_of = lambda p: solution(p, method).x  # noqa: E731
     expected = wg.jacrev(x_of)(PARAMETERS)
@@ -149,6 +150,7 @@ def test_solutions_that_are_not_unique_have_no_derivative():
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sample(1)
 def test_limits_that_are_not_active_do_not_matter(method):
     """The derivative is that without them, for general constraints and for bounds."""
 
@@ -164,6 +166,7 @@ def test_limits_that_are_not_active_do_not_matter(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sample(1)
 def test_arguments_are_differentiated(method):
     def cheapest(prices, amount):
         found = nlp(
@@ -184,6 +187,7 @@ def test_arguments_are_differentiated(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sample(1)
 def test_bounds_in_containers_are_differentiated(method):
     def x_of(end):
         bounds = ({"a": np.zeros(2), "b": None}, {"a": end, "b": 9.0})

@@ -29,7 +29,7 @@ def program(c=C, a_ub=A_UB, b_ub=B_UB, a_eq=A_EQ, b_eq=B_EQ, bounds=BOUNDS, **ho
 
 @MODES
 @pytest.mark.parametrize("method", ["highs", "highs-ds", "highs-ipm"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)  # each method
 def test_values_and_gradients_of_the_cost(method, compiled):
     """The cost by all data, to order two."""
     plain = theirs.linprog(C, A_UB, B_UB, A_EQ, B_EQ, BOUNDS, method)

@@ -147,6 +147,7 @@ def test_refused_by_name(name):
         for name in sorted(WORKING)
     ],
 )
+@pytest.mark.sample(len(WORKING) // 2)
 def test_working_names(name):
     """Both modes against differences, eager and compiled."""
     check_grads(wg.jit(WORKING[name]), (P,), order=1, rtol=2e-5)

@@ -42,6 +42,7 @@ UNCONSTRAINED = {
 
 @pytest.mark.parametrize("name", UNCONSTRAINED)
 @pytest.mark.parametrize("method", ["bfgs", "newton-cg", "trust-exact"])
+@pytest.mark.sample(len(UNCONSTRAINED))
 def test_minima(name, method):
     """The published minimum; shifted by a parameter, it moves with it."""
     f, start, minimum = UNCONSTRAINED[name]
@@ -121,6 +122,7 @@ ROOTS = {
 
 @pytest.mark.parametrize("name", ROOTS)
 @pytest.mark.parametrize("method", ["brentq", "brenth", "ridder", "bisect", "toms748"])
+@pytest.mark.sample(len(ROOTS))
 def test_roots(name, method):
     """Roots of Alefeld, Potra and Shi, and their derivatives with respect to the parameter."""
     f, (low, high), known = ROOTS[name]

@@ -157,6 +157,7 @@ BRACKETING = ["bisect", "brentq", "brenth", "ridder", "toms748"]
 
 @MODES
 @pytest.mark.parametrize("name", [*BRACKETING, "newton", "secant", "halley"])
+@pytest.mark.sample(len(BRACKETING) + 3)  # each method
 def test_scalar_roots(name, compiled):
     """All methods for one variable, and derivatives to order two."""
 

@@ -229,6 +229,7 @@ def test_wrong_operands_of_exponentials():
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("ord", [None, "fro", 1, -1, 2, np.inf, -np.inf])
+@pytest.mark.sample(7)  # each norm
 def test_norms(ord, axis):
     def norm(data):
         return linalg.norm(with_data(GENERAL, data), ord, axis)
