@@ -89,6 +89,7 @@ def test_captured_parameters_are_differentiated():
 
 @COMPILED
 @pytest.mark.parametrize("method", ["bisect", "brentq", "ridder", "toms748"])
+@pytest.mark.sample(4)  # each method
 def test_bisection(method, compiled):
     """Value, both derivatives and both signs of slope; a wrong bracket is an error."""
     solve = getattr(optimize, method)

@@ -96,6 +96,7 @@ def leaves(x):
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sample(2 * max(len(CASES), len(TRANSFORMS)))
 def test_equal_to_dense_systems(case, transform, compiled):
     """Values and derivatives of every structure are those of numpy.linalg.solve."""
     product, n = CASES[case]
