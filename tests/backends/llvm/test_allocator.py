@@ -406,6 +406,7 @@ print("done")
     assert run(program) == ["done"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("busy", [False, True], ids=["quiet", "busy"])
 def test_after_a_fork(busy):

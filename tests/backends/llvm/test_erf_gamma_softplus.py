@@ -51,6 +51,7 @@ def test_bodies_of_error_functions(name, dtype):
     assert error < 4.0, (error, where)
 
 
+@pytest.mark.sample(1)
 @QUIET
 @BOTH
 def test_gelu(dtype):
@@ -59,6 +60,7 @@ def test_gelu(dtype):
     assert error < 4.0, (error, where)
 
 
+@pytest.mark.sample(1)
 @QUIET
 @BOTH
 def test_normal_distribution_function(dtype):

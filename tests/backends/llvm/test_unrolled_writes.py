@@ -284,6 +284,7 @@ def test_rolled_for_all_lengths(shift):
         np.testing.assert_array_equal(compiled.run([x], {"n": n})[0], np.roll(x, shift, 0))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f8", "c8", "i4", "?"])
 def test_shifted(dtype):
     op = lookup("shift")
