@@ -408,7 +408,7 @@ print("done")
 
 @pytest.mark.sample(1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("busy", [False, True], ids=["quiet", "busy"])
+@pytest.mark.parametrize("busy", [True, False], ids=["busy", "quiet"])
 def test_after_a_fork(busy):
     """Also in the middle of other threads' work, which the child does not have."""
     program = f"""
