@@ -110,6 +110,26 @@ def test_times_dense_output_and_events():
     np.testing.assert_allclose(stopped.t, 0.7 + np.log(1 + high / 2), atol=1e-8)
 
 
+@pytest.mark.parametrize("ends", [(-0.9, 1.1), (1.1, -0.9)])
+@pytest.mark.parametrize("method", ["tsit5", "rodas5p"])
+def test_a_jump_at_zero(method, ends):
+    def last(jump, y):
+        def f(t, y):
+            return -y + np.where(t < jump, 2.0, -1.0)
+
+        options = {"method": method, "rtol": 1e-9, "atol": 1e-9, "jump_ts": np.stack([jump])}
+        return solve(f, ends, np.stack([y]), **options)
+
+    start, end = ends
+    first, second = (2.0, -1.0) if start < end else (-1.0, 2.0)
+    middle = first + (1.5 - first) * np.exp(start)
+    found = last(0.0, 1.5)
+    np.testing.assert_allclose(found.y, [second + (middle - second) * np.exp(-end)], atol=1e-7)
+    assert found.n_rejected == 0
+    slope = wg.grad(lambda jump: last(jump, 1.5).y[0])(0.0)
+    np.testing.assert_allclose(slope, (first - second) * np.exp(-end), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("jumps", "error"),
     [([[1.0]], ShapeError), (["a"], DtypeError), ([np.nan], ArgumentError), ([1j], DtypeError)],

@@ -73,7 +73,8 @@ class JumpTimes:
         passed = self.direction * t + 2 * self._gap(t)
         index = np.searchsorted(times, passed, side="right")
         time = times[np.minimum(index, count - 1)]
-        before = time - self._gap(time)
+        # The sum of t and a step is rounded to the larger of both, also near the time zero.
+        before = time - self._gap(np.maximum(np.abs(time), np.abs(t)))
         is_left = (index < count) & (before < self.direction * self.end)
         return JumpEnd(
             np.where(is_left, index, count), np.where(is_left, self.direction * before, self.end)
@@ -97,12 +98,11 @@ class JumpTimes:
 
         def begin(t: Any, y: Any, state: Any) -> Any:
             time = self.direction * self.times[np.minimum(jump.index, self.times.shape[0] - 1)]
-            gap = self.direction * self._gap(time)
-            before, after = fixed(time) - gap, fixed(time) + gap
+            after = fixed(time) + self.direction * self._gap(time)
             after = np.where(self.direction * (after - self.end) > 0, self.end, after)
             if self.moving:
                 shift = time - fixed(time)
-                y = flow(self.problem, before, y, shift)
+                y = flow(self.problem, jump.time, y, shift)
                 y = flow(self.problem, after + shift, y, -shift)
             carry = self.method.start(self.problem, after, y)
             size = initial_step(
