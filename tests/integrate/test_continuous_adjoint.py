@@ -124,3 +124,14 @@ def test_what_is_not_possible(options, match):
     options = {"y0": Q[2:4], **options}
     with pytest.raises(ArgumentError, match=match):
         solve(oscillator, (0.0, 1.0), args=(Q[:2],), **options)
+
+
+def test_complex_parameters_are_refused():
+    def last(c, adjoint):
+        f = lambda t, y: -(np.abs(c * t + 1j) ** 2) * y  # noqa: E731
+        return solve(f, (0.0, 1.0), np.array([1.0]), adjoint=adjoint).y[0]
+
+    assert np.isfinite(wg.grad(last)(0.5 + 0.3j, "discrete"))
+    for adjoint in ("continuous", "quadrature"):
+        with pytest.raises(ArgumentError, match="real parameters"):
+            wg.grad(last)(0.5 + 0.3j, adjoint)

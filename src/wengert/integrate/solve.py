@@ -102,7 +102,7 @@ def solve(
         'quadrature': the same, with the control of errors by the adjoint alone, for many
         parameters. The latter two keep the forward steps in buffers for `max_steps`, and for 4,096
         at most (with more the gradient is NaN). They have first derivatives in reverse mode only,
-        and no events, mass matrix or `jump_ts`.
+        and no events, mass matrix, `jump_ts` or complex numbers.
     check : bool
         Whether a solution that does not reach the end is an error. In loops and branches of
         compiled functions, which cannot raise, its state is NaN instead.

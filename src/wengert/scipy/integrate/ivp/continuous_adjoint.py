@@ -28,7 +28,6 @@ from wengert._engine.control_flow import custom_jvp, custom_vjp, scan
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe
 from wengert._engine.core.op import lookup
-from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
 from .loop import Settings, Status, integrate
@@ -40,9 +39,12 @@ ADJOINTS = ("discrete", "continuous", "quadrature")
 Rhs = Callable[[Sequence[Any], Any, Any], Any]
 
 
-def checked_adjoint(name: str, spec: Spec, save: str, has: dict[str, bool], what: str) -> str:
+def checked_adjoint(
+    name: str, values: Sequence[Any], save: str, has: dict[str, bool], what: str
+) -> str:
     """The kind of derivative, which must be possible.
 
+    values : the state, and what the right-hand side captures.
     has : whether the problem has events, a mass matrix, and times of jumps, by argument.
 
     Raises
@@ -62,8 +64,8 @@ def checked_adjoint(name: str, spec: Spec, save: str, has: dict[str, bool], what
             why = f"takes no {given[0]}"
         elif save not in ("end", "times"):
             why = "needs the times of the result, saveat"
-        elif spec.dtype.kind == "c":
-            why = "needs a real state"
+        elif any([describe(x).dtype.kind == "c" for x in values]):
+            why = "needs a real state and real parameters"
     if why:
         raise ArgumentError(
             f"{what}: adjoint={name!r} {why}. Use adjoint='discrete'{at(user_line())}."

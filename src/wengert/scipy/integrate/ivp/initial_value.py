@@ -117,10 +117,10 @@ def solve(
     mass = checked_mass(options.mass, method, spec, what)
     jumps = checked_jumps(options.jump_ts, what)
     has = {"events": bool(events), "mass": mass is not None, "jump_ts": jumps is not None}
-    adjoint = checked_adjoint(options.adjoint, spec, save, has, what)
     specs = (_NUMBER, spec)
     rhs, captured = traced(checked_rhs(f, spec, what), specs, what)
     graphs = [captured]
+    adjoint = checked_adjoint(options.adjoint, (y0, *captured), save, has, what)
     jac = None
     if options.jac is not None:
         jac, captured = traced(checked_jacobian(options.jac, spec, what), specs, f"{what}: jac")
