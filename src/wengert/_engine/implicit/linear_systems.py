@@ -16,7 +16,7 @@ the same kind, so derivatives of any order exist.
 from __future__ import annotations
 
 import functools
-import operator
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -432,7 +432,7 @@ def matrix(product: GraphFunction, consts: Sequence[Any], specs: Sequence[Any]) 
 
 
 def _size(spec: Any) -> Any:
-    return functools.reduce(operator.mul, spec.shape, 1)
+    return math.prod(spec.shape)
 
 
 def _split(flat: Any, specs: Sequence[Any]) -> list[Any]:

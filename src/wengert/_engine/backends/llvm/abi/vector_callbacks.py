@@ -287,7 +287,7 @@ class VectorBuilder(FrameBuilder):
         """Check that no output overlaps another array."""
         ends = {}
         for name, place in places.items():
-            count = self.lengths.number(8 * _elements(ports[name].spec))
+            count = self.lengths.number(8 * math.prod(ports[name].spec.shape))
             ends[name] = self.value(f"getelementptr i8, ptr {place}, i64 {count}")
         names = list(places)
         for k, one in enumerate(names):
@@ -332,7 +332,7 @@ class VectorBuilder(FrameBuilder):
             flag = self.function.slot("i1")
             self.write(f"store i1 true, ptr {flag}")
             for name, place in outputs.items():
-                count = self.lengths.number(_elements(ports[name].spec))
+                count = self.lengths.number(math.prod(ports[name].spec.shape))
                 with self.section.loop("0", count) as (body, k):
                     element = body.value(f"getelementptr double, ptr {place}, i64 {k}")
                     value = body.value(f"load double, ptr {element}")
@@ -345,10 +345,3 @@ class VectorBuilder(FrameBuilder):
         self.write(f"ret i32 {result}")
         self.label(stopped)
         self.write(f"ret i32 {failed}")
-
-
-def _elements(spec: Spec) -> Any:
-    total: Any = 1
-    for length in spec.shape:
-        total = total * length
-    return total
