@@ -40,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("-n", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--record", action="store_true", help="write tests/durations.json")
     options, rest = parser.parse_known_args(argv)
-    paths = [arg for arg in rest if Path(arg.partition("::")[0]).exists()]
+    # An empty argument (-m "") is not the current folder.
+    paths = [arg for arg in rest if arg and Path(arg.partition("::")[0]).exists()]
     arguments = [arg for arg in rest if arg not in paths]
     folder = tempfile.mkdtemp(prefix="wengert-tests-")
     try:
