@@ -258,6 +258,16 @@ def test_outputs_that_are_not_one_real_number(f, words):
     assert "test_transforms.py" in str(error.value)
 
 
+def test_errors_of_second_derivatives_name_the_transformation():
+    x = np.ones(2)
+    with pytest.raises(NotScalarError, match=r"^hessian of <lambda>: it returned float64\[2\]"):
+        wg.hessian(lambda x: x**2)(x)
+    with pytest.raises(NotScalarError, match=r"^hessian of <lambda>: it returned a NoneType"):
+        wg.jit(wg.hessian(lambda x: None))(x)
+    with pytest.raises(NotScalarError, match=r"^hvp of <lambda>"):
+        wg.hvp(lambda x: x**2, (x,), (x,))
+
+
 def test_wrong_seeds_and_tangents():
     _, pull = wg.vjp(np.sin, np.ones(3))
     with pytest.raises(ShapeError, match=r"shape \(2,\).*\(3,\)"):

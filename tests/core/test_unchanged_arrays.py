@@ -1,5 +1,7 @@
 """A plain array that several products of a function use is compared once in a backward pass."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,18 @@ def test_an_array_that_is_overwritten_after_either_product(taken):
 
         with pytest.raises(MutatedError, match="overwritten"):
             wg.grad(f)(W)
+
+
+def test_the_error_names_the_lines_of_the_use_and_of_the_derivative():
+    x = np.ones(100_000)
+    w = wg.tensor(x, requires_grad=True)
+    y = np.sum(w * x)
+    x[3] = 2.0
+    with pytest.raises(MutatedError) as found:
+        y.backward()
+    used, derivative = re.findall(r"\(at (\S*):(\d+), in test_the_error", str(found.value))
+    assert used[0] == derivative[0] == __file__
+    assert int(derivative[1]) == int(used[1]) + 3
 
 
 def test_hooks_that_overwrite_it_between_two_products(taken):

@@ -144,6 +144,14 @@ def grad(
     return derived(fun, _grad, both, has_aux)
 
 
+def gradient_of(
+    fun: Callable[P, Any], argnums: Argnums, argnames: str | Sequence[str] | None, what: str
+) -> Callable[P, Any]:
+    """`grad` as part of another transformation, which messages name instead."""
+    both = value_and_grad(fun, argnums, argnames=argnames, _what=what)
+    return derived(fun, _grad, both, False)
+
+
 def _grad(both: Callable[..., Any], has_aux: bool, /, *args: Any, **kwargs: Any) -> Any:
     value, bars = both(*args, **kwargs)
     return (bars, value[1]) if has_aux else bars

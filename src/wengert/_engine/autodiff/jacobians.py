@@ -32,7 +32,7 @@ from wengert.errors import (
 from . import overflows
 from .arguments import Argnums, DifferentiatedCall, name_of
 from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
-from .grad import grad
+from .grad import gradient_of
 from .jvp_vjp import jvp
 from .messages import different_columns
 from .pullback import Result
@@ -226,7 +226,7 @@ def hessian(
            [2., 0.]])
     """
     function(fun, "hessian")
-    df = grad(fun, argnums, argnames=argnames)
+    df = gradient_of(fun, argnums, argnames, "hessian")
     return derived(df, _jacobian, df, argnums, argnames, "fwd", "hessian", name="hessian")
 
 
@@ -264,7 +264,7 @@ def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             f"argument. For one argument write (x,), (v,){at(user_line())}."
         )
     argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    return jvp(grad(fun, argnums), primals, tangents)[1]
+    return jvp(gradient_of(fun, argnums, None, "hvp"), primals, tangents)[1]
 
 
 # ---- one block for each pair of an output and an input -----------------------------------------

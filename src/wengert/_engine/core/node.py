@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.errors import MutatedError
+from wengert.errors import MutatedError, at, user_line
 
 from .array_states import ArrayState
 from .node_info import NodeInfo
@@ -256,11 +256,12 @@ class Watched(ConstantLeaf):
     recorded, so that an array overwritten in the meantime is an error and never a wrong gradient.
     """
 
-    __slots__ = ("_fingerprint", "_take_fingerprint", "array")
+    __slots__ = ("_fingerprint", "_take_fingerprint", "_used_at", "array")
 
     def __init__(self, array: np.ndarray[Any, Any], taken: Hashable | None = None) -> None:
         """`taken` is the fingerprint of `Fingerprints.native`, if an operation has taken it."""
         self.array = array
+        self._used_at = user_line() if array.nbytes >= _LOCATED_BYTES else ""
         self._take_fingerprint = Fingerprints.native or fingerprint
         self._fingerprint = self._take_fingerprint(array) if taken is None else taken
         self.op, self.args, self.params, self.info = CONSTANT, (), NO_PARAMS, None
@@ -287,9 +288,9 @@ class Watched(ConstantLeaf):
         if taken != self._fingerprint:
             raise MutatedError(
                 f"An array {spec_of(self.array)} was overwritten after a recorded operation used "
-                "it, so the derivative at the recorded point can no longer be computed. Copy it "
-                "before you change it, or make it a tensor (wengert.tensor copies), or take the "
-                "derivative first."
+                f"it{at(self._used_at)}, so the derivative at the recorded point can no longer be "
+                "computed. Copy it before you change it, or make it a tensor (wengert.tensor "
+                f"copies), or take the derivative first{at(user_line())}."
             )
 
 
@@ -312,6 +313,7 @@ class Fingerprints:
 
 
 COPY_LIMIT = 1 << 15  # bytes; below it a copy costs less than a tenth of two fingerprints
+_LOCATED_BYTES = 1 << 19  # from here on finding the user's line is a twentieth of an operation
 _LOAD_BYTES = 1 << 28  # fingerprints of so many take NumPy 10 ms
 _GRID = 1024  # 8-byte words in a row; both sums then run at the speed of memory
 
