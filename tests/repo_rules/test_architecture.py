@@ -44,10 +44,9 @@ def test_paths_that_the_page_names_are_there():
             assert (PACKAGE / folder / file).exists(), f"{folder}/{file}"
 
 
-def test_the_table_of_the_readme_has_every_layer():
+def test_the_table_of_the_page_has_every_layer():
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (table,) = re.findall(r"```text\nwengert\n(.*?)```", text, re.S)
+    (table,) = re.findall(r"```text\nwengert\n(.*?)```", PAGE, re.S)
     named = set(re.findall(r"^ +(\w+)(?:  (\w+))?  ", table, re.M))
     named = {name for pair in named for name in pair if name} | {"_engine"}
     wanted = {"_engine"}
@@ -56,3 +55,8 @@ def test_the_table_of_the_readme_has_every_layer():
             for line in contract["layers"]:
                 wanted |= set(line.replace("|", " ").split())
     assert named == wanted - {"__main__"}
+
+
+def test_the_readme_has_two_screens():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 100
