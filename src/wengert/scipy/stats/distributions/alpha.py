@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...special import log_ndtr, ndtri_exp
-from .common import HALF_LOG_2PI, Positive, log_normal_interval
+from .common import HALF_LOG_2PI, PositiveSupport, log_normal_interval
 
 
-class _Alpha(Positive):
+class _Alpha(PositiveSupport):
     """The reciprocal of a normal variable of mean `a`, truncated to positive values."""
 
     at_low = False

@@ -16,7 +16,7 @@ from wengert.random import functions
 
 from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, psi, xlog1py, xlogy
 from ..continuous_distribution import Continuous
-from .common import Positive, UnitInterval, where_finite
+from .common import PositiveSupport, UnitInterval, where_finite
 
 
 class _Beta(UnitInterval):
@@ -209,7 +209,7 @@ class _SemiCircular(Continuous):
 semicircular = _SemiCircular("semicircular")
 
 
-class _BetaPrime(Positive):
+class _BetaPrime(PositiveSupport):
     """The odds p / (1 - p), where p has the beta distribution with parameters `a` and `b`."""
 
     def valid(self, a: Any, b: Any) -> Any:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .common import Positive
+from .common import PositiveSupport
 
 
-class _RelBreitWigner(Positive):
+class _RelBreitWigner(PositiveSupport):
     """The relativistic Breit-Wigner distribution of a resonance of mass `rho`."""
 
     def valid(self, rho: Any) -> Any:

@@ -17,7 +17,7 @@ from wengert.random import functions
 
 from ...special import psi, xlogy
 from ..continuous_distribution import log_expm1
-from .common import EULER, Positive, where_finite
+from .common import EULER, PositiveSupport, where_finite
 
 
 def log1p_power(log_power: Any) -> Any:
@@ -25,7 +25,7 @@ def log1p_power(log_power: Any) -> Any:
     return np.logaddexp(0.0, log_power)
 
 
-class _Burr(Positive):
+class _Burr(PositiveSupport):
     """The Burr (type III) distribution with powers `c` and `d`."""
 
     def valid(self, c: Any, d: Any) -> Any:
@@ -67,7 +67,7 @@ class _Burr(Positive):
 burr = _Burr("burr")
 
 
-class _Burr12(Positive):
+class _Burr12(PositiveSupport):
     """The Burr (type XII), or Singh-Maddala, distribution with powers `c` and `d`."""
 
     def valid(self, c: Any, d: Any) -> Any:
@@ -110,7 +110,7 @@ class _Burr12(Positive):
 burr12 = _Burr12("burr12")
 
 
-class _Fisk(Positive):
+class _Fisk(PositiveSupport):
     """The Fisk, or log-logistic, distribution with power `c`."""
 
     def valid(self, c: Any) -> Any:
@@ -147,7 +147,7 @@ class _Fisk(Positive):
 fisk = _Fisk("fisk")
 
 
-class _Mielke(Positive):
+class _Mielke(PositiveSupport):
     """The Mielke beta-kappa distribution: Burr type III with c = s and d = k / s."""
 
     def valid(self, k: Any, s: Any) -> Any:

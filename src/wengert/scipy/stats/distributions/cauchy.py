@@ -15,7 +15,7 @@ import numpy as np
 from wengert.random import functions
 
 from ..continuous_distribution import Continuous
-from .common import Positive
+from .common import PositiveSupport
 
 
 class _Cauchy(Continuous):
@@ -56,7 +56,7 @@ class _Cauchy(Continuous):
 cauchy = _Cauchy("cauchy")
 
 
-class _HalfCauchy(Positive):
+class _HalfCauchy(PositiveSupport):
     """The absolute value of a Cauchy variable."""
 
     def log_density(self, x: Any) -> Any:
@@ -89,7 +89,7 @@ class _HalfCauchy(Positive):
 halfcauchy = _HalfCauchy("halfcauchy")
 
 
-class _FoldCauchy(Positive):
+class _FoldCauchy(PositiveSupport):
     """The absolute value of a Cauchy variable with median `c`."""
 
     def valid(self, c: Any) -> Any:

@@ -31,10 +31,10 @@ from ...special import (
 )
 from ..continuous_distribution import sqrt_or_zero
 from ..implicit_quantiles import Implicit
-from .common import Positive
+from .common import PositiveSupport
 
 
-class _Chi(Positive):
+class _Chi(PositiveSupport):
     """The chi distribution: the norm of `df` independent normal variables."""
 
     def valid(self, df: Any) -> Any:
@@ -73,7 +73,7 @@ class _Chi(Positive):
 chi = _Chi("chi")
 
 
-class _Chi2(Positive):
+class _Chi2(PositiveSupport):
     """The chi-square distribution: the sum of squares of `df` independent normal variables."""
 
     def valid(self, df: Any) -> Any:
@@ -122,7 +122,7 @@ def noncentral_gammaincc(a: Any, x: Any, c: Any) -> Any:
     return lookup("special.noncentral_gammac")(a, x, c)
 
 
-class _NonCentralChi2(Positive, Implicit):
+class _NonCentralChi2(PositiveSupport, Implicit):
     """The noncentral chi-square distribution; `nc` is the sum of the squared means."""
 
     at_low = False

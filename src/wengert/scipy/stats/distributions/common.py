@@ -6,7 +6,7 @@ log1p_ratio                   log(1 + c x) / c, smooth at c = 0
 gammainc_of_power             regularized incomplete gamma functions of x^beta
 where_finite                  moments that are infinite for some parameters
 is_count, is_probability      checks of parameters
-Positive, UnitInterval        distributions with support (0, inf) and (0, 1)
+PositiveSupport, UnitInterval distributions with support (0, inf) and (0, 1)
 Symmetric                     distributions that are symmetric about 0
 """
 
@@ -96,7 +96,7 @@ class UnitInterval(Continuous):
     ends = (0.0, 1.0)
 
 
-class Positive(Continuous):
+class PositiveSupport(Continuous):
     """A distribution with support (0, inf)."""
 
     ends = (0.0, np.inf)

@@ -16,10 +16,10 @@ from wengert.random import functions
 from ...special import exprel, xlogy
 from ..continuous_distribution import Continuous, log1mexp
 from ..implicit_quantiles import Implicit
-from .common import Positive
+from .common import PositiveSupport
 
 
-class _Expon(Positive):
+class _Expon(PositiveSupport):
     """The exponential distribution with rate 1 / scale."""
 
     def log_density(self, x: Any) -> Any:
@@ -97,7 +97,7 @@ class _TruncExpon(Continuous):
 truncexpon = _TruncExpon("truncexpon")
 
 
-class _ExponPow(Positive):
+class _ExponPow(PositiveSupport):
     """The exponential power distribution of R. M. Smith and L. J. Bain, with power `b`."""
 
     def valid(self, b: Any) -> Any:
@@ -126,7 +126,7 @@ class _ExponPow(Positive):
 exponpow = _ExponPow("exponpow")
 
 
-class _GenExpon(Positive, Implicit):
+class _GenExpon(PositiveSupport, Implicit):
     """The generalized exponential distribution of H. K. Ryu, with hazard a + b (1 - exp(-c x))."""
 
     def valid(self, a: Any, b: Any, c: Any) -> Any:

@@ -17,7 +17,7 @@ from wengert.random import functions
 
 from ...special import exprel, hyperu
 from ..continuous_distribution import Continuous, log1mexp
-from .common import EULER, Positive, log1p_ratio
+from .common import EULER, PositiveSupport, log1p_ratio
 
 
 class _GenExtreme(Continuous):
@@ -129,7 +129,7 @@ class _GumbelL(_GumbelR):
 gumbel_l = _GumbelL("gumbel_l")
 
 
-class _Gompertz(Positive):
+class _Gompertz(PositiveSupport):
     """The Gompertz distribution with parameter `c`."""
 
     def valid(self, c: Any) -> Any:

@@ -14,10 +14,10 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import betaln, fdtr, fdtrc, fdtri, psi, xlogy
-from .common import Positive
+from .common import PositiveSupport
 
 
-class _F(Positive):
+class _F(PositiveSupport):
     """The F distribution with `dfn` and `dfd` degrees of freedom."""
 
     def valid(self, dfn: Any, dfd: Any) -> Any:

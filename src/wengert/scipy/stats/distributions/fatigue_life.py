@@ -14,10 +14,10 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import log_ndtr, ndtr, ndtri
-from .common import HALF_LOG_2PI, Positive
+from .common import HALF_LOG_2PI, PositiveSupport
 
 
-class _FatigueLife(Positive):
+class _FatigueLife(PositiveSupport):
     """The fatigue-life (Birnbaum-Saunders) distribution with parameter `c`."""
 
     at_low = False

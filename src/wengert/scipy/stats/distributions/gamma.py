@@ -25,10 +25,10 @@ from ...special import (
     xlogy,
 )
 from ..continuous_distribution import Continuous
-from .common import Positive, Symmetric, where_finite
+from .common import PositiveSupport, Symmetric, where_finite
 
 
-class _Gamma(Positive):
+class _Gamma(PositiveSupport):
     """The gamma distribution with shape `a`."""
 
     def valid(self, a: Any) -> Any:
@@ -67,7 +67,7 @@ gamma = _Gamma("gamma")
 erlang = type(gamma)("erlang")
 
 
-class _InvGamma(Positive):
+class _InvGamma(PositiveSupport):
     """The inverse gamma distribution with shape `a`."""
 
     at_low = False
@@ -135,7 +135,7 @@ class _DGamma(Symmetric):
 dgamma = _DGamma("dgamma")
 
 
-class _GenGamma(Positive):
+class _GenGamma(PositiveSupport):
     """The generalized gamma distribution: gamma(a)^(1/c); `c` may be negative."""
 
     def valid(self, a: Any, c: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.op import lookup
 
 from ..continuous_distribution import Continuous
-from .common import HALF_LOG_2PI, Positive
+from .common import HALF_LOG_2PI, PositiveSupport
 
 
 def _log_bessel(order: Any, x: Any) -> Any:
@@ -80,7 +80,7 @@ class _NormInvGauss(Continuous):
 norminvgauss = _NormInvGauss("norminvgauss")
 
 
-class _GenInvGauss(Positive):
+class _GenInvGauss(PositiveSupport):
     """The generalized inverse Gaussian distribution with power `p` and rate `b`."""
 
     at_low = False

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...special import hyperu, log_ndtr, ndtr
 from ..implicit_quantiles import Implicit
-from .common import HALF_LOG_2PI, Positive
+from .common import HALF_LOG_2PI, PositiveSupport
 
 
-class _InvGauss(Positive, Implicit):
+class _InvGauss(PositiveSupport, Implicit):
     """The inverse Gaussian distribution with mean `mu`."""
 
     at_low = False
@@ -62,7 +62,7 @@ class _InvGauss(Positive, Implicit):
 invgauss = _InvGauss("invgauss")
 
 
-class _Wald(Positive, Implicit):
+class _Wald(PositiveSupport, Implicit):
     """The Wald distribution: inverse Gaussian with mean 1."""
 
     at_low = False
@@ -91,7 +91,7 @@ class _Wald(Positive, Implicit):
 wald = _Wald("wald")
 
 
-class _RecipInvGauss(Positive, Implicit):
+class _RecipInvGauss(PositiveSupport, Implicit):
     """The reciprocal of an inverse Gaussian variable with mean `mu`."""
 
     at_low = False

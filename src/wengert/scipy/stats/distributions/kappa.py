@@ -16,10 +16,10 @@ from wengert.random import functions
 from ...special import exprel
 from ..continuous_distribution import Continuous
 from .burr import log1p_power
-from .common import Positive, log1p_ratio
+from .common import PositiveSupport, log1p_ratio
 
 
-class _Kappa3(Positive):
+class _Kappa3(PositiveSupport):
     """Mielke's one-parameter kappa distribution."""
 
     def valid(self, a: Any) -> Any:

@@ -16,7 +16,7 @@ from wengert.random import functions
 
 from ..continuous_distribution import Continuous, log1mexp
 from ..discrete_distribution import Discrete
-from .common import Positive, where_finite
+from .common import PositiveSupport, where_finite
 
 
 class _Laplace(Continuous):
@@ -109,7 +109,7 @@ class _LaplaceAsymmetric(Continuous):
 laplace_asymmetric = _LaplaceAsymmetric("laplace_asymmetric")
 
 
-class _LogLaplace(Positive):
+class _LogLaplace(PositiveSupport):
     """The log-Laplace distribution: log(x) is Laplace distributed with scale 1 / c."""
 
     at_low = False

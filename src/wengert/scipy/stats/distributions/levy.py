@@ -15,10 +15,10 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import erf, erfc, erfinv, log_ndtr, ndtri
-from .common import EULER, HALF_LOG_2PI, Positive
+from .common import EULER, HALF_LOG_2PI, PositiveSupport
 
 
-class _Levy(Positive):
+class _Levy(PositiveSupport):
     """The Levy distribution: the reciprocal of a squared normal variable."""
 
     at_low = False

@@ -17,7 +17,7 @@ from wengert.random import functions
 
 from ...special import expit, exprel, log_expit, logit, polygamma, psi
 from ..continuous_distribution import Continuous
-from .common import EULER, Positive
+from .common import EULER, PositiveSupport
 
 
 class _Logistic(Continuous):
@@ -89,7 +89,7 @@ class _GenLogistic(Continuous):
 genlogistic = _GenLogistic("genlogistic")
 
 
-class _HalfLogistic(Positive):
+class _HalfLogistic(PositiveSupport):
     """The absolute value of a logistic variable."""
 
     def log_density(self, x: Any) -> Any:

@@ -15,10 +15,10 @@ import numpy as np
 from wengert.random import functions
 
 from ...special import log_ndtr, ndtr, ndtri, ndtri_exp
-from .common import HALF_LOG_2PI, Positive
+from .common import HALF_LOG_2PI, PositiveSupport
 
 
-class _LogNorm(Positive):
+class _LogNorm(PositiveSupport):
     """The log-normal distribution: log(x) has standard deviation `s`; `scale` is the median."""
 
     at_low = False
@@ -64,7 +64,7 @@ class _LogNorm(Positive):
 lognorm = _LogNorm("lognorm")
 
 
-class _Gibrat(Positive):
+class _Gibrat(PositiveSupport):
     """The Gibrat distribution: log-normal with s = 1."""
 
     at_low = False
@@ -106,7 +106,7 @@ class _Gibrat(Positive):
 gibrat = _Gibrat("gibrat")
 
 
-class _PowerLogNorm(Positive):
+class _PowerLogNorm(PositiveSupport):
     """The power log-normal distribution: the survival function of lognorm(s), to the power c."""
 
     at_low = False

@@ -30,7 +30,7 @@ from ..continuous_distribution import Continuous
 from ..implicit_quantiles import Implicit
 from .common import (
     HALF_LOG_2PI,
-    Positive,
+    PositiveSupport,
     Symmetric,
     gammainc_of_power,
     gammaincc_of_power,
@@ -142,7 +142,7 @@ class _TruncNorm(Continuous):
 truncnorm = _TruncNorm("truncnorm")
 
 
-class _HalfNorm(Positive):
+class _HalfNorm(PositiveSupport):
     """The absolute value of a normal variable."""
 
     def log_density(self, x: Any) -> Any:
@@ -179,7 +179,7 @@ class _HalfNorm(Positive):
 halfnorm = _HalfNorm("halfnorm")
 
 
-class _FoldNorm(Positive, Implicit):
+class _FoldNorm(PositiveSupport, Implicit):
     """The absolute value of a normal variable with mean `c`."""
 
     def valid(self, c: Any) -> Any:
@@ -322,7 +322,7 @@ class _GenNorm(Symmetric):
 gennorm = _GenNorm("gennorm")
 
 
-class _HalfGenNorm(Positive):
+class _HalfGenNorm(PositiveSupport):
     """The half generalized normal distribution with power `beta`."""
 
     def valid(self, beta: Any) -> Any:

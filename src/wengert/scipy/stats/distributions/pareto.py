@@ -16,7 +16,7 @@ from wengert.random import functions
 
 from ...special import exprel
 from ..continuous_distribution import Continuous
-from .common import Positive, log1p_ratio, where_finite
+from .common import PositiveSupport, log1p_ratio, where_finite
 
 
 class _Pareto(Continuous):
@@ -110,7 +110,7 @@ class _GenPareto(Continuous):
 genpareto = _GenPareto("genpareto")
 
 
-class _Lomax(Positive):
+class _Lomax(PositiveSupport):
     """The Lomax (Pareto type II) distribution with power `c`."""
 
     def valid(self, c: Any) -> Any:

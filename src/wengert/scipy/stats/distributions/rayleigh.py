@@ -29,10 +29,10 @@ from ...special import (
 from ..continuous_distribution import sqrt_or_zero
 from ..implicit_quantiles import Implicit
 from .chi import chi, noncentral_gammainc, noncentral_gammaincc
-from .common import EULER, HALF_LOG_2PI, Positive
+from .common import EULER, HALF_LOG_2PI, PositiveSupport
 
 
-class _Rayleigh(Positive):
+class _Rayleigh(PositiveSupport):
     """The Rayleigh distribution: the norm of two independent normal variables."""
 
     at_low = False
@@ -68,7 +68,7 @@ class _Rayleigh(Positive):
 rayleigh = _Rayleigh("rayleigh")
 
 
-class _Rice(Positive, Implicit):
+class _Rice(PositiveSupport, Implicit):
     """The Rice distribution: the norm of a 2-d normal variable whose mean has norm `b`."""
 
     at_low = False
@@ -101,7 +101,7 @@ class _Rice(Positive, Implicit):
 rice = _Rice("rice")
 
 
-class _Maxwell(Positive):
+class _Maxwell(PositiveSupport):
     """The Maxwell distribution: chi with three degrees of freedom."""
 
     def log_density(self, x: Any) -> Any:
@@ -135,7 +135,7 @@ class _Maxwell(Positive):
 maxwell = _Maxwell("maxwell")
 
 
-class _Nakagami(Positive):
+class _Nakagami(PositiveSupport):
     """The Nakagami distribution with parameter `nu`."""
 
     def valid(self, nu: Any) -> Any:

@@ -16,10 +16,10 @@ from wengert.random import functions
 
 from ...special import exprel, gammaln, xlogy
 from ..continuous_distribution import Continuous, log1mexp
-from .common import EULER, Positive, Symmetric, where_finite
+from .common import EULER, PositiveSupport, Symmetric, where_finite
 
 
-class _WeibullMin(Positive):
+class _WeibullMin(PositiveSupport):
     """The Weibull distribution (of minima) with power `c`."""
 
     def valid(self, c: Any) -> Any:
@@ -121,7 +121,7 @@ class _DWeibull(Symmetric):
 dweibull = _DWeibull("dweibull")
 
 
-class _ExponWeib(Positive):
+class _ExponWeib(PositiveSupport):
     """The exponentiated Weibull distribution: the cdf of weibull_min(c), to the power a."""
 
     def valid(self, a: Any, c: Any) -> Any:
@@ -148,7 +148,7 @@ class _ExponWeib(Positive):
 exponweib = _ExponWeib("exponweib")
 
 
-class _InvWeibull(Positive):
+class _InvWeibull(PositiveSupport):
     """The inverse Weibull (Frechet) distribution with power `c`."""
 
     at_low = False
