@@ -15,7 +15,7 @@ from wengert._engine.core import other_libraries
 
 PACKAGES = """numpy numpy.linalg numpy.fft numpy.random numpy.polynomial scipy scipy.fft
     scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.signal scipy.special
-    scipy.stats nn nn.functional nn.init nn.training optim data extend testing
+    scipy.stats bijectors nn nn.functional nn.init nn.training optim data extend testing
     graphs rewrite backends show keep axes debug random
     compiling memory cache compat compat.autograd compat.autograd.numpy compat.autograd.scipy sparse
     control errors estimators ops onnx cli""".split()

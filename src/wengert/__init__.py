@@ -22,6 +22,7 @@ named                                           arrays with named axes
 numpy, scipy, random, sparse                    NumPy's and SciPy's names, random numbers
 distributed, data_parallel                      programs of several processes (MPI)
 nn, optim, data, onnx, compat                   models, training, other libraries
+bijectors                                       constrained parameters, log-Jacobians
 extend, testing                                 custom operations, checks of derivatives
 graphs, rewrite, backends, show, keep, axes     graphs, passes, backends, visualization, files
 debug, memory, cache                            debugging, recycled memory, compiled code on disk
@@ -58,6 +59,7 @@ from . import numpy
 from .errors import WengertError
 
 if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at first use
+    from . import bijectors as bijectors
     from . import compat as compat
     from . import data as data
     from . import distributed as distributed
@@ -133,7 +135,8 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
 
 # Packages that are imported at first use.
 PACKAGES = (
-    "compat data distributed errors extend integrate nn onnx optim random scipy sparse testing"
+    "bijectors compat data distributed errors extend integrate nn onnx optim random scipy sparse "
+    "testing"
 ).split()
 # Public modules of the engine: where each stands, and names that it has from elsewhere.
 _EXPLAINED = {name: f"_engine.diagnostics.{name}" for name in ("explain", "why")}

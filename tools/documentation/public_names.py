@@ -16,7 +16,7 @@ from typing import Any
 
 GROUPS: dict[str, str] = {
     "Derivatives, tensors, loops": """wengert wengert.tree wengert.sparse wengert.random
-        wengert.control wengert.integrate wengert.axes""",
+        wengert.control wengert.integrate wengert.bijectors wengert.axes""",
     "NumPy": """wengert.numpy wengert.numpy.linalg wengert.numpy.fft wengert.numpy.random
         wengert.numpy.polynomial""",
     "SciPy": """wengert.scipy wengert.scipy.fft wengert.scipy.integrate wengert.scipy.interpolate
